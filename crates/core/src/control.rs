@@ -1,0 +1,544 @@
+//! The controller contract: event in, whole decision out, one alarm.
+//!
+//! A [`Controller`] is a pure value: no clock, no randomness but what it is handed, no I/O. It is told
+//! of four kinds of event and answers each with its complete present policy. A [`ReceiverHalf`] is the
+//! same at the other end, for schemes that measure or decide there. A [`Seat`] holds a controller, its
+//! substream and its last decision, checks the contract, and is what every driver talks to: the
+//! endpoint in a simulation or on a socket, a Python loop, a test.
+
+use crate::packet::{Ecn, Extension};
+use crate::rng::Stream;
+use crate::units::{Rate, RemoteTime, Size, Span, Time};
+use crate::wire::rtcp;
+use std::borrow::Cow;
+
+/// The complete present policy of a controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub struct Decision {
+    /// What the encoder may use.
+    pub target: Rate,
+    /// What the pacer may send.
+    pub pacing: Rate,
+    /// Keep at least this much on the wire, with padding where media does not fill it.
+    pub padding: Rate,
+    /// At least this much time between two packets.
+    pub min_gap: Option<Span>,
+    /// At most this much in flight; `None` for a scheme that is limited by rate only.
+    pub window: Option<Size>,
+    /// When to be called next; replaces the earlier alarm and must be later than now.
+    pub alarm: Option<Time>,
+    /// One burst of probe packets.
+    pub probe: Option<Probe>,
+}
+
+impl Decision {
+    /// Send at `rate`, paced at the same rate, nothing else.
+    pub const fn rate(rate: Rate) -> Self {
+        Self {
+            target: rate,
+            pacing: rate,
+            padding: Rate::ZERO,
+            min_gap: None,
+            window: None,
+            alarm: None,
+            probe: None,
+        }
+    }
+
+    /// This, with an alarm at `at`.
+    pub const fn with_alarm(mut self, at: Time) -> Self {
+        self.alarm = Some(at);
+        self
+    }
+
+    /// This without what is used up: an alarm that is due by `now`, and the probe.
+    pub fn unchanged(mut self, now: Time) -> Self {
+        self.alarm = self.alarm.filter(|&at| at > now);
+        self.probe = None;
+        self
+    }
+}
+
+/// A burst of packets sent faster than the media, to learn the capacity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Comes back in the [`PacketResult::probe`] of its packets.
+    pub id: u32,
+    /// At which rate.
+    pub rate: Rate,
+    /// For how long.
+    pub length: Span,
+    /// At least this many packets.
+    pub min_packets: u32,
+}
+
+/// What feedback says of one packet, joined with what was sent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PacketResult {
+    /// Transport-wide sequence number, unwrapped.
+    pub sequence: u64,
+    /// Bytes: payload and RTP header with extensions, without IP and UDP (what libwebrtc counts).
+    pub size: Size,
+    /// When it was sent, by our clock.
+    pub sent: Time,
+    /// When it arrived, by the far clock; `None`: reported as not received.
+    pub arrival: Option<RemoteTime>,
+    /// The ECN field as it arrived.
+    pub ecn: Ecn,
+    /// The probe it was part of.
+    pub probe: Option<u32>,
+}
+
+/// What a receiver report says (RFC 3550 section 6.4.1), with what can be computed from it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LossReport {
+    /// Fraction lost since the last report, in 1/256.
+    pub fraction_lost: u8,
+    /// Packets lost since the session began; negative with duplicates.
+    pub cumulative_lost: i32,
+    /// Extended highest sequence number received.
+    pub highest_sequence: u32,
+    /// Interarrival jitter, converted from timestamp units.
+    pub jitter: Span,
+    /// Packets expected since the last report of this source (0 for the first).
+    pub expected: u32,
+}
+
+/// One feedback report, joined with what was sent: whatever it said.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    /// SSRC of the reporter.
+    pub reporter: u32,
+    /// Per-packet results in order of sequence (TWCC, RFC 8888); empty if the report had none.
+    pub packets: Vec<PacketResult>,
+    /// Bytes sent and not yet reported on, this report taken into account.
+    pub in_flight: Size,
+    /// A fresh round-trip sample: from LSR and DLSR, or from the newest packet reported.
+    pub rtt: Option<Span>,
+    /// Receiver-report statistics.
+    pub loss: Option<LossReport>,
+    /// A REMB rate.
+    pub remb: Option<Rate>,
+    /// The scheme's own messages.
+    pub messages: Vec<rtcp::App>,
+}
+
+/// What the session allows and wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Never less than this.
+    pub min: Rate,
+    /// Never more than this.
+    pub max: Rate,
+    /// Begin with this.
+    pub start: Rate,
+    /// What the sources would use if they could; `None`: as much as there is.
+    pub wanted: Option<Rate>,
+    /// Whether the sources use less than the target lately (application-limited).
+    pub app_limited: bool,
+    /// The network route changed: what was learned of the path no longer holds.
+    pub route_changed: bool,
+}
+
+impl Default for Limits {
+    /// 30 kb/s to 10 Mb/s, starting at 300 kb/s (libwebrtc's defaults for start and minimum).
+    fn default() -> Self {
+        Self {
+            min: Rate::from_kbps(30),
+            max: Rate::from_mbps(10),
+            start: Rate::from_kbps(300),
+            wanted: None,
+            app_limited: false,
+            route_changed: false,
+        }
+    }
+}
+
+/// One packet has left.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sent {
+    /// Transport-wide sequence number, unwrapped.
+    pub sequence: u64,
+    /// Bytes as in [`PacketResult::size`].
+    pub size: Size,
+    /// Bytes in flight, this packet included.
+    pub in_flight: Size,
+    /// Bytes that wait in the pacer.
+    pub backlog: Size,
+}
+
+/// One packet is about to leave.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outgoing {
+    /// Transport-wide sequence number, unwrapped.
+    pub sequence: u64,
+    /// Bytes as in [`PacketResult::size`], before the stamp.
+    pub size: Size,
+    /// Bytes that wait in the pacer behind it.
+    pub backlog: Size,
+}
+
+/// Named values worth plotting, collected during one call.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Whether anybody wants them.
+    pub wanted: bool,
+    /// Name and value, in the order of saying.
+    pub values: Vec<(Cow<'static, str>, f64)>,
+}
+
+/// What a controller may use besides its input.
+pub struct Context<'a> {
+    now: Time,
+    last: Decision,
+    /// The controller's own random substream.
+    pub rng: &'a mut Stream,
+    notes: &'a mut Notes,
+    failure: &'a mut Option<String>,
+}
+
+impl Context<'_> {
+    /// The last decision without a fired alarm or a spent probe.
+    pub fn unchanged(&self) -> Decision {
+        self.last.unchanged(self.now)
+    }
+
+    /// The last decision as it was.
+    pub fn last(&self) -> Decision {
+        self.last
+    }
+
+    /// Records an internal value as a named series.
+    pub fn note(&mut self, name: impl Into<Cow<'static, str>>, value: f64) {
+        if self.notes.wanted {
+            self.notes.values.push((name.into(), value));
+        }
+    }
+
+    /// Whether anybody keeps notes: for values that cost something to compute.
+    #[must_use]
+    pub fn wants_notes(&self) -> bool {
+        self.notes.wanted
+    }
+
+    /// Ends the run with a reason.
+    pub fn fail(&mut self, reason: impl Into<String>) {
+        self.failure.get_or_insert_with(|| reason.into());
+    }
+}
+
+/// A sending-side congestion controller.
+pub trait Controller: Send {
+    /// A feedback report, joined with what was sent: the heart of every controller.
+    fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision;
+
+    /// The alarm of the last decision.
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
+        let _ = now;
+        cx.unchanged()
+    }
+
+    /// New bounds, a new wanted rate, or a new route. Called once before everything else.
+    fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision;
+
+    /// One packet has left. Called only if [`Controller::needs_sent`].
+    fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
+        let _ = (now, packet);
+        cx.unchanged()
+    }
+
+    /// Whether [`Controller::on_sent`] is to be called.
+    fn needs_sent(&self) -> bool {
+        false
+    }
+
+    /// What rides on a data packet, as real bytes.
+    fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
+        let _ = (now, packet);
+        None
+    }
+}
+
+/// A data packet that has arrived at the receiver.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Arrived<'a> {
+    /// Transport-wide sequence number, unwrapped.
+    pub sequence: u64,
+    /// Bytes as in [`PacketResult::size`].
+    pub size: Size,
+    /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s).
+    pub abs_send_time: u32,
+    /// SSRC of its stream.
+    pub ssrc: u32,
+    /// RTP sequence number, unwrapped.
+    pub rtp_sequence: u64,
+    /// RTP timestamp.
+    pub timestamp: u32,
+    /// Whether it is the last of its frame.
+    pub marker: bool,
+    /// The ECN field as it arrived.
+    pub ecn: Ecn,
+    /// What the sending half stamped on it.
+    pub extension: Option<&'a Extension>,
+}
+
+/// How soon a receiver half wants to speak.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Urgency {
+    /// Nothing to say.
+    #[default]
+    None,
+    /// With the next regular RTCP packet.
+    Regular,
+    /// As an early RTCP packet, and worthless after this long (RFC 4585).
+    Early(Span),
+    /// At once, whatever the RTCP rules say (only under `rtcp = "free"`; else as early as allowed).
+    Now,
+}
+
+/// What a receiver half asks of its endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[must_use]
+pub struct Ask {
+    /// How soon to call [`ReceiverHalf::message`].
+    pub urgency: Urgency,
+    /// When to be called next; replaces the earlier alarm.
+    pub alarm: Option<Time>,
+}
+
+/// What a receiver half says: RTCP packets to go into the next compound, in order.
+pub type Feedback = Vec<rtcp::Packet>;
+
+/// The receiving half of a scheme that measures or decides at the receiver.
+pub trait ReceiverHalf: Send {
+    /// A data packet has arrived.
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask;
+
+    /// The alarm it asked for.
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Ask {
+        let _ = (now, cx);
+        Ask::default()
+    }
+
+    /// What to say, written when the RTCP scheduler says so.
+    fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback;
+}
+
+/// Why a controller cannot go on, and when that was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// When.
+    pub at: Time,
+    /// Who.
+    pub who: String,
+    /// What went wrong.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}: {}", self.who, self.at, self.reason)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A controller in its seat: its substream, its last decision, and the checks of the contract.
+pub struct Seat {
+    who: String,
+    controller: Box<dyn Controller>,
+    last: Decision,
+    rng: Stream,
+    /// What the controller said during the last call.
+    pub notes: Notes,
+}
+
+impl Seat {
+    /// Seats `controller`; `who` names it in errors, `rng` is its substream. The first decision is
+    /// its answer to `limits` at `now`.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn new(
+        who: impl Into<String>,
+        controller: Box<dyn Controller>,
+        rng: Stream,
+        now: Time,
+        limits: &Limits,
+    ) -> Result<Self, Failure> {
+        let mut seat = Self {
+            who: who.into(),
+            controller,
+            last: Decision::rate(limits.start),
+            rng,
+            notes: Notes::default(),
+        };
+        let _first = seat.limits(now, limits)?;
+        Ok(seat)
+    }
+
+    /// The last decision.
+    pub fn decision(&self) -> Decision {
+        self.last
+    }
+
+    /// Its substream.
+    #[must_use]
+    pub fn rng(&self) -> &Stream {
+        &self.rng
+    }
+
+    /// Whether the controller wants [`Seat::sent`].
+    #[must_use]
+    pub fn needs_sent(&self) -> bool {
+        self.controller.needs_sent()
+    }
+
+    /// A feedback report.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn report(&mut self, now: Time, report: &Report) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_report(now, report, cx))
+    }
+
+    /// The alarm is due.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn alarm(&mut self, now: Time) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_alarm(now, cx))
+    }
+
+    /// New limits.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn limits(&mut self, now: Time, limits: &Limits) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_limits(now, limits, cx))
+    }
+
+    /// A packet has left.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
+    }
+
+    /// What rides on a packet that is about to leave.
+    pub fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
+        self.controller.stamp(now, packet)
+    }
+
+    fn call(
+        &mut self,
+        now: Time,
+        event: impl FnOnce(&mut dyn Controller, &mut Context<'_>) -> Decision,
+    ) -> Result<Decision, Failure> {
+        self.notes.values.clear();
+        let mut failure = None;
+        let mut cx = Context {
+            now,
+            last: self.last,
+            rng: &mut self.rng,
+            notes: &mut self.notes,
+            failure: &mut failure,
+        };
+        let decision = event(self.controller.as_mut(), &mut cx);
+        if failure.is_none() && decision.alarm.is_some_and(|at| at <= now) {
+            let at = decision.alarm.unwrap_or_default();
+            failure = Some(format!("asked for an alarm at {at}, which is not later than now ({now})"));
+        }
+        match failure {
+            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
+            None => {
+                self.last = decision;
+                Ok(decision)
+            }
+        }
+    }
+}
+
+/// A receiver half in its seat.
+pub struct ReceiverSeat {
+    who: String,
+    half: Box<dyn ReceiverHalf>,
+    rng: Stream,
+    /// When it wants [`ReceiverSeat::alarm`].
+    pub alarm_at: Option<Time>,
+    /// What it said during the last call.
+    pub notes: Notes,
+}
+
+impl ReceiverSeat {
+    /// Seats `half`; `who` names it in errors, `rng` is its substream.
+    pub fn new(who: impl Into<String>, half: Box<dyn ReceiverHalf>, rng: Stream) -> Self {
+        Self { who: who.into(), half, rng, alarm_at: None, notes: Notes::default() }
+    }
+
+    /// Its substream.
+    #[must_use]
+    pub fn rng(&self) -> &Stream {
+        &self.rng
+    }
+
+    /// A data packet has arrived.
+    ///
+    /// # Errors
+    /// When the half fails or breaks the contract.
+    pub fn packet(&mut self, now: Time, packet: &Arrived<'_>) -> Result<Urgency, Failure> {
+        self.call(now, |half, cx| half.on_packet(now, packet, cx))
+    }
+
+    /// Its alarm is due.
+    ///
+    /// # Errors
+    /// When the half fails or breaks the contract.
+    pub fn alarm(&mut self, now: Time) -> Result<Urgency, Failure> {
+        self.call(now, |half, cx| half.on_alarm(now, cx))
+    }
+
+    /// What it has to say.
+    ///
+    /// # Errors
+    /// When the half fails.
+    pub fn message(&mut self, now: Time) -> Result<Feedback, Failure> {
+        let mut said = Feedback::new();
+        let alarm = self.alarm_at;
+        self.call(now, |half, cx| {
+            said = half.message(now, cx);
+            Ask { urgency: Urgency::None, alarm: alarm.filter(|&at| at > now) }
+        })?;
+        Ok(said)
+    }
+
+    fn call(
+        &mut self,
+        now: Time,
+        event: impl FnOnce(&mut dyn ReceiverHalf, &mut Context<'_>) -> Ask,
+    ) -> Result<Urgency, Failure> {
+        self.notes.values.clear();
+        let mut failure = None;
+        let mut cx = Context {
+            now,
+            last: Decision::rate(Rate::ZERO),
+            rng: &mut self.rng,
+            notes: &mut self.notes,
+            failure: &mut failure,
+        };
+        let ask = event(self.half.as_mut(), &mut cx);
+        if failure.is_none() && ask.alarm.is_some_and(|at| at <= now) {
+            let at = ask.alarm.unwrap_or_default();
+            failure = Some(format!("asked for an alarm at {at}, which is not later than now ({now})"));
+        }
+        match failure {
+            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
+            None => {
+                self.alarm_at = ask.alarm;
+                Ok(ask.urgency)
+            }
+        }
+    }
+}

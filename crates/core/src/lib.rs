@@ -1,0 +1,20 @@
+//! The ground that tidegate stands on: units, randomness, packet formats and the contracts.
+//!
+//! Nothing in this crate, nor in `controllers`, `endpoint` and `sim` above it, reads a clock, the
+//! environment or a file: the same inputs give the same bits on every machine.
+
+pub mod control;
+pub mod math;
+pub mod node;
+pub mod packet;
+pub mod record;
+pub mod rng;
+pub mod units;
+pub mod wire;
+
+pub use control::{Context, Controller, Decision, Limits, Report, Seat};
+pub use node::{Node, NodeId, Outbox, Port};
+pub use packet::{Body, Ecn, FlowId, Kind, Packet, RouteId};
+pub use record::{Cause, Level, Recorder};
+pub use rng::Stream;
+pub use units::{Rate, RemoteTime, Size, Span, Time};

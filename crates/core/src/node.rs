@@ -1,0 +1,183 @@
+//! The contract of everything that a driver drives: endpoints, links, TCP, radio networks.
+//!
+//! A driver (virtual time, wall clock, SimPy) does three things: it asks for the next wakeup, calls
+//! [`Node::advance`] at that time, and hands over packets with [`Node::receive`]. Whatever a node has
+//! to say goes into the [`Outbox`], a reused buffer: nothing has to be drained, nothing can be forgotten.
+
+use crate::packet::Packet;
+use crate::record::{Cause, Recorder};
+use crate::rng::Draws;
+use crate::units::{Size, Time};
+
+/// One of a node's sockets. For a node with one way in and one way out both are [`Port::ZERO`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Port(pub u16);
+
+impl Port {
+    /// The only port of a node that has one.
+    pub const ZERO: Self = Self(0);
+}
+
+/// A node's place in its world.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct NodeId(pub u32);
+
+/// What a node holds right now, counted from its contents and not from counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Inside {
+    /// Packets held.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Inside {
+    /// Adds one packet.
+    pub fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+    }
+}
+
+/// How full a queue is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets waiting or in service.
+    pub packets: u32,
+    /// Bytes waiting or in service.
+    pub bytes: Size,
+}
+
+/// Something that a driver drives.
+pub trait Node: Send {
+    /// The name in tables, and the component name of its random substreams.
+    fn name(&self) -> &str;
+
+    /// When [`Node::advance`] must be called next, if nothing is received before. Calling earlier is
+    /// harmless; calling later under virtual time is an error of the driver.
+    fn next_wakeup(&self) -> Option<Time>;
+
+    /// Does whatever is due at `now`. Afterwards `next_wakeup` must be later than `now`, or this is
+    /// called again at the same instant; too many calls at one instant fail the run.
+    fn advance(&mut self, now: Time, out: &mut Outbox);
+
+    /// Takes `packet` in at `port`.
+    fn receive(&mut self, now: Time, port: Port, packet: Packet, out: &mut Outbox);
+
+    /// What is inside, counted from the contents.
+    fn inside(&self) -> Inside;
+
+    /// How full its queue is at `now`, for those that have one.
+    fn backlog(&self, now: Time) -> Option<Backlog> {
+        let _ = now;
+        None
+    }
+
+    /// Shows what each of its random substreams gave out.
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        let _ = visit;
+    }
+
+    /// Called once when the run ends, to write what is still open (frames, counters) to the record.
+    fn finish(&mut self, now: Time, out: &mut Outbox) {
+        let _ = (now, out);
+    }
+}
+
+/// Counts of one node, for the conservation law
+/// `entered + created + copied = left + consumed + dropped + inside`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Census {
+    /// Packets taken in from the wire.
+    pub entered: u64,
+    /// Packets made here.
+    pub created: u64,
+    /// Extra copies made here (multicast fan-out).
+    pub copied: u64,
+    /// Packets put on the wire.
+    pub left: u64,
+    /// Packets that reached their end here.
+    pub consumed: u64,
+    /// Packets that died here.
+    pub dropped: u64,
+}
+
+/// Where a node puts what it sends, drops, takes for itself and has to say.
+pub struct Outbox {
+    /// Packets on their way out, oldest first: the driver empties it.
+    pub packets: Vec<(Port, Packet)>,
+    /// Whose turn it is; set by the driver.
+    pub node: NodeId,
+    /// Counts of the node whose turn it is; taken by the driver.
+    pub census: Census,
+    /// The record of the run.
+    pub record: Box<dyn Recorder>,
+    /// Why the run cannot go on.
+    pub failure: Option<String>,
+}
+
+impl Outbox {
+    /// An empty one that writes to `record`.
+    #[must_use]
+    pub fn new(record: Box<dyn Recorder>) -> Self {
+        Self {
+            packets: Vec::with_capacity(64),
+            node: NodeId::default(),
+            census: Census::default(),
+            record,
+            failure: None,
+        }
+    }
+
+    /// Sends a packet that was made here: its life begins, and is recorded from here on.
+    #[inline]
+    pub fn originate(&mut self, now: Time, port: Port, packet: Packet) {
+        self.census.created += 1;
+        self.census.left += 1;
+        self.record.sent(now, &packet);
+        self.packets.push((port, packet));
+    }
+
+    /// Counts a packet as made here that is to leave later with [`Outbox::forward`] (a sending host's
+    /// own queue). It is recorded as sent now.
+    #[inline]
+    pub fn create(&mut self, now: Time, packet: &Packet) {
+        self.census.created += 1;
+        self.record.sent(now, packet);
+    }
+
+    /// Sends a packet on that came in.
+    #[inline]
+    pub fn forward(&mut self, port: Port, packet: Packet) {
+        self.census.left += 1;
+        self.packets.push((port, packet));
+    }
+
+    /// Sends one more copy of a packet that came in (multicast fan-out).
+    pub fn copy(&mut self, now: Time, port: Port, packet: Packet) {
+        self.census.copied += 1;
+        self.census.left += 1;
+        self.record.copied(now, &packet);
+        self.packets.push((port, packet));
+    }
+
+    /// Takes a packet at its end: it has arrived.
+    #[inline]
+    pub fn deliver(&mut self, now: Time, packet: &Packet) {
+        self.census.consumed += 1;
+        self.record.arrived(now, packet);
+    }
+
+    /// Lets a packet die here.
+    #[inline]
+    pub fn discard(&mut self, now: Time, packet: &Packet, cause: Cause) {
+        self.census.dropped += 1;
+        let node = self.node;
+        self.record.dropped(now, packet, node, cause);
+    }
+
+    /// Ends the run with a reason; the first one counts.
+    pub fn fail(&mut self, reason: impl Into<String>) {
+        self.failure.get_or_insert_with(|| reason.into());
+    }
+}

@@ -1,0 +1,158 @@
+//! What a run says about itself: a typed stream of facts, no log lines.
+
+use crate::control::Decision;
+use crate::node::NodeId;
+use crate::packet::{FlowId, Packet};
+use crate::units::{Rate, Size, Span, Time};
+
+/// Why a packet died. The discriminants are the codes in recorded tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Cause {
+    /// The queue was full (drop-tail), or its manager decided so (AQM).
+    Queue = 0,
+    /// Lost on the wire by the link's loss model.
+    Loss = 1,
+    /// Hit by byte errors.
+    Corrupt = 2,
+    /// The link was down or gone.
+    Outage = 3,
+}
+
+impl Cause {
+    /// All causes, in the order of their codes.
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Loss, Self::Corrupt, Self::Outage];
+
+    /// The name used in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Loss => "loss",
+            Self::Corrupt => "corrupt",
+            Self::Outage => "outage",
+        }
+    }
+}
+
+/// How much of a run is kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Level {
+    /// Streaming statistics, constant memory.
+    Summary,
+    /// Those, and series in bins.
+    #[default]
+    Series,
+    /// Everything, packet by packet.
+    Packets,
+}
+
+/// What became of one media frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FrameRecord {
+    /// Whose frame.
+    pub flow: FlowId,
+    /// Whether it is a video frame (else audio).
+    pub video: bool,
+    /// Its running number in the stream.
+    pub frame: u32,
+    /// Encoded bytes.
+    pub size: Size,
+    /// Whether it can be decoded without earlier frames.
+    pub key: bool,
+    /// When it left the encoder.
+    pub captured: Time,
+    /// When its last packet arrived, if all did.
+    pub complete: Option<Time>,
+    /// When it was shown, if it was.
+    pub rendered: Option<Time>,
+}
+
+/// One RTCP packet (compound or not) put on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RtcpRecord {
+    /// Whose session.
+    pub flow: FlowId,
+    /// True where it runs from the media receiver to the media sender.
+    pub from_receiver: bool,
+    /// Bytes on the wire, IP and UDP headers included.
+    pub size: Size,
+    /// Bit set of RTCP packet types inside: see [`RtcpRecord::SR`] and its siblings.
+    pub contents: u16,
+    /// How long what it reports has waited, for event-driven feedback.
+    pub waited: Span,
+}
+
+impl RtcpRecord {
+    /// Sender report.
+    pub const SR: u16 = 1;
+    /// Receiver report.
+    pub const RR: u16 = 1 << 1;
+    /// Source description.
+    pub const SDES: u16 = 1 << 2;
+    /// Goodbye.
+    pub const BYE: u16 = 1 << 3;
+    /// Application-defined.
+    pub const APP: u16 = 1 << 4;
+    /// Generic NACK.
+    pub const NACK: u16 = 1 << 5;
+    /// Picture loss indication.
+    pub const PLI: u16 = 1 << 6;
+    /// Full intra request.
+    pub const FIR: u16 = 1 << 7;
+    /// Receiver estimated maximum bitrate.
+    pub const REMB: u16 = 1 << 8;
+    /// Transport-wide feedback.
+    pub const TWCC: u16 = 1 << 9;
+    /// RFC 8888 congestion control feedback.
+    pub const CCFB: u16 = 1 << 10;
+    /// Names of the bits, lowest first.
+    pub const NAMES: [&'static str; 11] =
+        ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB"];
+}
+
+/// Takes the facts of a run. Every method has an empty body, so that a recorder names only what it keeps.
+#[allow(unused_variables)]
+pub trait Recorder: Send {
+    /// How much is kept: costly facts need not be told below their level.
+    fn level(&self) -> Level {
+        Level::Summary
+    }
+    /// A packet was put on the wire by its sender.
+    fn sent(&mut self, now: Time, packet: &Packet) {}
+    /// A copy of a packet was made by a multicast fan-out.
+    fn copied(&mut self, now: Time, packet: &Packet) {}
+    /// A packet reached its end.
+    fn arrived(&mut self, now: Time, packet: &Packet) {}
+    /// A packet died at `node`.
+    fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {}
+    /// The RTP bytes of a packet that starts its way, for a capture file: asked for only if
+    /// [`Recorder::wants_bytes`].
+    fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {}
+    /// Whether [`Recorder::bytes`] is worth calling.
+    fn wants_bytes(&self) -> bool {
+        false
+    }
+    /// Useful bytes reached the application: TCP in order, media payload without duplicates.
+    fn goodput(&mut self, now: Time, flow: FlowId, bytes: Size) {}
+    /// A media packet arrived too late for the playout buffer.
+    fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {}
+    /// A controller decided.
+    fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
+    /// A named internal value of a controller or of TCP.
+    fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {}
+    /// A media frame's fate is known.
+    fn frame(&mut self, now: Time, frame: &FrameRecord) {}
+    /// The picture stood still for `length` (webrtc-stats freeze).
+    fn freeze(&mut self, now: Time, flow: FlowId, length: Span) {}
+    /// An RTCP packet was put on the wire.
+    fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {}
+    /// The capacity of a link as it is from now on.
+    fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {}
+}
+
+/// A recorder that keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Recorder for Nothing {}

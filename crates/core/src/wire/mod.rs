@@ -1,0 +1,3 @@
+//! RTP and RTCP between bytes and plain values.
+
+pub mod rtcp;
