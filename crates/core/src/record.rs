@@ -1,9 +1,10 @@
 //! What a run says about itself: a typed stream of facts, no log lines.
 
 use crate::control::Decision;
-use crate::node::NodeId;
+use crate::node::{Backlog, NodeId};
 use crate::packet::{FlowId, Packet};
 use crate::units::{Rate, Size, Span, Time};
+use std::any::Any;
 
 /// Why a packet died. The discriminants are the codes in recorded tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -113,7 +114,7 @@ impl RtcpRecord {
 
 /// Takes the facts of a run. Every method has an empty body, so that a recorder names only what it keeps.
 #[allow(unused_variables)]
-pub trait Recorder: Send {
+pub trait Recorder: Send + Any {
     /// How much is kept: costly facts need not be told below their level.
     fn level(&self) -> Level {
         Level::Summary
@@ -147,6 +148,8 @@ pub trait Recorder: Send {
     fn freeze(&mut self, now: Time, flow: FlowId, length: Span) {}
     /// An RTCP packet was put on the wire.
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {}
+    /// How full a queue is, once a bin.
+    fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
     /// The capacity of a link as it is from now on.
     fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {}
 }

@@ -1,0 +1,7 @@
+//! The simulator: virtual time, links and queues, recorded and generated networks, TCP, cross traffic,
+//! and the recording of what happened.
+
+pub mod agenda;
+pub mod world;
+
+pub use world::World;

@@ -1,0 +1,296 @@
+//! The engine: nodes, static routes, virtual time.
+//!
+//! The world wakes the node whose wakeup is the earliest, carries what it sends to the next node of
+//! the packet's route, and goes on until the time is up. It counts every packet at every node, and a
+//! run in which one went missing fails ([`World::check`]).
+
+use crate::agenda::Agenda;
+use tidegate_core::node::{Census, Inside};
+use tidegate_core::packet::RouteId;
+use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
+
+/// So many events at one instant, for each node, are taken for a loop that does not end.
+const EVENTS_AT_ONE_INSTANT: u64 = 100_000;
+
+/// Why a world stopped before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// The simulated time.
+    pub at: Time,
+    /// The node that said so, or that was about to act.
+    pub node: String,
+    /// What went wrong.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}: {}", self.node, self.at, self.reason)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// A network under virtual time.
+pub struct World {
+    now: Time,
+    nodes: Vec<Box<dyn Node>>,
+    census: Vec<Census>,
+    agenda: Agenda,
+    routes: Vec<Vec<(NodeId, Port)>>,
+    out: Outbox,
+    /// Packets of the present event, being carried; reused.
+    carried: Vec<(Port, Packet)>,
+    events: u64,
+    events_now: u64,
+    samples: Option<(Span, Time)>,
+    watched: Vec<NodeId>,
+}
+
+impl World {
+    /// A world of `nodes` whose packets follow `routes` (for each route the nodes after the sender,
+    /// with the port at which they take the packet in), writing to `record`.
+    ///
+    /// # Panics
+    /// If a route names a node that is not there.
+    #[must_use]
+    pub fn new(
+        nodes: Vec<Box<dyn Node>>,
+        routes: Vec<Vec<(NodeId, Port)>>,
+        record: Box<dyn Recorder>,
+    ) -> Self {
+        for (node, _) in routes.iter().flatten() {
+            assert!((node.0 as usize) < nodes.len(), "a route leads to node {}, which is not there", node.0);
+        }
+        let mut agenda = Agenda::new(nodes.len());
+        for (id, node) in nodes.iter().enumerate() {
+            agenda.set(NodeId(id as u32), node.next_wakeup());
+        }
+        Self {
+            now: Time::ZERO,
+            census: vec![Census::default(); nodes.len()],
+            agenda,
+            routes,
+            out: Outbox::new(record),
+            carried: Vec::with_capacity(64),
+            events: 0,
+            events_now: 0,
+            samples: None,
+            watched: Vec::new(),
+            nodes,
+        }
+    }
+
+    /// Tells the recorder the backlog of every queue once every `bin`.
+    pub fn sample_every(&mut self, bin: Span) {
+        assert!(bin > Span::ZERO, "a bin of {bin}");
+        self.watched = (0..self.nodes.len() as u32)
+            .map(NodeId)
+            .filter(|id| self.nodes[id.0 as usize].backlog(self.now).is_some())
+            .collect();
+        self.samples = Some((bin, self.now));
+    }
+
+    /// The present time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many events there were.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The nodes.
+    #[must_use]
+    pub fn nodes(&self) -> &[Box<dyn Node>] {
+        &self.nodes
+    }
+
+    /// The counts of each node.
+    #[must_use]
+    pub fn census(&self) -> &[Census] {
+        &self.census
+    }
+
+    /// When something happens next (SimPy's `peek`).
+    #[must_use]
+    pub fn peek(&self) -> Option<Time> {
+        self.agenda.first().map(|(at, _)| at)
+    }
+
+    /// Does one event.
+    ///
+    /// # Errors
+    /// When a node fails, asks for a time in the past, or never lets time pass.
+    pub fn step(&mut self) -> Result<(), Stopped> {
+        match self.agenda.first() {
+            Some((at, id)) => self.event(at, id),
+            None => Ok(()),
+        }
+    }
+
+    /// Does all events up to and including `until`, and leaves the clock there.
+    ///
+    /// # Errors
+    /// When a node fails, asks for a time in the past, or never lets time pass.
+    pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        while let Some((at, id)) = self.agenda.first() {
+            if at > until {
+                break;
+            }
+            self.event(at, id)?;
+        }
+        self.sample(until + Span::from_nanos(1));
+        self.now = self.now.max(until);
+        Ok(())
+    }
+
+    /// Gives `packet` to the world at node `id` from outside (SimPy, a socket).
+    ///
+    /// # Errors
+    /// As [`World::step`].
+    pub fn inject(&mut self, id: NodeId, port: Port, packet: Packet) -> Result<(), Stopped> {
+        self.deliver(id, port, packet)?;
+        self.carry()
+    }
+
+    /// Ends the run: open facts are written, conservation is checked, the recorder comes back.
+    ///
+    /// # Errors
+    /// When a node fails at its end, or a packet went missing.
+    pub fn finish(mut self) -> Result<Box<dyn Recorder>, Stopped> {
+        for id in 0..self.nodes.len() {
+            self.out.node = NodeId(id as u32);
+            self.nodes[id].finish(self.now, &mut self.out);
+            self.settle(NodeId(id as u32))?;
+        }
+        self.check()?;
+        Ok(self.out.record)
+    }
+
+    /// Asserts conservation at every node:
+    /// entered + created + copied = left + consumed + dropped + inside.
+    ///
+    /// # Errors
+    /// With the node and the counts, when a packet went missing.
+    pub fn check(&self) -> Result<(), Stopped> {
+        for (node, census) in self.nodes.iter().zip(&self.census) {
+            let Inside { packets: inside, .. } = node.inside();
+            let came = census.entered + census.created + census.copied;
+            let went = census.left + census.consumed + census.dropped + inside;
+            if came != went {
+                return Err(Stopped {
+                    at: self.now,
+                    node: node.name().to_owned(),
+                    reason: format!(
+                        "packets are not conserved: {came} came and {went} went or stayed ({census:?}, inside {inside})"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn event(&mut self, at: Time, id: NodeId) -> Result<(), Stopped> {
+        if at != self.now {
+            if at < self.now {
+                return Err(self.stopped(id, format!("asked to be woken at {at}, which is past")));
+            }
+            self.sample(at);
+            self.now = at;
+            self.events_now = 0;
+        }
+        self.events += 1;
+        self.events_now += 1;
+        if self.events_now > EVENTS_AT_ONE_INSTANT + 100 * self.nodes.len() as u64 {
+            return Err(
+                self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
+            );
+        }
+        self.out.node = id;
+        let node = &mut self.nodes[id.0 as usize];
+        node.advance(at, &mut self.out);
+        match node.next_wakeup() {
+            // still due: the others at this instant come first
+            Some(again) if again <= at => self.agenda.requeue(id, again),
+            next => self.agenda.set(id, next),
+        }
+        self.settle(id)?;
+        self.carry()
+    }
+
+    /// Carries what was sent to the next nodes of the routes, until nothing is under way.
+    #[inline]
+    fn carry(&mut self) -> Result<(), Stopped> {
+        while !self.out.packets.is_empty() {
+            std::mem::swap(&mut self.carried, &mut self.out.packets);
+            let mut carried = std::mem::take(&mut self.carried);
+            for (_, mut packet) in carried.drain(..) {
+                let Some(&(next, port)) =
+                    self.routes.get(packet.route.0 as usize).and_then(|route| route.get(packet.hop as usize))
+                else {
+                    let RouteId(route) = packet.route;
+                    let reason = format!(
+                        "a {} packet of flow {} left the end of route {route}",
+                        packet.kind.name(),
+                        packet.flow.0
+                    );
+                    return Err(self.stopped(self.out.node, reason));
+                };
+                packet.hop += 1;
+                self.deliver(next, port, packet)?;
+            }
+            self.carried = carried;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn deliver(&mut self, id: NodeId, port: Port, packet: Packet) -> Result<(), Stopped> {
+        self.out.node = id;
+        self.census[id.0 as usize].entered += 1;
+        let node = &mut self.nodes[id.0 as usize];
+        node.receive(self.now, port, packet, &mut self.out);
+        self.agenda.set(id, node.next_wakeup());
+        self.settle(id)
+    }
+
+    /// Books what the node whose turn it was did.
+    #[inline]
+    fn settle(&mut self, id: NodeId) -> Result<(), Stopped> {
+        let said = std::mem::take(&mut self.out.census);
+        let sum = &mut self.census[id.0 as usize];
+        sum.created += said.created;
+        sum.copied += said.copied;
+        sum.left += said.left;
+        sum.consumed += said.consumed;
+        sum.dropped += said.dropped;
+        match self.out.failure.take() {
+            None => Ok(()),
+            Some(reason) => Err(self.stopped(id, reason)),
+        }
+    }
+
+    /// Samples the queues at every bin boundary before `until`.
+    #[inline]
+    fn sample(&mut self, until: Time) {
+        let Some((bin, mut next)) = self.samples else { return };
+        while next < until {
+            for &id in &self.watched {
+                if let Some(backlog) = self.nodes[id.0 as usize].backlog(next) {
+                    self.out.record.backlog(next, id, backlog);
+                }
+            }
+            next += bin;
+        }
+        self.samples = Some((bin, next));
+    }
+
+    fn stopped(&self, id: NodeId, reason: String) -> Stopped {
+        Stopped { at: self.now, node: self.nodes[id.0 as usize].name().to_owned(), reason }
+    }
+}
