@@ -96,6 +96,8 @@ pub struct Census {
     pub copied: u64,
     /// Packets put on the wire.
     pub left: u64,
+    /// Bytes put on the wire.
+    pub left_bytes: u64,
     /// Packets that reached their end here.
     pub consumed: u64,
     /// Packets that died here.
@@ -134,6 +136,7 @@ impl Outbox {
     pub fn originate(&mut self, now: Time, port: Port, packet: Packet) {
         self.census.created += 1;
         self.census.left += 1;
+        self.census.left_bytes += u64::from(packet.size);
         self.record.sent(now, &packet);
         self.packets.push((port, packet));
     }
@@ -150,6 +153,7 @@ impl Outbox {
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Packet) {
         self.census.left += 1;
+        self.census.left_bytes += u64::from(packet.size);
         self.packets.push((port, packet));
     }
 
@@ -157,6 +161,7 @@ impl Outbox {
     pub fn copy(&mut self, now: Time, port: Port, packet: Packet) {
         self.census.copied += 1;
         self.census.left += 1;
+        self.census.left_bytes += u64::from(packet.size);
         self.record.copied(now, &packet);
         self.packets.push((port, packet));
     }

@@ -2,6 +2,7 @@
 //! and the recording of what happened.
 
 pub mod agenda;
+pub mod record;
 pub mod scenario;
 pub mod world;
 

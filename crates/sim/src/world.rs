@@ -267,6 +267,7 @@ impl World {
         sum.created += said.created;
         sum.copied += said.copied;
         sum.left += said.left;
+        sum.left_bytes += said.left_bytes;
         sum.consumed += said.consumed;
         sum.dropped += said.dropped;
         match self.out.failure.take() {
