@@ -101,7 +101,7 @@ impl Node for Cross {
         };
     }
 
-    fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         // nobody answers a datagram; whatever is routed here has arrived
         out.deliver(now, &packet);
     }

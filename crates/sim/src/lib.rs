@@ -2,12 +2,12 @@
 //! and the recording of what happened.
 
 pub mod agenda;
-pub mod record;
-pub mod scenario;
 pub mod cross;
 pub mod invalid;
 pub mod link;
 pub mod queue;
+pub mod record;
+pub mod scenario;
 pub mod service;
 pub mod sink;
 pub mod world;

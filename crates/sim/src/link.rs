@@ -57,7 +57,7 @@ struct Entry {
     due: Time,
     /// What it dies of, if it does.
     fate: Option<Cause>,
-    packet: Packet,
+    packet: Box<Packet>,
 }
 
 /// One direction of a link.
@@ -148,7 +148,7 @@ impl Node for Link {
     }
 
     #[inline]
-    fn receive(&mut self, now: Time, _port: Port, mut packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
         self.settle(now);
         if !self.admits(now, packet.size) {
             out.discard(now, &packet, Cause::Queue);
