@@ -4,10 +4,14 @@
 pub mod agenda;
 pub mod cross;
 pub mod invalid;
+pub mod jitter;
 pub mod link;
+pub mod loss;
+pub mod phases;
 pub mod queue;
 pub mod service;
 pub mod sink;
+mod wire;
 pub mod world;
 
 pub use cross::Cross;
