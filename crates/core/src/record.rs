@@ -3,7 +3,7 @@
 use crate::control::Decision;
 use crate::node::{Backlog, NodeId};
 use crate::packet::{FlowId, Packet};
-use crate::units::{Rate, Size, Span, Time};
+use crate::units::{Size, Span, Time};
 use std::any::Any;
 
 /// Why a packet died. The discriminants are the codes in recorded tables.
@@ -150,8 +150,6 @@ pub trait Recorder: Send + Any {
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {}
     /// How full a queue is, once a bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
-    /// The capacity of a link as it is from now on.
-    fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {}
 }
 
 /// A recorder that keeps nothing.

@@ -7,6 +7,7 @@
 pub mod digest;
 pub mod flow;
 pub mod histogram;
+pub mod pcapng;
 pub mod summary;
 pub mod table;
 
@@ -187,6 +188,11 @@ impl Recording {
         for (link, stats) in self.links.iter().zip(&mut self.link_stats) {
             stats.carried = bytes(link.node);
         }
+    }
+
+    /// Books the true capacity of a link from `at` on.
+    pub fn set_capacity(&mut self, at: Time, node: NodeId, rate: Rate) {
+        self.truth.push((at, node.0, rate));
     }
 
     /// The packets kept for a capture file, in order of sending.
@@ -661,12 +667,6 @@ impl Recorder for Recording {
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {
         if self.level >= Level::Series {
             self.queues.push((now, node.0, backlog));
-        }
-    }
-
-    fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {
-        if self.level >= Level::Series {
-            self.truth.push((now, node.0, rate));
         }
     }
 }
