@@ -3,7 +3,6 @@
 use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
 use crate::{Entry, Needs};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tidegate_core::control::{Context, Controller, Decision, Limits, Report};
 use tidegate_core::units::{Rate, Time};
 
@@ -69,7 +68,7 @@ impl Controller for Fixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tidegate_core::{Seat, Stream};
 
     fn seat(overrides: &Value, limits: &Limits) -> Result<Seat, SettingsError> {

@@ -219,7 +219,7 @@ impl Aimd {
             self.rate = lower;
         }
         self.capacity.overuse(settings, self.received);
-        self.started = true;
+        self.started |= settings.start_by_decrease;
         self.last_change = Some(now);
         if settings.decrease_ends == DecreaseEnds::AtOnce {
             self.state = State::Hold;

@@ -257,6 +257,9 @@ settings! {
     start_after: f64, "ms", Number(0.0, 60_000.0), [5000.0, 5000.0, 3000.0],
         "measure for longer than this before starting from throughput",
         "libwebrtc kInitializationTime; aiortc 3000";
+    start_by_decrease: bool, "", Flag, [true, true, false],
+        "let a decrease end the wait for throughput",
+        "libwebrtc bitrate_is_initialized_; aiortc goes on waiting, deaf to anything but over-use";
     start_state: StartState, "", StartState::KIND, [StartState::Hold, StartState::Increase, StartState::Hold],
         "the rate control's first state",
         "draft 5.5: Increase; libwebrtc and aiortc: Hold";
