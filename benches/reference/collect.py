@@ -34,6 +34,7 @@ DEFAULTS = {
 CLASSIC = ("Reno", "Newreno", "Sack1", "Linux/cubic")
 SERVICE_MS = 1.2  # of 1500 bytes at 10 Mb/s
 PACKET_BITS = 1500 * 8
+HEADERS_BYTES = 100  # a packet no larger than this carries no data: SYN, FIN, ACK
 
 
 def cross(**axes):
@@ -90,7 +91,7 @@ class Bottleneck:
         self.begin, self.end = begin, end
         self.arrivals = self.drops = self.sent_bytes = 0
         self.waits = []
-        self.last_received = None
+        self.last_data_received = None
         self._entered = {}
 
     def line(self, words):
@@ -108,8 +109,8 @@ class Bottleneck:
             # ns-2 writes "+" for a packet before it finds the queue full
             self._entered.pop(uid)
             self.drops += inside
-        elif event == "r":
-            self.last_received = time
+        elif event == "r" and int(words[5]) > HEADERS_BYTES:
+            self.last_data_received = time
 
 
 def percentile(values, fraction):
@@ -144,12 +145,12 @@ def run(tool, program, settings):
         "random_loss": settings["loss"], "min_rto_s": settings["min_rto"], "bytes": settings["bytes"],
         "from_s": begin, "to_s": end,
         "goodput_mbps": ";".join(f"{flow['acked'] * payload * 8 / span / 1e6:.4f}" for flow in flows),
-        "retransmitted": ";".join(f"{flow['retransmitted']:.0f}" for flow in flows),
+        "retransmitted": ";".join(f"{flow['retransmitted']:.0f}" for flow in flows if "retransmitted" in flow),
         "timeouts": ";".join(f"{flow['timeouts']:.0f}" for flow in flows),
     }
     if settings["bytes"]:
         row["goodput_mbps"] = ""
-        row["download_s"] = f"{queue.last_received - flows[0]['start']:.6f}"
+        row["download_s"] = f"{queue.last_data_received - flows[0]['start']:.6f}"
     elif settings["trace"]:
         row["utilisation"] = f"{queue.sent_bytes * 8 / (settings['rate_mbps'] * 1e6 * span):.5f}"
         row["loss_fraction"] = f"{queue.drops / queue.arrivals:.6f}"
