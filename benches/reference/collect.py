@@ -14,6 +14,7 @@ import math
 import os
 import subprocess
 import sys
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -92,22 +93,24 @@ class Bottleneck:
         self.arrivals = self.drops = self.sent_bytes = 0
         self.waits = []
         self.last_data_received = None
-        self._entered = {}
+        # Times of entry in order. A drop-tail queue is first in, first out; a packet's id would not do, as ns-3 gives
+        # a retransmission the id of its original.
+        self._entered = deque()
 
     def line(self, words):
-        event, time, uid = words[0], float(words[1]), words[11]
+        event, time = words[0], float(words[1])
         inside = self.begin <= time < self.end
         if event == "+":
-            self._entered[uid] = time
+            self._entered.append(time)
             self.arrivals += inside
         elif event == "-":
-            entered = self._entered.pop(uid)
+            entered = self._entered.popleft()
             if inside:
                 self.waits.append(time - entered)
                 self.sent_bytes += int(words[5])
         elif event == "d":
-            # ns-2 writes "+" for a packet before it finds the queue full
-            self._entered.pop(uid)
+            # ns-2 writes "+" for a packet before it finds the queue full, so the newest entry is the one dropped
+            self._entered.pop()
             self.drops += inside
         elif event == "r" and int(words[5]) > HEADERS_BYTES:
             self.last_data_received = time
