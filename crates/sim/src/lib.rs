@@ -8,6 +8,7 @@ pub mod link;
 pub mod queue;
 pub mod service;
 pub mod sink;
+pub mod tcp;
 pub mod world;
 
 pub use cross::Cross;
