@@ -65,7 +65,7 @@ impl Cubic {
     /// A loss is repaired: the next stage aims for the window of now, or lower if that keeps falling
     /// (fast convergence, section 4.7).
     pub(super) fn reduce(&mut self, cwnd: f64) {
-        let falling = self.w_max.is_some_and(|w_max| cwnd < w_max);
+        let falling = self.w_max.is_some_and(|w_max| math::floor(cwnd) < math::floor(w_max));
         self.w_max = Some(if falling { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
         self.prior = cwnd;
         self.epoch = None;
