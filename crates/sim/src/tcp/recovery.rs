@@ -78,10 +78,7 @@ impl TcpSender {
     /// New data was acknowledged, up to `ack`.
     fn advanced(&mut self, now: Time, ack: u64, out: &mut Outbox) {
         let before = self.flight.una();
-        let flight = match self.board {
-            Some(_) => self.flight.unacknowledged(),
-            None => self.flight.outstanding(),
-        };
+        let flight = self.flight_size();
         // no room for another segment: the window was what held the sender back
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
         self.measure(now, ack);
@@ -114,6 +111,14 @@ impl TcpSender {
         } else {
             // RFC 6298 section 5.3
             self.arm(now);
+        }
+    }
+
+    /// Bytes sent and not yet acknowledged; without SACK only those sent since the last go-back.
+    fn flight_size(&self) -> u64 {
+        match self.board {
+            Some(_) => self.flight.unacknowledged(),
+            None => self.flight.outstanding(),
         }
     }
 
@@ -197,10 +202,7 @@ impl TcpSender {
 
     fn fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
         let segment = f64::from(self.settings.segment);
-        let flight = match self.board {
-            Some(_) => self.flight.unacknowledged(),
-            None => self.flight.outstanding(),
-        };
+        let flight = self.flight_size();
         self.window.loss(flight);
         self.recover = Some(self.flight.max());
         self.partial_seen = false;
@@ -235,10 +237,12 @@ impl TcpSender {
         }
         let una = self.flight.una();
         let again = self.timed_out_at.replace(una) == Some(una);
-        let flight = match self.board {
-            Some(_) => self.flight.unacknowledged(),
-            None => self.flight.outstanding(),
-        };
+        // in recovery most of what is not acknowledged has left the network, as the duplicates said: the
+        // inflated window is no measure of it, the one that recovery aims for is
+        if self.phase == Phase::Recovery {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+        let flight = self.flight_size();
         self.window.timeout((!again).then_some(flight));
         self.recover = Some(self.flight.max());
         self.duplicates = 0;

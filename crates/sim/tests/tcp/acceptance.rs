@@ -51,3 +51,17 @@ fn mathis() {
         }
     }
 }
+
+#[test]
+#[ignore]
+fn look() {
+    let mut path = Dumbbell::reference(TcpSettings { min_rto: Span::from_millis(200), ..of(Variant::NewReno) });
+    path.detailed = true;
+    path.from = Time::ZERO;
+    path.until = Time::from_secs(30);
+    path.queue = 32;
+    let result = path.run();
+    let mut last = 0u32;
+    for &(t, w) in &result.flows[0].windows { if t < 4.0 { println!("W {t:.4} {:.2}", w / 1460.0); } }
+    for &(t, s) in &result.flows[0].departures { if t < 4.0 { println!("D {t:.4} {} {}", s / 1460, if s <= last { "again" } else { "" }); last = last.max(s); } }
+}

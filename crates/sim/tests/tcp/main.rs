@@ -2,3 +2,4 @@
 
 mod acceptance;
 mod harness;
+mod reference;
