@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(reno.ssthresh, 10_000.0, "limited transmit does not count");
         reno.loss(12_000);
         assert_eq!(reno.ssthresh, 6000.0);
-        reno.timeout(Some(12_000));
+        reno.timeout(Some(3000));
         assert_eq!((reno.cwnd, reno.ssthresh), (1000.0, 2000.0), "at least two segments");
         reno.ssthresh = 7000.0;
         reno.timeout(None);

@@ -116,7 +116,7 @@ impl Dumbbell {
         Self {
             rate: Rate::from_mbps(10),
             one_way: Span::from_millis(20),
-            queue: 32,
+            queue: 33,
             seed: 1,
             jitter: None,
             flows: vec![(settings, Span::ZERO)],
