@@ -4,11 +4,15 @@
 pub mod agenda;
 pub mod cross;
 pub mod invalid;
+pub mod jitter;
 pub mod link;
+pub mod loss;
+pub mod phases;
 pub mod queue;
 pub mod service;
 pub mod sink;
 pub mod tcp;
+mod wire;
 pub mod world;
 
 pub use cross::Cross;

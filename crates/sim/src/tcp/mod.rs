@@ -19,7 +19,6 @@
 
 mod cubic;
 mod flight;
-mod jitter;
 mod receiver;
 mod recovery;
 mod rto;

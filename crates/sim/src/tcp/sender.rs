@@ -1,7 +1,6 @@
 //! The sending end: what may leave, when, and the timer.
 
 use super::flight::Flight;
-use super::jitter::SendingJitter;
 use super::recovery::Phase;
 use super::rto::RoundTrip;
 use super::sack::{Next, Scoreboard};
@@ -10,11 +9,14 @@ use super::window::Window;
 use super::workload::{Act, Application};
 use super::{RttSampling, TcpSettings};
 use crate::invalid::Invalid;
+use crate::jitter::SendingJitter;
 use std::collections::VecDeque;
 use tidegate_core::node::Inside;
 use tidegate_core::packet::TcpBody;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Body, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Time};
+use tidegate_core::{
+    Body, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
+};
 
 /// The sending end of a connection.
 ///
@@ -122,7 +124,7 @@ impl TcpSender {
             application,
             last_sent: settings.start,
             departures: VecDeque::new(),
-            jitter: jitter.map(|most| SendingJitter::new(seed, &name, most)),
+            jitter: jitter.map(|most| SendingJitter::new(most, Stream::new(seed, &name, "jitter"))),
             number: 0,
             noted: Noted::default(),
             name,

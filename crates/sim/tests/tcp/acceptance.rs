@@ -13,7 +13,11 @@ fn one_flow() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic] {
         let result = Dumbbell::reference(of(variant)).run();
         let (mean, p95) = result.queueing();
-        println!("{variant:?}: {:.4} loss {:.5} mean {mean:.1} p95 {p95:.1}", result.utilisation(), result.loss());
+        println!(
+            "{variant:?}: {:.4} loss {:.5} mean {mean:.1} p95 {p95:.1}",
+            result.utilisation(),
+            result.loss()
+        );
     }
 }
 
@@ -29,7 +33,12 @@ fn two_flows() {
             path.seed = seed;
             path.until = Time::from_secs(600);
             let result = path.run();
-            println!("{jitter:?} {seed}: {:.3} / {:.3} = {:.3}", result.goodput(0), result.goodput(1), result.goodput(0) / result.goodput(1));
+            println!(
+                "{jitter:?} {seed}: {:.3} / {:.3} = {:.3}",
+                result.goodput(0),
+                result.goodput(1),
+                result.goodput(0) / result.goodput(1)
+            );
         }
     }
 }
@@ -47,7 +56,11 @@ fn mathis() {
             path.until = Time::from_secs(3000);
             let result = path.run();
             let expected = 1460.0 * 8e-6 / 0.12 * (1.5 / loss).sqrt();
-            println!("{variant:?} {loss}: {:.3} of {expected:.3} = {:.3}", result.goodput(0), result.goodput(0) / expected);
+            println!(
+                "{variant:?} {loss}: {:.3} of {expected:.3} = {:.3}",
+                result.goodput(0),
+                result.goodput(0) / expected
+            );
         }
     }
 }
@@ -55,13 +68,23 @@ fn mathis() {
 #[test]
 #[ignore]
 fn look() {
-    let mut path = Dumbbell::reference(TcpSettings { min_rto: Span::from_millis(200), ..of(Variant::NewReno) });
+    let mut path =
+        Dumbbell::reference(TcpSettings { min_rto: Span::from_millis(200), ..of(Variant::NewReno) });
     path.detailed = true;
     path.from = Time::ZERO;
     path.until = Time::from_secs(30);
     path.queue = 32;
     let result = path.run();
     let mut last = 0u32;
-    for &(t, w) in &result.flows[0].windows { if t < 4.0 { println!("W {t:.4} {:.2}", w / 1460.0); } }
-    for &(t, s) in &result.flows[0].departures { if t < 4.0 { println!("D {t:.4} {} {}", s / 1460, if s <= last { "again" } else { "" }); last = last.max(s); } }
+    for &(t, w) in &result.flows[0].windows {
+        if t < 4.0 {
+            println!("W {t:.4} {:.2}", w / 1460.0);
+        }
+    }
+    for &(t, s) in &result.flows[0].departures {
+        if t < 4.0 {
+            println!("D {t:.4} {} {}", s / 1460, if s <= last { "again" } else { "" });
+            last = last.max(s);
+        }
+    }
 }

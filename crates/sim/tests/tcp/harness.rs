@@ -12,28 +12,29 @@ use tidegate_sim::{Link, LinkSettings, World};
 
 /// What became of one flow's packets from a given time on.
 #[derive(Clone, Debug, Default)]
-pub struct Flow {
-    pub sent: u64,
-    pub lost: u64,
-    pub arrived: u64,
-    pub arrived_bytes: u64,
-    pub acks: u64,
-    pub ack_bytes: u64,
-    pub goodput: u64,
+pub(crate) struct Flow {
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
+    pub(crate) arrived: u64,
+    pub(crate) arrived_bytes: u64,
+    pub(crate) acks: u64,
+    pub(crate) ack_bytes: u64,
+    pub(crate) goodput: u64,
     /// Milliseconds that each data packet waited in queues, in order of arrival.
-    pub queued: Vec<f64>,
-    pub downloads: Vec<f64>,
-    /// (s, segments sent so far, first byte) of each data packet, if asked for.
-    pub departures: Vec<(f64, u32)>,
-    pub windows: Vec<(f64, f64)>,
+    pub(crate) queued: Vec<f64>,
+    pub(crate) downloads: Vec<f64>,
+    pub(crate) last_arrival: Time,
+    /// (s, sequence number) of each data packet, if asked for.
+    pub(crate) departures: Vec<(f64, u32)>,
+    pub(crate) windows: Vec<(f64, f64)>,
 }
 
 /// Tallies from `from` on.
 #[derive(Default)]
-pub struct Tally {
-    pub from: Time,
-    pub detailed: bool,
-    pub flows: Vec<Flow>,
+pub(crate) struct Tally {
+    pub(crate) from: Time,
+    pub(crate) detailed: bool,
+    pub(crate) flows: Vec<Flow>,
 }
 
 impl Tally {
@@ -70,6 +71,7 @@ impl Recorder for Tally {
         if now >= self.from && packet.kind == Kind::Data {
             let flow = self.flow(packet.flow);
             flow.arrived += 1;
+            flow.last_arrival = now;
             flow.arrived_bytes += u64::from(packet.size);
             flow.queued.push(packet.queued.as_millis_f64());
         }
@@ -94,29 +96,30 @@ impl Recorder for Tally {
 }
 
 /// One bottleneck with flows of their own propagation delays.
-pub struct Dumbbell {
-    pub rate: Rate,
-    pub one_way: Span,
+pub(crate) struct Dumbbell {
+    pub(crate) rate: Rate,
+    pub(crate) one_way: Span,
     /// Packets that may wait, the one in service not counted.
-    pub queue: u32,
-    pub seed: u64,
-    pub jitter: Option<Span>,
+    pub(crate) queue: u32,
+    pub(crate) seed: u64,
+    pub(crate) jitter: Option<Span>,
     /// Settings and further one-way delay of each flow.
-    pub flows: Vec<(TcpSettings, Span)>,
+    pub(crate) flows: Vec<(TcpSettings, Span)>,
     /// Probability that a data packet is lost behind the bottleneck.
-    pub loss: f64,
-    pub from: Time,
-    pub until: Time,
-    pub detailed: bool,
+    pub(crate) loss: f64,
+    pub(crate) from: Time,
+    pub(crate) until: Time,
+    pub(crate) detailed: bool,
 }
 
 impl Dumbbell {
     /// The reference path: 10 Mb/s, 20 ms one way, 33 packets, 120 s of which the last 100 count.
-    pub fn reference(settings: TcpSettings) -> Self {
+    pub(crate) fn reference(settings: TcpSettings) -> Self {
         Self {
             rate: Rate::from_mbps(10),
             one_way: Span::from_millis(20),
-            queue: 33,
+            // ns-2's limit of 33 lets 32 wait
+            queue: 32,
             seed: 1,
             jitter: None,
             flows: vec![(settings, Span::ZERO)],
@@ -127,7 +130,7 @@ impl Dumbbell {
         }
     }
 
-    pub fn run(self) -> Result {
+    pub(crate) fn run(self) -> Result {
         let mut nodes: Vec<Box<dyn Node>> = Vec::new();
         let mut routes = Vec::new();
         let mut add = |node: Box<dyn Node>| {
@@ -165,39 +168,39 @@ impl Dumbbell {
 }
 
 /// What a [`Dumbbell`] measured.
-pub struct Result {
-    pub flows: Vec<Flow>,
+pub(crate) struct Result {
+    pub(crate) flows: Vec<Flow>,
     rate: Rate,
     length: Span,
-    pub events: u64,
+    pub(crate) events: u64,
 }
 
 impl Result {
     /// Data that passed the bottleneck over what it can carry.
-    pub fn utilisation(&self) -> f64 {
+    pub(crate) fn utilisation(&self) -> f64 {
         let bytes: u64 = self.flows.iter().map(|flow| flow.arrived_bytes).sum();
         8.0 * bytes as f64 / (self.rate.as_bps_f64() * self.length.as_secs_f64())
     }
-    pub fn loss(&self) -> f64 {
+    pub(crate) fn loss(&self) -> f64 {
         let lost: u64 = self.flows.iter().map(|flow| flow.lost).sum();
         let sent: u64 = self.flows.iter().map(|flow| flow.sent).sum();
         lost as f64 / sent as f64
     }
     /// Mean and 95th percentile of the time in queues, ms.
-    pub fn queueing(&self) -> (f64, f64) {
+    pub(crate) fn queueing(&self) -> (f64, f64) {
         let mut all: Vec<f64> = self.flows.iter().flat_map(|flow| flow.queued.iter().copied()).collect();
         all.sort_by(f64::total_cmp);
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         (mean, all[all.len() * 95 / 100])
     }
     /// Goodput of a flow in Mb/s.
-    pub fn goodput(&self, flow: usize) -> f64 {
+    pub(crate) fn goodput(&self, flow: usize) -> f64 {
         8e-6 * self.flows[flow].goodput as f64 / self.length.as_secs_f64()
     }
 }
 
 /// A pipe that loses and doubles packets, and with `disorder` delays each by up to that.
-pub struct Chaos {
+pub(crate) struct Chaos {
     name: String,
     loss: f64,
     copies: f64,
@@ -205,11 +208,11 @@ pub struct Chaos {
     luck: Stream,
     held: Vec<(Time, Packet)>,
     /// Loses exactly the data packets with these running numbers, in place of luck.
-    pub condemned: Vec<u32>,
+    pub(crate) condemned: Vec<u32>,
 }
 
 impl Chaos {
-    pub fn new(name: &str, seed: u64, loss: f64, copies: f64, disorder: Option<Span>) -> Self {
+    pub(crate) fn new(name: &str, seed: u64, loss: f64, copies: f64, disorder: Option<Span>) -> Self {
         let luck = Stream::new(seed, name, "chaos");
         Self { name: name.into(), loss, copies, disorder, luck, held: Vec::new(), condemned: Vec::new() }
     }

@@ -17,7 +17,8 @@ pub(crate) fn rows() -> Vec<Row> {
     };
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
-    let row = |line: &str| names.iter().map(|s| s.to_string()).zip(line.split(',').map(String::from)).collect();
+    let row =
+        |line: &str| names.iter().map(|s| s.to_string()).zip(line.split(',').map(String::from)).collect();
     lines.map(row).collect()
 }
 
@@ -95,7 +96,18 @@ fn print_all() {
     for row in rows() {
         let Some(result) = ours(&row) else { continue };
         print!("{} {} {} ", row["experiment"], row["tool"], row["variant"]);
-        for name in ["rate_mbps", "one_way_ms", "queue_packets", "flows", "delack", "iw", "jitter_ms", "random_loss", "min_rto_s", "seed"] {
+        for name in [
+            "rate_mbps",
+            "one_way_ms",
+            "queue_packets",
+            "flows",
+            "delack",
+            "iw",
+            "jitter_ms",
+            "random_loss",
+            "min_rto_s",
+            "seed",
+        ] {
             print!("{} ", row[name]);
         }
         if row["bytes"] != "0" {
@@ -103,7 +115,18 @@ fn print_all() {
             continue;
         }
         let (mean, p95) = result.queueing();
-        let goodputs: Vec<String> = (0..result.flows.len()).map(|flow| format!("{:.4}", result.goodput(flow))).collect();
-        println!("| u {} {:.4} | l {} {:.6} | q {} {mean:.3} | p {} {p95:.3} | g {} {}", row["utilisation"], result.utilisation(), row["loss_fraction"], result.loss(), row["mean_qdelay_ms"], row["p95_qdelay_ms"], row["goodput_mbps"], goodputs.join(";"));
+        let goodputs: Vec<String> =
+            (0..result.flows.len()).map(|flow| format!("{:.4}", result.goodput(flow))).collect();
+        println!(
+            "| u {} {:.4} | l {} {:.6} | q {} {mean:.3} | p {} {p95:.3} | g {} {}",
+            row["utilisation"],
+            result.utilisation(),
+            row["loss_fraction"],
+            result.loss(),
+            row["mean_qdelay_ms"],
+            row["p95_qdelay_ms"],
+            row["goodput_mbps"],
+            goodputs.join(";")
+        );
     }
 }
