@@ -13,6 +13,7 @@ pub mod record;
 pub mod scenario;
 pub mod service;
 pub mod sink;
+pub mod tcp;
 mod wire;
 pub mod world;
 
