@@ -202,7 +202,13 @@ impl Pacer {
 
 /// The instant at which what was owed until `until` at the rate `old` is paid off at the rate `new`.
 fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
-    if until <= now || new == Rate::ZERO { now.max(until.min(now)) } else { now + new.time_for(old.bytes_in(until - now)) }
+    if until <= now {
+        until
+    } else if new == Rate::ZERO {
+        now
+    } else {
+        now + new.time_for(old.bytes_in(until - now))
+    }
 }
 
 #[cfg(test)]
