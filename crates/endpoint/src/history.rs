@@ -143,6 +143,17 @@ impl History {
         });
         arrival.map(|_| entry.sent)
     }
+
+    /// Takes note that the packet `sequence` was received at a time that is not told: it is settled, and
+    /// there is nothing to report.
+    pub(crate) fn received(&mut self, sequence: i64) {
+        if let Some(sequence) = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s))
+        {
+            self.land(sequence + 1);
+            let index = self.index(sequence);
+            self.ring[index].fate = Fate::Received;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -31,5 +31,6 @@ pub use media::{Bounds, SourceSettings};
 pub use packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
 pub use settings::{
     Accounting, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout, ReceiveSettings,
-    RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, StreamSettings, clock_offset,
+    RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, StreamSettings,
+    clock_offset,
 };

@@ -242,12 +242,14 @@ mod tests {
     fn low_rates_are_even_and_high_rates_go_in_bursts_of_5_ms() {
         let mut slow = pacer(Decision::rate(Rate::from_mbps(1)));
         (0..4).for_each(|_| slow.push(false, PACKET));
-        let times: Vec<Time> = drive(&mut slow, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
+        let times: Vec<Time> =
+            drive(&mut slow, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
         assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis));
 
         let mut fast = pacer(Decision::rate(Rate::from_mbps(8)));
         (0..1001).for_each(|_| fast.push(false, PACKET));
-        let times: Vec<Time> = drive(&mut fast, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
+        let times: Vec<Time> =
+            drive(&mut fast, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
         assert_eq!(times[..6], [0, 0, 0, 0, 0, 5].map(Time::from_millis));
         assert_eq!(times[1000], Time::from_secs(1), "1000 packets of 8000 bits take exactly a second");
         assert_eq!(fast.backlog(), Size::ZERO);
@@ -259,7 +261,10 @@ mod tests {
         (0..2).for_each(|_| pacer.push(false, PACKET));
         assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
         pacer.push(true, Queued { stream: 1, ..PACKET });
-        assert!(matches!(pacer.turn(Time::ZERO, Size::ZERO), Some(Turn::Media(Queued { stream: 1, .. }, None))));
+        assert!(matches!(
+            pacer.turn(Time::ZERO, Size::ZERO),
+            Some(Turn::Media(Queued { stream: 1, .. }, None))
+        ));
         pacer.sent(Time::ZERO, SIZE);
         assert_eq!(pacer.due(Size::ZERO), Time::from_millis(16));
     }

@@ -44,7 +44,8 @@ impl Extensions {
             self.transport_sequence.then_some(TRANSPORT_SEQUENCE),
             stamp.map(|stamp| stamp.data.len() as u32),
         ];
-        let one_byte = stamp.is_none_or(|stamp| (1..=14).contains(&stamp.id) && (1..=16).contains(&stamp.data.len()));
+        let one_byte =
+            stamp.is_none_or(|stamp| (1..=14).contains(&stamp.id) && (1..=16).contains(&stamp.data.len()));
         let element_header = if one_byte { 1 } else { 2 };
         let elements: u32 = lengths.iter().flatten().map(|length| element_header + length).sum();
         if elements == 0 { RTP_HEADER } else { RTP_HEADER + EXTENSION_HEADER + elements.next_multiple_of(4) }
@@ -103,7 +104,11 @@ mod tests {
         assert_eq!(with(true, true).header_len(None), 24, "4 + 7 padded to 8");
         let stamp = |id, length| Extension { id, data: vec![0; length] };
         assert_eq!(with(true, true).header_len(Some(&stamp(1, 8))), 32, "4 + 16");
-        assert_eq!(with(true, true).header_len(Some(&stamp(15, 8))), 36, "two-byte: 4 + 5 + 4 + 10, padded to 20");
+        assert_eq!(
+            with(true, true).header_len(Some(&stamp(15, 8))),
+            36,
+            "two-byte: 4 + 5 + 4 + 10, padded to 20"
+        );
         assert_eq!(with(false, false).header_len(Some(&stamp(1, 17))), 36, "two-byte: 4 + 19 padded to 20");
     }
 
@@ -113,7 +118,11 @@ mod tests {
         let cut: Vec<(u16, u8)> = packets(2500, 1200, frame).map(|p| (p.payload, p.flags)).collect();
         assert_eq!(
             cut,
-            [(1200, RtpBody::KEY | RtpBody::FIRST), (1200, RtpBody::KEY), (100, RtpBody::KEY | RtpBody::LAST)]
+            [
+                (1200, RtpBody::KEY | RtpBody::FIRST),
+                (1200, RtpBody::KEY),
+                (100, RtpBody::KEY | RtpBody::LAST)
+            ]
         );
         let one: Vec<Queued> = packets(1200, 1200, frame).collect();
         assert_eq!(one.len(), 1);

@@ -78,7 +78,8 @@ impl Reception {
         // appendix A.8, with 4 bits of fraction: J += (|D| - J) / 16
         let difference = transit.wrapping_sub(self.transit) as i32;
         self.transit = transit;
-        self.jitter = self.jitter.wrapping_add(difference.unsigned_abs()).wrapping_sub((self.jitter + 8) >> 4);
+        self.jitter =
+            self.jitter.wrapping_add(difference.unsigned_abs()).wrapping_sub((self.jitter + 8) >> 4);
         let first = if sequence > self.highest {
             self.advance(sequence);
             true

@@ -104,6 +104,8 @@ pub struct SendSettings {
     pub payload: u16,
     /// Which header extensions its packets carry.
     pub extensions: Extensions,
+    /// The per-packet feedback that was agreed on: for RFC 8888 it keeps track of RTP sequence numbers.
+    pub feedback: FeedbackFormat,
     /// Which bytes rates count.
     pub accounting: Accounting,
     /// How much may wait in the pacer, as time at the target rate. A frame that comes when there is
@@ -134,6 +136,7 @@ impl SendSettings {
             ecn: Ecn::NotEct,
             payload: 1200,
             extensions: Extensions::default(),
+            feedback: FeedbackFormat::default(),
             accounting: Accounting::default(),
             queue_limit: Span::from_secs(2),
             burst: Span::from_millis(5),
@@ -344,13 +347,13 @@ pub enum RtcpMode {
     Avp,
 }
 
-/// The least time between two reports, before its randomisation.
+/// The least time between two reports, before its randomisation; half of it for the first one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RtcpMinimum {
     /// 5 s (RFC 3550 section 6.2).
     Standard,
-    /// 360 s divided by the session bandwidth in kb/s (RFC 3550 section 6.2), and no halved initial one.
+    /// 360 s divided by the session bandwidth in kb/s (RFC 3550 section 6.2).
     #[default]
     Reduced,
     /// This long.
@@ -372,11 +375,7 @@ pub struct RtcpSettings {
 impl Default for RtcpSettings {
     /// Free, for a session of 1 Mb/s: reports about every 360 ms.
     fn default() -> Self {
-        Self {
-            mode: RtcpMode::Free,
-            session_bandwidth: Rate::from_mbps(1),
-            minimum: RtcpMinimum::Reduced,
-        }
+        Self { mode: RtcpMode::Free, session_bandwidth: Rate::from_mbps(1), minimum: RtcpMinimum::Reduced }
     }
 }
 
@@ -434,10 +433,20 @@ impl SendSettings {
             return Some("the padding payload is zero".into());
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
-            return Some(format!("it stops at {} but starts at {}", self.stop.unwrap_or_default(), self.start));
+            return Some(format!(
+                "it stops at {} but starts at {}",
+                self.stop.unwrap_or_default(),
+                self.start
+            ));
         }
         if self.limits.min > self.limits.max {
-            return Some(format!("its least rate {:?} is above its most {:?}", self.limits.min, self.limits.max));
+            return Some(format!(
+                "its least rate {:?} is above its most {:?}",
+                self.limits.min, self.limits.max
+            ));
+        }
+        if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
+            return Some("it is to get TWCC, but its packets carry no transport-wide sequence number".into());
         }
         for kind in [MediaKind::Video, MediaKind::Audio] {
             let count = self.streams.iter().filter(|stream| stream.kind == kind).count();
@@ -474,7 +483,9 @@ impl ReceiveSettings {
                     return Some(format!("the playout delay goes from {min} to {max}"));
                 }
                 if !(0.0..1.0).contains(&shrink) {
-                    return Some(format!("the playout delay shrinks by {shrink}; it must be from 0 to less than 1"));
+                    return Some(format!(
+                        "the playout delay shrinks by {shrink}; it must be from 0 to less than 1"
+                    ));
                 }
             }
             Playout::Fixed { .. } => {}

@@ -19,7 +19,12 @@ pub struct Frames {
 impl Frames {
     /// Plays `ladder`; after its last frame it goes on with frame `skip`, so that the key frame at the
     /// beginning does not come again by itself.
-    pub(crate) fn new(ladder: Arc<Ladder>, ticker: Ticker, skip: u32, bounds: Bounds) -> Result<Self, String> {
+    pub(crate) fn new(
+        ladder: Arc<Ladder>,
+        ticker: Ticker,
+        skip: u32,
+        bounds: Bounds,
+    ) -> Result<Self, String> {
         let skip = skip as usize;
         if skip >= ladder.length() {
             let length = ladder.length();

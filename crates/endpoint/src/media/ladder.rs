@@ -144,8 +144,7 @@ impl Ladder {
             scaled(&self.rungs[above - 1], bps)
         } else {
             let (low, high) = (&self.rungs[above - 1], &self.rungs[above]);
-            let part =
-                (bps - low.rate.as_bps_f64()) / (high.rate.as_bps_f64() - low.rate.as_bps_f64());
+            let part = (bps - low.rate.as_bps_f64()) / (high.rate.as_bps_f64() - low.rate.as_bps_f64());
             f64::from(low.sizes[index]) * (1.0 - part) + f64::from(high.sizes[index]) * part
         };
         // RFC 8593 section 6: a frame is clipped to 10 bytes .. 1 MB
@@ -157,8 +156,10 @@ impl Ladder {
 mod tests {
     use super::*;
 
-    const FIREFOX: &str = "% Nframe | type | X | timestamp | size (Bytes)\n0 U 0. 0.000000 9950\n1 U 0. 0.005229 3946\n";
-    const X264: &str = "% Nframe | type | QP | PSNR | size (Bytes) \n0 I 26.20 39.14 5822\n\n1 P 27.16 38.74 275\n";
+    const FIREFOX: &str =
+        "% Nframe | type | X | timestamp | size (Bytes)\n0 U 0. 0.000000 9950\n1 U 0. 0.005229 3946\n";
+    const X264: &str =
+        "% Nframe | type | QP | PSNR | size (Bytes) \n0 I 26.20 39.14 5822\n\n1 P 27.16 38.74 275\n";
 
     #[test]
     fn both_text_forms_are_read() {
@@ -191,7 +192,8 @@ mod tests {
     #[test]
     fn sizes_between_and_outside_the_rungs_are_as_by_hand() {
         let rung = |kbps, sizes: &[u32]| Rung { rate: Rate::from_kbps(kbps), sizes: sizes.to_vec() };
-        let ladder = Ladder::new(vec![rung(400, &[900, 3_000_000, 9]), rung(200, &[500, 30, 20, 7])]).expect("two rungs");
+        let ladder = Ladder::new(vec![rung(400, &[900, 3_000_000, 9]), rung(200, &[500, 30, 20, 7])])
+            .expect("two rungs");
         assert_eq!(ladder.length(), 3);
         let size = |kbps, index| ladder.size(Rate::from_kbps(kbps), index);
         assert_eq!(size(200, 0), 500);
