@@ -146,6 +146,7 @@ impl Experiment {
         let Ok(mut recording) = recorder.downcast::<Recording>() else {
             unreachable!("a builder's world always writes to a Recording")
         };
+        recording.close_frames();
         let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
         recording.set_carried(|node| {
             let id = node.0 as usize;
@@ -162,7 +163,7 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     traces: &'a [Arc<Trace>],
     graph: Graph<'a>,
-    services: Vec<Service>,
+    links: Vec<Link>,
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
 }
@@ -179,14 +180,14 @@ impl<'a> Builder<'a> {
             return wrong("record.bin", format!("{} is not a width", scenario.record.bin));
         }
         let graph = Graph { links: &scenario.links };
-        let services = scenario
-            .links
-            .iter()
-            .map(|link| {
-                service(&link.capacity, traces).or_else(|problem| wrong(format!("links.{}", link.name), problem))
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { scenario, traces, graph, services, nodes: Vec::new(), routes: Vec::new() })
+        let mut builder =
+            Self { scenario, traces, graph, links: Vec::new(), nodes: Vec::new(), routes: Vec::new() };
+        for spec in &scenario.links {
+            let link = builder.link(spec)?;
+            builder.nodes.push(Box::new(link.clone()));
+            builder.links.push(link);
+        }
+        Ok(builder)
     }
 
     fn seed(&self, component: &str) -> u64 {
@@ -196,10 +197,6 @@ impl<'a> Builder<'a> {
 
     fn build(mut self, make: &mut Maker<'_>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
-        for (index, spec) in scenario.links.iter().enumerate() {
-            let link = self.link(spec, index)?;
-            self.nodes.push(Box::new(link));
-        }
         let jitter = self.sending_jitter();
         let mut infos = Vec::with_capacity(scenario.flows.len());
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -262,7 +259,7 @@ impl<'a> Builder<'a> {
         }
         if level >= Level::Series {
             for index in 0..scenario.links.len() {
-                for (at, rate) in self.truth(index, end, bin) {
+                for (at, rate) in self.links[index].capacity_series(Time::ZERO, end, bin) {
                     recording.set_capacity(at, NodeId(index as u32), rate);
                 }
             }
@@ -274,58 +271,61 @@ impl<'a> Builder<'a> {
         Ok(Experiment { world, duration: scenario.duration, warmup: scenario.warmup, before: None })
     }
 
-    fn link(&self, spec: &LinkSpec, index: usize) -> Result<Link, BuildError> {
+    fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
         let place = format!("links.{}", spec.name);
-        let settings = self.link_settings(spec, index).or_else(|problem| wrong(&place, problem))?;
+        let settings = self.link_settings(spec).or_else(|problem| wrong(&place, problem))?;
         Link::new(&spec.name, self.seed(&spec.name), settings).or_else(|problem| wrong(&place, problem))
     }
 
-    fn link_settings(&self, spec: &LinkSpec, index: usize) -> Result<LinkSettings, String> {
+    fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, String> {
         let text = |error: crate::Invalid| error.to_string();
-        let trace = match &spec.capacity {
-            Capacity::Trace { index, .. } => self.traces.get(*index),
-            _ => None,
+        let service = service(&spec.capacity)?;
+        let delay = match spec.jitter {
+            JitterSpec::Rfc8868 { mean, .. } => spec.delay + mean,
+            _ => spec.delay,
         };
-        let loss = match &spec.loss {
-            LossSpec::None => trace.and_then(|trace| trace.loss()).unwrap_or_else(|| Phases::constant(Loss::None)),
-            LossSpec::Bernoulli(p) => Phases::constant(Loss::Bernoulli(*p)),
-            &LossSpec::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Phases::constant(
-                Loss::GilbertElliott(GilbertElliott { p: to_bad, r: to_good, good: loss_good, bad: loss_bad }),
-            ),
+        let mut settings = match &spec.capacity {
+            Capacity::Trace { index, offset, scale } => {
+                let trace = self.traces.get(*index);
+                let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
+                trace.played(*offset, *scale).map_err(text)?.link(delay)
+            }
+            _ => LinkSettings::new(service, delay),
+        };
+        match &spec.loss {
+            // a trace may bring its own
+            LossSpec::None => {}
+            LossSpec::Bernoulli(p) => settings = settings.with_loss(Loss::Bernoulli(*p)),
+            &LossSpec::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+                let model = GilbertElliott { p: to_bad, r: to_good, good: loss_good, bad: loss_bad };
+                settings = settings.with_loss(Loss::GilbertElliott(model));
+            }
             LossSpec::Schedule(steps) => {
                 let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
-                Phases::new(phases, None).map_err(text)?
+                settings.loss = Phases::new(phases, None).map_err(text)?;
             }
-        };
-        let (jitter, mean) = match spec.jitter {
-            JitterSpec::None => (Jitter::None, Span::ZERO),
-            JitterSpec::Rfc8868 { std, n_std, mean } => (Jitter::NoReorder { std, bound: n_std }, mean),
-            JitterSpec::Uniform { max } => (Jitter::Uniform { max }, Span::ZERO),
-            JitterSpec::Normal { std } => (Jitter::Normal { std }, Span::ZERO),
+        }
+        settings.jitter = match spec.jitter {
+            JitterSpec::None => Jitter::None,
+            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, bound: n_std },
+            JitterSpec::Uniform { max } => Jitter::Uniform { max },
+            JitterSpec::Normal { std } => Jitter::Normal { std },
         };
         let queue = &spec.queue;
-        let mut settings = LinkSettings::new(self.services[index].clone(), spec.delay + mean).with_jitter(jitter);
         settings.queue = DropTail {
             packets: queue.packets,
             bytes: queue.bytes.map(Size::from_bytes),
             time: queue.time,
             counts_in_service: queue.counts_in_service,
         };
-        settings.loss = loss;
         settings.byte_errors = spec.byte_error;
         Ok(settings)
     }
 
     /// Mean capacity of a link between two instants; `None`: no limit.
     fn capacity(&self, index: usize, begin: Time, end: Time) -> Option<Rate> {
-        let spec = &self.scenario.links[index];
-        self.services[index].mean_capacity(self.seed(&spec.name), &spec.name, begin, end)
-    }
-
-    /// Capacity of a link in each bin.
-    fn truth(&self, index: usize, end: Time, bin: Span) -> Vec<(Time, Rate)> {
-        let spec = &self.scenario.links[index];
-        self.services[index].capacity_series(self.seed(&spec.name), &spec.name, Time::ZERO, end, bin)
+        let series = self.links[index].capacity_series(begin, end, end - begin);
+        series.first().map(|&(_, rate)| rate).filter(|&rate| rate != Rate::MAX)
     }
 
     /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
@@ -335,7 +335,7 @@ impl<'a> Builder<'a> {
             SendingJitter::Fixed(span) => Some(span).filter(|&span| span > Span::ZERO),
             SendingJitter::Auto => {
                 let end = Time::ZERO + self.scenario.duration;
-                let slowest = (0..self.services.len())
+                let slowest = (0..self.links.len())
                     .filter_map(|index| self.capacity(index, Time::ZERO, end))
                     .min()
                     .filter(|&rate| rate > Rate::ZERO)?;
@@ -374,7 +374,7 @@ impl<'a> Builder<'a> {
             }
             UdpPattern::Cbr => Pattern::Constant(udp.rate),
             UdpPattern::Poisson => Pattern::Poisson(udp.rate),
-            UdpPattern::OnOff { on, off } => Pattern::OnOff { rate: udp.rate, on, off },
+            UdpPattern::OnOff { on, off } => Pattern::OnOff { peak: udp.rate, on, off },
         };
         let route = self.route(path, self.next_node(1));
         let settings = CrossSettings {
@@ -384,7 +384,7 @@ impl<'a> Builder<'a> {
             start: flow.start,
             stop: flow.stop.unwrap_or(Time::MAX),
             pattern,
-            jitter,
+            jitter: jitter.unwrap_or(Span::ZERO),
         };
         let source = Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
         self.nodes.push(Box::new(source));
@@ -550,20 +550,28 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
         let source = match &video.source {
             VideoSource::Greedy => SourceSettings::Greedy(bounds),
             VideoSource::Ideal => SourceSettings::Ideal { fps, bounds },
-            VideoSource::Statistical { tau_v, transient_frames, burst, scale_t, scale_b } => {
+            VideoSource::Statistical {
+                tau_v,
+                transient_frames,
+                burst,
+                transient_change,
+                scale_t,
+                scale_b,
+            } => {
                 SourceSettings::Statistical(statistical::Settings {
-                    tau_v: *tau_v,
+                    reaction: *tau_v,
                     transient_frames: *transient_frames,
-                    burst: Size::from_bytes(*burst),
-                    scale_t: *scale_t,
-                    scale_b: *scale_b,
+                    transient_burst: *burst,
+                    transient_change: *transient_change,
+                    interval_scale: *scale_t,
+                    size_scale: *scale_b,
                     fps,
                     bounds,
                     ..statistical::Settings::default()
                 })
             }
             VideoSource::Frames { rungs, skip } => SourceSettings::Frames {
-                ladder: Arc::new(ladder::Ladder::new(rungs.clone())?),
+                ladder: Arc::new(ladder_of(rungs)?),
                 fps,
                 skip: *skip,
                 bounds,
@@ -584,6 +592,11 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
     Ok(streams)
 }
 
+fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {
+    let rungs = rungs.iter().map(|(rate, sizes)| ladder::Rung { rate: *rate, sizes: sizes.clone() }).collect();
+    ladder::Ladder::new(rungs).map_err(|error| error.to_string())
+}
+
 fn label(kind: &FlowKind) -> String {
     match kind {
         FlowKind::Media(media) if media.controller.preset.is_empty() => media.controller.name.clone(),
@@ -597,16 +610,13 @@ fn label(kind: &FlowKind) -> String {
     }
 }
 
-fn service(capacity: &Capacity, traces: &[Arc<Trace>]) -> Result<Service, String> {
+/// The service of a link that does not follow a trace.
+fn service(capacity: &Capacity) -> Result<Service, String> {
     let text = |error: crate::Invalid| error.to_string();
     Ok(match capacity {
-        Capacity::Infinite => Service::Infinite,
+        Capacity::Infinite | Capacity::Trace { .. } => Service::Infinite,
         Capacity::Constant(rate) => Service::Constant(*rate),
         Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
-        Capacity::Trace { index, offset, scale } => {
-            let trace = traces.get(*index).ok_or_else(|| format!("trace number {index} was not handed over"))?;
-            trace.service(*offset, *scale).map_err(text)?
-        }
         Capacity::Brownian(spec) => {
             let defaults = BrownianSettings::default();
             let packets = |rate: Rate| rate.as_bps_f64() / (f64::from(defaults.bytes) * 8.0);
