@@ -11,6 +11,7 @@ pub mod phases;
 pub mod queue;
 pub mod service;
 pub mod sink;
+pub mod trace;
 mod wire;
 pub mod world;
 
