@@ -26,10 +26,14 @@ class InputError(TidegateError):
 class ScenarioError(InputError):
     """A scenario that does not say what it has to; lists every problem at once."""
 
-    def __init__(self, problems: Iterable[str]) -> None:
+    def __init__(self, problems: Iterable[str] | str) -> None:
         """Takes the problems, one line or more each."""
-        self.problems = tuple(problems)
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
         super().__init__("\n".join(self.problems))
+
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[str, ...]]]:
+        """How it travels between processes."""
+        return type(self), (self.problems,)
 
 
 class TraceError(InputError):

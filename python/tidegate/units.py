@@ -61,6 +61,8 @@ class Quantity(int):
     """Every unit that is understood, with its size in base units."""
     shown: ClassVar[tuple[str, ...]]
     """The units used in writing, largest first."""
+    usual: ClassVar[tuple[str, ...]]
+    """The units that a number without one may have meant."""
 
     @classmethod
     def parse(cls, text: object) -> Self:
@@ -72,7 +74,7 @@ class Quantity(int):
         >>> Duration.parse("20")
         Traceback (most recent call last):
         ...
-        tidegate.errors.InputError: found "20"; a time needs a unit, for example "20ms"
+        tidegate.errors.InputError: found "20"; a time needs a unit, for example "20ms" or "20s"
         """
         if isinstance(text, cls):
             return text
@@ -99,12 +101,9 @@ class Quantity(int):
     @classmethod
     def _needs(cls, found: object) -> str:
         if isinstance(found, int | float | str) and not isinstance(found, bool):
-            return f'a {cls.noun} needs a unit, for example "{found}{cls._usual()}"'
+            right = " or ".join(f'"{found}{unit}"' for unit in cls.usual)
+            return f"a {cls.noun} needs a unit, for example {right}"
         return f"expected a {cls.noun}, for example {cls.example}"
-
-    @classmethod
-    def _usual(cls) -> str:
-        return cls.example.strip('"').lstrip("0123456789.")
 
     @classmethod
     def _unknown_unit(cls, unit: str) -> str:
@@ -118,7 +117,7 @@ class Quantity(int):
             if self >= self.units[unit]:
                 number = (Decimal(int(self)) / self.units[unit]).normalize()
                 return f"{number:f}{unit}"
-        return f"0{self._usual()}"
+        return f"0{self.usual[-1]}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -170,6 +169,7 @@ class Duration(Quantity):
         "h": 3600 * 10**9,
     }
     shown = ("s", "ms", "us", "ns")
+    usual = ("ms", "s")
 
     @property
     def seconds(self) -> float:
@@ -188,6 +188,7 @@ class Rate(Quantity):
         for prefix, factor in {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}.items()
     }
     shown = ("Gbps", "Mbps", "kbps", "bps")
+    usual = ("kbps", "Mbps")
 
 
 class Size(Quantity):
@@ -197,6 +198,7 @@ class Size(Quantity):
     example = '"1200B"'
     units: ClassVar[dict[str, int]] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
     shown = ("GB", "MB", "kB", "B")
+    usual = ("B", "kB")
 
 
 class Fraction(float):

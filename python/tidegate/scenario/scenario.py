@@ -13,7 +13,7 @@ from tidegate.errors import InputError, ScenarioError, did_you_mean
 from tidegate.scenario import shipped, toml
 from tidegate.scenario.checks import problems
 from tidegate.scenario.explain import Path as KeyPath
-from tidegate.scenario.explain import Problem, explain
+from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.model import Model, Name, one_of
@@ -117,7 +117,12 @@ class Scenario(Model):
                 assign(data, key, value)
         lines = toml.lines(text)
 
+        named = _names(data)
+
         def where(problem: Problem) -> str:
+            key = dotted(problem.path, named)
+            if any(key == one or key.startswith(f"{one}.") for one in changes or ()):
+                return f"{path}, as changed"
             place = problem.path
             while place and place not in lines:
                 place = place[:-1]
