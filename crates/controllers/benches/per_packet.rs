@@ -1,0 +1,53 @@
+//! What one packet costs a controller, reports and `on_sent` included: an hour of a 2.5 Mb/s call.
+
+use serde_json::Value;
+use std::hint::black_box;
+use tidegate_controllers::registry;
+use tidegate_core::control::{Limits, PacketResult, Report, Sent};
+use tidegate_core::{Ecn, RemoteTime, Seat, Size, Stream, Time};
+
+const PACKETS: u64 = 940_000;
+/// A report every 50 ms.
+const BATCH: u64 = 13;
+const GAP_NANOS: i64 = 3_840_000;
+
+#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark looks at the clock")]
+fn main() {
+    for entry in registry() {
+        for preset in entry.presets {
+            let controller = (entry.build)(preset, &Value::Null).expect("valid");
+            let rng = Stream::new(1, "bench", "controller");
+            let mut seat =
+                Seat::new("bench", controller, rng, Time::ZERO, &Limits::default()).expect("seated");
+            let mut luck = Stream::new(1, "bench", "jitter");
+            let reports: Vec<Report> = (0..PACKETS / BATCH)
+                .map(|batch| {
+                    let packets = (0..BATCH).map(|i| {
+                        let sequence = batch * BATCH + i;
+                        let sent = Time::from_nanos(sequence as i64 * GAP_NANOS);
+                        let delay = 50_000_000 + luck.below(2_000_000) as i64;
+                        let arrival = Some(RemoteTime::from_nanos(sent.as_nanos() + delay));
+                        let size = Size::from_bytes(1200);
+                        PacketResult { sequence, size, sent, arrival, ecn: Ecn::default(), probe: None }
+                    });
+                    Report { packets: packets.collect(), ..Report::default() }
+                })
+                .collect();
+            let begin = std::time::Instant::now();
+            for report in &reports {
+                for packet in &report.packets {
+                    if seat.needs_sent() {
+                        let (sequence, size) = (packet.sequence, packet.size);
+                        let sent = Sent { sequence, size, in_flight: size, backlog: Size::ZERO };
+                        let _ = black_box(seat.sent(packet.sent, &sent).expect("contract"));
+                    }
+                }
+                let last = report.packets.last().expect("not empty").sent;
+                let now = Time::from_nanos(last.as_nanos() + 100_000_000);
+                let _ = black_box(seat.report(now, report).expect("contract"));
+            }
+            let nanos = begin.elapsed().as_nanos() as f64 / PACKETS as f64;
+            println!("{} {preset}: {nanos:.0} ns a packet", entry.name);
+        }
+    }
+}
