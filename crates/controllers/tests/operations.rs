@@ -238,22 +238,22 @@ fn after_trouble(name: &str, preset: &str, trouble: impl Fn(&mut Bottleneck, u64
 #[test]
 fn they_find_their_way_back_when_faults_cease() {
     type Trouble = fn(&mut Bottleneck, u64);
-    let troubles: [(&str, Trouble); 6] = [
-        ("no feedback", |link, _| _ = link.step(true)),
-        ("feedback in spurts of 3 s", |link, i| _ = link.step(i % 60 != 0)),
-        ("a far clock that jumps by an hour", |link, i| {
+    let troubles: [(&str, f64, Trouble); 6] = [
+        ("no feedback", 150.0, |link, _| _ = link.step(true)),
+        ("feedback in spurts of 3 s", 150.0, |link, i| _ = link.step(i % 60 != 0)),
+        ("a far clock that jumps by an hour", 150.0, |link, i| {
             link.far = Span::from_secs([0, 3600, -3600][i as usize / 50 % 3]);
             let _ = link.step(false);
         }),
-        ("a far clock that jumps by a second", |link, i| {
+        ("a far clock that jumps by a second", 300.0, |link, i| {
             link.far = Span::from_secs([0, 1, -1][i as usize / 50 % 3]);
             let _ = link.step(false);
         }),
-        ("half the packets lost", |link, _| {
+        ("half the packets lost", 150.0, |link, _| {
             link.loss = 0.5;
             let _ = link.step(false);
         }),
-        ("a tenth of the capacity every other second", |link, i| {
+        ("a tenth of the capacity every other second", 150.0, |link, i| {
             link.capacity = Rate::from_kbps(if i / 20 % 2 == 0 { 100 } else { 1000 });
             let _ = link.step(false);
         }),
@@ -263,13 +263,14 @@ fn they_find_their_way_back_when_faults_cease() {
     );
     for entry in registry().iter().filter(|entry| entry.needs == Needs::PerPacket) {
         for preset in entry.presets {
-            for (what, trouble) in troubles {
+            for (what, allowed, trouble) in troubles {
                 let Recovery { worst, seconds, regained } = after_trouble(entry.name, preset, trouble);
                 let [worst, regained] = [worst, regained].map(|rate| rate / 1000.0);
                 text += &format!("{} {preset}, {what}: {worst:.0} {seconds:.1} {regained:.0}\n", entry.name);
                 // from the least rate of 30 kb/s, 8 % a second take 42 s and 5 % take 66 s; the draft's
-                // filter, fed six packets a second, may need as long again to see that the queue is gone
-                let fine = seconds <= 150.0 && (750.0..=1050.0).contains(&regained);
+                // filter, fed a few packets a second, needs as long again to see that a queue is gone,
+                // and longer after a second's jump, which looks like a queue and is no reason to start anew
+                let fine = seconds <= allowed && (750.0..=1050.0).contains(&regained);
                 assert!(fine, "{} {preset} after {what}: {worst}, {seconds} s, {regained}", entry.name);
             }
         }
