@@ -91,7 +91,8 @@ fn without_sack_there_are_no_blocks() {
 #[test]
 fn sequence_numbers_wrap() {
     let initial = u32::MAX - 1499;
-    let settings = TcpSettings { variant: Variant::Sack, initial_sequence: initial, ..TcpSettings::default() };
+    let settings =
+        TcpSettings { variant: Variant::Sack, initial_sequence: initial, ..TcpSettings::default() };
     let mut end = receiver(&settings);
     end.data(initial.wrapping_add(1000), 1000);
     end.data(initial.wrapping_add(3000), 1000);

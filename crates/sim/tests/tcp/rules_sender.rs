@@ -246,12 +246,7 @@ fn a_second_timeout_keeps_ssthresh() {
 fn after_an_idle_time_the_window_starts_anew() {
     let mut end = sender(TcpSettings {
         initial_window: 2,
-        workload: Workload::Web {
-            min: 20_000,
-            max: 20_000,
-            idle: Span::from_millis(1),
-            begins_idle: false,
-        },
+        workload: Workload::Web { min: 20_000, max: 20_000, idle: Span::from_millis(1), begins_idle: false },
         ..of(Variant::NewReno)
     });
     // slow start through one download; the next one is a new connection
