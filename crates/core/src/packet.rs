@@ -137,9 +137,9 @@ impl RtpBody {
 /// One RFC 8285 header extension element as real bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// The element's local identifier, 1 to 14.
+    /// The element's local identifier: 1 to 14, or up to 255 where two-byte headers are used.
     pub id: u8,
-    /// Its data, 1 to 16 bytes.
+    /// Its data: 1 to 16 bytes, or up to 255 where two-byte headers are used.
     pub data: Vec<u8>,
 }
 

@@ -2,7 +2,18 @@
 //! and the recording of what happened.
 
 pub mod agenda;
+pub mod cross;
+pub mod invalid;
+pub mod link;
+pub mod queue;
+pub mod record;
 pub mod scenario;
+pub mod service;
+pub mod sink;
 pub mod world;
 
+pub use cross::Cross;
+pub use invalid::Invalid;
+pub use link::{Link, LinkSettings};
+pub use sink::Sink;
 pub use world::World;

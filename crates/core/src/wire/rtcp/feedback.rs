@@ -1,0 +1,201 @@
+//! Small feedback messages: generic NACK, PLI, SLI (RFC 4585 section 6) and FIR (RFC 5104 section 4.3.1).
+
+use super::super::Error;
+use super::super::error::fit;
+use super::super::reader::Reader;
+use super::{put16, put32};
+
+/// A generic negative acknowledgement (RFC 4585 section 6.2.1).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Nack {
+    /// SSRC of who misses packets.
+    pub sender_ssrc: u32,
+    /// SSRC of the stream that they are missing from.
+    pub media_ssrc: u32,
+    /// Which ones: at least one pair.
+    pub pairs: Vec<NackPair>,
+}
+
+/// A missing packet and which of the next sixteen are missing too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct NackPair {
+    /// RTP sequence number of the first one.
+    pub pid: u16,
+    /// Bit `i`, the lowest being 0, says that packet `pid + i + 1` is missing.
+    pub blp: u16,
+}
+
+impl Nack {
+    /// Asks for the packets `lost`, in ascending order modulo 2^16, with as few pairs as there can be.
+    #[must_use]
+    pub fn new(sender_ssrc: u32, media_ssrc: u32, lost: &[u16]) -> Self {
+        let mut pairs: Vec<NackPair> = Vec::new();
+        for &sequence in lost {
+            let ahead = pairs.last().map(|pair| sequence.wrapping_sub(pair.pid));
+            match (ahead, pairs.last_mut()) {
+                (Some(0), _) => {}
+                (Some(ahead @ 1..=16), Some(pair)) => pair.blp |= 1 << (ahead - 1),
+                _ => pairs.push(NackPair { pid: sequence, blp: 0 }),
+            }
+        }
+        Self { sender_ssrc, media_ssrc, pairs }
+    }
+
+    /// The sequence numbers asked for, in the order of the pairs.
+    pub fn lost(&self) -> impl Iterator<Item = u16> + '_ {
+        self.pairs.iter().flat_map(|pair| {
+            let later = (1..=16).filter(|i| pair.blp >> (i - 1) & 1 != 0);
+            core::iter::once(0).chain(later).map(|i| pair.pid.wrapping_add(i))
+        })
+    }
+
+    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, media_ssrc) = read_ssrcs(body)?;
+        let pairs =
+            read_list(body, |body| Ok(NackPair { pid: body.u16("NACK PID")?, blp: body.u16("NACK BLP")? }))?;
+        Ok(Self { sender_ssrc, media_ssrc, pairs })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        fit("number of NACK pairs", self.pairs.len(), 1, usize::MAX)?;
+        put32(out, self.sender_ssrc);
+        put32(out, self.media_ssrc);
+        for pair in &self.pairs {
+            put16(out, pair.pid);
+            put16(out, pair.blp);
+        }
+        Ok(())
+    }
+}
+
+/// A picture loss indication (RFC 4585 section 6.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Pli {
+    /// SSRC of who lost a picture.
+    pub sender_ssrc: u32,
+    /// SSRC of the stream.
+    pub media_ssrc: u32,
+}
+
+impl Pli {
+    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, media_ssrc) = read_ssrcs(body)?;
+        body.end("bytes after a PLI")?;
+        Ok(Self { sender_ssrc, media_ssrc })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        put32(out, self.sender_ssrc);
+        put32(out, self.media_ssrc);
+    }
+}
+
+/// A slice loss indication (RFC 4585 section 6.3.2).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Sli {
+    /// SSRC of who lost slices.
+    pub sender_ssrc: u32,
+    /// SSRC of the stream.
+    pub media_ssrc: u32,
+    /// Which ones: at least one entry.
+    pub entries: Vec<SliEntry>,
+}
+
+/// A run of lost macroblocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SliEntry {
+    /// Address of the first lost macroblock: 13 bits.
+    pub first: u16,
+    /// How many: 13 bits.
+    pub number: u16,
+    /// The six lowest bits of the picture's identifier.
+    pub picture: u8,
+}
+
+impl Sli {
+    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, media_ssrc) = read_ssrcs(body)?;
+        let entries = read_list(body, |body| {
+            let word = body.u32("SLI entry")?;
+            Ok(SliEntry {
+                first: (word >> 19) as u16,
+                number: (word >> 6 & 0x1fff) as u16,
+                picture: (word & 0x3f) as u8,
+            })
+        })?;
+        Ok(Self { sender_ssrc, media_ssrc, entries })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        fit("number of SLI entries", self.entries.len(), 1, usize::MAX)?;
+        put32(out, self.sender_ssrc);
+        put32(out, self.media_ssrc);
+        for entry in &self.entries {
+            let first = fit("first macroblock of an SLI entry", usize::from(entry.first), 0, 0x1fff)?;
+            let number = fit("number of macroblocks of an SLI entry", usize::from(entry.number), 0, 0x1fff)?;
+            let picture = fit("picture of an SLI entry", usize::from(entry.picture), 0, 0x3f)?;
+            put32(out, (first << 19 | number << 6 | picture) as u32);
+        }
+        Ok(())
+    }
+}
+
+/// A full intra request (RFC 5104 section 4.3.1).
+///
+/// Its media SSRC is zero (section 4.3.1.2): written so, and not looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Fir {
+    /// SSRC of who asks.
+    pub sender_ssrc: u32,
+    /// Who is asked: at least one.
+    pub entries: Vec<FirEntry>,
+}
+
+/// A stream that is to send an intra picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct FirEntry {
+    /// SSRC of the stream.
+    pub ssrc: u32,
+    /// Grows by one, modulo 256, with every new request; a repetition has the same.
+    pub sequence: u8,
+}
+
+impl Fir {
+    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, _) = read_ssrcs(body)?;
+        let entries = read_list(body, |body| {
+            let ssrc = body.u32("FIR entry SSRC")?;
+            let sequence = body.u8("FIR sequence number")?;
+            body.u24("FIR reserved bits")?;
+            Ok(FirEntry { ssrc, sequence })
+        })?;
+        Ok(Self { sender_ssrc, entries })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        fit("number of FIR entries", self.entries.len(), 1, usize::MAX)?;
+        put32(out, self.sender_ssrc);
+        put32(out, 0);
+        for entry in &self.entries {
+            put32(out, entry.ssrc);
+            put32(out, u32::from(entry.sequence) << 24);
+        }
+        Ok(())
+    }
+}
+
+fn read_ssrcs(body: &mut Reader<'_>) -> Result<(u32, u32), Error> {
+    Ok((body.u32("feedback sender SSRC")?, body.u32("feedback media SSRC")?))
+}
+
+/// Entries until nothing is left, but at least one.
+fn read_list<'a, T>(
+    body: &mut Reader<'a>,
+    mut read: impl FnMut(&mut Reader<'a>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut entries = vec![read(body)?];
+    while !body.is_empty() {
+        entries.push(read(body)?);
+    }
+    Ok(entries)
+}

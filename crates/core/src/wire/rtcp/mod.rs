@@ -1,0 +1,284 @@
+//! RTCP packets (RFC 3550 section 6), feedback messages (RFC 4585, 5104, 8888 and two drafts), and
+//! the compounds that they travel in.
+
+mod ccfb;
+mod feedback;
+mod remb;
+mod reports;
+mod session;
+mod twcc;
+
+pub use ccfb::{Arrival, Ccfb, Metric, StreamMetrics};
+pub use feedback::{Fir, FirEntry, Nack, NackPair, Pli, Sli, SliEntry};
+pub use remb::Remb;
+pub use reports::{ReceiverReport, ReportBlock, SenderReport};
+pub use session::{App, Bye, Sdes, SdesChunk, SdesItem};
+pub use twcc::{Status, Twcc, TwccArrival, TwccBuilder};
+
+use super::Error;
+use super::error::fit;
+use super::reader::Reader;
+use crate::record::RtcpRecord;
+
+/// The packet types in use here (RFC 3550 section 12.1, RFC 4585 section 6.1).
+mod packet_type {
+    pub(super) const SR: u8 = 200;
+    pub(super) const RR: u8 = 201;
+    pub(super) const SDES: u8 = 202;
+    pub(super) const BYE: u8 = 203;
+    pub(super) const APP: u8 = 204;
+    pub(super) const RTPFB: u8 = 205;
+    pub(super) const PSFB: u8 = 206;
+}
+
+/// The feedback message types in use here.
+mod format {
+    /// RFC 4585 section 6.2.1.
+    pub(super) const NACK: u8 = 1;
+    /// RFC 8888 section 6.
+    pub(super) const CCFB: u8 = 11;
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1.
+    pub(super) const TWCC: u8 = 15;
+    /// RFC 4585 section 6.3.1.
+    pub(super) const PLI: u8 = 1;
+    /// RFC 4585 section 6.3.2.
+    pub(super) const SLI: u8 = 2;
+    /// RFC 5104 section 4.3.1.
+    pub(super) const FIR: u8 = 4;
+    /// Application layer feedback, RFC 4585 section 6.4; REMB is one.
+    pub(super) const AFB: u8 = 15;
+}
+
+/// One RTCP packet of a compound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Sender report.
+    SenderReport(SenderReport),
+    /// Receiver report.
+    ReceiverReport(ReceiverReport),
+    /// Source description.
+    Sdes(Sdes),
+    /// Goodbye.
+    Bye(Bye),
+    /// Application-defined.
+    App(App),
+    /// Generic negative acknowledgement.
+    Nack(Nack),
+    /// Picture loss indication.
+    Pli(Pli),
+    /// Slice loss indication.
+    Sli(Sli),
+    /// Full intra request.
+    Fir(Fir),
+    /// Receiver estimated maximum bitrate.
+    Remb(Remb),
+    /// Transport-wide feedback.
+    Twcc(Twcc),
+    /// RFC 8888 congestion control feedback.
+    Ccfb(Ccfb),
+    /// What is not one of those, as it came.
+    Unknown(Unknown),
+}
+
+/// An RTCP packet of a type or format that is not understood here, kept byte by byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The padding bit.
+    pub padding: bool,
+    /// The five bits that are a count, a subtype or a format.
+    pub count: u8,
+    /// The packet type.
+    pub packet_type: u8,
+    /// What follows the first four bytes, padding included: a multiple of four bytes.
+    pub body: Vec<u8>,
+}
+
+/// The four bytes that every RTCP packet begins with, and what follows.
+struct Frame<'a> {
+    padding: bool,
+    count: u8,
+    packet_type: u8,
+    /// The body as it came.
+    raw: &'a [u8],
+    /// The body without padding.
+    body: Reader<'a>,
+}
+
+impl<'a> Frame<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let start = reader.offset();
+        let first = reader.u8("RTCP header")?;
+        if first >> 6 != 2 {
+            return Err(Error::Invalid { what: "RTCP version", offset: start, found: u64::from(first >> 6) });
+        }
+        let padding = first & 0x20 != 0;
+        let packet_type = reader.u8("RTCP packet type")?;
+        let length = 4 * usize::from(reader.u16("RTCP length")?);
+        let mut body = reader.part(length, "RTCP packet body")?;
+        let raw = body.rest();
+        if padding {
+            // RFC 3550 section 6.4.1: the last octet counts the padding, itself included
+            let last = raw.last().copied().unwrap_or(0);
+            let kept = raw.len().checked_sub(usize::from(last)).filter(|_| last != 0);
+            let kept = kept.ok_or(Error::Invalid {
+                what: "RTCP padding count",
+                offset: start + 3 + raw.len(),
+                found: u64::from(last),
+            })?;
+            body = body.part(kept, "RTCP packet body")?;
+        }
+        Ok(Self { padding, count: first & 0x1f, packet_type, raw, body })
+    }
+
+    fn packet(mut self) -> Result<Packet, Error> {
+        let (count, body) = (self.count, &mut self.body);
+        Ok(match (self.packet_type, count) {
+            (packet_type::SR, _) => Packet::SenderReport(SenderReport::read(count, body)?),
+            (packet_type::RR, _) => Packet::ReceiverReport(ReceiverReport::read(count, body)?),
+            (packet_type::SDES, _) => Packet::Sdes(Sdes::read(count, body)?),
+            (packet_type::BYE, _) => Packet::Bye(Bye::read(count, body)?),
+            (packet_type::APP, _) => Packet::App(App::read(count, body)?),
+            (packet_type::RTPFB, format::NACK) => Packet::Nack(Nack::read(body)?),
+            (packet_type::RTPFB, format::TWCC) => Packet::Twcc(Twcc::read(body)?),
+            (packet_type::RTPFB, format::CCFB) => Packet::Ccfb(Ccfb::read(body)?),
+            (packet_type::PSFB, format::PLI) => Packet::Pli(Pli::read(body)?),
+            (packet_type::PSFB, format::SLI) => Packet::Sli(Sli::read(body)?),
+            (packet_type::PSFB, format::FIR) => Packet::Fir(Fir::read(body)?),
+            (packet_type::PSFB, format::AFB) if Remb::is_one(body) => Packet::Remb(Remb::read(body)?),
+            _ => Packet::Unknown(Unknown {
+                padding: self.padding,
+                count,
+                packet_type: self.packet_type,
+                body: self.raw.to_vec(),
+            }),
+        })
+    }
+}
+
+/// Reads a datagram: a compound, or a reduced-size packet (RFC 5506), or several of the latter.
+/// [`is_compound`] tells which.
+///
+/// # Errors
+/// When any packet in it is malformed, and when there is none.
+pub fn decode(bytes: &[u8]) -> Result<Vec<Packet>, Error> {
+    let mut reader = Reader::new(bytes);
+    let mut packets = Vec::with_capacity(2);
+    loop {
+        packets.push(Frame::read(&mut reader)?.packet()?);
+        if reader.is_empty() {
+            return Ok(packets);
+        }
+    }
+}
+
+/// Appends `packets` to `out` as one datagram.
+///
+/// # Errors
+/// When a value does not fit its field, and when there are no packets; `out` is then as it was.
+pub fn encode(packets: &[Packet], out: &mut Vec<u8>) -> Result<(), Error> {
+    fit("number of RTCP packets", packets.len(), 1, usize::MAX)?;
+    let start = out.len();
+    let done = packets.iter().try_for_each(|packet| packet.write(out));
+    if done.is_err() {
+        out.truncate(start);
+    }
+    done
+}
+
+/// Whether `packets` form a compound as RFC 3550 section 6.1 wants it: a report first, and a source
+/// description with a CNAME in it. If not, it takes RFC 5506 to send them.
+#[must_use]
+pub fn is_compound(packets: &[Packet]) -> bool {
+    let report_first = matches!(packets.first(), Some(Packet::SenderReport(_) | Packet::ReceiverReport(_)));
+    report_first
+        && packets.iter().any(|packet| match packet {
+            Packet::Sdes(sdes) => sdes.has_cname(),
+            _ => false,
+        })
+}
+
+/// Which types of packet are inside, as the bit set of [`RtcpRecord::contents`].
+#[must_use]
+pub fn contents(packets: &[Packet]) -> u16 {
+    packets.iter().fold(0, |bits, packet| bits | packet.content())
+}
+
+impl Packet {
+    fn content(&self) -> u16 {
+        match self {
+            Self::SenderReport(_) => RtcpRecord::SR,
+            Self::ReceiverReport(_) => RtcpRecord::RR,
+            Self::Sdes(_) => RtcpRecord::SDES,
+            Self::Bye(_) => RtcpRecord::BYE,
+            Self::App(_) => RtcpRecord::APP,
+            Self::Nack(_) => RtcpRecord::NACK,
+            Self::Pli(_) => RtcpRecord::PLI,
+            Self::Fir(_) => RtcpRecord::FIR,
+            Self::Remb(_) => RtcpRecord::REMB,
+            Self::Twcc(_) => RtcpRecord::TWCC,
+            Self::Ccfb(_) => RtcpRecord::CCFB,
+            Self::Sli(_) | Self::Unknown(_) => 0,
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        use packet_type::{APP, BYE, PSFB, RR, RTPFB, SDES, SR};
+        let (count, packet_type) = match self {
+            Self::SenderReport(report) => (report.blocks.len(), SR),
+            Self::ReceiverReport(report) => (report.blocks.len(), RR),
+            Self::Sdes(sdes) => (sdes.chunks.len(), SDES),
+            Self::Bye(bye) => (bye.ssrcs.len(), BYE),
+            Self::App(app) => (usize::from(app.subtype), APP),
+            Self::Nack(_) => (usize::from(format::NACK), RTPFB),
+            Self::Twcc(_) => (usize::from(format::TWCC), RTPFB),
+            Self::Ccfb(_) => (usize::from(format::CCFB), RTPFB),
+            Self::Pli(_) => (usize::from(format::PLI), PSFB),
+            Self::Sli(_) => (usize::from(format::SLI), PSFB),
+            Self::Fir(_) => (usize::from(format::FIR), PSFB),
+            Self::Remb(_) => (usize::from(format::AFB), PSFB),
+            Self::Unknown(unknown) => (usize::from(unknown.count), unknown.packet_type),
+        };
+        let count = fit("RTCP count, subtype or format", count, 0, 0x1f)? as u8;
+        let start = out.len();
+        out.extend_from_slice(&[0x80 | count, packet_type, 0, 0]);
+        match self {
+            Self::SenderReport(report) => report.write(out)?,
+            Self::ReceiverReport(report) => report.write(out)?,
+            Self::Sdes(sdes) => sdes.write(out)?,
+            Self::Bye(bye) => bye.write(out)?,
+            Self::App(app) => app.write(out)?,
+            Self::Nack(nack) => nack.write(out)?,
+            Self::Pli(pli) => pli.write(out),
+            Self::Sli(sli) => sli.write(out)?,
+            Self::Fir(fir) => fir.write(out)?,
+            Self::Remb(remb) => remb.write(out)?,
+            Self::Twcc(twcc) => twcc.write(out)?,
+            Self::Ccfb(ccfb) => ccfb.write(out)?,
+            Self::Unknown(unknown) => {
+                fit("bytes of an unknown packet over a multiple of four", unknown.body.len() % 4, 0, 0)?;
+                out.extend_from_slice(&unknown.body);
+                out[start] |= u8::from(unknown.padding) << 5;
+            }
+        }
+        // only transport-wide feedback can end off a word: padded with the P bit and a count, as
+        // libwebrtc and pion do, which says the same to those who expect the draft's zero padding
+        let over = (out.len() - start) % 4;
+        if over != 0 {
+            let padding = 4 - over;
+            out.resize(out.len() + padding - 1, 0);
+            out.push(padding as u8);
+            out[start] |= 0x20;
+        }
+        let words = fit("RTCP length in words", (out.len() - start) / 4 - 1, 0, usize::from(u16::MAX))?;
+        out[start + 2..start + 4].copy_from_slice(&(words as u16).to_be_bytes());
+        Ok(())
+    }
+}
+
+fn put16(out: &mut Vec<u8>, value: u16) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+fn put32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_be_bytes());
+}

@@ -1,0 +1,152 @@
+//! Sender and receiver reports (RFC 3550 section 6.4).
+
+use super::super::error::fit;
+use super::super::reader::Reader;
+use super::super::{Error, ntp};
+use super::put32;
+use crate::units::Span;
+
+/// A sender report (RFC 3550 section 6.4.1).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct SenderReport {
+    /// SSRC of the sender.
+    pub ssrc: u32,
+    /// When the report was sent, as an NTP timestamp in 2^-32 s.
+    pub ntp: u64,
+    /// The same instant in units of the RTP timestamp.
+    pub rtp_timestamp: u32,
+    /// RTP packets sent since the start.
+    pub packet_count: u32,
+    /// RTP payload bytes sent since the start, without headers and padding.
+    pub octet_count: u32,
+    /// What it received from others: at most 31.
+    pub blocks: Vec<ReportBlock>,
+    /// A profile's own extension: a multiple of four bytes.
+    pub extension: Vec<u8>,
+}
+
+/// A receiver report (RFC 3550 section 6.4.2).
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReceiverReport {
+    /// SSRC of the receiver.
+    pub ssrc: u32,
+    /// What it received: at most 31.
+    pub blocks: Vec<ReportBlock>,
+    /// A profile's own extension: a multiple of four bytes.
+    pub extension: Vec<u8>,
+}
+
+/// What was received of one source (RFC 3550 section 6.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ReportBlock {
+    /// SSRC of the source.
+    pub ssrc: u32,
+    /// Fraction lost since the last report, in 1/256.
+    pub fraction_lost: u8,
+    /// Packets lost since the start; negative with duplicates. Written as signed 24 bits, to which it
+    /// is clamped (RFC 3550 appendix A.3).
+    pub cumulative_lost: i32,
+    /// Highest sequence number received, with the count of wraps in the upper 16 bits.
+    pub highest_sequence: u32,
+    /// Interarrival jitter in timestamp units.
+    pub jitter: u32,
+    /// LSR: the middle 32 bits of the NTP timestamp of the last sender report, in 2^-16 s; zero for none.
+    pub last_sr: u32,
+    /// DLSR: how long ago that arrived, in 2^-16 s.
+    pub delay_since_last_sr: u32,
+}
+
+impl SenderReport {
+    /// The middle 32 bits of the NTP timestamp: what comes back as [`ReportBlock::last_sr`].
+    #[must_use]
+    pub const fn middle(&self) -> u32 {
+        ntp::middle(self.ntp)
+    }
+
+    pub(super) fn read(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            ssrc: body.u32("SR sender SSRC")?,
+            ntp: body.u64("SR NTP timestamp")?,
+            rtp_timestamp: body.u32("SR RTP timestamp")?,
+            packet_count: body.u32("SR packet count")?,
+            octet_count: body.u32("SR octet count")?,
+            blocks: read_blocks(count, body)?,
+            extension: read_extension(body)?,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        put32(out, self.ssrc);
+        out.extend_from_slice(&self.ntp.to_be_bytes());
+        put32(out, self.rtp_timestamp);
+        put32(out, self.packet_count);
+        put32(out, self.octet_count);
+        write_tail(&self.blocks, &self.extension, out)
+    }
+}
+
+impl ReceiverReport {
+    pub(super) fn read(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            ssrc: body.u32("RR sender SSRC")?,
+            blocks: read_blocks(count, body)?,
+            extension: read_extension(body)?,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        put32(out, self.ssrc);
+        write_tail(&self.blocks, &self.extension, out)
+    }
+}
+
+impl ReportBlock {
+    /// The round-trip time that this block tells at `now`, the middle 32 bits of the NTP timestamp of
+    /// its arrival: see [`ntp::round_trip`].
+    #[must_use]
+    pub fn round_trip(&self, now: u32) -> Option<Span> {
+        ntp::round_trip(now, self.last_sr, self.delay_since_last_sr)
+    }
+}
+
+fn read_blocks(count: u8, body: &mut Reader<'_>) -> Result<Vec<ReportBlock>, Error> {
+    (0..count)
+        .map(|_| {
+            let mut block = body.part(24, "report block")?;
+            Ok(ReportBlock {
+                ssrc: block.u32("report block SSRC")?,
+                fraction_lost: block.u8("fraction lost")?,
+                // the shifts carry the sign of the 24 bits
+                cumulative_lost: (block.u24("cumulative lost")? << 8) as i32 >> 8,
+                highest_sequence: block.u32("extended highest sequence number")?,
+                jitter: block.u32("interarrival jitter")?,
+                last_sr: block.u32("LSR")?,
+                delay_since_last_sr: block.u32("DLSR")?,
+            })
+        })
+        .collect()
+}
+
+fn read_extension(body: &mut Reader<'_>) -> Result<Vec<u8>, Error> {
+    let rest = body.len();
+    if rest % 4 != 0 {
+        let what = "bytes of a report's extension";
+        return Err(Error::Invalid { what, offset: body.offset(), found: rest as u64 });
+    }
+    Ok(body.take(rest, "report extension")?.to_vec())
+}
+
+fn write_tail(blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    for block in blocks {
+        put32(out, block.ssrc);
+        let lost = block.cumulative_lost.clamp(-0x80_0000, 0x7f_ffff) as u32 & 0xff_ffff;
+        put32(out, u32::from(block.fraction_lost) << 24 | lost);
+        put32(out, block.highest_sequence);
+        put32(out, block.jitter);
+        put32(out, block.last_sr);
+        put32(out, block.delay_since_last_sr);
+    }
+    fit("bytes of a report's extension over a multiple of four", extension.len() % 4, 0, 0)?;
+    out.extend_from_slice(extension);
+    Ok(())
+}

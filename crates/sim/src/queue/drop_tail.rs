@@ -1,0 +1,115 @@
+//! First in, first out, and what does not fit is dropped.
+
+use tidegate_core::{Rate, Size, Span};
+
+/// The limits of a drop-tail queue. Several may be given: a packet must fit all of them.
+///
+/// What the limits count: packets that wait, and by default not the one in service. That is the way of
+/// a device queue in ns-3 and of ns-2, where a packet in transmission has left the queue object. (ns-2's
+/// `DropTail::enque` drops when `length + 1 >= limit`, so that its limit of 50 is 49 here.) With
+/// [`DropTail::counts_in_service`] everything that has not fully left counts, as in libwebrtc's and
+/// str0m's link models.
+///
+/// A packet that finds the link idle and ready goes into service without having waited, so that by
+/// default it passes whatever the limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DropTail {
+    /// At most so many packets.
+    pub packets: Option<u32>,
+    /// At most so many bytes.
+    pub bytes: Option<Size>,
+    /// At most as many bytes as the link's nominal rate carries in this time (RFC 8868 section 4.2:
+    /// seconds times bit/s over 8).
+    pub time: Option<Span>,
+    /// Whether the packet in service counts.
+    pub counts_in_service: bool,
+}
+
+/// The limits of a [`DropTail`] on a link of known rate, as plain numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    packets: u64,
+    bytes: u64,
+    pub(crate) counts_in_service: bool,
+}
+
+impl DropTail {
+    /// No limit.
+    pub const UNLIMITED: Self = Self { packets: None, bytes: None, time: None, counts_in_service: false };
+
+    /// At most `packets` waiting packets.
+    #[must_use]
+    pub const fn packets(packets: u32) -> Self {
+        Self { packets: Some(packets), ..Self::UNLIMITED }
+    }
+
+    /// At most `bytes` waiting.
+    #[must_use]
+    pub const fn bytes(bytes: Size) -> Self {
+        Self { bytes: Some(bytes), ..Self::UNLIMITED }
+    }
+
+    /// At most what the link's nominal rate carries in `time`.
+    #[must_use]
+    pub const fn time(time: Span) -> Self {
+        Self { time: Some(time), ..Self::UNLIMITED }
+    }
+
+    /// This, with the packet in service counted.
+    #[must_use]
+    pub const fn counting_in_service(mut self) -> Self {
+        self.counts_in_service = true;
+        self
+    }
+
+    /// As numbers, on a link of `nominal` rate.
+    pub(crate) fn resolve(&self, nominal: Rate) -> Room {
+        let bytes = self.bytes.map_or(u64::MAX, Size::as_bytes);
+        let timed = self.time.filter(|_| nominal != Rate::MAX);
+        let timed = timed.map_or(u64::MAX, |time| nominal.bytes_in(time).as_bytes());
+        Room {
+            packets: self.packets.map_or(u64::MAX, u64::from),
+            bytes: bytes.min(timed),
+            counts_in_service: self.counts_in_service,
+        }
+    }
+}
+
+impl Room {
+    /// Whether one more packet of `size` fits beside `packets` packets of `bytes` bytes.
+    #[inline]
+    pub(crate) const fn fits(&self, packets: u64, bytes: u64, size: u32) -> bool {
+        packets < self.packets && bytes.saturating_add(size as u64) <= self.bytes
+    }
+
+    /// Whether everything fits always.
+    #[inline]
+    pub(crate) const fn is_unlimited(&self) -> bool {
+        self.packets == u64::MAX && self.bytes == u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tightest_limit_holds() {
+        let queue = DropTail {
+            packets: Some(100),
+            bytes: Some(Size::from_bytes(40_000)),
+            time: Some(Span::from_millis(300)),
+            counts_in_service: false,
+        };
+        // 300 ms at 1 Mbit/s are 37500 bytes
+        let room = queue.resolve(Rate::from_mbps(1));
+        assert!(room.fits(24, 36_000, 1500));
+        assert!(!room.fits(24, 36_001, 1500));
+        assert!(room.fits(99, 0, 1500));
+        assert!(!room.fits(100, 0, 1));
+        let room = queue.resolve(Rate::from_mbps(2));
+        assert!(room.fits(24, 38_500, 1500) && !room.fits(24, 38_501, 1500));
+        assert!(DropTail::time(Span::from_millis(1)).resolve(Rate::MAX).is_unlimited());
+        assert!(!room.is_unlimited());
+    }
+}

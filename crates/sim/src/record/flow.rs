@@ -1,0 +1,190 @@
+//! What is kept of one flow: counts and distributions of its whole life, and series in bins.
+
+use super::digest::Digest;
+use super::histogram::Histogram;
+use tidegate_core::{Cause, Packet, Size, Span, Time};
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Adds one packet.
+    #[inline]
+    pub fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+    }
+}
+
+/// One bin of a flow's series.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bin {
+    /// Bytes put on the wire in this bin.
+    pub sent: u32,
+    /// Bytes that arrived in this bin.
+    pub arrived: u32,
+    /// Useful bytes that reached the application in this bin.
+    pub good: u32,
+    /// Packets put on the wire in this bin.
+    pub packets_sent: u32,
+    /// Packets that arrived in this bin.
+    pub packets_arrived: u32,
+    /// Packets that died in this bin.
+    pub packets_lost: u32,
+    /// Sum of the one-way delays of those that arrived.
+    pub delay_sum: Span,
+    /// Largest one-way delay of those that arrived.
+    pub delay_max: Span,
+    /// Sum of the queueing delays of those that arrived.
+    pub queued_sum: Span,
+}
+
+/// Series in bins of equal width, the first one from time zero; grows as time goes on.
+#[derive(Clone, Debug)]
+pub struct Bins<T> {
+    width: Span,
+    values: Vec<T>,
+    /// The last one touched: facts come in order of time, so that it is nearly always the one.
+    current: usize,
+    ends: Time,
+}
+
+impl<T: Clone + Default> Bins<T> {
+    /// Empty, `width` wide each.
+    #[must_use]
+    pub fn new(width: Span) -> Self {
+        assert!(width > Span::ZERO, "a bin of {width}");
+        Self { width, values: vec![T::default()], current: 0, ends: Time::ZERO + width }
+    }
+
+    /// The bin of the present.
+    #[inline]
+    pub fn at(&mut self, now: Time) -> &mut T {
+        if now >= self.ends {
+            self.current = (now.as_nanos() / self.width.as_nanos()) as usize;
+            self.values.resize(self.current + 1, T::default());
+            self.ends = Time::from_nanos((self.current as i64 + 1) * self.width.as_nanos());
+        }
+        &mut self.values[self.current]
+    }
+
+    /// All bins up to the last one touched.
+    #[must_use]
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}
+
+/// Everything kept of one flow at level `summary`.
+#[derive(Clone, Debug)]
+pub struct FlowStats {
+    /// Packets before this are counted in the series only.
+    warmup: Time,
+    /// Sent after the warm-up, feedback left out.
+    pub sent: Count,
+    /// Those of them that arrived.
+    pub arrived: Count,
+    /// Those of them that died, by [`Cause`].
+    pub dropped: [Count; Cause::ALL.len()],
+    /// Feedback (RTCP, bare ACKs) sent after the warm-up.
+    pub feedback: Count,
+    /// RTCP of the media sender sent after the warm-up.
+    pub control: Count,
+    /// Useful bytes after the warm-up.
+    pub good: u64,
+    /// Media packets that came too late for playout.
+    pub late: u64,
+    /// One-way delay.
+    pub delay: Histogram,
+    /// Time spent waiting in queues.
+    pub queued: Histogram,
+    /// Capture to rendering, of video frames.
+    pub frame_delay: Histogram,
+    /// Video frames captured after the warm-up.
+    pub frames_sent: u64,
+    /// Video frames rendered.
+    pub frames_rendered: u64,
+    /// Freezes.
+    pub freezes: u64,
+    /// Their total length.
+    pub freeze_time: Span,
+    /// Bytes that arrived in each second: for fairness, convergence and oscillation.
+    pub seconds: Bins<u32>,
+    /// Hash of all that was told of this flow.
+    pub digest: Digest,
+    /// Useful bytes in each second.
+    pub good_seconds: Bins<u32>,
+}
+
+impl FlowStats {
+    /// Nothing yet; what is sent before `warmup` will not count.
+    #[must_use]
+    pub fn new(warmup: Time) -> Self {
+        Self {
+            warmup,
+            sent: Count::default(),
+            arrived: Count::default(),
+            dropped: Default::default(),
+            feedback: Count::default(),
+            control: Count::default(),
+            good: 0,
+            late: 0,
+            delay: Histogram::default(),
+            queued: Histogram::default(),
+            frame_delay: Histogram::default(),
+            frames_sent: 0,
+            frames_rendered: 0,
+            freezes: 0,
+            freeze_time: Span::ZERO,
+            seconds: Bins::new(Span::from_secs(1)),
+            good_seconds: Bins::new(Span::from_secs(1)),
+            digest: Digest::default(),
+        }
+    }
+
+    /// Whether what happens at `at` counts.
+    #[inline]
+    #[must_use]
+    pub fn counts(&self, at: Time) -> bool {
+        at >= self.warmup
+    }
+
+    /// Packets that died, whatever the cause.
+    #[must_use]
+    pub fn lost(&self) -> Count {
+        self.dropped.iter().fold(Count::default(), |sum, count| Count {
+            packets: sum.packets + count.packets,
+            bytes: sum.bytes + count.bytes,
+        })
+    }
+
+    /// Useful bytes reached the application.
+    #[inline]
+    pub fn goodput(&mut self, now: Time, bytes: Size) {
+        *self.good_seconds.at(now) += bytes.as_bytes() as u32;
+        if self.counts(now) {
+            self.good += bytes.as_bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_follow_time() {
+        let mut bins = Bins::<u32>::new(Span::from_millis(200));
+        *bins.at(Time::ZERO) += 1;
+        *bins.at(Time::from_millis(199)) += 1;
+        *bins.at(Time::from_millis(200)) += 5;
+        *bins.at(Time::from_millis(1000)) += 7;
+        assert_eq!(bins.values(), [2, 5, 0, 0, 0, 7]);
+    }
+}

@@ -1,0 +1,145 @@
+//! Streaming distribution of spans: moments exactly, quantiles to 0.2 %.
+
+use tidegate_core::{Span, math};
+
+/// Buckets in each octave: a bucket is at most 1/256 of its value wide, its middle off by half of that.
+const SUB_BITS: u32 = 8;
+const SUB: u64 = 1 << SUB_BITS;
+
+/// Count, moments and a log-linear histogram of non-negative spans (negative ones count as zero).
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    count: u64,
+    sum: f64,
+    sum_squares: f64,
+    min: i64,
+    max: i64,
+    buckets: Vec<u32>,
+}
+
+fn bucket_of(nanos: u64) -> usize {
+    if nanos < SUB {
+        return nanos as usize;
+    }
+    let octave = nanos.ilog2() - SUB_BITS;
+    ((u64::from(octave) << SUB_BITS) + (nanos >> octave)) as usize
+}
+
+/// The middle of a bucket, in nanoseconds.
+fn middle_of(bucket: usize) -> f64 {
+    let bucket = bucket as u64;
+    if bucket < 2 * SUB {
+        return bucket as f64;
+    }
+    let octave = (bucket >> SUB_BITS) - 1;
+    let low = (bucket - (octave << SUB_BITS)) << octave;
+    low as f64 + ((1u64 << octave) - 1) as f64 / 2.0
+}
+
+impl Histogram {
+    /// Adds one span.
+    #[inline]
+    pub fn add(&mut self, span: Span) {
+        let nanos = span.as_nanos().max(0);
+        if self.count == 0 {
+            self.min = nanos;
+            self.max = nanos;
+        }
+        self.count += 1;
+        self.sum += nanos as f64;
+        self.sum_squares += nanos as f64 * nanos as f64;
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
+        let bucket = bucket_of(nanos as u64);
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+    }
+
+    /// How many spans were added.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Mean in milliseconds.
+    #[must_use]
+    pub fn mean_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64 / 1e6)
+    }
+
+    /// Standard deviation (of the population) in milliseconds.
+    #[must_use]
+    pub fn std_ms(&self) -> Option<f64> {
+        let mean = self.sum / self.count as f64;
+        (self.count > 0)
+            .then(|| math::sqrt((self.sum_squares / self.count as f64 - mean * mean).max(0.0)) / 1e6)
+    }
+
+    /// Smallest in milliseconds.
+    #[must_use]
+    pub fn min_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.min as f64 / 1e6)
+    }
+
+    /// Largest in milliseconds.
+    #[must_use]
+    pub fn max_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.max as f64 / 1e6)
+    }
+
+    /// The least value that at least the share `q` of all values does not exceed, in milliseconds.
+    #[must_use]
+    pub fn quantile_ms(&self, q: f64) -> Option<f64> {
+        let rank = (math::ceil(q * self.count as f64) as u64).max(1);
+        let mut seen = 0;
+        for (bucket, &count) in self.buckets.iter().enumerate() {
+            seen += u64::from(count);
+            if count > 0 && seen >= rank {
+                // the extremes are known exactly
+                return Some(middle_of(bucket).clamp(self.min as f64, self.max as f64) / 1e6);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_contiguous_and_narrow() {
+        let mut last = 0;
+        for nanos in
+            (0..100_000u64).chain((17..62).flat_map(|e| [(1 << e) - 1, 1 << e, (1 << e) + (1 << (e - 3))]))
+        {
+            let bucket = bucket_of(nanos);
+            assert!(bucket >= last, "{nanos}");
+            if nanos < 100_000 {
+                assert!(bucket - last <= 1, "{nanos}");
+                last = bucket;
+            }
+            let off = (middle_of(bucket) - nanos as f64).abs();
+            assert!(off <= nanos as f64 * 0.00196, "{nanos} is {off} from the middle of its bucket");
+        }
+    }
+
+    #[test]
+    fn moments_are_exact_and_quantiles_close() {
+        let mut h = Histogram::default();
+        assert_eq!((h.mean_ms(), h.quantile_ms(0.5)), (None, None));
+        for ms in 1..=1000 {
+            h.add(Span::from_millis(ms));
+        }
+        assert_eq!(h.count(), 1000);
+        assert!((h.mean_ms().unwrap() - 500.5).abs() < 1e-9);
+        assert!((h.std_ms().unwrap() - 288.675).abs() < 1e-3);
+        assert_eq!((h.min_ms(), h.max_ms()), (Some(1.0), Some(1000.0)));
+        for (q, ms) in [(0.5, 500.0), (0.95, 950.0), (0.99, 990.0), (1.0, 1000.0)] {
+            let got = h.quantile_ms(q).unwrap();
+            assert!((got / ms - 1.0).abs() < 0.002, "{q}: {got}");
+        }
+    }
+}

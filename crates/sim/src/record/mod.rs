@@ -1,0 +1,672 @@
+//! The recording of a run: three levels, one digest.
+//!
+//! At `summary` everything is streamed into counts, distributions and one number a second and flow;
+//! `series` adds bins, decisions, internals, queues and frames; `packets` adds every packet. The digest
+//! is the same at every level, because it hashes the facts as they are told.
+
+pub mod digest;
+pub mod flow;
+pub mod histogram;
+pub mod summary;
+pub mod table;
+
+use digest::Digest;
+use flow::{Bin, Bins, Count, FlowStats};
+use table::{Column, Table};
+use tidegate_core::control::Decision;
+use tidegate_core::node::Backlog;
+use tidegate_core::record::{FrameRecord, RtcpRecord};
+use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
+
+/// What the recording must know of a flow.
+#[derive(Clone, Debug)]
+pub struct FlowInfo {
+    /// Its name.
+    pub name: String,
+    /// `media`, `udp` or `tcp`.
+    pub kind: &'static str,
+    /// The controller and its preset, or the TCP algorithm, or the UDP pattern.
+    pub controller: String,
+    /// When it begins.
+    pub start: Time,
+    /// When it ends.
+    pub stop: Time,
+    /// The nodes of the links that its packets cross, in order.
+    pub links: Vec<NodeId>,
+}
+
+/// What the recording must know of a node that is a link.
+#[derive(Clone, Debug)]
+pub struct LinkInfo {
+    /// Its node.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// Its mean capacity while the statistics run; `None`: no limit.
+    pub capacity: Option<Rate>,
+}
+
+/// What is kept of a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkStats {
+    /// Packets that died here after the warm-up, by [`Cause`].
+    pub dropped: [Count; Cause::ALL.len()],
+    /// Bytes that it carried after the warm-up.
+    pub carried: u64,
+}
+
+/// A packet whose fate is known.
+#[derive(Clone, Copy, Debug)]
+struct PacketRow {
+    flow: u32,
+    kind: Kind,
+    sequence: u32,
+    size: u32,
+    sent: Time,
+    /// When it arrived or died.
+    ended: Time,
+    queued: Span,
+    /// `None`: arrived.
+    death: Option<(Cause, u32)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DecisionRow {
+    at: Time,
+    flow: u32,
+    target: Rate,
+    pacing: Rate,
+    window: Option<Size>,
+}
+
+/// Bytes of one packet for a capture file.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// When it was sent.
+    pub at: Time,
+    /// Whose it is.
+    pub flow: FlowId,
+    /// Whether it is RTCP.
+    pub rtcp: bool,
+    /// Its route, which tells the direction.
+    pub route: u32,
+    /// The bytes above UDP.
+    pub bytes: Vec<u8>,
+}
+
+/// The recording of a run.
+pub struct Recording {
+    level: Level,
+    capture: bool,
+    bin: Span,
+    /// The flows, by id.
+    pub flows: Vec<FlowInfo>,
+    /// The links.
+    pub links: Vec<LinkInfo>,
+    node_names: Vec<String>,
+    /// For each node the place among the links, if it is one.
+    link_of: Vec<Option<u32>>,
+    link_stats: Vec<LinkStats>,
+    stats: Vec<FlowStats>,
+    series: Vec<Bins<Bin>>,
+    decisions: Vec<DecisionRow>,
+    last_decision: Vec<Option<(Rate, Rate, Option<Size>)>>,
+    internal_names: Vec<String>,
+    internals: Vec<(Time, u32, u32, f64)>,
+    frames: Vec<FrameRecord>,
+    rtcp: Vec<(Time, RtcpRecord)>,
+    queues: Vec<(Time, u32, Backlog)>,
+    truth: Vec<(Time, u32, Rate)>,
+    packets: Vec<PacketRow>,
+    captured: Vec<Captured>,
+}
+
+impl Recording {
+    /// An empty recording of `flows` over `links` at `level`, with series in bins `bin` wide; what is
+    /// sent before `warmup` does not enter the statistics.
+    #[must_use]
+    pub fn new(
+        level: Level,
+        bin: Span,
+        warmup: Time,
+        flows: Vec<FlowInfo>,
+        links: Vec<LinkInfo>,
+        node_names: Vec<String>,
+    ) -> Self {
+        let count = flows.len();
+        let mut link_of = vec![None; node_names.len()];
+        for (place, link) in links.iter().enumerate() {
+            link_of[link.node.0 as usize] = Some(place as u32);
+        }
+        let series = if level >= Level::Series { vec![Bins::new(bin); count] } else { Vec::new() };
+        Self {
+            level,
+            capture: false,
+            bin,
+            stats: vec![FlowStats::new(warmup); count],
+            series,
+            last_decision: vec![None; count],
+            flows,
+            link_stats: vec![LinkStats::default(); links.len()],
+            links,
+            node_names,
+            link_of,
+            decisions: Vec::new(),
+            internal_names: Vec::new(),
+            internals: Vec::new(),
+            frames: Vec::new(),
+            rtcp: Vec::new(),
+            queues: Vec::new(),
+            truth: Vec::new(),
+            packets: Vec::new(),
+            captured: Vec::new(),
+        }
+    }
+
+    /// Keeps the bytes of every RTP and RTCP packet from now on.
+    #[must_use]
+    pub fn with_capture(mut self) -> Self {
+        self.capture = true;
+        self
+    }
+
+    /// The statistics of each flow.
+    #[must_use]
+    pub fn stats(&self) -> &[FlowStats] {
+        &self.stats
+    }
+
+    /// The statistics of each link.
+    #[must_use]
+    pub fn link_stats(&self) -> &[LinkStats] {
+        &self.link_stats
+    }
+
+    /// Books how many bytes each node carried while the statistics ran.
+    pub fn set_carried(&mut self, bytes: impl Fn(NodeId) -> u64) {
+        for (link, stats) in self.links.iter().zip(&mut self.link_stats) {
+            stats.carried = bytes(link.node);
+        }
+    }
+
+    /// The packets kept for a capture file, in order of sending.
+    #[must_use]
+    pub fn captured(&self) -> &[Captured] {
+        &self.captured
+    }
+
+    /// The hash of the whole recording.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let mut all = Digest::default();
+        for stats in &self.stats {
+            all.add(stats.digest.value());
+        }
+        all.value()
+    }
+
+    /// The names of the tables that [`Recording::table`] gives at this level.
+    #[must_use]
+    pub fn table_names(&self) -> &'static [&'static str] {
+        match self.level {
+            Level::Summary => &["flows", "links"],
+            Level::Series => {
+                &["flows", "links", "series", "decisions", "internals", "queues", "truth", "frames", "rtcp"]
+            }
+            Level::Packets => &[
+                "flows",
+                "links",
+                "series",
+                "decisions",
+                "internals",
+                "queues",
+                "truth",
+                "frames",
+                "rtcp",
+                "packets",
+            ],
+        }
+    }
+
+    /// One table by name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<Table> {
+        if !self.table_names().contains(&name) {
+            return None;
+        }
+        Some(match name {
+            "flows" => self.flows_table(),
+            "links" => self.links_table(),
+            "series" => self.series_table(),
+            "decisions" => self.decisions_table(),
+            "internals" => self.internals_table(),
+            "queues" => self.queues_table(),
+            "truth" => self.truth_table(),
+            "frames" => self.frames_table(),
+            "rtcp" => self.rtcp_table(),
+            _ => self.packets_table(),
+        })
+    }
+
+    fn flow_words(&self) -> Vec<String> {
+        self.flows.iter().map(|flow| flow.name.clone()).collect()
+    }
+
+    fn words(&self, codes: impl Iterator<Item = u32>) -> Column {
+        Column::Words { words: self.flow_words(), codes: codes.collect() }
+    }
+
+    fn nodes(&self, codes: impl Iterator<Item = u32>) -> Column {
+        Column::Words { words: self.node_names.clone(), codes: codes.collect() }
+    }
+
+    fn flows_table(&self) -> Table {
+        let text = |words: Vec<String>| Column::Words { codes: (0..words.len() as u32).collect(), words };
+        Table::default()
+            .with("flow", text(self.flow_words()))
+            .with("kind", text(self.flows.iter().map(|f| f.kind.to_owned()).collect()))
+            .with("controller", text(self.flows.iter().map(|f| f.controller.clone()).collect()))
+            .with("start_s", Column::F64(self.flows.iter().map(|f| f.start.as_secs_f64()).collect()))
+            .with("stop_s", Column::F64(self.flows.iter().map(|f| f.stop.as_secs_f64()).collect()))
+    }
+
+    fn links_table(&self) -> Table {
+        let names: Vec<String> = self.links.iter().map(|l| l.name.clone()).collect();
+        Table::default()
+            .with("link", Column::Words { codes: (0..names.len() as u32).collect(), words: names })
+            .with("node", Column::U32(self.links.iter().map(|l| l.node.0).collect()))
+    }
+
+    fn series_table(&self) -> Table {
+        let rows = || {
+            self.series.iter().enumerate().flat_map(|(flow, bins)| {
+                bins.values().iter().enumerate().map(move |(at, bin)| (flow, at, bin))
+            })
+        };
+        let width = self.bin.as_secs_f64();
+        let rate = |bytes: u32| f64::from(bytes) * 8.0 / width;
+        let mean = |sum: Span, count: u32| {
+            if count == 0 { f64::NAN } else { sum.as_millis_f64() / f64::from(count) }
+        };
+        Table::default()
+            .with("t_s", Column::F64(rows().map(|(_, at, _)| at as f64 * width).collect()))
+            .with("flow", self.words(rows().map(|(flow, ..)| flow as u32)))
+            .with("sending_rate_bps", Column::F64(rows().map(|(.., b)| rate(b.sent)).collect()))
+            .with("receive_rate_bps", Column::F64(rows().map(|(.., b)| rate(b.arrived)).collect()))
+            .with("goodput_bps", Column::F64(rows().map(|(.., b)| rate(b.good)).collect()))
+            .with(
+                "one_way_delay_ms_mean",
+                Column::F64(rows().map(|(.., b)| mean(b.delay_sum, b.packets_arrived)).collect()),
+            )
+            .with(
+                "one_way_delay_ms_max",
+                Column::F64(
+                    rows()
+                        .map(
+                            |(.., b)| {
+                                if b.packets_arrived == 0 { f64::NAN } else { b.delay_max.as_millis_f64() }
+                            },
+                        )
+                        .collect(),
+                ),
+            )
+            .with(
+                "queueing_delay_ms_mean",
+                Column::F64(rows().map(|(.., b)| mean(b.queued_sum, b.packets_arrived)).collect()),
+            )
+            .with("packets_sent", Column::U32(rows().map(|(.., b)| b.packets_sent).collect()))
+            .with("packets_arrived", Column::U32(rows().map(|(.., b)| b.packets_arrived).collect()))
+            .with("packets_lost", Column::U32(rows().map(|(.., b)| b.packets_lost).collect()))
+    }
+
+    fn decisions_table(&self) -> Table {
+        let rows = &self.decisions;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.at.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.flow)))
+            .with("target_bps", Column::F64(rows.iter().map(|r| r.target.as_bps_f64()).collect()))
+            .with("pacing_bps", Column::F64(rows.iter().map(|r| r.pacing.as_bps_f64()).collect()))
+            .with(
+                "window_bytes",
+                Column::F64(
+                    rows.iter().map(|r| r.window.map_or(f64::NAN, |w| w.as_bytes() as f64)).collect(),
+                ),
+            )
+    }
+
+    fn internals_table(&self) -> Table {
+        let rows = &self.internals;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1)))
+            .with(
+                "name",
+                Column::Words {
+                    words: self.internal_names.clone(),
+                    codes: rows.iter().map(|r| r.2).collect(),
+                },
+            )
+            .with("value", Column::F64(rows.iter().map(|r| r.3).collect()))
+    }
+
+    fn queues_table(&self) -> Table {
+        let rows = &self.queues;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("link", self.nodes(rows.iter().map(|r| r.1)))
+            .with("packets", Column::U32(rows.iter().map(|r| r.2.packets).collect()))
+            .with("bytes", Column::U64(rows.iter().map(|r| r.2.bytes.as_bytes()).collect()))
+    }
+
+    fn truth_table(&self) -> Table {
+        let rows = &self.truth;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("link", self.nodes(rows.iter().map(|r| r.1)))
+            .with("capacity_bps", Column::F64(rows.iter().map(|r| r.2.as_bps_f64()).collect()))
+    }
+
+    fn frames_table(&self) -> Table {
+        let rows = &self.frames;
+        let time = |at: Option<Time>| at.map_or(f64::NAN, Time::as_secs_f64);
+        Table::default()
+            .with("flow", self.words(rows.iter().map(|r| r.flow.0)))
+            .with("video", Column::Bool(rows.iter().map(|r| r.video).collect()))
+            .with("frame", Column::U32(rows.iter().map(|r| r.frame).collect()))
+            .with("size", Column::U64(rows.iter().map(|r| r.size.as_bytes()).collect()))
+            .with("key", Column::Bool(rows.iter().map(|r| r.key).collect()))
+            .with("captured_s", Column::F64(rows.iter().map(|r| r.captured.as_secs_f64()).collect()))
+            .with("complete_s", Column::F64(rows.iter().map(|r| time(r.complete)).collect()))
+            .with("rendered_s", Column::F64(rows.iter().map(|r| time(r.rendered)).collect()))
+    }
+
+    fn rtcp_table(&self) -> Table {
+        let rows = &self.rtcp;
+        let words: Vec<String> = (0..1u16 << RtcpRecord::NAMES.len())
+            .map(|set| {
+                let names: Vec<&str> = (0..RtcpRecord::NAMES.len())
+                    .filter(|bit| set & (1 << bit) != 0)
+                    .map(|bit| RtcpRecord::NAMES[bit])
+                    .collect();
+                names.join("+")
+            })
+            .collect();
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1.flow.0)))
+            .with("from_receiver", Column::Bool(rows.iter().map(|r| r.1.from_receiver).collect()))
+            .with("size", Column::U64(rows.iter().map(|r| r.1.size.as_bytes()).collect()))
+            .with(
+                "contents",
+                Column::Words { words, codes: rows.iter().map(|r| u32::from(r.1.contents)).collect() },
+            )
+            .with("waited_ms", Column::F64(rows.iter().map(|r| r.1.waited.as_millis_f64()).collect()))
+    }
+
+    fn packets_table(&self) -> Table {
+        let mut rows: Vec<&PacketRow> = self.packets.iter().collect();
+        rows.sort_by_key(|r| (r.sent, r.flow, r.sequence, r.ended));
+        let arrived = |r: &PacketRow| if r.death.is_none() { r.ended.as_secs_f64() } else { f64::NAN };
+        let mut fates = vec!["arrived".to_owned()];
+        fates.extend(Cause::ALL.iter().map(|cause| cause.name().to_owned()));
+        let mut places = self.node_names.clone();
+        places.push(String::new());
+        let nowhere = places.len() as u32 - 1;
+        Table::default()
+            .with("flow", self.words(rows.iter().map(|r| r.flow)))
+            .with(
+                "kind",
+                Column::Words {
+                    words: Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
+                    codes: rows.iter().map(|r| r.kind as u32).collect(),
+                },
+            )
+            .with("sequence", Column::U32(rows.iter().map(|r| r.sequence).collect()))
+            .with("size", Column::U32(rows.iter().map(|r| r.size).collect()))
+            .with("sent_s", Column::F64(rows.iter().map(|r| r.sent.as_secs_f64()).collect()))
+            .with("arrived_s", Column::F64(rows.iter().map(|r| arrived(r)).collect()))
+            .with(
+                "fate",
+                Column::Words {
+                    words: fates,
+                    codes: rows.iter().map(|r| r.death.map_or(0, |(cause, _)| cause as u32 + 1)).collect(),
+                },
+            )
+            .with(
+                "where",
+                Column::Words {
+                    words: places,
+                    codes: rows.iter().map(|r| r.death.map_or(nowhere, |(_, node)| node)).collect(),
+                },
+            )
+            .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| r.queued.as_millis_f64()).collect()))
+    }
+
+    fn row(&mut self, now: Time, packet: &Packet, death: Option<(Cause, u32)>) {
+        if self.level == Level::Packets {
+            self.packets.push(PacketRow {
+                flow: packet.flow.0,
+                kind: packet.kind,
+                sequence: packet.sequence,
+                size: packet.size,
+                sent: packet.sent,
+                ended: now,
+                queued: packet.queued,
+                death,
+            });
+        }
+    }
+}
+
+/// Tags that keep facts of different kinds apart in the digest.
+mod tag {
+    pub(super) const SENT: u64 = 1 << 56;
+    pub(super) const ARRIVED: u64 = 2 << 56;
+    pub(super) const DROPPED: u64 = 3 << 56;
+    pub(super) const GOODPUT: u64 = 4 << 56;
+    pub(super) const LATE: u64 = 5 << 56;
+    pub(super) const DECISION: u64 = 6 << 56;
+    pub(super) const FRAME: u64 = 7 << 56;
+    pub(super) const FREEZE: u64 = 8 << 56;
+    pub(super) const RTCP: u64 = 9 << 56;
+    pub(super) const COPIED: u64 = 10 << 56;
+}
+
+fn identity(packet: &Packet) -> u64 {
+    u64::from(packet.sequence) << 24 ^ u64::from(packet.size) << 4 ^ packet.kind as u64
+}
+
+impl Recorder for Recording {
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Time, packet: &Packet) {
+        let flow = packet.flow.0 as usize;
+        let stats = &mut self.stats[flow];
+        stats.digest.add_all([tag::SENT ^ identity(packet), now.as_nanos() as u64]);
+        if packet.kind.is_feedback() {
+            if stats.counts(now) {
+                stats.feedback.add(packet);
+            }
+            return;
+        }
+        if stats.counts(now) {
+            stats.sent.add(packet);
+        }
+        if let Some(bins) = self.series.get_mut(flow) {
+            let bin = bins.at(now);
+            bin.sent += packet.size;
+            bin.packets_sent += 1;
+        }
+    }
+
+    fn copied(&mut self, now: Time, packet: &Packet) {
+        let stats = &mut self.stats[packet.flow.0 as usize];
+        stats.digest.add_all([tag::COPIED ^ identity(packet), now.as_nanos() as u64]);
+    }
+
+    #[inline]
+    fn arrived(&mut self, now: Time, packet: &Packet) {
+        let flow = packet.flow.0 as usize;
+        let stats = &mut self.stats[flow];
+        stats.digest.add_all([tag::ARRIVED ^ identity(packet), now.as_nanos() as u64]);
+        if !packet.kind.is_feedback() {
+            let delay = now - packet.sent;
+            *stats.seconds.at(now) += packet.size;
+            if stats.counts(packet.sent) {
+                stats.arrived.add(packet);
+                stats.delay.add(delay);
+                stats.queued.add(packet.queued);
+            }
+            if let Some(bins) = self.series.get_mut(flow) {
+                let bin = bins.at(now);
+                bin.arrived += packet.size;
+                bin.packets_arrived += 1;
+                bin.delay_sum += delay;
+                bin.delay_max = bin.delay_max.max(delay);
+                bin.queued_sum += packet.queued;
+            }
+        }
+        self.row(now, packet, None);
+    }
+
+    fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {
+        let flow = packet.flow.0 as usize;
+        let stats = &mut self.stats[flow];
+        stats.digest.add_all([
+            tag::DROPPED ^ identity(packet),
+            now.as_nanos() as u64,
+            u64::from(node.0) << 8 | cause as u64,
+        ]);
+        if !packet.kind.is_feedback() {
+            if stats.counts(packet.sent) {
+                stats.dropped[cause as usize].add(packet);
+                if let Some(link) = self.link_of[node.0 as usize] {
+                    self.link_stats[link as usize].dropped[cause as usize].add(packet);
+                }
+            }
+            if let Some(bins) = self.series.get_mut(flow) {
+                bins.at(now).packets_lost += 1;
+            }
+        }
+        self.row(now, packet, Some((cause, node.0)));
+    }
+
+    fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {
+        self.captured.push(Captured {
+            at: now,
+            flow: packet.flow,
+            rtcp: packet.kind == Kind::Rtcp,
+            route: packet.route.0,
+            bytes: bytes.to_vec(),
+        });
+    }
+
+    fn wants_bytes(&self) -> bool {
+        self.capture
+    }
+
+    fn goodput(&mut self, now: Time, flow: FlowId, bytes: Size) {
+        let stats = &mut self.stats[flow.0 as usize];
+        stats.digest.add_all([tag::GOODPUT ^ bytes.as_bytes(), now.as_nanos() as u64]);
+        stats.goodput(now, bytes);
+        if let Some(bins) = self.series.get_mut(flow.0 as usize) {
+            bins.at(now).good += bytes.as_bytes() as u32;
+        }
+    }
+
+    fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {
+        let stats = &mut self.stats[flow.0 as usize];
+        stats.digest.add_all([tag::LATE ^ identity(packet), now.as_nanos() as u64]);
+        if stats.counts(packet.sent) {
+            stats.late += 1;
+        }
+    }
+
+    fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {
+        let index = flow.0 as usize;
+        let policy = (decision.target, decision.pacing, decision.window);
+        if self.last_decision[index] == Some(policy) {
+            return;
+        }
+        self.last_decision[index] = Some(policy);
+        self.stats[index].digest.add_all([
+            tag::DECISION ^ decision.target.as_bps(),
+            decision.pacing.as_bps(),
+            decision.window.map_or(u64::MAX, Size::as_bytes),
+            now.as_nanos() as u64,
+        ]);
+        if self.level >= Level::Series {
+            let (target, pacing, window) = policy;
+            self.decisions.push(DecisionRow { at: now, flow: flow.0, target, pacing, window });
+        }
+    }
+
+    fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {
+        if self.level < Level::Series {
+            return;
+        }
+        let code = match self.internal_names.iter().position(|known| known == name) {
+            Some(code) => code,
+            None => {
+                self.internal_names.push(name.to_owned());
+                self.internal_names.len() - 1
+            }
+        };
+        self.internals.push((now, flow.0, code as u32, value));
+    }
+
+    fn frame(&mut self, now: Time, frame: &FrameRecord) {
+        let stats = &mut self.stats[frame.flow.0 as usize];
+        stats.digest.add_all([
+            tag::FRAME ^ u64::from(frame.frame) << 1 ^ u64::from(frame.video),
+            frame.complete.map_or(u64::MAX, |at| at.as_nanos() as u64),
+            frame.rendered.map_or(u64::MAX, |at| at.as_nanos() as u64),
+            now.as_nanos() as u64,
+        ]);
+        if frame.video && stats.counts(frame.captured) {
+            stats.frames_sent += 1;
+            if let Some(rendered) = frame.rendered {
+                stats.frames_rendered += 1;
+                stats.frame_delay.add(rendered - frame.captured);
+            }
+        }
+        if self.level >= Level::Series {
+            self.frames.push(*frame);
+        }
+    }
+
+    fn freeze(&mut self, now: Time, flow: FlowId, length: Span) {
+        let stats = &mut self.stats[flow.0 as usize];
+        stats.digest.add_all([tag::FREEZE ^ length.as_nanos() as u64, now.as_nanos() as u64]);
+        if stats.counts(now) {
+            stats.freezes += 1;
+            stats.freeze_time += length;
+        }
+    }
+
+    fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {
+        let stats = &mut self.stats[rtcp.flow.0 as usize];
+        stats.digest.add_all([
+            tag::RTCP ^ u64::from(rtcp.contents) << 32 ^ rtcp.size.as_bytes(),
+            now.as_nanos() as u64,
+        ]);
+        if self.level >= Level::Series {
+            self.rtcp.push((now, *rtcp));
+        }
+    }
+
+    fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {
+        if self.level >= Level::Series {
+            self.queues.push((now, node.0, backlog));
+        }
+    }
+
+    fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {
+        if self.level >= Level::Series {
+            self.truth.push((now, node.0, rate));
+        }
+    }
+}

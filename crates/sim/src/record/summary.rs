@@ -1,0 +1,404 @@
+//! Metrics of a run: RFC 8868 section 3, and what users of calls look at.
+
+use super::flow::{Bins, FlowStats};
+use super::{FlowInfo, Recording};
+use serde::Serialize;
+use tidegate_core::{Cause, Span, Time, math};
+
+/// A metric; `None` (null) where it has no meaning for the flow.
+type Metric = Option<f64>;
+
+/// The metrics of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Simulated seconds, warm-up included.
+    pub duration_s: f64,
+    /// Seconds at the beginning that do not count.
+    pub warmup_s: f64,
+    /// Hash of the recording, in hex.
+    pub digest: String,
+    /// Each flow.
+    pub flows: Vec<FlowSummary>,
+    /// Each link.
+    pub links: Vec<LinkSummary>,
+    /// How the flows share; null for a single one.
+    pub fairness: Fairness,
+}
+
+/// The metrics of one flow. Rates in bit/s count bytes on the wire, headers included.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowSummary {
+    /// Its name.
+    pub flow: String,
+    /// `media`, `udp` or `tcp`.
+    pub kind: &'static str,
+    /// What controls it.
+    pub controller: String,
+    /// When it is active, in seconds.
+    pub start_s: f64,
+    /// When it ends.
+    pub stop_s: f64,
+    /// Bytes sent over time (RFC 8868 section 3.1, metric 1).
+    pub sending_rate_bps: Metric,
+    /// Bytes that arrived over time.
+    pub receive_rate_bps: Metric,
+    /// Useful payload bytes over time.
+    pub goodput_bps: Metric,
+    /// Packets sent, feedback left out.
+    pub packets_sent: u64,
+    /// Packets that arrived.
+    pub packets_received: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Bytes that arrived.
+    pub bytes_received: u64,
+    /// Packets lost over packets whose fate is known.
+    pub loss_fraction: Metric,
+    /// Packets lost to full queues.
+    pub lost_queue: u64,
+    /// Packets lost on the wire.
+    pub lost_wire: u64,
+    /// Packets that came too late for playout.
+    pub discarded_late: u64,
+    /// One-way delay from wire to arrival.
+    pub one_way_delay_ms_mean: Metric,
+    /// Its standard deviation.
+    pub one_way_delay_ms_std: Metric,
+    /// Its least value.
+    pub one_way_delay_ms_min: Metric,
+    /// Its median.
+    pub one_way_delay_ms_p50: Metric,
+    /// Its 95th percentile.
+    pub one_way_delay_ms_p95: Metric,
+    /// Its 99th percentile.
+    pub one_way_delay_ms_p99: Metric,
+    /// Its largest value.
+    pub one_way_delay_ms_max: Metric,
+    /// Time spent waiting in queues.
+    pub queueing_delay_ms_mean: Metric,
+    /// Its median.
+    pub queueing_delay_ms_p50: Metric,
+    /// Its 95th percentile.
+    pub queueing_delay_ms_p95: Metric,
+    /// Its 99th percentile.
+    pub queueing_delay_ms_p99: Metric,
+    /// Its largest value.
+    pub queueing_delay_ms_max: Metric,
+    /// Capture to rendering of video frames.
+    pub frame_delay_ms_mean: Metric,
+    /// Its median.
+    pub frame_delay_ms_p50: Metric,
+    /// Its 95th percentile.
+    pub frame_delay_ms_p95: Metric,
+    /// Its 99th percentile.
+    pub frame_delay_ms_p99: Metric,
+    /// Its largest value.
+    pub frame_delay_ms_max: Metric,
+    /// Video frames captured.
+    pub frames_sent: Option<u64>,
+    /// Video frames rendered.
+    pub frames_rendered: Option<u64>,
+    /// Freezes (webrtc-stats).
+    pub freezes: Option<u64>,
+    /// Their total length.
+    pub freeze_time_s: Metric,
+    /// Feedback bytes over time (RTCP or bare ACKs).
+    pub feedback_rate_bps: Metric,
+    /// Feedback bytes over bytes that arrived.
+    pub feedback_overhead: Metric,
+    /// Receive rate over the mean capacity of the tightest link on its way.
+    pub utilisation: Metric,
+    /// First time from which the rate stays within 10 % of its final share for 5 s, from the flow's start.
+    pub convergence_time_s: Metric,
+    /// Full swings of the rate between 20 % under and 20 % over its mean, per second.
+    pub oscillation_hz: Metric,
+}
+
+/// The metrics of one link.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// Its name.
+    pub link: String,
+    /// Mean capacity; null: no limit.
+    pub capacity_bps: Metric,
+    /// Bytes carried over time.
+    pub carried_bps: f64,
+    /// Carried over capacity.
+    pub utilisation: Metric,
+    /// Packets that found the queue full.
+    pub dropped_queue: u64,
+    /// Packets lost on the wire.
+    pub dropped_wire: u64,
+}
+
+/// How flows share the link that most of them cross (RFC 8868 section 3.1, metric 7).
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Fairness {
+    /// The flows compared.
+    pub flows: Vec<String>,
+    /// Jain's index over windows of 1 s, mean.
+    pub jain_1s: Metric,
+    /// Over windows of 5 s.
+    pub jain_5s: Metric,
+    /// Over windows of 20 s.
+    pub jain_20s: Metric,
+    /// Least rate over largest rate in windows of 1 s, mean; 1 is equal, RFC 8868 wants at least 0.333.
+    pub ratio_1s: Metric,
+    /// In windows of 5 s.
+    pub ratio_5s: Metric,
+    /// In windows of 20 s.
+    pub ratio_20s: Metric,
+}
+
+/// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 for equal shares, 1/n for one that has all.
+#[must_use]
+pub fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+impl Recording {
+    /// The metrics of a run of `duration` whose statistics began at `warmup`.
+    #[must_use]
+    pub fn summary(&self, duration: Span, warmup: Span) -> Summary {
+        let end = Time::ZERO + duration;
+        let begin = Time::ZERO + warmup;
+        let length = (end - begin).as_secs_f64();
+        Summary {
+            duration_s: duration.as_secs_f64(),
+            warmup_s: warmup.as_secs_f64(),
+            digest: format!("{:016x}", self.digest()),
+            flows: (0..self.flows.len()).map(|flow| self.flow_summary(flow, begin, end)).collect(),
+            links: self
+                .links
+                .iter()
+                .zip(self.link_stats())
+                .map(|(info, stats)| {
+                    let carried = if length > 0.0 { stats.carried as f64 * 8.0 / length } else { 0.0 };
+                    let capacity = info.capacity.map(tidegate_core::Rate::as_bps_f64);
+                    LinkSummary {
+                        link: info.name.clone(),
+                        capacity_bps: capacity,
+                        carried_bps: carried,
+                        utilisation: capacity.filter(|&c| c > 0.0).map(|c| carried / c),
+                        dropped_queue: stats.dropped[Cause::Queue as usize].packets,
+                        dropped_wire: stats.dropped.iter().map(|d| d.packets).sum::<u64>()
+                            - stats.dropped[Cause::Queue as usize].packets,
+                    }
+                })
+                .collect(),
+            fairness: self.fairness(begin, end),
+        }
+    }
+
+    fn flow_summary(&self, flow: usize, begin: Time, end: Time) -> FlowSummary {
+        let (info, stats) = (&self.flows[flow], &self.stats()[flow]);
+        let (from, to) = (begin.max(info.start), end.min(info.stop));
+        let length = (to - from).as_secs_f64();
+        let rate = |bytes: u64| (length > 0.0).then(|| bytes as f64 * 8.0 / length);
+        let lost = stats.lost();
+        let queue = stats.dropped[Cause::Queue as usize];
+        let known = lost.packets + stats.arrived.packets;
+        let tightest = self
+            .links
+            .iter()
+            .filter(|link| info.links.contains(&link.node))
+            .filter_map(|link| link.capacity)
+            .min()
+            .map(tidegate_core::Rate::as_bps_f64)
+            .filter(|&capacity| capacity > 0.0);
+        let media = info.kind == "media";
+        let seconds = window(&stats.seconds, from, to);
+        FlowSummary {
+            flow: info.name.clone(),
+            kind: info.kind,
+            controller: info.controller.clone(),
+            start_s: info.start.as_secs_f64(),
+            stop_s: to.as_secs_f64(),
+            sending_rate_bps: rate(stats.sent.bytes),
+            receive_rate_bps: rate(stats.arrived.bytes),
+            goodput_bps: rate(stats.good),
+            packets_sent: stats.sent.packets,
+            packets_received: stats.arrived.packets,
+            bytes_sent: stats.sent.bytes,
+            bytes_received: stats.arrived.bytes,
+            loss_fraction: (known > 0).then(|| lost.packets as f64 / known as f64),
+            lost_queue: queue.packets,
+            lost_wire: lost.packets - queue.packets,
+            discarded_late: stats.late,
+            one_way_delay_ms_mean: stats.delay.mean_ms(),
+            one_way_delay_ms_std: stats.delay.std_ms(),
+            one_way_delay_ms_min: stats.delay.min_ms(),
+            one_way_delay_ms_p50: stats.delay.quantile_ms(0.50),
+            one_way_delay_ms_p95: stats.delay.quantile_ms(0.95),
+            one_way_delay_ms_p99: stats.delay.quantile_ms(0.99),
+            one_way_delay_ms_max: stats.delay.max_ms(),
+            queueing_delay_ms_mean: stats.queued.mean_ms(),
+            queueing_delay_ms_p50: stats.queued.quantile_ms(0.50),
+            queueing_delay_ms_p95: stats.queued.quantile_ms(0.95),
+            queueing_delay_ms_p99: stats.queued.quantile_ms(0.99),
+            queueing_delay_ms_max: stats.queued.max_ms(),
+            frame_delay_ms_mean: stats.frame_delay.mean_ms(),
+            frame_delay_ms_p50: stats.frame_delay.quantile_ms(0.50),
+            frame_delay_ms_p95: stats.frame_delay.quantile_ms(0.95),
+            frame_delay_ms_p99: stats.frame_delay.quantile_ms(0.99),
+            frame_delay_ms_max: stats.frame_delay.max_ms(),
+            frames_sent: media.then_some(stats.frames_sent),
+            frames_rendered: media.then_some(stats.frames_rendered),
+            freezes: media.then_some(stats.freezes),
+            freeze_time_s: media.then(|| stats.freeze_time.as_secs_f64()),
+            feedback_rate_bps: rate(stats.feedback.bytes),
+            feedback_overhead: (stats.arrived.bytes > 0)
+                .then(|| stats.feedback.bytes as f64 / stats.arrived.bytes as f64),
+            utilisation: tightest.and_then(|c| rate(stats.arrived.bytes).map(|r| r / c)),
+            convergence_time_s: convergence(stats, info, end),
+            oscillation_hz: oscillation(&seconds),
+        }
+    }
+
+    /// The media and TCP flows that cross the link that most of them cross.
+    fn competitors(&self) -> Vec<usize> {
+        let crossing = |link| -> Vec<usize> {
+            (0..self.flows.len())
+                .filter(|&f| self.flows[f].kind != "udp" && self.flows[f].links.contains(&link))
+                .collect()
+        };
+        let mut most = Vec::new();
+        for link in &self.links {
+            let flows = crossing(link.node);
+            if flows.len() > most.len() {
+                most = flows;
+            }
+        }
+        most
+    }
+
+    fn fairness(&self, begin: Time, end: Time) -> Fairness {
+        let flows = self.competitors();
+        if flows.len() < 2 {
+            return Fairness::default();
+        }
+        let from = flows.iter().map(|&f| self.flows[f].start).fold(begin, Time::max);
+        let to = flows.iter().map(|&f| self.flows[f].stop).fold(end, Ord::min);
+        let shares: Vec<Vec<f64>> =
+            flows.iter().map(|&f| window(&self.stats()[f].seconds, from, to)).collect();
+        let seconds = shares.iter().map(Vec::len).min().unwrap_or(0);
+        let over = |width: usize| -> (Metric, Metric) {
+            let (mut jains, mut ratios) = (Vec::new(), Vec::new());
+            for at in (0..seconds).step_by(width).filter(|at| at + width <= seconds) {
+                let sums: Vec<f64> = shares.iter().map(|s| s[at..at + width].iter().sum()).collect();
+                let largest = sums.iter().copied().fold(0.0, f64::max);
+                if let Some(index) = jain(&sums) {
+                    jains.push(index);
+                    ratios.push(sums.iter().copied().fold(largest, f64::min) / largest);
+                }
+            }
+            (mean(&jains), mean(&ratios))
+        };
+        let ((jain_1s, ratio_1s), (jain_5s, ratio_5s), (jain_20s, ratio_20s)) = (over(1), over(5), over(20));
+        Fairness {
+            flows: flows.iter().map(|&f| self.flows[f].name.clone()).collect(),
+            jain_1s,
+            jain_5s,
+            jain_20s,
+            ratio_1s,
+            ratio_5s,
+            ratio_20s,
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> Metric {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The whole seconds between `from` and `to`, in bytes; silent ones are zero.
+fn window(seconds: &Bins<u32>, from: Time, to: Time) -> Vec<f64> {
+    let first = math::ceil(from.as_secs_f64()) as usize;
+    let last = math::floor(to.as_secs_f64()) as usize;
+    (first..last.max(first)).map(|s| f64::from(seconds.values().get(s).copied().unwrap_or(0))).collect()
+}
+
+/// RFC 8868 leaves the rule open. Here: the final share is the mean over the last fifth of the flow's
+/// life (at least 5 s); converged is the first second from which five in a row are within 10 % of it.
+fn convergence(stats: &FlowStats, info: &FlowInfo, end: Time) -> Metric {
+    const HOLD: usize = 5;
+    let rates = window(&stats.seconds, info.start, end.min(info.stop));
+    let tail = (rates.len() / 5).max(HOLD);
+    let share = mean(rates.get(rates.len().checked_sub(tail)?..)?)?;
+    if share <= 0.0 {
+        return None;
+    }
+    let near = |rate: &f64| (rate - share).abs() <= 0.1 * share;
+    rates.windows(HOLD).position(|w| w.iter().all(near)).map(|at| at as f64)
+}
+
+/// RFC 8868 metric 9 with watermarks at 20 % under and over the mean: how often the rate goes from
+/// below the low one to above the high one and back, per second.
+fn oscillation(rates: &[f64]) -> Metric {
+    let middle = mean(rates)?;
+    if middle <= 0.0 || rates.len() < 2 {
+        return None;
+    }
+    let mut high = None;
+    let mut crossings = 0u32;
+    for &rate in rates {
+        let now = if rate > 1.2 * middle {
+            Some(true)
+        } else if rate < 0.8 * middle {
+            Some(false)
+        } else {
+            continue;
+        };
+        if high.is_some() && high != now {
+            crossings += 1;
+        }
+        high = now;
+    }
+    Some(f64::from(crossings) / 2.0 / rates.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_by_hand() {
+        assert_eq!(jain(&[1.0, 1.0, 1.0, 1.0]), Some(1.0));
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[3.0, 1.0]), Some(0.8));
+        assert_eq!(jain(&[0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn oscillation_counts_full_swings() {
+        let square: Vec<f64> = (0..100).map(|s| if s / 10 % 2 == 0 { 1.5 } else { 0.5 }).collect();
+        // nine changes of side are four and a half swings in 100 s
+        assert_eq!(oscillation(&square), Some(0.045));
+        assert_eq!(oscillation(&[1.0; 100]), Some(0.0));
+        assert_eq!(oscillation(&[]), None);
+    }
+
+    #[test]
+    fn convergence_by_hand() {
+        let info = FlowInfo {
+            name: "x".into(),
+            kind: "media",
+            controller: "y".into(),
+            start: Time::from_secs(10),
+            stop: Time::MAX,
+            links: vec![],
+        };
+        let mut stats = FlowStats::new(Time::ZERO);
+        for second in 10..70 {
+            // a ramp of 100 a second up to 1000, with one second out of line on the way
+            let rate = if second == 17 { 2000 } else { (100 * (second - 9)).min(1000) };
+            *stats.seconds.at(Time::from_secs(second)) = rate as u32;
+        }
+        let got = convergence(&stats, &info, Time::from_secs(70));
+        // 900 of 1000 is within 10 %, at second 18: eight seconds after the start
+        assert_eq!(got, Some(8.0));
+        assert_eq!(convergence(&FlowStats::new(Time::ZERO), &info, Time::from_secs(70)), None);
+    }
+}
