@@ -20,6 +20,18 @@ HUES: tuple[str, ...] = (
     "#555555",
 )
 
+#: The same hues, lifted to stand on a dark page.
+HUES_ON_DARK: tuple[str, ...] = (
+    "#4ba6e8",
+    "#ff8b4d",
+    "#35c99b",
+    "#e8a6cb",
+    "#f2bb4a",
+    "#9bd6fa",
+    "#c39b8f",
+    "#b5bac2",
+)
+
 #: Colour index of the controllers that come with tidegate, so that GCC is blue on every sheet.
 KNOWN: dict[str, int] = {
     "gcc": 0,

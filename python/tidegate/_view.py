@@ -49,6 +49,9 @@ class FlowSeries:
     loss: Floats
     """Lost packets as a fraction of those whose fate was settled in the bin; NaN where there was none."""
     arrived: Floats
+    lost: Floats
+    width: float
+    """Width of a bin, in seconds."""
 
 
 def grouped(runs: Runs) -> dict[str, list[RunLike]]:
@@ -121,13 +124,7 @@ def _column(table: Any, name: str) -> npt.NDArray[Any]:
 def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     """The given columns of those rows of a table whose ``key`` (``flow`` or ``link``) is ``value``."""
     source = run.table(table)
-    keys = _column(source, key)
-    if np.issubdtype(keys.dtype, np.number):
-        names = _column(run.table(f"{key}s"), "name")
-        known = np.flatnonzero(names == value)
-        mask = np.isin(keys, known)
-    else:
-        mask = keys == value
+    mask = _column(source, key) == value
     return {name: _column(source, name)[mask] for name in columns}
 
 
@@ -156,6 +153,8 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
         queueing_ms=got["queueing_delay_ms_mean"],
         loss=loss,
         arrived=got["packets_arrived"],
+        lost=got["packets_lost"],
+        width=width,
     )
 
 

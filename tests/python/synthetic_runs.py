@@ -94,8 +94,8 @@ def run(
         return np.where(active, np.broadcast_to(values, rate.shape), np.nan).ravel()
 
     tables: dict[str, dict[str, np.ndarray]] = {
-        "flows": {"name": np.array(names, dtype=object)},
-        "links": {"name": np.array(["bottleneck", "bottleneck.back"], dtype=object)},
+        "flows": {"flow": np.array(names, dtype=object)},
+        "links": {"link": np.array(["bottleneck", "bottleneck.back"], dtype=object)},
         "series": {
             "t_s": np.tile(t, flows),
             "flow": np.repeat(np.array(names, dtype=object), n),
@@ -179,10 +179,10 @@ def run(
                 "carried_bps": float(carried),
                 "utilisation": float(carried / capacity.mean()),
                 "dropped_queue": int(lost.sum()),
-                "dropped_loss": 0,
+                "dropped_wire": 0,
             },
             {"link": "bottleneck.back", "capacity_bps": None, "carried_bps": 2e4, "utilisation": None,
-             "dropped_queue": 0, "dropped_loss": 0},
+             "dropped_queue": 0, "dropped_wire": 0},
         ],
         "fairness": {"jain_1s": 0.9, "jain_5s": 0.93, "jain_20s": None},
     }  # fmt: skip
