@@ -1,8 +1,8 @@
 """One colour for each controller, the same in every figure and report.
 
-The hues are those of Okabe and Ito ("Color Universal Design", 2008), which people with any of the common
-colour-vision deficiencies can tell apart. Black and yellow are left out: black is the axes' colour, and
-yellow lines vanish on white.
+The hues are those of Okabe and Ito ("Color Universal Design", 2008), which people with any of the
+common colour-vision deficiencies can tell apart. Black and yellow are left out: black is the axes'
+colour, and yellow lines vanish on white.
 """
 
 from __future__ import annotations
@@ -33,14 +33,7 @@ HUES_ON_DARK: tuple[str, ...] = (
 )
 
 #: Colour index of the controllers that come with tidegate, so that GCC is blue on every sheet.
-KNOWN: dict[str, int] = {
-    "gcc": 0,
-    "fixed": 1,
-    "nada": 2,
-    "scream": 3,
-    "tfrc": 4,
-    "sprout": 5,
-}
+KNOWN: dict[str, int] = {"gcc": 0, "fixed": 1, "nada": 2, "scream": 3, "tfrc": 4, "sprout": 5}
 
 #: Cross traffic, capacity and other things that are not the subject.
 MUTED = "#8a8f98"
@@ -51,9 +44,9 @@ CAPACITY_EDGE = "#a9b0bc"
 def colours(controllers: Iterable[str]) -> dict[str, str]:
     """Gives each label its colour.
 
-    A label is a controller's name with an optional preset or settings (``gcc:draft-02``). The first label
-    of a known controller takes that controller's own colour; everything else takes the first free one, in
-    order, so that the result depends on nothing but the labels.
+    A label is a controller's name with an optional preset or settings (``gcc:draft-02``). The first
+    label of a known controller takes that controller's own colour; everything else takes the first
+    free one, in order, so that the result depends on nothing but the labels.
 
     >>> colours(["fixed", "gcc", "mine"])
     {'fixed': '#d55e00', 'gcc': '#0072b2', 'mine': '#009e73'}

@@ -1,7 +1,7 @@
 """What figures and reports read from a run: one place that knows the tables' shapes.
 
-Everything here is a pure reading of :attr:`RunLike.summary` and :meth:`RunLike.table`; the column names are
-those of the recording (see ``docs/results.md``).
+Everything here is a pure reading of :attr:`RunLike.summary` and :meth:`RunLike.table`; the column
+names are those of the recording (see ``docs/results.md``).
 """
 
 from __future__ import annotations
@@ -47,28 +47,54 @@ class FlowSeries:
     delay_max_ms: Floats
     queueing_ms: Floats
     loss: Floats
-    """Lost packets as a fraction of those whose fate was settled in the bin; NaN where there was none."""
+    """Lost packets as a fraction of those whose fate was settled in the bin; NaN if none was."""
     arrived: Floats
     lost: Floats
     width: float
     """Width of a bin, in seconds."""
 
 
+class _Kept:
+    """A run whose columns are read once: those of a saved run come from files."""
+
+    def __init__(self, run: RunLike) -> None:
+        self.summary = run.summary
+        self._run = run
+        self._tables: dict[str, Any] = {}
+
+    def table(self, name: str) -> dict[str, npt.NDArray[Any]]:
+        if name not in self._tables:
+            table = self._run.table(name)
+            names = getattr(table, "columns", None)
+            read = getattr(table, "to_numpy", None) or table.__getitem__
+            columns = list(table) if names is None else list(names)
+            self._tables[name] = {column: np.asarray(read(column)) for column in columns}
+        found: dict[str, npt.NDArray[Any]] = self._tables[name]
+        return found
+
+
+def keep(run: RunLike) -> RunLike:
+    """The run, with its tables kept once they are read."""
+    return run if isinstance(run, _Kept) else _Kept(run)
+
+
 def grouped(runs: Runs) -> dict[str, list[RunLike]]:
-    """Runs by label. Sequences are grouped by the controller of their subject flow."""
+    """Runs by label, kept; sequences are grouped by their subject's controller."""
+    groups: dict[str, list[RunLike]] = {}
     if isinstance(runs, Mapping):
-        groups = {str(label): list(members) for label, members in runs.items() if len(members)}
+        for label, members in runs.items():
+            if len(members):
+                groups[str(label)] = [keep(run) for run in members]
     else:
-        groups = {}
         for run in runs:
-            groups.setdefault(controller_of(run), []).append(run)
+            groups.setdefault(controller_of(run), []).append(keep(run))
     if not groups:
         raise ValueError("no run was given")
     return groups
 
 
 def subject_of(run: RunLike) -> str:
-    """The flow that a comparison is about: the one called ``subject``, else the first media flow."""
+    """The flow that a comparison is about: ``subject``, else the first media flow."""
     flows = run.summary["flows"]
     for flow in flows:
         if flow["flow"] == "subject":
@@ -105,38 +131,42 @@ def metric(run: RunLike, flow: str, name: str) -> float:
 def has(run: RunLike, name: str) -> bool:
     """Whether the run recorded this table, and it is not empty."""
     try:
-        table = run.table(name)
-    except (KeyError, ValueError):
+        table = keep(run).table(name)
+    except KeyError:
         return False
-    return len(_column(table, _columns(table)[0])) > 0
+    return any(len(column) for column in table.values())
 
 
-def _columns(table: Any) -> list[str]:
-    columns = getattr(table, "columns", None)
-    return list(table) if columns is None else list(columns)
-
-
-def _column(table: Any, name: str) -> npt.NDArray[Any]:
-    to_numpy = getattr(table, "to_numpy", None)
-    return np.asarray(table[name] if to_numpy is None else to_numpy(name))
-
-
-def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """The given columns of those rows of a table whose ``key`` (``flow`` or ``link``) is ``value``."""
-    source = run.table(table)
-    mask = _column(source, key) == value
-    return {name: _column(source, name)[mask] for name in columns}
+def rows(
+    run: RunLike, table: str, key: str, value: str, columns: Iterable[str]
+) -> dict[str, npt.NDArray[Any]]:
+    """Columns of those rows of a table whose ``key`` (``flow`` or ``link``) is ``value``."""
+    source = keep(run).table(table)
+    mask = source[key] == value
+    return {name: source[name][mask] for name in columns}
 
 
 def flow_series(run: RunLike, flow: str) -> FlowSeries:
     """The series of one flow; a :class:`ValueError` where the run was recorded without series."""
     if not has(run, "series"):
-        raise ValueError(f"run {run.summary.get('name', '?')!r} has no series: record it at level 'series' or 'packets'")
+        raise ValueError(
+            f"run {run.summary.get('name', '?')!r} has no series: "
+            "record it at level 'series' or 'packets'"
+        )
     names = (
-        "t_s", "sending_rate_bps", "receive_rate_bps", "one_way_delay_ms_mean", "one_way_delay_ms_max",
-        "queueing_delay_ms_mean", "packets_lost", "packets_arrived",
-    )  # fmt: skip
-    got = {k: np.asarray(v, dtype=np.float64) for k, v in rows(run, "series", "flow", flow, names).items()}
+        "t_s",
+        "sending_rate_bps",
+        "receive_rate_bps",
+        "one_way_delay_ms_mean",
+        "one_way_delay_ms_max",
+        "queueing_delay_ms_mean",
+        "packets_lost",
+        "packets_arrived",
+    )
+    got = {
+        k: np.asarray(v, dtype=np.float64)
+        for k, v in rows(run, "series", "flow", flow, names).items()
+    }
     start = got["t_s"]
     width = bin_width(start)
     settled = got["packets_lost"] + got["packets_arrived"]
@@ -159,7 +189,7 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
 
 
 def bin_width(t: Floats) -> float:
-    """Width of the bins that begin at ``t``, in seconds (the smallest step: bins without rows may miss)."""
+    """Width of the bins that begin at ``t``, in seconds: the smallest step between two."""
     return float(np.min(np.diff(t))) if len(t) > 1 else 0.0
 
 
@@ -171,7 +201,7 @@ def _target(run: RunLike, flow: str, at: Floats) -> Floats:
 
 
 def step_at(t: Floats, values: Floats, at: Floats) -> Floats:
-    """A step function that takes ``values`` from each ``t`` on, read at ``at``; NaN before the first."""
+    """A step function, ``values`` from each ``t`` on, read at ``at``; NaN before the first."""
     index = np.searchsorted(t, at, side="right") - 1
     out = np.full(len(at), np.nan)
     out[index >= 0] = values[index[index >= 0]]
@@ -195,7 +225,7 @@ def queue(run: RunLike, link: str) -> tuple[Floats, Floats]:
 
 
 def bottleneck(runs: Iterable[RunLike]) -> str | None:
-    """The link with the highest mean utilisation over the given runs; ``None`` if all are unlimited.
+    """The link with the highest mean utilisation over the runs; ``None`` if all are unlimited.
 
     The first one wins a tie, so that a forward link goes before its way back.
     """
@@ -210,13 +240,15 @@ def bottleneck(runs: Iterable[RunLike]) -> str | None:
 
 
 def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:
-    """Whether all runs saw the same capacity: only then is a median over them a picture of anything."""
+    """Whether all runs saw the same capacity: else a median over them is a picture of nothing."""
     if link is None:
         return True
     first_t, first = truth(runs[0], link)
     for run in runs[1:]:
         t, values = truth(run, link)
-        if len(t) != len(first_t) or not (np.array_equal(t, first_t) and np.array_equal(values, first)):
+        if len(t) != len(first_t) or not (
+            np.array_equal(t, first_t) and np.array_equal(values, first)
+        ):
             return False
     return True
 
@@ -240,13 +272,16 @@ def seed_of(run: RunLike) -> Any:
 def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
     """One-way delays in ms and their weights, and whether they are single packets.
 
-    From the ``packets`` table where the run has one, else the mean of each bin weighted by its packets.
+    From the ``packets`` table where the run has one, else the mean of each bin weighted by its
+    packets.
     """
     if has(run, "packets"):
         got = rows(run, "packets", "flow", flow, ("sent_s", "arrived_s", "kind"))
         # what the receiver sends back (RTCP) is recorded under the same flow and is not its delay
         media = ~np.isin(got["kind"], ("rtcp", "ack"))
-        delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[media] * 1e3
+        delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[
+            media
+        ] * 1e3
         delay = delay[np.isfinite(delay)]
         return delay, np.ones(len(delay)), True
     series = flow_series(run, flow)

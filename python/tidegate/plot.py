@@ -1,12 +1,13 @@
 """Figures for papers and talks, made with matplotlib and without its global state.
 
-Every function returns a :class:`matplotlib.figure.Figure` that is not known to ``pyplot``: save it with
-``figure.savefig("sheet.png")``, or leave it as the last line of a notebook cell. A controller has the same
-colour on every figure.
+Every function returns a :class:`matplotlib.figure.Figure` that is not known to ``pyplot``: save it
+with ``figure.savefig("sheet.png")``, or leave it as the last line of a notebook cell. A controller
+has the same colour on every figure.
 
-Where several runs (seeds) of one controller are given, lines are medians over the seeds at each moment
-and bands reach from the smallest to the largest of them. Seeds that saw different links (a generated
-capacity) have no common moment, so that then the first seed is drawn alone and the figure says so.
+Where several runs (seeds) of one controller are given, lines are medians over the seeds at each
+moment and bands reach from the smallest to the largest of them. Seeds that saw different links (a
+generated capacity) have no common moment, so that then the first seed is drawn alone and the figure
+says so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -29,7 +31,7 @@ from tidegate._view import Floats, RunLike, Runs
 
 __all__ = ["comparison", "delay_cdf", "internals", "rate_delay_scatter", "time_series"]
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.size": 11,
     "font.family": "sans-serif",
     "axes.titlesize": 12,
@@ -52,8 +54,13 @@ _STYLE = {
     "savefig.facecolor": "white",
 }
 
-# Past this ratio between the slowest and the quickest packet a linear axis shows only one of the two.
+# Past this ratio between the slowest and the quickest packet a linear axis shows only one of the
+# two.
 _LOG_RATIO = 30.0
+# The same for the points of the scatter, where a little distance on a linear axis still tells.
+_LOG_DELAY_RATIO = 5.0
+_NOTHING = "\N{EN DASH}"
+_MEGA = 1e6
 
 
 @dataclass(frozen=True)
@@ -125,20 +132,25 @@ def _mean(runs: Sequence[RunLike], metric: str) -> float:
 
 def _megabits(value: float) -> str:
     if not math.isfinite(value):
-        return "–"
-    return f"{value / 1e6:.2f} Mb/s" if value >= 1e6 else f"{value / 1e3:.0f} kb/s"
+        return _NOTHING
+    return f"{value / 1e6:.2f} Mbit/s" if value >= _MEGA else f"{value / 1e3:.0f} kbit/s"
 
 
 def _milliseconds(value: float) -> str:
-    return "–" if not math.isfinite(value) else f"{value:.0f} ms"
+    return _NOTHING if not math.isfinite(value) else f"{value:.0f} ms"
 
 
 def _percent(value: float) -> str:
     if not math.isfinite(value):
-        return "–"
-    if 0 < value < 0.0001:
-        return "< 0.01 %"
-    return f"{value * 100:.2g} %" if 0 < value < 0.1 else f"{value * 100:.0f} %"
+        return _NOTHING
+    percent = value * 100
+    small, large = (
+        0.01,
+        10.0,
+    )  # below it nothing would be left in two digits; above it they are enough
+    if 0 < percent < small:
+        return f"< {small:g} %"
+    return f"{percent:.2g} %" if 0 < percent < large else f"{percent:.0f} %"
 
 
 def _new(width: float, height: float) -> Figure:
@@ -153,7 +165,7 @@ def _top(values: Sequence[Floats], quantile: float = 1.0) -> float:
 
 
 def _capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
-    """The truth behind the lines, as a filled step in Mb/s."""
+    """The truth behind the lines, as a filled step in Mbit/s."""
     if link is None:
         return False
     t, capacity = _view.truth(run, link)
@@ -165,20 +177,32 @@ def _capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
     return True
 
 
-def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object) -> None:
+def _band(
+    ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object
+) -> None:
     ax.plot(t, band.middle * scale, color=colour, **line)  # type: ignore[arg-type]
     if not np.array_equal(band.low, band.high, equal_nan=True):
-        ax.fill_between(t, band.low * scale, band.high * scale, color=colour, alpha=0.18, linewidth=0)
+        ax.fill_between(
+            t, band.low * scale, band.high * scale, color=colour, alpha=0.18, linewidth=0
+        )
 
 
-def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str) -> None:
+def _rate_panel(
+    ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str
+) -> None:
     _capacity(ax, runs[0], link, _end(panel))
     if (panel.cross.high > 0).any():
         ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
     _band(ax, panel.t, panel.receive, colour, 1e-6)
     if np.isfinite(panel.target.middle).any():
-        ax.plot(panel.t, panel.target.middle / 1e6, color="#222222", linewidth=1.0, linestyle=(0, (3, 2)))
-    ax.set_ylabel("Rate (Mb/s)")
+        ax.plot(
+            panel.t,
+            panel.target.middle / 1e6,
+            color="#222222",
+            linewidth=1.0,
+            linestyle=(0, (3, 2)),
+        )
+    ax.set_ylabel("Rate (Mbit/s)")
 
 
 def _end(panel: _Panel) -> float:
@@ -203,24 +227,58 @@ def _plain_log(ax: Axes) -> None:
 
 def _aside(ax: Axes, label: str, colour: str, facts: Sequence[tuple[str, str]]) -> None:
     """A controller's name and figures to the right of its panel, clear of the data."""
-    ax.text(1.02, 0.98, label, transform=ax.transAxes, va="top", color=colour, fontsize=13, fontweight="bold")
+    ax.text(
+        1.02,
+        0.98,
+        label,
+        transform=ax.transAxes,
+        va="top",
+        color=colour,
+        fontsize=13,
+        fontweight="bold",
+    )
     for i, (value, what) in enumerate(facts):
         y = 0.76 - 0.19 * i
-        ax.text(1.105, y, value, transform=ax.transAxes, va="top", ha="right", fontsize=11, fontweight="bold", color="#222222")
+        ax.text(
+            1.105,
+            y,
+            value,
+            transform=ax.transAxes,
+            va="top",
+            ha="right",
+            fontsize=11,
+            fontweight="bold",
+            color="#222222",
+        )
         ax.text(1.115, y, what, transform=ax.transAxes, va="top", fontsize=10, color="#555555")
 
 
 def _rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target: bool) -> None:
     handles: list[Line2D | Patch] = []
     if link is not None:
-        handles.append(Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE, label=f"capacity of {link} (truth)"))
+        handles.append(
+            Patch(
+                facecolor=CAPACITY_FILL,
+                edgecolor=CAPACITY_EDGE,
+                label=f"capacity of {link} (truth)",
+            )
+        )
     if target:
-        handles.append(Line2D([], [], color="#222222", linewidth=1.0, linestyle=(0, (3, 2)), label="target"))
+        handles.append(
+            Line2D([], [], color="#222222", linewidth=1.0, linestyle=(0, (3, 2)), label="target")
+        )
     handles.append(Line2D([], [], color=colour, label="receive rate"))
     if cross:
         handles.append(Line2D([], [], color=MUTED, linewidth=1.1, label="other flows, received"))
-    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2,
-              columnspacing=1.6, handlelength=1.8)  # fmt: skip
+    ax.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0, 1.0),
+        ncols=len(handles),
+        borderaxespad=0.2,
+        columnspacing=1.6,
+        handlelength=1.8,
+    )
 
 
 def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
@@ -229,15 +287,17 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
         return ""
     if max(panel.drawn for panel in panels) == 1:
         seed = _view.seed_of(next(iter(groups.values()))[0])
-        return f"lines: seed {seed}; figures at the right: means of {count} seeds, each with its own link"
+        return (
+            f"lines: seed {seed}; figures at the right: means of {count} seeds, each its own link"
+        )
     return f"lines: median of {count} seeds; bands: from least to most; figures at the right: means"
 
 
 def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:
     """One sheet that compares controllers on the same network.
 
-    For each controller its receive rate and target against the capacity that there was, with the other
-    flows muted; below, on shared axes, the one-way delay and the loss of all of them.
+    For each controller its receive rate and target against the capacity that there was, with the
+    other flows muted; below, on shared axes, the one-way delay and the loss of all of them.
 
     Args:
         runs: Runs by controller, or a sequence of runs (grouped by their subject's controller).
@@ -273,7 +333,9 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         _rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
         _shared(grid[k], panels, hue, "delay", 1.0)
         grid[k].set_ylabel("One-way delay (ms)")
-        _delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
+        _delay_axis(
+            grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels]
+        )
         _shared(grid[k + 1], panels, hue, "loss", 100.0, legend=False)
         grid[k + 1].set_ylabel("Loss (%)")
         grid[k + 1].set_ylim(0, max(1.0, _top([panel.loss.high for panel in panels]) * 105))
@@ -295,10 +357,15 @@ def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
 
 
 def _share_rate_axis(
-    axes: Sequence[Axes], panels: Sequence[_Panel], groups: dict[str, list[RunLike]], link: str | None
+    axes: Sequence[Axes],
+    panels: Sequence[_Panel],
+    groups: dict[str, list[RunLike]],
+    link: str | None,
 ) -> None:
-    """The same rate axis for all: high enough for the flows, and for the capacity where that is near them."""
-    flows = _top([panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels])
+    """The same rate axis for all: it holds the flows, and the capacity where that is near."""
+    flows = _top(
+        [panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels]
+    )
     targets = _top([panel.target.middle for panel in panels], 0.99)
     top = max(flows, targets)
     if link is not None:
@@ -310,7 +377,15 @@ def _share_rate_axis(
         ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
 
 
-def _shared(ax: Axes, panels: Sequence[_Panel], hue: dict[str, str], what: str, scale: float, *, legend: bool = True) -> None:
+def _shared(
+    ax: Axes,
+    panels: Sequence[_Panel],
+    hue: dict[str, str],
+    what: str,
+    scale: float,
+    *,
+    legend: bool = True,
+) -> None:
     for panel in panels:
         _band(ax, panel.t, getattr(panel, what), hue[panel.label], scale, linewidth=1.3)
     if legend:
@@ -329,6 +404,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     Raises:
         ValueError: If there is no such flow, or the run was recorded without series.
     """
+    run = _view.keep(run)
     flow = flow or _view.subject_of(run)
     link = link or _view.bottleneck([run])
     entry = _view.flow_summary(run, flow)
@@ -338,7 +414,9 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
     with mpl.rc_context(_STYLE):
         figure = _new(11, 8.4)
-        rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
+        rate, delay, loss, queue = figure.subplots(
+            4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8]
+        )
         seen = _capacity(rate, run, link, end)
         others = [e["flow"] for e in run.summary["flows"] if e["flow"] != flow]
         for name in others:
@@ -347,10 +425,18 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         rate.plot(series.t, series.receive_bps / 1e6, color=colour)
         has_target = bool(np.isfinite(series.target_bps).any())
         if has_target:
-            rate.plot(series.t, series.target_bps / 1e6, color="#222222", linewidth=1.0, linestyle=(0, (3, 2)))
-        rate.set_ylabel("Rate (Mb/s)")
+            rate.plot(
+                series.t,
+                series.target_bps / 1e6,
+                color="#222222",
+                linewidth=1.0,
+                linestyle=(0, (3, 2)),
+            )
+        rate.set_ylabel("Rate (Mbit/s)")
         rate.set_ylim(bottom=0)
-        _rate_legend(rate, colour, link=link if seen else None, cross=bool(others), target=has_target)
+        _rate_legend(
+            rate, colour, link=link if seen else None, cross=bool(others), target=has_target
+        )
         delay.plot(series.t, series.delay_max_ms, color=colour, linewidth=0.8, alpha=0.5)
         delay.plot(series.t, series.delay_ms, color=colour)
         delay.set_ylabel("One-way delay (ms)")
@@ -367,7 +453,15 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         loss.set_ylabel("Loss (%)")
         loss.set_ylim(0, max(1.0, _top([series.loss]) * 105))
         if not _top([series.loss]):
-            loss.text(0.5, 0.5, "no packet was lost", transform=loss.transAxes, ha="center", va="center", color="#777777")
+            loss.text(
+                0.5,
+                0.5,
+                "no packet was lost",
+                transform=loss.transAxes,
+                ha="center",
+                va="center",
+                color="#777777",
+            )
         if link is not None:
             t, size = _view.queue(run, link)
             queue.fill_between(t, size / 1e3, step="post", color=MUTED, alpha=0.45, linewidth=0)
@@ -386,8 +480,8 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
 def delay_cdf(runs: Runs) -> Figure:
     """How the one-way delay of the subject's packets is distributed, a line for each controller.
 
-    Built from single packets where the runs have them, else from the mean of each bin weighted by its
-    packets; the axis says which. Seeds are pooled.
+    Built from single packets where the runs have them, else from the mean of each bin weighted by
+    its packets; the axis says which. Seeds are pooled.
 
     Raises:
         ValueError: If there is no run, or one was recorded without series.
@@ -413,7 +507,15 @@ def delay_cdf(runs: Runs) -> Figure:
             ax.plot(at95, 0.95, "o", color=hue[label], markersize=6)
             ends.append(float(delay[order][np.searchsorted(share, 0.999)]))
         ax.axhline(0.95, color="#999999", linewidth=0.8, linestyle=":")
-        ax.text(1.01, 0.95, "95th pct.", transform=ax.get_yaxis_transform(), va="center", fontsize=9, color="#666666")
+        ax.text(
+            1.01,
+            0.95,
+            "95th pct.",
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize=9,
+            color="#666666",
+        )
         ax.set_ylim(0, 1.01)
         ax.set_xlim(0, max(ends) * 1.05 if ends else 1)
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:.0f} %"))
@@ -426,11 +528,11 @@ def delay_cdf(runs: Runs) -> Figure:
 
 
 def rate_delay_scatter(runs: Runs) -> Figure:
-    """Mean receive rate against the 95th percentile of the one-way delay; better is up and to the right.
+    """Mean receive rate against the 95th percentile of the one-way delay; best is up and right.
 
-    Small dots are seeds, large ones their means. The delay axis runs from large to small, as in Winstein,
-    Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over Cellular
-    Networks" (NSDI 2013), figure 7.
+    Small dots are seeds, large ones their means. The delay axis runs from large to small, as in
+    Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low
+    Delay over Cellular Networks" (NSDI 2013), figure 7.
 
     Raises:
         ValueError: If there is no run.
@@ -455,15 +557,41 @@ def rate_delay_scatter(runs: Runs) -> Figure:
             x, y = (np.array(axis) for axis in zip(*points, strict=True))
             if len(points) > 1:
                 ax.scatter(x, y, s=22, color=hue[label], alpha=0.5, linewidths=0)
-            ax.scatter(x.mean(), y.mean(), s=130, color=hue[label], edgecolors="white", linewidths=1.2, zorder=3)
-            ax.annotate(label, (x.mean(), y.mean()), xytext=(0, 11), textcoords="offset points", color=hue[label],
-                        ha="center", fontsize=12, fontweight="bold", zorder=4)  # fmt: skip
+            ax.scatter(
+                x.mean(),
+                y.mean(),
+                s=130,
+                color=hue[label],
+                edgecolors="white",
+                linewidths=1.2,
+                zorder=3,
+            )
+            ax.annotate(
+                label,
+                (x.mean(), y.mean()),
+                xytext=(0, 11),
+                textcoords="offset points",
+                color=hue[label],
+                ha="center",
+                fontsize=12,
+                fontweight="bold",
+                zorder=4,
+            )
             every.extend(points)
         _reversed_delay_axis(ax, [point[0] for point in every])
         ax.set_ylim(0, max((point[1] for point in every), default=1.0) * 1.18)
-        ax.set_ylabel("Mean receive rate (Mb/s)")
+        ax.set_ylabel("Mean receive rate (Mbit/s)")
         ax.set_xlabel("One-way delay, 95th percentile (ms)")
-        ax.text(0.985, 0.975, "better ↗", transform=ax.transAxes, ha="right", va="top", color="#777777", fontsize=12)
+        ax.text(
+            0.985,
+            0.975,
+            "better ↗",
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            color="#777777",
+            fontsize=12,
+        )
         ax.set_title("Rate against delay")
     return figure
 
@@ -474,7 +602,7 @@ def _reversed_delay_axis(ax: Axes, values: Sequence[float]) -> None:
         ax.invert_xaxis()
         return
     low, high = min(known), max(known)
-    if high / low > 5:
+    if high / low > _LOG_DELAY_RATIO:
         ax.set_xscale("log")
         ax.set_xlim(high * 1.4, low / 1.6)
         ax.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
@@ -496,17 +624,23 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     Raises:
         ValueError: If the run has no such flow or series.
     """
+    run = _view.keep(run)
     flow = flow or _view.subject_of(run)
     entry = _view.flow_summary(run, flow)
     label = str(entry.get("controller") or entry["kind"])
     if not _view.has(run, "internals"):
-        raise ValueError(f"run {run.summary.get('name', '?')!r} has no internals: record it at level 'series' or 'packets'")
+        raise ValueError(
+            f"run {run.summary.get('name', '?')!r} has no internals: "
+            "record it at level 'series' or 'packets'"
+        )
     got = _view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
     noted = list(dict.fromkeys(str(name) for name in got["name"]))
     chosen = list(names) if names is not None else noted
     for name in chosen:
         if name not in noted:
-            raise ValueError(f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}")
+            raise ValueError(
+                f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}"
+            )
     if not chosen:
         raise ValueError(f"the controller of flow {flow!r} noted nothing")
     colour = colours([label])[label]
@@ -519,5 +653,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
             ax.set_title(name, fontsize=11)
         axes[-1].set_xlabel("Time (s)")
         axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
-        figure.suptitle(f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold")
+        figure.suptitle(
+            f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold"
+        )
     return figure

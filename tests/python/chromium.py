@@ -1,4 +1,4 @@
-"""A headless Chromium driven over its debugging pipe: no driver program, no socket, no dependency."""
+"""A headless Chromium driven over its debugging pipe: no driver, no socket, no dependency."""
 
 from __future__ import annotations
 
@@ -10,27 +10,49 @@ import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--window-size=1400,1000",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--window-size=1400,1000",
+)
 
 
 def find() -> str | None:
     """The browser's path, if there is one."""
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return next(
+        (
+            path
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (path := shutil.which(name))
+        ),
+        None,
+    )
 
 
 class Browser:
     """One page; a context manager."""
 
     def __init__(self, program: str, profile: Path) -> None:
-        # the browser reads commands from descriptor 3 and answers on 4, each message ended by a zero byte
+        # the browser reads commands from descriptor 3 and answers on 4, each message ended by a
+        # zero byte
         command_read, self._write = os.pipe()
         self._read, answer_write = os.pipe()
-        arguments = [program, *FLAGS, f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"]
+        arguments = [
+            program,
+            *FLAGS,
+            f"--user-data-dir={profile}",
+            "--remote-debugging-pipe",
+            "about:blank",
+        ]
         wiring = f'exec "$@" 3<&{command_read} 4>&{answer_write}'
         self._process = subprocess.Popen(
             ["bash", "-c", wiring, "chromium", *arguments],
@@ -46,7 +68,7 @@ class Browser:
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
 
-    def __enter__(self) -> Browser:
+    def __enter__(self) -> Self:
         target = next(t for t in self._targets() if t["type"] == "page")
         answer = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = answer["sessionId"]
@@ -62,7 +84,12 @@ class Browser:
             time.sleep(0.1)
         raise TimeoutError("the browser opened no page")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._process.terminate()
         try:
             self._process.wait(20)
@@ -111,7 +138,9 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in the page; an exception there is one here."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
@@ -123,7 +152,11 @@ class Browser:
             method, params = event.get("method"), event.get("params", {})
             if method == "Runtime.exceptionThrown":
                 found.append(str(params["exceptionDetails"]))
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            elif method == "Runtime.consoleAPICalled" and params["type"] in (
+                "error",
+                "warning",
+                "assert",
+            ):
                 found.append(str(params["args"]))
             elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
                 found.append(str(params["entry"]))
@@ -131,4 +164,8 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Addresses asked for since the page was opened."""
-        return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        return [
+            e["params"]["request"]["url"]
+            for e in self.events
+            if e.get("method") == "Network.requestWillBeSent"
+        ]

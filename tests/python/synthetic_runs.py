@@ -46,19 +46,20 @@ CONTROLLERS: dict[str, Callable[[float, float, float, np.random.Generator], floa
     "gcc": _careful,
     "fixed": _constant,
     "nada": _aggressive,
-    "mine": lambda t, d, l, r: _careful(t, d * 0.7, l, r),
+    "mine": lambda target, delay, loss, rng: _careful(target, delay * 0.7, loss, rng),
 }
 
 
 def run(
     controller: str = "gcc",
     seed: int = 1,
+    *,
     duration: float = 60.0,
     flows: int = 2,
     wandering: bool = False,
     packets: bool = False,
 ) -> SyntheticRun:
-    """One run: flow ``subject`` under ``controller``, others come in as cross traffic every 20 s."""
+    """One run: flow ``subject`` under ``controller``; others come in as cross traffic from 20 s."""
     rng = np.random.default_rng(seed)
     n = round(duration / BIN)
     t = np.arange(n) * BIN
@@ -128,7 +129,11 @@ def run(
             "packets": np.round(queue / 1200),
             "bytes": queue,
         },
-        "truth": {"t_s": t, "link": np.full(n, "bottleneck", dtype=object), "capacity_bps": capacity},
+        "truth": {
+            "t_s": t,
+            "link": np.full(n, "bottleneck", dtype=object),
+            "capacity_bps": capacity,
+        },
     }
     if packets:
         count = 5000
@@ -157,7 +162,9 @@ def run(
                 "one_way_delay_ms_mean": float(delay[on].mean()) if on.any() else None,
                 "one_way_delay_ms_p50": float(np.median(delay[on])) if on.any() else None,
                 "one_way_delay_ms_p95": float(np.quantile(delay[on], 0.95)) if on.any() else None,
-                "queueing_delay_ms_p95": float(np.quantile(delay[on] - 20, 0.95)) if on.any() else None,
+                "queueing_delay_ms_p95": float(np.quantile(delay[on] - 20, 0.95))
+                if on.any()
+                else None,
                 "frame_delay_ms_p95": None if j else float(np.quantile(delay, 0.95) + 12),
                 "freezes": None if j else 2,
                 "freeze_time_s": None if j else 0.8,
@@ -181,14 +188,24 @@ def run(
                 "dropped_queue": int(lost.sum()),
                 "dropped_wire": 0,
             },
-            {"link": "bottleneck.back", "capacity_bps": None, "carried_bps": 2e4, "utilisation": None,
-             "dropped_queue": 0, "dropped_wire": 0},
+            {
+                "link": "bottleneck.back",
+                "capacity_bps": None,
+                "carried_bps": 2e4,
+                "utilisation": None,
+                "dropped_queue": 0,
+                "dropped_wire": 0,
+            },
         ],
         "fairness": {"jain_1s": 0.9, "jain_5s": 0.93, "jain_20s": None},
-    }  # fmt: skip
+    }
     return SyntheticRun(summary, tables)
 
 
-def comparison(controllers: tuple[str, ...] = ("gcc", "fixed"), seeds: int = 5, **kwargs: Any) -> dict[str, list[SyntheticRun]]:
+def comparison(
+    controllers: tuple[str, ...] = ("gcc", "fixed"), seeds: int = 5, **kwargs: Any
+) -> dict[str, list[SyntheticRun]]:
     """Runs of several controllers over seeds 1 to ``seeds``."""
-    return {name: [run(name, seed, **kwargs) for seed in range(1, seeds + 1)] for name in controllers}
+    return {
+        name: [run(name, seed, **kwargs) for seed in range(1, seeds + 1)] for name in controllers
+    }

@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-import synthetic_runs as synthetic
 from matplotlib.figure import Figure
 
+import synthetic_runs as synthetic
 from tidegate import _view, plot
 from tidegate._palette import HUES, colours
 
@@ -28,7 +28,10 @@ def line_of(ax, colour):
 def test_comparison_has_a_panel_for_each_controller_and_two_shared_ones() -> None:
     groups = synthetic.comparison(("gcc", "fixed", "nada"), 3)
     figure = plot.comparison(groups)
-    assert [ax.get_ylabel() for ax in figure.axes] == ["Rate (Mb/s)"] * 3 + ["One-way delay (ms)", "Loss (%)"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["Rate (Mbit/s)"] * 3 + [
+        "One-way delay (ms)",
+        "Loss (%)",
+    ]
     assert figure.axes[-1].get_xlabel() == "Time (s)"
     assert len(png(figure)) > 50_000
 
@@ -36,7 +39,9 @@ def test_comparison_has_a_panel_for_each_controller_and_two_shared_ones() -> Non
 def test_lines_are_medians_over_seeds_and_bands_their_range() -> None:
     groups = synthetic.comparison(("gcc",), 3)
     figure = plot.comparison(groups)
-    stack = np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
+    stack = (
+        np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
+    )
     drawn = line_of(figure.axes[0], colours(["gcc"])["gcc"]).get_ydata()
     np.testing.assert_allclose(drawn, np.median(stack, axis=0))
     band = figure.axes[0].collections[-1].get_paths()[0].vertices[:, 1]
@@ -70,7 +75,9 @@ def test_a_controller_keeps_its_colour() -> None:
 
 
 def test_sequences_are_grouped_by_the_subjects_controller() -> None:
-    groups = _view.grouped([synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)])
+    groups = _view.grouped(
+        [synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)]
+    )
     assert {label: len(runs) for label, runs in groups.items()} == {"gcc": 2, "fixed": 1}
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import synthetic_runs as synthetic
 
+import synthetic_runs as synthetic
 from tidegate import _view, report
+from tidegate.errors import OutputError
 from tidegate.report import series, tables
+from tidegate.stats import Interval
 
 
 def block(text: str) -> dict[str, Any]:
@@ -74,7 +76,9 @@ def test_more_flows_than_can_be_told_apart_are_summed() -> None:
     panel = block(report.html(run))["columns"][0]["panels"][0]
     assert [other["name"] for other in panel["others"]] == ["11 other flows"]
     total = sum(_view.flow_series(run, f"cross-{i}").receive_bps for i in range(1, 12)) / 1e6
-    np.testing.assert_allclose(series.unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051)
+    np.testing.assert_allclose(
+        series.unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051
+    )
 
 
 def test_the_distribution_ends_at_one_and_knows_the_median() -> None:
@@ -93,7 +97,9 @@ def test_names_from_outside_cannot_become_markup() -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     run.summary["name"] = run.summary["flows"][1]["flow"] = evil
     run.table("series")["flow"][run.table("series")["flow"] == "cross-1"] = evil
-    text = report.html(report.Source({evil: [run]}, title=evil, scenario=evil, command=evil, versions={evil: evil}))
+    text = report.html(
+        report.Source({evil: [run]}, title=evil, scenario=evil, command=evil, versions={evil: evil})
+    )
     assert evil not in text
     assert "<img" not in text
     assert html.escape(evil) in text
@@ -105,18 +111,21 @@ def test_nothing_in_the_page_points_outside() -> None:
     assert "default-src 'none'" in html.unescape(text)
     assert not re.search(r'(?:src|href)\s*=\s*"(?!data:)', text)
     assert "url(" not in re.search(r"<style>.*</style>", text, re.DOTALL)[0]  # type: ignore[index]
-    assert "Copyright (c)" in text and "Leon Sorokin" in text and "MIT Licensed" in text
+    for part in ("Copyright (c)", "Leon Sorokin", "MIT Licensed"):
+        assert part in text
 
 
 def test_best_is_marked_only_where_intervals_part() -> None:
-    def cells(*pairs: tuple[float, float]) -> dict[str, tables.Cell]:
-        return {name: tables.Cell(mean, half, 5) for name, (mean, half) in zip("abc", pairs, strict=False)}
+    def cells(*pairs: tuple[float, float]) -> dict[str, Interval]:
+        return {
+            name: Interval(mean, half, 5) for name, (mean, half) in zip("abc", pairs, strict=False)
+        }
 
-    assert tables._best(cells((10, 1), (20, 1)), "lower") == ["a"]
-    assert tables._best(cells((10, 1), (20, 1)), "higher") == ["b"]
-    assert tables._best(cells((10, 6), (20, 5)), "lower") == []
-    assert tables._best(cells((10, 1), (11, 1), (30, 1)), "lower") == ["a", "b"]
-    assert tables._best(cells((10, 1), (20, 1)), None) == []
+    assert tables.best(cells((10, 1), (20, 1)), "lower") == {"a"}
+    assert tables.best(cells((10, 1), (20, 1)), "higher") == {"b"}
+    assert tables.best(cells((10, 6), (20, 5)), "lower") == frozenset()
+    assert tables.best(cells((10, 1), (11, 1), (30, 1)), "lower") == {"a", "b"}
+    assert tables.best(cells((10, 1), (20, 1)), "neither") == frozenset()
 
 
 def test_runs_without_series_still_give_their_numbers(tmp_path: Path) -> None:
@@ -128,11 +137,17 @@ def test_runs_without_series_still_give_their_numbers(tmp_path: Path) -> None:
     assert run.digest in text
 
 
-def test_a_report_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_appears_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "report.html"
     target.write_text("the old one")
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    with pytest.raises(OutputError, match="No space left on device"):
         report.write(target, synthetic.run("gcc"))
     assert target.read_text() == "the old one"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -6,10 +6,10 @@ import base64
 from collections.abc import Iterator
 from pathlib import Path
 
-import chromium
 import pytest
-import synthetic_runs as synthetic
 
+import chromium
+import synthetic_runs as synthetic
 from tidegate import report
 
 pytestmark = pytest.mark.slow
@@ -18,11 +18,24 @@ pytestmark = pytest.mark.slow
 COLOURS = """[...document.querySelectorAll("canvas")].map((canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const seen = new Set();
-  for (let i = 0; i < data.length; i += 4) if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  }
   return seen.size;
 })"""
+BOX = """(() => {
+  const box = document.querySelector(".u-over").getBoundingClientRect();
+  return [box.x, box.y, box.width, box.height];
+})()"""
+SECOND_SEED = """(() => {
+  const seed = document.getElementById("seed");
+  seed.value = "1";
+  seed.dispatchEvent(new Event("change"));
+})()"""
 # A frame later everything asked for has been painted.
-SETTLE = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+SETTLE = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +50,21 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Brows
 @pytest.fixture
 def sheet(tmp_path: Path) -> Path:
     runs = synthetic.comparison(("gcc", "fixed"), 3, flows=4)
-    return report.write(tmp_path / "report.html", report.Source(runs, title="A <b>bold</b> title", command="tidegate compare"))
+    return report.write(
+        tmp_path / "report.html",
+        report.Source(runs, title="A <b>bold</b> title", command="tidegate compare"),
+    )
 
 
-def test_nothing_is_fetched_and_nothing_complained_of(browser: chromium.Browser, sheet: Path) -> None:
+def test_nothing_is_fetched_and_nothing_complained_of(
+    browser: chromium.Browser, sheet: Path
+) -> None:
     browser.open(sheet)
     assert browser.evaluate(SETTLE)
     assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [sheet.resolve().as_uri()]
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [
+        sheet.resolve().as_uri()
+    ]
 
 
 def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) -> None:
@@ -61,19 +81,36 @@ def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) 
 def test_a_blank_canvas_would_be_found(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
     browser.evaluate(SETTLE)
-    browser.evaluate("(() => { const c = document.querySelector('canvas'); c.getContext('2d').reset(); })()")
+    browser.evaluate(
+        "(() => { const c = document.querySelector('canvas'); c.getContext('2d').reset(); })()"
+    )
     assert browser.evaluate(COLOURS)[0] == 0
 
 
-def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chromium.Browser, sheet: Path) -> None:
+def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(
+    browser: chromium.Browser, sheet: Path
+) -> None:
     browser.open(sheet)
     browser.evaluate(SETTLE)
     before = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
-    box = browser.evaluate("(() => { const b = document.querySelector('.u-over').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; })()")
+    box = browser.evaluate(BOX)
     x, y, width, height = box
-    steps = [("mouseMoved", 0.25), ("mousePressed", 0.25), ("mouseMoved", 0.4), ("mouseMoved", 0.5), ("mouseReleased", 0.5)]
+    steps = [
+        ("mouseMoved", 0.25),
+        ("mousePressed", 0.25),
+        ("mouseMoved", 0.4),
+        ("mouseMoved", 0.5),
+        ("mouseReleased", 0.5),
+    ]
     for kind, share in steps:
-        browser.call("Input.dispatchMouseEvent", type=kind, x=x + share * width, y=y + height / 2, button="left", clickCount=1)
+        browser.call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x + share * width,
+            y=y + height / 2,
+            button="left",
+            clickCount=1,
+        )
     browser.evaluate(SETTLE)
     start, end = map(float, browser.evaluate("document.documentElement.dataset.zoom").split())
     assert (start, end) == (pytest.approx(15, abs=0.3), pytest.approx(30, abs=0.3))
@@ -89,15 +126,19 @@ def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chr
     assert browser.complaints() == []
 
 
-def test_another_seed_and_a_dark_page_are_drawn_anew(browser: chromium.Browser, sheet: Path, tmp_path: Path) -> None:
+def test_another_seed_and_a_dark_page_are_drawn_anew(
+    browser: chromium.Browser, sheet: Path, tmp_path: Path
+) -> None:
     browser.open(sheet)
     browser.evaluate(SETTLE)
     first = browser.evaluate("document.querySelector('canvas').toDataURL()")
-    browser.evaluate("(() => { const s = document.getElementById('seed'); s.value = '1'; s.dispatchEvent(new Event('change')); })()")
+    browser.evaluate(SECOND_SEED)
     browser.evaluate(SETTLE)
     second = browser.evaluate("document.querySelector('canvas').toDataURL()")
     assert second != first
-    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.call(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
     browser.evaluate(SETTLE)
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
     assert browser.evaluate("document.querySelector('canvas').toDataURL()") != second
@@ -109,7 +150,13 @@ def test_another_seed_and_a_dark_page_are_drawn_anew(browser: chromium.Browser, 
 
 
 def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet: Path) -> None:
-    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=2, mobile=True)
+    browser.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=390,
+        height=800,
+        deviceScaleFactor=2,
+        mobile=True,
+    )
     browser.open(sheet)
     browser.evaluate(SETTLE)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,14 +1,14 @@
 """A report: one HTML file with numbers, charts and everything needed to make them again.
 
 The file opens offline, in any browser of the last years, and asks the network for nothing: scripts,
-styles and data are inside. Charts are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT, Leon
-Sorokin), whose source is taken, licence header and all, from the installed package ``uplot-python``.
+styles and data are inside. Charts are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT,
+Leon Sorokin), whose source is taken, licence header and all, from the installed package
+``uplot-python``.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from tidegate import _view
 from tidegate._view import RunLike
+from tidegate.files import write_file
 from tidegate.report import page
 
 __all__ = ["Source", "html", "write"]
@@ -65,22 +66,10 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
 
     Raises:
         ValueError: If there is no run in ``source``.
-        OSError: If the file cannot be written.
+        OutputError: If the file cannot be written.
     """
     target = Path(path)
-    text = html(source)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        # mkstemp makes files that only their owner may read; a report is for sending around
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_file(target, html(source))
     return target
 
 
@@ -91,13 +80,12 @@ def _sourced(source: Any) -> Source:
     if runs is None:
         runs = {_view.controller_of(source): [source]}
     first = next((run for members in runs.values() for run in members), None)
-    scenario = getattr(source, "scenario", None) or getattr(first, "scenario", None)
-    to_toml = getattr(scenario, "to_toml", None)
-    versions = getattr(source, "versions", None) or getattr(first, "versions", None) or {}
+    # what a run folder's run.json says; absent from things that only look like a run
+    about = getattr(first, "about", {})
     return Source(
         runs=dict(runs),
         title=getattr(source, "title", None),
-        command=getattr(source, "command", None) or getattr(first, "command", None),
-        scenario=to_toml() if callable(to_toml) else scenario if isinstance(scenario, str) else None,
-        versions=dict(versions),
+        command=getattr(source, "command", None),
+        scenario=about.get("scenario"),
+        versions=dict(about.get("versions", {})),
     )

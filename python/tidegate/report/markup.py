@@ -27,8 +27,10 @@ def text(content: Content) -> Markup:
     return content if isinstance(content, Markup) else Markup(html.escape(str(content)))
 
 
-def tag(name: str, /, *contents: Content, **attributes: str | int | float | bool | None) -> Markup:
-    """One element. Attribute names lose a trailing underscore and have their others turned into hyphens;
+def tag(name: str, /, *contents: Content, **attributes: str | float | bool | None) -> Markup:
+    """One element.
+
+    Attribute names lose a trailing underscore, and their other underscores turn into hyphens;
     ``True`` is an attribute without value, ``None`` and ``False`` leave it out.
 
     >>> tag("td", "5 < 6", class_="best", data_column=1)

@@ -25,16 +25,23 @@ def ticks(top: float, count: int = 5) -> list[float]:
     return [round(i * step, 12) for i in range(int(top / step + 1e-9) + 1)]
 
 
-def svg(points: Mapping[str, Sequence[tuple[float, float]]], hues: Mapping[str, tuple[str, str]]) -> Markup:
-    """Each label's points (95th percentile of the delay in ms, rate in Mb/s), delay running to the left."""
-    known = {label: [p for p in members if all(map(math.isfinite, p))] for label, members in points.items()}
+def svg(
+    points: Mapping[str, Sequence[tuple[float, float]]], hues: Mapping[str, tuple[str, str]]
+) -> Markup:
+    """Each label's points (95th percentile of delay in ms, rate in Mbit/s), delay to the left."""
+    known = {
+        label: [p for p in members if all(map(math.isfinite, p))]
+        for label, members in points.items()
+    }
     every = [point for members in known.values() for point in members]
     slowest = max((x for x, _ in every), default=1.0) * 1.1 or 1.0
     fastest = max((y for _, y in every), default=1.0) * 1.15 or 1.0
 
     def at(x: float, y: float) -> tuple[float, float]:
         across = _WIDTH - _RIGHT - x / slowest * (_WIDTH - _LEFT - _RIGHT)
-        return round(across, 1), round(_HEIGHT - _BOTTOM - y / fastest * (_HEIGHT - _TOP - _BOTTOM), 1)
+        return round(across, 1), round(
+            _HEIGHT - _BOTTOM - y / fastest * (_HEIGHT - _TOP - _BOTTOM), 1
+        )
 
     parts: list[Content] = []
     left, base = at(slowest, 0)
@@ -49,8 +56,23 @@ def svg(points: Mapping[str, Sequence[tuple[float, float]]], hues: Mapping[str, 
         parts.append(tag("text", f"{tick:g}", x=left - 7, y=y + 4, text_anchor="end"))
     parts.append(tag("line", x1=left, y1=base, x2=right, y2=base, class_="axis"))
     parts.append(tag("line", x1=left, y1=top, x2=left, y2=base, class_="axis"))
-    parts.append(tag("text", "One-way delay, 95th percentile (ms)", x=(left + right) / 2, y=_HEIGHT - 8, text_anchor="middle"))
-    parts.append(tag("text", "Mean receive rate (Mb/s)", transform=f"translate(13 {(top + base) / 2}) rotate(-90)", text_anchor="middle"))
+    parts.append(
+        tag(
+            "text",
+            "One-way delay, 95th percentile (ms)",
+            x=(left + right) / 2,
+            y=_HEIGHT - 8,
+            text_anchor="middle",
+        )
+    )
+    parts.append(
+        tag(
+            "text",
+            "Mean receive rate (Mbit/s)",
+            transform=f"translate(13 {(top + base) / 2}) rotate(-90)",
+            text_anchor="middle",
+        )
+    )
     labels: list[Content] = []
     for label, members in known.items():
         if not members:
@@ -63,6 +85,23 @@ def svg(points: Mapping[str, Sequence[tuple[float, float]]], hues: Mapping[str, 
         parts.append(tag("circle", cx=x, cy=y, r=7, data_hue=hue))
         # keep the name inside the drawing
         anchor = "end" if x > _WIDTH - 90 else "start" if x < _LEFT + 90 else "middle"
-        labels.append(tag("text", label, x=x, y=max(y - 12, 12), text_anchor=anchor, class_="who", data_hue=hue))
-    return tag("svg", *parts, *labels, viewBox=f"0 0 {_WIDTH} {_HEIGHT}", class_="plot", role="img",
-               aria_label="Mean receive rate against the 95th percentile of the one-way delay")  # fmt: skip
+        labels.append(
+            tag(
+                "text",
+                label,
+                x=x,
+                y=max(y - 12, 12),
+                text_anchor=anchor,
+                class_="who",
+                data_hue=hue,
+            )
+        )
+    return tag(
+        "svg",
+        *parts,
+        *labels,
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        class_="plot",
+        role="img",
+        aria_label="Mean receive rate against the 95th percentile of the one-way delay",
+    )

@@ -1,8 +1,8 @@
 """The time series of a report: brought onto one grid, quantised and packed small.
 
 A report has to be mailed and opened offline, so its size counts. Series are rebinned to at least
-:data:`MIN_BIN`, written as whole numbers of a stated step and as differences from one value to the next:
-most of them are then one or two digits long.
+:data:`MIN_BIN`, written as whole numbers of a stated step and as differences from one value to the
+next: most of them are then one or two digits long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEPS = {"rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1}
 
 
 def pack(values: Floats, step: float) -> list[int | None]:
-    """Whole multiples of ``step``, each as the difference from the last known one; ``None`` where unknown.
+    """Whole multiples of ``step``, as differences from the last known one; ``None`` where unknown.
 
     >>> import numpy as np
     >>> pack(np.array([1.0, 1.2, np.nan, 1.1]), 0.1)
@@ -138,7 +138,10 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
         subjects: The flows shown in full; of the others only the receive rate is.
         link: Whose capacity and queue; ``None`` for neither.
     """
-    recorded = {str(entry["flow"]): _view.flow_series(run, str(entry["flow"])) for entry in run.summary["flows"]}
+    recorded = {
+        str(entry["flow"]): _view.flow_series(run, str(entry["flow"]))
+        for entry in run.summary["flows"]
+    }
     longest = max(recorded.values(), key=lambda series: len(series.t))
     grid, width = longest.t, longest.width
     k = factor(len(grid), width)
@@ -147,19 +150,23 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
         laid = _flow(recorded[name], grid, k)
         flows.append({"name": name} | {key: pack(v, STEPS[_KIND[key]]) for key, v in laid.items()})
     others = {name: series for name, series in recorded.items() if name not in subjects}
-    rates = {name: _mean(_view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}
+    rates = {
+        name: _mean(_view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()
+    }
     if len(rates) > MAX_OTHERS:
         rates = {f"{len(rates)} other flows": np.nansum(np.vstack(list(rates.values())), axis=0)}
     start = float(grid[0] - width / 2) if len(grid) else 0.0
     shown = math.ceil(len(grid) / k)
-    edges = start + np.arange(shown + 1) * width * k
+    edges: Floats = (start + np.arange(shown + 1) * width * k).astype(np.float64)
     out: dict[str, Any] = {
         "seed": _view.seed_of(run),
         "t0": round(start, 6),
         "dt": round(width * k, 6),
         "n": shown,
         "flows": flows,
-        "others": [{"name": name, "receive": pack(rate, STEPS["rate"])} for name, rate in rates.items()],
+        "others": [
+            {"name": name, "receive": pack(rate, STEPS["rate"])} for name, rate in rates.items()
+        ],
     }
     if link is not None and shown:
         capacity = step_means(*_view.truth(run, link), edges) / 1e6
@@ -177,7 +184,7 @@ def size(packed: Any) -> int:
 
 
 def distribution(runs: Sequence[RunLike], flow: str, grid: Floats) -> list[int]:
-    """Share of the flow's packets (seeds pooled) whose one-way delay is at most each of ``grid``, in 1/1000."""
+    """Share in 1/1000 of the flow's packets, seeds pooled, at most as late as ``grid``."""
     parts = [_view.delays(run, flow) for run in runs]
     delay = np.concatenate([part[0] for part in parts])
     weight = np.concatenate([part[1] for part in parts])
@@ -185,4 +192,6 @@ def distribution(runs: Sequence[RunLike], flow: str, grid: Floats) -> list[int]:
         return []
     order = np.argsort(delay)
     share = np.concatenate([[0.0], np.cumsum(weight[order]) / weight.sum()])
-    return [round(float(v) * 1000) for v in share[np.searchsorted(delay[order], grid, side="right")]]
+    return [
+        round(float(v) * 1000) for v in share[np.searchsorted(delay[order], grid, side="right")]
+    ]

@@ -16,7 +16,7 @@
   }
 
   const QUANTITIES = {
-    rate: { unit: "Mb/s", digits: 2, title: "Rate", height: 230 },
+    rate: { unit: "Mbit/s", digits: 2, title: "Rate", height: 230 },
     delay: { unit: "ms", digits: 0, title: "One-way delay", height: 190 },
     loss: { unit: "%", digits: 1, title: "Packets lost", height: 130 },
     queue: { unit: "kB", digits: 1, title: "Queue", height: 130 },
