@@ -15,7 +15,6 @@ import synthetic_runs as synthetic
 from tidegate import _view, report
 from tidegate.errors import OutputError
 from tidegate.report import series, tables
-from tidegate.stats import Interval
 
 
 def block(text: str) -> dict[str, Any]:
@@ -115,17 +114,15 @@ def test_nothing_in_the_page_points_outside() -> None:
         assert part in text
 
 
-def test_best_is_marked_only_where_intervals_part() -> None:
-    def cells(*pairs: tuple[float, float]) -> dict[str, Interval]:
-        return {
-            name: Interval(mean, half, 5) for name, (mean, half) in zip("abc", pairs, strict=False)
-        }
-
-    assert tables.best(cells((10, 1), (20, 1)), "lower") == {"a"}
-    assert tables.best(cells((10, 1), (20, 1)), "higher") == {"b"}
-    assert tables.best(cells((10, 6), (20, 5)), "lower") == frozenset()
-    assert tables.best(cells((10, 1), (11, 1), (30, 1)), "lower") == {"a", "b"}
-    assert tables.best(cells((10, 1), (20, 1)), "neither") == frozenset()
+def test_the_headline_table_says_what_the_summaries_say() -> None:
+    groups = synthetic.comparison(("gcc", "fixed"), 4)
+    row = next(r for r in tables.headline(groups) if r.about.name == "one_way_delay_ms_p95")
+    values = [_view.metric(run, "subject", row.about.name) for run in groups["gcc"]]
+    assert row.cells["gcc"].mean == pytest.approx(np.mean(values))
+    # Student's t with three degrees of freedom
+    assert row.cells["gcc"].half == pytest.approx(3.182 * np.std(values, ddof=1) / 2, rel=1e-3)
+    assert row.best == {"gcc"}
+    assert f'class="best">{np.mean(values):.1f} ms' in report.html(report.Source(groups))
 
 
 def test_runs_without_series_still_give_their_numbers(tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from tidegate import _view
 from tidegate._view import RunLike
 from tidegate.metrics import HEADLINE, Metric, metric
-from tidegate.stats import Interval
+from tidegate.stats import Interval, best
 
 NOTHING = "\N{EN DASH}"
 
 #: Metrics of the headline table: those of every comparison, and what else tells controllers apart.
 SUBJECT = (*HEADLINE, "convergence_time_s", "oscillation_hz", "feedback_overhead")
+
+#: How the flows share, at the scale in between (RFC 8868 section 3.1 names 1, 5 and 20 s).
+FAIRNESS = ("jain_5s", "ratio_5s")
 
 #: Metrics of the table of flows.
 FLOWS = (
@@ -71,23 +74,12 @@ def headline(groups: Mapping[str, Sequence[RunLike]]) -> list[Row]:
         if any(one.count for one in cells.values()):
             about = metric(of)
             rows.append(Row(about, cells, best(cells, about.better)))
+    for of in FAIRNESS:
+        shares = {
+            label: Interval.of(run.summary.get("fairness", {}).get(of) for run in runs)
+            for label, runs in groups.items()
+        }
+        if any(one.count for one in shares.values()):
+            about = metric(of)
+            rows.append(Row(about, shares, best(shares, about.better)))
     return rows
-
-
-def best(cells: Mapping[str, Interval], better: str) -> frozenset[str]:
-    """The labels with the best mean, and those whose intervals overlap with it.
-
-    Nobody is best at a metric that has no better direction, alone, or where nobody can be told
-    apart.
-    """
-    known = {label: one for label, one in cells.items() if one.count}
-    if better == "neither" or len(known) <= 1:
-        return frozenset()
-    pick = max if better == "higher" else min
-    first = known[pick(known, key=lambda label: known[label].mean)]
-
-    def tied(one: Interval) -> bool:
-        return abs(one.mean - first.mean) <= (one.half or 0.0) + (first.half or 0.0)
-
-    labels = frozenset(label for label, one in known.items() if tied(one))
-    return labels if len(labels) < len(known) else frozenset()
