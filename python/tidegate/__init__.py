@@ -1,0 +1,93 @@
+"""tidegate: a workbench for congestion control of real-time media.
+
+How does this controller behave on that network, against those flows, for that media, and how do I
+know?
+
+>>> import tidegate
+>>> calls = tidegate.compare(["gcc", "fixed:1Mbps"], tidegate.scenario_for(duration="5s"), seeds=2)
+>>> calls.controllers
+['gcc', 'fixed:1Mbps']
+"""
+
+from __future__ import annotations
+
+from tidegate import trace, wire
+from tidegate.comparing import Comparison, compare, scenario_for
+from tidegate.control import (
+    Arrived,
+    Controller,
+    ControllerSeat,
+    Decision,
+    Limits,
+    LossReport,
+    PacketResult,
+    ReceiverHalf,
+    ReceiverSeat,
+    Report,
+    controller,
+    receiver,
+)
+from tidegate.errors import (
+    ControllerError,
+    InputError,
+    OutputError,
+    RunError,
+    ScenarioError,
+    TidegateError,
+    TraceError,
+)
+from tidegate.running import Run, Table, run, version
+from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Media, Queue, Scenario, Tcp, Udp
+from tidegate.sweeping import SweepResult, sweep
+from tidegate.trace import Trace
+from tidegate.units import Duration, Rate, Size
+
+__version__ = version()
+
+__all__ = [
+    "Arrived",
+    "Audio",
+    "Back",
+    "Comparison",
+    "Controller",
+    "ControllerError",
+    "ControllerSeat",
+    "Decision",
+    "Duration",
+    "Feedback",
+    "Flow",
+    "InputError",
+    "Limits",
+    "Link",
+    "LossReport",
+    "Media",
+    "OutputError",
+    "PacketResult",
+    "Queue",
+    "Rate",
+    "ReceiverHalf",
+    "ReceiverSeat",
+    "Report",
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Size",
+    "SweepResult",
+    "Table",
+    "Tcp",
+    "TidegateError",
+    "Trace",
+    "TraceError",
+    "Udp",
+    "__version__",
+    "compare",
+    "controller",
+    "receiver",
+    "run",
+    "scenario_for",
+    "sweep",
+    "trace",
+    "version",
+    "wire",
+]

@@ -1,0 +1,277 @@
+"""Commands that look something up or convert it: scenario, trace, controllers, version."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from tidegate import controllers as registry
+from tidegate import trace as traces
+from tidegate.cli.runs import AsJson, ScenarioName
+from tidegate.cli.terminal import console, plain_table, print_json
+from tidegate.errors import InputError, did_you_mean
+from tidegate.files import write_file
+from tidegate.running import versions
+from tidegate.scenario import Scenario, schema, shipped
+from tidegate.units import Duration, bits_per_second
+
+scenario_app = typer.Typer(help="List, show and check scenarios.", no_args_is_help=True, rich_markup_mode=None)
+trace_app = typer.Typer(
+    help="Look at recorded networks, convert and generate them.", no_args_is_help=True, rich_markup_mode=None
+)
+
+_BARS = "▁▂▃▄▅▆▇█"
+_BAR_COLUMNS = 60
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the commands on the command line."""
+    app.add_typer(scenario_app, name="scenario")
+    app.add_typer(trace_app, name="trace")
+    app.command()(controllers)
+    app.command()(version)
+
+
+@scenario_app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the scenarios that come with tidegate.
+
+    Example: tidegate scenario list
+    """
+    every = [Scenario.load(name) for name in shipped.names()]
+    if as_json:
+        keys = ("name", "description", "source")
+        print_json([{key: getattr(one, key) for key in keys} for one in every])
+        return
+    to = console()
+    width = max((len(one.name) for one in every), default=0)
+    for one in every:
+        to.print(f"{one.name:{width}}  {one.description}", soft_wrap=True)
+
+
+@scenario_app.command()
+def show(scenario: ScenarioName) -> None:
+    """Print a scenario file.
+
+    Example: tidegate scenario show home-broadband > mine.toml
+    """
+    path = shipped.find(scenario)
+    Scenario.load(scenario)
+    sys.stdout.write(path.read_text("utf-8"))
+
+
+@scenario_app.command()
+def check(
+    scenario: ScenarioName,
+    ir: Annotated[bool, typer.Option("--ir", help="Print what the engine takes, as JSON.")] = False,
+) -> None:
+    """Check a scenario with all files and controllers that it names.
+
+    Example: tidegate scenario check mine.toml
+    """
+    made = Scenario.load(scenario)
+    from tidegate.scenario.lower import lower
+
+    experiment = lower(made)
+    if ir:
+        print_json(experiment.ir)
+        return
+    links, flows = len(experiment.ir["links"]), len(experiment.ir["flows"])
+    console().print(f"{scenario}: good ({links} one-way links, {flows} flows, {made.duration})")
+
+
+@scenario_app.command("schema")
+def schema_() -> None:
+    """Print the JSON Schema of scenario files, for editors.
+
+    Example: tidegate scenario schema > scenario.schema.json
+    """
+    sys.stdout.write(schema.text())
+
+
+TraceFile = Annotated[Path, typer.Argument(help="A recorded network; .gz is unpacked.")]
+Format = Annotated[
+    str | None, typer.Option(help="Format of the file; found out from its contents by default.")
+]
+Direction = Annotated[str, typer.Option(help="down or up, for formats that hold both.")]
+Frequency = Annotated[
+    float | None, typer.Option(help="Lines a second, for formats without times.")
+]
+Reference = Annotated[
+    str | None, typer.Option(help="Rate that a ratio of 1 stands for, for formats that hold ratios.")
+]
+
+
+def _load(
+    file: Path, form: str | None, direction: str, frequency: float | None, reference: str | None
+) -> traces.Trace:
+    match direction:
+        case "down" | "up":
+            return traces.load(
+                file, format=form, direction=direction, frequency=frequency, reference_rate=reference
+            )
+    raise InputError(f"--direction: found {direction}; expected down or up")
+
+
+@trace_app.command("show")
+def show_trace(
+    file: TraceFile,
+    format_: Annotated[str | None, typer.Option("--format", help="Format of the file.")] = None,
+    direction: Direction = "down",
+    frequency: Frequency = None,
+    reference_rate: Reference = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a recorded network.
+
+    Example: tidegate trace show LTE.trace
+    """
+    one = _load(file, format_, direction, frequency, reference_rate)
+    _, rates = one.series(10**9)
+    dark = float(np.mean(rates == 0)) if len(rates) else 0.0
+    facts = {
+        "file": str(file),
+        "format": one.format,
+        "duration_s": one.duration_ns / 1e9,
+        "mean_rate_bps": one.mean_rate,
+        "least_bps_over_1s": float(rates.min(initial=np.inf)),
+        "largest_bps_over_1s": float(rates.max(initial=0.0)),
+        "seconds_without_any": dark,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    to = console()
+    to.print(f"{file}: {one.format}, {Duration(one.duration_ns)}, mean {_rate(one.mean_rate)}")
+    low, high = facts["least_bps_over_1s"], facts["largest_bps_over_1s"]
+    to.print(f"over 1 s: least {_rate(low)}, largest {_rate(high)}, nothing in {dark:.1%} of seconds")
+    to.print(_bars(rates))
+
+
+def _rate(value: object) -> str:
+    number = float(value)  # type: ignore[arg-type]
+    return str(bits_per_second(round(number, -3 if number >= 1e5 else 0)))  # noqa: PLR2004
+
+
+def _bars(rates: np.ndarray) -> str:
+    """The course of a rate in one line."""
+    if not len(rates) or rates.max() <= 0:
+        return ""
+    parts = np.array_split(rates, min(_BAR_COLUMNS, len(rates)))
+    means = np.array([part.mean() for part in parts]) / max(part.mean() for part in parts)
+    return "".join(_BARS[round(float(mean) * (len(_BARS) - 1))] for mean in means)
+
+
+@trace_app.command()
+def convert(
+    file: TraceFile,
+    out: Annotated[Path, typer.Argument(help="File to write.")],
+    to: Annotated[str | None, typer.Option(help="mahimahi or csv; csv for names that end so.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Format of the input.")] = None,
+    direction: Direction = "down",
+    frequency: Frequency = None,
+    reference_rate: Reference = None,
+) -> None:
+    """Write a recorded network in another format.
+
+    Example: tidegate trace convert phases.json phases.csv --reference-rate 1Mbps
+    """
+    one = _load(file, format_, direction, frequency, reference_rate)
+    _write(one, out, to)
+
+
+def _write(one: traces.Trace, out: Path, form: str | None) -> None:
+    form = form or ("csv" if out.suffix == ".csv" else "mahimahi")
+    match form:
+        case "mahimahi":
+            data = one.to_mahimahi()
+        case "csv":
+            data = one.to_csv()
+        case _:
+            hint = did_you_mean(form, ["mahimahi", "csv"])
+            raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    write_file(out, data)
+    console().print(f"written to {out}: {form}, {Duration(one.duration_ns)}, mean {_rate(one.mean_rate)}")
+
+
+@trace_app.command()
+def generate(
+    out: Annotated[Path, typer.Argument(help="File to write.")],
+    duration: Annotated[str, typer.Option(help="How long.")] = "60s",
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same link.")] = 1,
+    start: Annotated[str, typer.Option(help="Rate at the beginning.")] = "5Mbps",
+    largest: Annotated[str, typer.Option("--max", help="Largest rate.")] = "12Mbps",
+    sigma: Annotated[str, typer.Option(help="Standard deviation of the change over 1 s.")] = "2.4Mbps",
+    outage_escape: Annotated[float, typer.Option(help="Rate at which outages end, per second.")] = 1.0,
+    to: Annotated[str | None, typer.Option(help="mahimahi or csv.")] = None,
+) -> None:
+    """Generate a cellular link (Winstein et al., NSDI 2013, section 3).
+
+    Example: tidegate trace generate lte.trace --duration 120s --seed 7
+    """
+    one = traces.generate(
+        seed=seed,
+        duration=duration,
+        start=start,
+        max=largest,
+        sigma=sigma,
+        outage_escape=outage_escape,
+    )
+    _write(one, out, to)
+
+
+def controllers(
+    name: Annotated[str | None, typer.Argument(help="One controller, with its settings.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the controllers, or the settings of one.
+
+    Example: tidegate controllers gcc
+    """
+    known = registry.registry()
+    if name is not None and name not in known:
+        hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+        raise InputError(f"{name}: no such controller{hint}")
+    if as_json:
+        print_json(known[name] if name else list(known.values()))
+        return
+    to = console()
+    if name is None:
+        table = plain_table("controller", "presets", "summary")
+        table.columns[1].justify = table.columns[2].justify = "left"
+        for one in known.values():
+            table.add_row(one["name"], ", ".join(one["presets"]), one["summary"])
+        to.print(table)
+        to.print("\nAny class of your own: python:file.py:Class")
+        return
+    one = known[name]
+    to.print(f"{one['name']}: {one['summary']}")
+    to.print(f"needs feedback: {one['needs']}; receiving half: {'yes' if one['receiver'] else 'no'}\n")
+    table = plain_table("setting", *one["presets"], "unit", "meaning")
+    table.columns[-1].justify = table.columns[-2].justify = "left"
+    table.columns[-1].no_wrap = False
+    for setting in one["settings"]:
+        values = [_value(one["defaults"][preset].get(setting["name"])) for preset in one["presets"]]
+        table.add_row(setting["name"], *values, setting["unit"], setting["doc"])
+    to.print(table)
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print versions, for reports.
+
+    Example: tidegate version
+    """
+    if as_json:
+        print_json(dict(versions()))
+        return
+    for name, value in versions().items():
+        console().print(f"{name} {value}")

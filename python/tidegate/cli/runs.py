@@ -1,0 +1,356 @@
+"""Commands that run something: run, compare, sweep, report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidegate import comparing, controllers, pool, sweeping
+from tidegate.cli.terminal import (
+    Stopped,
+    comparison_table,
+    console,
+    plain_table,
+    print_json,
+    progress,
+    say,
+)
+from tidegate.errors import InputError, RunError
+from tidegate.files import check_folder
+from tidegate.metrics import HEADLINE, metric
+from tidegate.running import RUN_FILE, Run, RunJob
+from tidegate.scenario import Scenario, shipped
+from tidegate.scenario.lower import lower
+
+
+def _scenarios(incomplete: str) -> list[str]:
+    return [name for name in shipped.names() if name.startswith(incomplete)]
+
+
+def _controllers(incomplete: str) -> list[str]:
+    names = [name for name in controllers.registry()]
+    presets = [
+        f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]
+    ]
+    return [name for name in [*names, *presets] if name.startswith(incomplete)]
+
+
+ScenarioName = Annotated[
+    str,
+    typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=_scenarios),
+]
+Sets = Annotated[
+    list[str],
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Another value for a key of the scenario, such as links.uplink.delay=50ms."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
+Workers = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the commands on the command line."""
+    app.command()(run)
+    app.command()(compare)
+    app.command()(sweep)
+    app.command()(report)
+
+
+def run(
+    scenario: ScenarioName,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
+    record: Annotated[
+        str | None, typer.Option(help="How much is kept: summary, series, or packets.")
+    ] = None,
+    set_: Sets = [],  # noqa: B006
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario once.
+
+    Example: tidegate run home-broadband --set flows.call.media.controller=gcc:draft-02 --out my-run
+    """
+    if record not in {None, "summary", "series", "packets"}:
+        raise InputError(f"--record: found {record}; expected summary, series or packets")
+    made = Scenario.load(scenario, _changes(set_))
+    if out is not None:
+        check_folder(out, RUN_FILE)
+    (done,) = _execute([RunJob(made, seed, record)], made.name, shown=not as_json)
+    if out is not None:
+        done.save(out)
+    if as_json:
+        print_json({"digest": done.digest, "seed": done.seed, **done.summary})
+        return
+    _print_run(done)
+    if out is not None:
+        console().print(f"\nwritten to {out}")
+
+
+def _print_run(done: Run) -> None:
+    to = console()
+    to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
+    shown = [name for name in HEADLINE if any(flow.get(name) is not None for flow in done.summary["flows"])]
+    table = plain_table("flow", "controller", *(_head(name) for name in shown))
+    for flow in done.summary["flows"]:
+        cells = [metric(name).show(flow.get(name)) for name in shown]
+        table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells)
+    to.print(table)
+    names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
+    links = plain_table("link", *(_head(name) for name in names))
+    for link in done.summary["links"]:
+        links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
+    to.print()
+    to.print(links)
+
+
+def _head(name: str) -> str:
+    one = metric(name)
+    return f"{one.label} ({one.unit})" if one.unit else one.label
+
+
+def compare(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CONTROLLER...",
+            help="What to compare: gcc, gcc:draft-02, fixed:2Mbps, python:mine.py:Mine.",
+            autocompletion=_controllers,
+        ),
+    ],
+    scenario: Annotated[
+        str | None, typer.Option(help="Scenario file or name.", autocompletion=_scenarios)
+    ] = None,
+    link: Annotated[
+        Path | None, typer.Option(metavar="TRACE", help="A recorded network; a generated LTE link otherwise.")
+    ] = None,
+    capacity: Annotated[str | None, typer.Option(help="A constant capacity, such as 5Mbps.")] = None,
+    delay: Annotated[str | None, typer.Option(help="One-way propagation delay, such as 20ms.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Queue limit: 300ms, 64kB or 100p.")] = None,
+    cross: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FLOW",
+            help="Competition: tcp:cubic@20s, udp:1Mbps@10s-30s, web*10, media:gcc@5s. May be given again.",
+        ),
+    ] = [],  # noqa: B006
+    media_source: Annotated[
+        str | None, typer.Option(help="Video source: statistical, ideal or greedy.")
+    ] = None,
+    duration: Annotated[str | None, typer.Option(help="Simulated time, such as 60s.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, for 95 % intervals.")] = 1,
+    set_: Sets = [],  # noqa: B006
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for table, picture, report and runs.")
+    ] = None,
+    jobs: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare controllers on one network.
+
+    All see the same network with the same luck and the same competition.
+
+    Example: tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
+    """
+    made = comparing.scenario_for(
+        base=scenario,
+        link=link,
+        capacity=capacity,
+        delay=delay,
+        queue=queue,
+        cross=cross,
+        duration=duration,
+        media_source=media_source,
+    )
+    made = made.with_changes(_changes(set_)) if set_ else made
+    if out is not None:
+        check_folder(out, comparing.COMPARISON_FILE)
+    variants = [comparing.with_controller(made, name) for name in names]
+    with _stoppable("stopped; nothing was written"), progress(_what(names, seeds), shown=not as_json) as tell:
+        done = comparing.compare(
+            names,
+            made,
+            seeds=seeds,
+            workers=jobs,
+            processes=_busy_in_python(variants, len(names) * seeds, jobs),
+            progress=tell,
+            command=_command(),
+        )
+        if out is not None:
+            done.save(out)
+    if as_json:
+        print_json(done.to_data())
+        return
+    to = console()
+    last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
+    to.print(f"{made.name}, {made.duration}, {last}; * best\n")
+    to.print(comparison_table(done.table))
+    if out is not None:
+        to.print(f"\nwritten to {out}: table.md, table.csv, comparison.png, report.html, runs/")
+
+
+def _what(names: Sequence[str], seeds: int) -> str:
+    return f"{len(names) * seeds} runs"
+
+
+def _command() -> str:
+    return shlex.join(["tidegate", *sys.argv[1:]])
+
+
+def sweep(
+    scenario: ScenarioName,
+    set_: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=A,B,C",
+            help="Values for a key, such as links.uplink.delay=20ms,50ms. May be given again: all combinations.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for results; the same again goes on where it was left.")],
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each combination.")] = 1,
+    jobs: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run all combinations of settings.
+
+    Finished runs are kept and never run again, so that the same command goes on where it was stopped.
+
+    A value that has a comma itself stands in quotes: flows.call.media.controller='gcc,"fixed:rate=2Mbps"'.
+
+    Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
+    """
+    made = Scenario.load(scenario)
+    grid: dict[str, list[str]] = {}
+    for text in set_:
+        key, values = _pair(text)
+        if key in grid:
+            raise InputError(f"--set {key}: is given twice; write {key}=A,B")
+        grid[key] = _split(key, values)
+    every = sweeping.points(made, grid, comparing.seeds_from(seeds))
+    check_folder(out, sweeping.SWEEP_FILE)
+    try:
+        with progress(f"{len(every)} runs", shown=not as_json) as tell:
+            result = sweeping.sweep(
+                made,
+                grid,
+                out=out,
+                seeds=seeds,
+                workers=jobs,
+                processes=_busy_in_python([point.scenario for point in every], len(every), jobs),
+                progress=tell,
+            )
+    except KeyboardInterrupt:
+        kept = len({p.key for p in every if (out / "results" / f"{p.key}.json").is_file()})
+        total = len({p.key for p in every})
+        what = f"{kept} of {total} runs are done and kept in {out}"
+        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    if as_json:
+        print_json({"runs": result.rows, "failed": result.failed, "resumed": result.resumed})
+    elif result.rows:
+        _print_sweep(result)
+        console().print(f"\nwritten to {out}: summary.md, summary.csv, results/")
+    if result.resumed:
+        say(f"{result.resumed} of {len(every)} runs were there already")
+    if result.failed:
+        raise RunError("\n".join([f"{len(result.failed)} of {len(every)} runs failed:", *result.failed]))
+
+
+def _print_sweep(result: sweeping.SweepResult) -> None:
+    lines = [line.strip("|").split(" | ") for line in result.to_markdown().splitlines()]
+    table = plain_table(*(head.strip() for head in lines[0]))
+    for line in lines[2:]:
+        table.add_row(*(cell.strip() for cell in line))
+    console().print(table)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="What `run` or `compare` wrote with --out.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; report.html in the folder by default.")
+    ] = None,
+) -> None:
+    """Make the HTML report of a run or a comparison again.
+
+    Example: tidegate report DIR --out talk.html
+    """
+    from tidegate import report as reporting
+
+    if (folder / comparing.COMPARISON_FILE).is_file():
+        source: Any = comparing.Comparison.load(folder)
+    elif (folder / RUN_FILE).is_file():
+        source = Run.load(folder)
+    else:
+        wanted = f"{RUN_FILE} or {comparing.COMPARISON_FILE}"
+        raise InputError(f"{folder}: holds neither a run nor a comparison (no {wanted})")
+    target = out or folder / "report.html"
+    reporting.write(target, source)
+    console().print(f"written to {target}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key or not value:
+        raise InputError(f"--set {text}: expected KEY=VALUE, such as links.uplink.delay=50ms")
+    return key.strip(), value.strip()
+
+
+def _changes(sets: Sequence[str]) -> dict[str, Any]:
+    return {key: sweeping.plain_value(value) for key, value in map(_pair, sets)}
+
+
+def _split(key: str, values: str) -> list[str]:
+    """Values at their commas, those in quotes left whole.
+
+    >>> _split("x", 'gcc,"fixed:rate=2Mbps,y=1",a')
+    ['gcc', 'fixed:rate=2Mbps,y=1', 'a']
+    """
+    lexer = shlex.shlex(values, posix=True)
+    lexer.whitespace = ","
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        found = [value.strip() for value in lexer]
+    except ValueError as error:
+        raise InputError(f"--set {key}={values}: {str(error).lower()}") from None
+    if not found or not all(found):
+        raise InputError(f"--set {key}={values}: expected values with commas between them")
+    return found
+
+
+def _busy_in_python(variants: Sequence[Scenario], runs: int, workers: int | None) -> bool:
+    """Whether it pays to use processes: a controller in Python holds the interpreter lock."""
+    if runs == 1 or (workers or pool.cores()) == 1:
+        return False
+    return any(lower(variant).python for variant in variants)
+
+
+class _stoppable:  # noqa: N801
+    """Turns Ctrl-C into a sentence."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+
+    def __enter__(self) -> None:
+        """Begins."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Says the sentence if it was Ctrl-C."""
+        if isinstance(error, KeyboardInterrupt):
+            raise Stopped(self.sentence) from None
+
+
+def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
+    with _stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
+        return comparing.execute(jobs, progress=tell)
+
+

@@ -1,0 +1,106 @@
+"""What goes to the terminal: results, progress, messages."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.errors import TidegateError
+from tidegate.table import ComparisonTable
+
+_PATIENCE = 1.0  # seconds without a progress bar
+_PIPE_WIDTH = 200  # columns where the output is no terminal
+
+
+class Stopped(TidegateError):
+    """The person pressed Ctrl-C."""
+
+    exit_code = 130
+
+
+def say(message: str) -> None:
+    """A message for the person, beside the results."""
+    sys.stderr.write(f"tidegate: {message}\n")
+    sys.stderr.flush()
+
+
+def console() -> Console:
+    """For results."""
+    wide = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(width=wide, highlight=False, markup=False, emoji=False)
+
+
+def print_json(data: Any) -> None:
+    """Data for a program; NaN and infinity are null, as JSON has none."""
+    sys.stdout.write(json.dumps(_plain(data), indent=1, allow_nan=False) + "\n")
+
+
+def _plain(data: Any) -> Any:
+    match data:
+        case dict():
+            return {str(key): _plain(value) for key, value in data.items()}
+        case list() | tuple():
+            return [_plain(value) for value in data]
+        case float() if data != data or data in (float("inf"), float("-inf")):  # noqa: PLR0124
+            return None
+    return data
+
+
+@contextmanager
+def progress(what: str, *, shown: bool) -> Iterator[Any]:
+    """A bar with the time left, for work of more than a second on a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("time left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(what, total=1.0)
+    begun = time.monotonic()
+
+    def tell(fraction: float) -> None:
+        if not bar.live.is_started and time.monotonic() - begun > _PATIENCE and fraction < 1:
+            bar.start()
+        bar.update(task, completed=fraction)
+
+    try:
+        yield tell
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+def plain_table(*heads: str) -> Table:
+    """A table without frills: the first column left, the others right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def comparison_table(table: ComparisonTable) -> Table:
+    """The comparison, the best value of each row in bold green with a star."""
+    shown = plain_table("", *table.controllers, "unit")
+    for row in table.rows:
+        cells = []
+        for name in table.controllers:
+            best = name in row.best
+            text = row.metric.show_interval(row.cells[name])
+            cells.append(Text(f"{text} *" if best else f"{text}  ", "bold green" if best else ""))
+        shown.add_row(row.label, *cells, row.metric.unit)
+    return shown

@@ -1,0 +1,384 @@
+"""Controllers side by side: the same network, the same luck, the same competitors."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from tidegate import controllers as registry
+from tidegate import pool
+from tidegate.errors import InputError
+from tidegate.files import named, write_file, write_folder
+from tidegate.running import FolderJob, Run, RunJob, read_json, versions
+from tidegate.scenario import Scenario
+from tidegate.scenario.scenario import Level
+from tidegate.table import ComparisonTable
+from tidegate.units import Duration, Rate, Size, show
+
+COMPARISON_FILE = "comparison.json"
+_MOST_SEEDS = 100_000
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs of several controllers over the same scenario and seeds."""
+
+    scenario: Scenario
+    """The scenario; the controllers take the place of its subject's."""
+    runs: Mapping[str, Sequence[Run]]
+    """The runs of each controller, in order of seeds."""
+    command: str = ""
+    """What was typed to get it."""
+    table: ComparisonTable = field(init=False)
+    """Means over seeds with 95 % intervals."""
+
+    def __post_init__(self) -> None:
+        """Makes the table."""
+        object.__setattr__(self, "table", ComparisonTable.of(self.runs))
+
+    @property
+    def controllers(self) -> list[str]:
+        """What was compared."""
+        return list(self.runs)
+
+    @property
+    def seeds(self) -> list[int]:
+        """With which luck."""
+        return [run.seed for run in next(iter(self.runs.values()))]
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data: what `--json` prints."""
+        return {
+            "scenario": self.scenario.name,
+            "controllers": self.controllers,
+            "seeds": self.seeds,
+            "command": self.command,
+            "versions": dict(versions()),
+            "table": self.table.to_data(),
+            "runs": [
+                {"controller": name, "seed": run.seed, "digest": run.digest, "summary": run.summary}
+                for name, some in self.runs.items()
+                for run in some
+            ],
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes table, picture, report and runs into a folder, whole or not at all.
+
+        Raises:
+            OutputError: when it cannot be written, or something else is there.
+        """
+        from tidegate import plot, report
+
+        path = Path(folder)
+        with write_folder(path, COMPARISON_FILE) as making:
+            places = []
+            for name, some in self.runs.items():
+                for run in some:
+                    place = f"runs/{file_name(name)}-seed{run.seed}"
+                    run.save(making / place)
+                    places.append({"controller": name, "seed": run.seed, "folder": place})
+            write_file(making / "table.md", self.table.to_markdown())
+            write_file(making / "table.csv", self.table.to_csv())
+            write_file(making / "scenario.toml", self.scenario.to_toml())
+            with named(path):
+                plot.comparison(self.runs).savefig(making / "comparison.png")
+                report.write(making / "report.html", self)
+            about = {
+                "format": 1,
+                "command": self.command,
+                "base": str(self.scenario.base.resolve()),
+                "scenario": self.scenario.to_toml(),
+                "name": self.scenario.name,
+                "runs": places,
+            }
+            write_file(making / COMPARISON_FILE, json.dumps(about, indent=1) + "\n")
+        return path
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Reads what [save][tidegate.comparing.Comparison.save] wrote.
+
+        Raises:
+            InputError: when there is no comparison, or it is damaged.
+        """
+        path = Path(folder)
+        about = read_json(path / COMPARISON_FILE)
+        try:
+            scenario = Scenario.parse(about["scenario"], Path(about["base"]) / f"{about['name']}.toml")
+            runs: dict[str, list[Run]] = {}
+            for one in about["runs"]:
+                runs.setdefault(one["controller"], []).append(Run.load(path / one["folder"]))
+            return cls(scenario, runs, about["command"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
+
+
+def file_name(label: str) -> str:
+    """A controller's label as part of a file name.
+
+    >>> file_name("gcc:draft-02,k_up=0.01")
+    'gcc-draft-02-k_up-0.01'
+    """
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", label).strip("-.") or "controller"
+
+
+def seeds_from(count: int, first: int = 1) -> list[int]:
+    """The seeds `first`, `first` + 1 and so on.
+
+    Raises:
+        InputError: when there are none, or too many.
+    """
+    if not 1 <= count <= _MOST_SEEDS:
+        raise InputError(f"seeds: found {count}; expected from 1 to {_MOST_SEEDS}")
+    return list(range(first, first + count))
+
+
+def with_controller(scenario: Scenario, controller: str) -> Scenario:
+    """The scenario with another controller in its subject: the flow called so, or the first media.
+
+    Raises:
+        InputError: when no flow has media.
+        ControllerError: when there is no such controller.
+    """
+    flows = scenario.flows
+    subjects = [at for at, flow in enumerate(flows) if flow.name == "subject" and flow.media]
+    subjects = subjects or [at for at, flow in enumerate(flows) if flow.media][:1]
+    if not subjects:
+        raise InputError(f"{scenario.name}: has no media flow whose controller could be replaced")
+    registry.choose(controller, Path())
+    data = scenario.to_dict()
+    data["flows"][subjects[0]]["media"]["controller"] = _anchored(controller)
+    return Scenario.from_dict(data, scenario.base)
+
+
+def _anchored(controller: str) -> str:
+    """A Python file named on the command line begins where the person is, not where the scenario is."""
+    match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
+    return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
+
+
+def compare(
+    controllers: Iterable[str],
+    scenario: Scenario | str | Path | None = None,
+    *,
+    seeds: int | Sequence[int] = 1,
+    record: Level | None = None,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: pool.Progress | None = None,
+    command: str = "",
+) -> Comparison:
+    """Runs a scenario with each of several controllers and each of several seeds.
+
+    Args:
+        controllers: Names with their parts, such as `gcc`, `gcc:draft-02`, `fixed:2Mbps`.
+        scenario: A scenario, or the path or name of one; a generated LTE link by default.
+        seeds: How many, counted from 1, or which.
+        record: How much each run keeps, instead of the scenario's.
+        workers: How many runs at once; one a core by default.
+        processes: Whether to use processes, for controllers that are busy in Python.
+        progress: Told the fraction of simulated time that is done.
+        command: What was typed, for the record.
+
+    Raises:
+        InputError: when scenario, controllers or seeds are not usable.
+        RunError: when a run fails.
+
+    >>> lte = scenario_for(duration="5s")
+    >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
+    [1, 2]
+    """
+    labels = list(controllers)
+    if not labels:
+        raise InputError("name at least one controller, for example gcc")
+    if len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"{twice}: is named twice")
+    match scenario:
+        case None:
+            base = scenario_for()
+        case Scenario():
+            base = scenario
+        case _:
+            base = Scenario.load(scenario)
+    chosen = seeds_from(seeds) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise InputError("seeds: found none; expected at least one")
+    variants = {label: with_controller(base, label) for label in labels}
+    jobs = [RunJob(variants[label], seed, record) for label in labels for seed in chosen]
+    done = execute(jobs, workers=workers, processes=processes, progress=progress)
+    runs = {
+        label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)
+    }
+    return Comparison(base, runs, command)
+
+
+def execute(
+    jobs: Sequence[RunJob],
+    *,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: pool.Progress | None = None,
+) -> list[Run]:
+    """Does the runs, at once over threads or processes, and returns them in order.
+
+    Raises:
+        RunError: when a run fails.
+    """
+    if not processes or len(jobs) < 2:  # noqa: PLR2004
+        done = pool.run_all(jobs, workers=workers, progress=progress)
+        return [run for run in done if isinstance(run, Run)]
+    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
+        folders = [FolderJob(job, Path(scratch) / str(at)) for at, job in enumerate(jobs)]
+        places = pool.run_all(folders, workers=workers, processes=True, progress=progress)
+        return [Run.load(place).kept() for place in places if isinstance(place, Path)]
+
+
+# --- scenarios put together from a few words ------------------------------------------------------
+
+_CROSS = re.compile(
+    r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?"
+)
+_CROSS_FORMS = (
+    "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
+)
+
+
+def scenario_for(
+    *,
+    link: str | Path | None = None,
+    capacity: str | None = None,
+    delay: str | None = None,
+    queue: str | None = None,
+    cross: Iterable[str] = (),
+    duration: str | None = None,
+    media_source: str | None = None,
+    base: Scenario | str | Path | None = None,
+) -> Scenario:
+    """A scenario from a few words, as `tidegate compare` puts it together.
+
+    Args:
+        link: File with a recorded network; a generated LTE link if nothing says otherwise.
+        capacity: A constant capacity instead.
+        delay: One-way propagation delay.
+        queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
+        cross: Competing flows, such as `tcp:cubic@20s` or `udp:1Mbps@10s-30s`.
+        duration: How long.
+        media_source: statistical, ideal or greedy.
+        base: A scenario to begin with; its first link and its subject are changed.
+
+    Raises:
+        InputError: when something does not fit.
+
+    >>> scenario_for(capacity="3Mbps", cross=["tcp:cubic@20s"]).flows[1].tcp.algorithm
+    'cubic'
+    """
+    if link is not None and capacity is not None:
+        raise InputError("a recorded link has its own capacity; give --link or --capacity")
+    if base is None:
+        data: dict[str, Any] = _plain()
+        where = Path()
+    else:
+        scenario = base if isinstance(base, Scenario) else Scenario.load(base)
+        data, where = scenario.to_dict(), scenario.base
+    first = data["links"][0]
+    if link is not None:
+        first["capacity"] = {"trace": str(Path(link).resolve())}
+    if capacity is not None:
+        first["capacity"] = capacity
+    if delay is not None:
+        first["delay"] = str(_named("--delay", Duration.parse, delay))
+    if queue is not None:
+        first["queue"] = _queue(queue)
+    if duration is not None:
+        data["duration"] = str(_named("--duration", Duration.parse, duration))
+    subject = next((flow for flow in data["flows"] if "media" in flow), None)
+    if media_source is not None and subject is not None:
+        subject["media"].setdefault("video", {})
+        subject["media"]["video"] = {**(subject["media"]["video"] or {}), "source": media_source}
+    ends = subject or data["flows"][0]
+    taken = {flow.get("name", "flow") for flow in data["flows"]}
+    for text in cross:
+        data["flows"].append(_cross(text, ends, taken))
+    if link is not None or capacity is not None:
+        data["name"] = file_name(Path(link).stem if link is not None else str(capacity))[:64]
+    return Scenario.from_dict(data, where)
+
+
+def _plain() -> dict[str, Any]:
+    """One call over a generated LTE link, nothing in its way back (RFC 8867 section 4)."""
+    return {
+        "name": "lte-generated",
+        "duration": "60s",
+        "links": [
+            {
+                "name": "bottleneck",
+                "capacity": {"brownian": {}},
+                "delay": "20ms",
+                "back": {"capacity": "infinite"},
+            }
+        ],
+        "flows": [{"name": "subject", "media": {}}],
+    }
+
+
+def _named(option: str, parse: Any, text: str) -> Any:
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+def _queue(text: str) -> dict[str, Any]:
+    packets = re.fullmatch(r"(\d{1,9})\s*(?:p|packets)", text)
+    if packets:
+        return {"packets": int(packets[1])}
+    for key, kind in (("time", Duration), ("bytes", Size)):
+        try:
+            return {key: str(kind.parse(text))}
+        except InputError:
+            continue
+    right = 'expected a time, a size or packets: "300ms", "64kB", "100p"'
+    raise InputError(f"--queue: found {show(text)}; {right}")
+
+
+def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
+    match = _CROSS.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+    kind, _, rest = match["what"].partition(":")
+    flow: dict[str, Any] = {key: ends[key] for key in ("from", "to") if key in ends}
+    flow["name"] = _free(kind, taken)
+    for key in ("start", "stop"):
+        if match[key]:
+            flow[key] = str(_named(f"--cross {text}", Duration.parse, match[key]))
+    if match["count"]:
+        flow["count"] = int(match["count"])
+    match kind:
+        case "tcp":
+            flow["tcp"] = {"algorithm": rest} if rest else {}
+        case "web":
+            flow["tcp"] = {"workload": {"web": {}}} | ({"algorithm": rest} if rest else {})
+        case "udp" if rest:
+            pattern, colon, rate = rest.rpartition(":")
+            flow["udp"] = {"rate": str(_named(f"--cross {text}", Rate.parse, rate))}
+            flow["udp"] |= {"pattern": pattern} if colon else {}
+        case "media" if rest:
+            registry.choose(rest, Path())
+            flow["media"] = {"controller": _anchored(rest)}
+        case _:
+            raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+    return flow
+
+
+def _free(kind: str, taken: set[str]) -> str:
+    names = (kind if number == 1 else f"{kind}{number}" for number in range(1, 10**6))
+    name = next(name for name in names if name not in taken)
+    taken.add(name)
+    return name

@@ -1,0 +1,266 @@
+"""What each number of a summary is: name, unit, how it is shown, which direction is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from tidegate.stats import Interval
+
+Better = Literal["higher", "lower", "neither"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a run's summary."""
+
+    name: str
+    """Its key in the summary, with the unit as suffix."""
+    label: str
+    """Its name for people."""
+    unit: str
+    """The unit in which it is shown."""
+    better: Better
+    """Which direction is better."""
+    definition: str
+    """How it is computed, with the source of the definition."""
+    scale: float = 1.0
+    """What a value of the summary is multiplied by to be in `unit`."""
+    digits: int = 1
+    """Digits after the point."""
+    headline: bool = False
+    """Whether comparisons show it."""
+
+    def show(self, value: float | None) -> str:
+        """A value with the metric's digits, without unit; a dash where there is none.
+
+        >>> METRICS["receive_rate_bps"].show(2_500_000), METRICS["loss_fraction"].show(None)
+        ('2.50', '-')
+        """
+        if value is None or not math.isfinite(value):
+            return "-"
+        return f"{value * self.scale:.{self.digits}f}"
+
+    def show_interval(self, interval: Interval) -> str:
+        """`mean ± half` in the metric's unit.
+
+        >>> METRICS["receive_rate_bps"].show_interval(Interval(2.5e6, 1e5, 5))
+        '2.50 ± 0.10'
+        """
+        text = self.show(interval.mean)
+        return text if interval.half is None else f"{text} ± {self.show(interval.half)}"
+
+
+def _delays(stem: str, label: str, what: str, headline: str) -> list[Metric]:
+    points = {
+        "mean": "mean",
+        "std": "standard deviation",
+        "min": "least",
+        "p50": "median",
+        "p95": "95th percentile",
+        "p99": "99th percentile",
+        "max": "largest",
+    }
+    own = points if stem == "one_way_delay_ms" else {k: v for k, v in points.items() if k not in {"std", "min"}}
+    return [
+        Metric(
+            f"{stem}_{point}",
+            f"{label}, {words}",
+            "ms",
+            "lower",
+            f"{words[:1].upper()}{words[1:]} of {what}",
+            headline=point == headline,
+        )
+        for point, words in own.items()
+    ]
+
+
+_ALL = [
+    Metric(
+        "sending_rate_bps",
+        "sending rate",
+        "Mbit/s",
+        "neither",
+        "Bytes put on the wire over the flow's time, headers included (RFC 8868 section 3.1, metric 1).",
+        1e-6,
+        2,
+    ),
+    Metric(
+        "receive_rate_bps",
+        "receive rate",
+        "Mbit/s",
+        "higher",
+        "Bytes that arrived over the flow's time, headers included (RFC 8868 section 3.1, metric 1).",
+        1e-6,
+        2,
+        headline=True,
+    ),
+    Metric(
+        "goodput_bps",
+        "goodput",
+        "Mbit/s",
+        "higher",
+        "Useful payload bytes over the flow's time: first copies of media, TCP in order (RFC 8868 section 3.1).",
+        1e-6,
+        2,
+    ),
+    Metric(
+        "utilisation",
+        "utilisation",
+        "%",
+        "higher",
+        "Receive rate over the mean capacity of the tightest link on the flow's way (RFC 8868 section 3.1, "
+        "metric 10, averaged).",
+        100,
+        headline=True,
+    ),
+    Metric("packets_sent", "packets sent", "", "neither", "Packets put on the wire, feedback left out.", digits=0),
+    Metric("packets_received", "packets received", "", "higher", "Packets that arrived.", digits=0),
+    Metric("bytes_sent", "bytes sent", "MB", "neither", "Bytes put on the wire, headers included.", 1e-6, 2),
+    Metric("bytes_received", "bytes received", "MB", "higher", "Bytes that arrived, headers included.", 1e-6, 2),
+    Metric(
+        "loss_fraction",
+        "loss",
+        "%",
+        "lower",
+        "Packets lost over packets whose fate is known (RFC 8868 section 3.1, metric 5).",
+        100,
+        2,
+        headline=True,
+    ),
+    Metric("lost_queue", "lost in queues", "packets", "lower", "Packets that found a queue full.", digits=0),
+    Metric("lost_wire", "lost on the wire", "packets", "neither", "Packets lost to a link's loss model.", digits=0),
+    Metric(
+        "discarded_late",
+        "discarded late",
+        "packets",
+        "lower",
+        "Packets that came too late for playout (RFC 8868 section 3.1, metric 5).",
+        digits=0,
+    ),
+    *_delays(
+        "one_way_delay_ms",
+        "one-way delay",
+        "the time from the wire to arrival of the packets that arrived (RFC 8868 section 3.1, metric 4).",
+        "p95",
+    ),
+    *_delays(
+        "queueing_delay_ms",
+        "queueing delay",
+        "the time that packets waited in queues, their own transmission left out.",
+        "mean",
+    ),
+    *_delays(
+        "frame_delay_ms",
+        "frame delay",
+        "the time from capture to rendering of video frames (RFC 8869 section 2.3).",
+        "p95",
+    ),
+    Metric("frames_sent", "frames sent", "", "neither", "Video frames captured.", digits=0),
+    Metric("frames_rendered", "frames rendered", "", "higher", "Video frames shown.", digits=0),
+    Metric(
+        "freezes",
+        "freezes",
+        "",
+        "lower",
+        "Gaps between rendered frames above max(3 x mean gap, mean gap + 150 ms) (W3C webrtc-stats).",
+        digits=1,
+    ),
+    Metric(
+        "freeze_time_s",
+        "time frozen",
+        "s",
+        "lower",
+        "Total length of the freezes (W3C webrtc-stats, totalFreezesDuration).",
+        digits=2,
+        headline=True,
+    ),
+    Metric(
+        "feedback_rate_bps",
+        "feedback rate",
+        "kbit/s",
+        "lower",
+        "Bytes of RTCP or bare acknowledgements over the flow's time, headers included.",
+        1e-3,
+    ),
+    Metric(
+        "feedback_overhead",
+        "feedback overhead",
+        "%",
+        "lower",
+        "Feedback bytes over bytes that arrived (RFC 8867 section 4).",
+        100,
+        2,
+    ),
+    Metric(
+        "convergence_time_s",
+        "convergence time",
+        "s",
+        "lower",
+        "From the flow's start to the first second from which five in a row are within 10 % of its final share, "
+        "the mean of its last fifth (RFC 8868 section 3.1, metric 8, which leaves the rule open).",
+    ),
+    Metric(
+        "oscillation_hz",
+        "oscillation",
+        "1/s",
+        "lower",
+        "Full swings of the rate between 20 % under and 20 % over its mean, a second (RFC 8868 section 3.1, "
+        "metric 9, which leaves the watermarks open).",
+        digits=3,
+    ),
+    Metric("capacity_bps", "capacity", "Mbit/s", "neither", "Mean capacity of the link.", 1e-6, 2),
+    Metric("carried_bps", "carried", "Mbit/s", "higher", "Bytes that the link carried over the time.", 1e-6, 2),
+    Metric("dropped_queue", "dropped, queue full", "packets", "lower", "Packets that found the queue full.", digits=0),
+    Metric("dropped_wire", "lost on the wire", "packets", "neither", "Packets lost by the link itself.", digits=0),
+    *(
+        Metric(
+            f"jain_{width}s",
+            f"Jain's index over {width} s",
+            "",
+            "higher",
+            f"Jain's fairness index (Jain, Chiu, Hawe 1984) of the flows' bytes in windows of {width} s, mean: "
+            "1 is equal, 1/n is one that has all (RFC 8868 section 3.1, metric 7).",
+            digits=3,
+        )
+        for width in (1, 5, 20)
+    ),
+    *(
+        Metric(
+            f"ratio_{width}s",
+            f"least over largest share, {width} s",
+            "",
+            "higher",
+            f"Least over largest of the flows' bytes in windows of {width} s, mean; RFC 8868 section 3.1, metric 7 "
+            "wants at least 0.333.",
+            digits=3,
+        )
+        for width in (1, 5, 20)
+    ),
+]
+
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
+"""Every metric by its name."""
+
+HEADLINE: tuple[str, ...] = tuple(metric.name for metric in _ALL if metric.headline)
+"""What comparisons show, in order."""
+
+
+def metric(name: str) -> Metric:
+    """The metric of that name; a plain one where the catalogue does not know it.
+
+    >>> metric("something_new_ms").unit
+    'ms'
+    """
+    known = METRICS.get(name)
+    if known is not None:
+        return known
+    stem, _, suffix = name.rpartition("_")
+    units = {"bps": ("Mbit/s", 1e-6), "ms": ("ms", 1.0), "s": ("s", 1.0), "hz": ("1/s", 1.0)}
+    if stem and suffix in units:
+        unit, scale = units[suffix]
+        return Metric(name, stem.replace("_", " "), unit, "neither", "", scale, 2)
+    return Metric(name, name.replace("_", " "), "", "neither", "", digits=3)

@@ -1,0 +1,161 @@
+"""Many runs at once: over threads, since the engine releases the interpreter lock, or over processes.
+
+Whatever the number of workers, every run is the same bit for bit: it depends on its scenario and seed
+only.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from typing import Any, Protocol, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+Tick = Callable[[float], bool]
+"""Told the fraction of simulated time that is done; raises `KeyboardInterrupt` to stop the run."""
+
+Progress = Callable[[float], None]
+"""Told the fraction of all work that is done, some ten times a second."""
+
+_BEAT = 0.1  # seconds between two looks at the progress
+
+
+class Job(Protocol[T_co]):
+    """One piece of work."""
+
+    def __call__(self, tick: Tick) -> T_co:
+        """Does it."""
+
+
+def cores() -> int:
+    """How many runs go at once by default."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def run_all(
+    jobs: Sequence[Job[T]],
+    *,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: Progress | None = None,
+    keep_going: bool = False,
+) -> list[T | BaseException]:
+    """Does all jobs and returns their results in order.
+
+    Args:
+        jobs: The work; with `processes`, everything in it has to be picklable.
+        workers: How many at once; one a core by default.
+        processes: Whether to use processes, for controllers that are busy in Python.
+        progress: Told the fraction done.
+        keep_going: Whether an error is returned in its place, rather than raised at once.
+
+    Raises:
+        KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
+    """
+    count = max(1, min(workers or cores(), len(jobs)))
+    if not jobs:
+        return []
+    team: _Team = _Processes(count, len(jobs)) if processes else _Threads(count, len(jobs))
+    try:
+        futures = [team.submit(number, job) for number, job in enumerate(jobs)]
+        waiting: set[Future[Any]] = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=_BEAT, return_when=FIRST_COMPLETED)
+            if progress is not None:
+                progress(team.fraction())
+            failed = next((f for f in futures if f in done and f.exception() is not None), None)
+            if failed is not None and not keep_going:
+                failed.result()
+        if progress is not None:
+            progress(1.0)
+        return [future.exception() or future.result() for future in futures]
+    finally:
+        team.stop()
+
+
+class _Team(Protocol):
+    def submit(self, number: int, job: Job[Any]) -> Future[Any]: ...
+
+    def fraction(self) -> float: ...
+
+    def stop(self) -> None: ...
+
+
+class _Threads:
+    def __init__(self, count: int, jobs: int) -> None:
+        self.executor: Executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate")
+        self.done = [0.0] * jobs
+        self.stopped = threading.Event()
+
+    def submit(self, number: int, job: Job[Any]) -> Future[Any]:
+        return self.executor.submit(self._work, number, job)
+
+    def _work(self, number: int, job: Job[Any]) -> Any:
+        result = job(lambda fraction: self._tick(number, fraction))
+        self.done[number] = 1.0
+        return result
+
+    def _tick(self, number: int, fraction: float) -> bool:
+        self.done[number] = fraction
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        return True
+
+    def fraction(self) -> float:
+        return sum(self.done) / len(self.done)
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+class _Processes:
+    def __init__(self, count: int, jobs: int) -> None:
+        # a forked child would inherit the locks of threads that it does not have
+        context = multiprocessing.get_context("spawn")
+        self.done = context.Array("d", jobs)
+        self.stopped = context.Event()
+        shared = (self.done, self.stopped)
+        self.executor = ProcessPoolExecutor(count, context, _begin_process, shared)
+
+    def submit(self, number: int, job: Job[Any]) -> Future[Any]:
+        return self.executor.submit(_work_in_process, number, job)
+
+    def fraction(self) -> float:
+        return sum(self.done) / len(self.done)
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+_shared: Any = None
+
+
+def _begin_process(done: Any, stopped: Any) -> None:
+    global _shared  # noqa: PLW0603
+    _shared = (done, stopped)
+    # the parent decides what Ctrl-C means, and says so through `stopped`
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _work_in_process(number: int, job: Job[Any]) -> Any:
+    done, stopped = _shared
+
+    def tick(fraction: float) -> bool:
+        done[number] = fraction
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        return True
+
+    result = job(tick)
+    done[number] = 1.0
+    return result

@@ -1,0 +1,355 @@
+"""One run: the engine's answer to a scenario and a seed, in memory or in a folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tidegate import _core, pool
+from tidegate.errors import InputError, OutputError, RunError, did_you_mean
+from tidegate.files import named, write_file, write_folder
+from tidegate.scenario import Scenario
+from tidegate.scenario.lower import lower
+from tidegate.scenario.scenario import Level
+
+RUN_FILE = "run.json"
+_FORMAT = 1
+
+Table = _core.Table
+"""Columns of equal length: `columns`, `to_numpy(column)`, and the Arrow C stream."""
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """What a result was made with."""
+    found = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
+    commit = getattr(_core, "COMMIT", "")
+    return {**found, "commit": commit} if commit else found
+
+
+def version() -> str:
+    """The version of tidegate."""
+    try:
+        return metadata.version("tidegate")
+    except metadata.PackageNotFoundError:
+        return _core.__version__
+
+
+class Run:
+    """What a run says about itself.
+
+    >>> from tidegate import Scenario, run
+    >>> once = run(Scenario.load("home-broadband", {"duration": "5s"}))
+    >>> again = run(Scenario.load("home-broadband", {"duration": "5s"}))
+    >>> once.digest == again.digest
+    True
+    >>> once.table("truth").columns
+    ['t_s', 'link', 'capacity_bps']
+    """
+
+    def __init__(self, about: Mapping[str, Any], tables: Any) -> None:
+        """Use [run][tidegate.running.run] or [Run.load][tidegate.running.Run.load]."""
+        self._about = about
+        self._tables = tables
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self._about["name"])
+
+    @property
+    def seed(self) -> int:
+        """The seed that all its randomness comes from."""
+        return int(self._about["seed"])
+
+    @property
+    def digest(self) -> str:
+        """Hash of the whole recording: equal for equal runs, on every machine."""
+        return str(self._about["digest"])
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The metrics; see [metrics][tidegate.metrics] for what each one is."""
+        found: Mapping[str, Any] = self._about["summary"]
+        return found
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What `run.json` holds: seed, versions, inputs, scenario, digest, summary."""
+        return self._about
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that it is a run of."""
+        return Scenario.parse(self._about["scenario"], Path(self._about["base"]) / f"{self.name}.toml")
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the flows."""
+        return [flow["flow"] for flow in self.summary["flows"]]
+
+    @property
+    def subject(self) -> str:
+        """The flow that comparisons are about: `subject`, else the first with media, else the first."""
+        flows = self.summary["flows"]
+        kinds = {flow["flow"]: flow["kind"] for flow in flows}
+        first = next((name for name, kind in kinds.items() if kind == "media"), self.flows[0])
+        return "subject" if "subject" in kinds else first
+
+    def metrics(self, flow: str | None = None) -> Mapping[str, Any]:
+        """The metrics of one flow; of the subject by default.
+
+        Raises:
+            InputError: when there is no such flow.
+        """
+        wanted = flow or self.subject
+        for one in self.summary["flows"]:
+            if one["flow"] == wanted:
+                return dict(one)
+        hint = did_you_mean(wanted, self.flows) or f"; there are {', '.join(self.flows)}"
+        raise InputError(f"{wanted}: no such flow{hint}")
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the recorded tables."""
+        return list(self._tables.names())
+
+    def table(self, name: str) -> Table:
+        """A recorded table.
+
+        Raises:
+            KeyError: when the run has none of that name, with those that it has.
+        """
+        if name not in self.tables:
+            hint = did_you_mean(name, self.tables) or f"; there are {', '.join(self.tables)}"
+            raise KeyError(f"{name}: no such table in this run{hint}")
+        table: Table = self._tables.get(name)
+        return table
+
+    def pcapng(self) -> bytes:
+        """The packets as a capture file, for a run with `capture`.
+
+        Raises:
+            InputError: when the run kept no bytes.
+        """
+        data: bytes | None = self._tables.capture()
+        if data is None:
+            raise InputError("the run kept no packets; set capture = true in the scenario")
+        return data
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes a folder with `run.json` and one Parquet file for each table, whole or not at all.
+
+        Raises:
+            OutputError: when it cannot be written, or something else is there.
+        """
+        path = Path(folder)
+        with write_folder(path, RUN_FILE) as making:
+            self._fill(making)
+        return path
+
+    def _fill(self, folder: Path) -> None:
+        with named(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        for name in self.tables:
+            file = folder / f"{name}.parquet"
+            with named(file):
+                try:
+                    self.table(name).write_parquet(str(file))
+                except ValueError as error:
+                    raise OutputError(f"{file}: cannot be written: {error}") from None
+        data = self._tables.capture()
+        if data is not None:
+            write_file(folder / "packets.pcapng", data)
+        write_file(folder / RUN_FILE, json.dumps(self._about, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Reads what [save][tidegate.running.Run.save] wrote.
+
+        Raises:
+            InputError: when there is no run, or it is damaged.
+        """
+        path = Path(folder)
+        about = read_json(path / RUN_FILE)
+        if not isinstance(about, dict) or about.get("format") != _FORMAT:
+            raise InputError(f"{path / RUN_FILE}: is not a run of this version of tidegate")
+        missing = {"name", "seed", "digest", "summary", "scenario", "base"} - about.keys()
+        if missing:
+            raise InputError(f"{path / RUN_FILE}: is damaged: {', '.join(sorted(missing))} missing")
+        return cls(about, _Saved(path))
+
+    def kept(self) -> Self:
+        """This run with all its tables in memory, so that its folder may go."""
+        return type(self)(self._about, _Kept(self._tables))
+
+    def __repr__(self) -> str:
+        return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"
+
+
+def read_json(path: Path) -> Any:
+    """The contents of a JSON file.
+
+    Raises:
+        InputError: when it cannot be read or is no JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is damaged: {error}") from None
+
+
+class _Fresh:
+    """Tables of a recording in memory."""
+
+    def __init__(self, recording: _core.Recording, capture: bool) -> None:
+        self._recording = recording
+        self._capture = capture
+
+    def names(self) -> list[str]:
+        return list(self._recording.table_names())
+
+    def get(self, name: str) -> Table:
+        return self._recording.table(name)
+
+    def capture(self) -> bytes | None:
+        return bytes(self._recording.pcapng()) if self._capture else None
+
+
+class _Saved:
+    """Tables of a run in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        return sorted(file.stem for file in self._folder.glob("*.parquet"))
+
+    def get(self, name: str) -> Table:
+        file = self._folder / f"{name}.parquet"
+        try:
+            return _core.read_parquet(str(file))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file}: cannot be read: {error}") from None
+
+    def capture(self) -> bytes | None:
+        file = self._folder / "packets.pcapng"
+        return file.read_bytes() if file.is_file() else None
+
+
+class _Kept:
+    """Tables of a run in memory that were read from a folder."""
+
+    def __init__(self, saved: _Saved) -> None:
+        self._tables = {name: saved.get(name) for name in saved.names()}
+        self._capture = saved.capture()
+
+    def names(self) -> list[str]:
+        return list(self._tables)
+
+    def get(self, name: str) -> Table:
+        return self._tables[name]
+
+    def capture(self) -> bytes | None:
+        return self._capture
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One run as a piece of work for the pool."""
+
+    scenario: Scenario
+    seed: int | None = None
+    record: str | None = None
+
+    def __call__(self, tick: pool.Tick) -> Run:
+        """Runs the engine.
+
+        Raises:
+            RunError: says which component failed, when in simulated time, and why.
+        """
+        scenario = self.scenario
+        made = lower(scenario, seed=self.seed, record=self.record)
+        try:
+            recording = _core.run(json.dumps(made.ir), made.traces, made.python, tick)
+        except _core.RunError as error:
+            raise RunError(str(error)) from error.__cause__
+        except ValueError as error:
+            raise InputError(f"{scenario.name}: {error}") from None
+        summary = {**json.loads(recording.summary_json())}
+        summary.setdefault("name", scenario.name)
+        summary.setdefault("seed", made.ir["seed"])
+        about = {
+            "format": _FORMAT,
+            "name": scenario.name,
+            "seed": made.ir["seed"],
+            "digest": recording.digest,
+            "scenario_hash": made.hash,
+            "inputs": made.inputs,
+            "versions": dict(versions()),
+            "base": str(scenario.base.resolve()),
+            "scenario": scenario.to_toml(),
+            "summary": summary,
+        }
+        return Run(about, _Fresh(recording, scenario.capture))
+
+
+@dataclass(frozen=True)
+class FolderJob:
+    """One run that leaves a folder: what another process can hand over."""
+
+    job: RunJob
+    folder: Path
+
+    def __call__(self, tick: pool.Tick) -> Path:
+        """Runs the engine and saves the run."""
+        return self.job(tick).save(self.folder)
+
+
+def run(
+    scenario: Scenario | str | Path,
+    seed: int | None = None,
+    record: Level | None = None,
+    *,
+    progress: pool.Progress | None = None,
+) -> Run:
+    """Runs a scenario once.
+
+    Args:
+        scenario: A scenario, or the path or name of one.
+        seed: Instead of the scenario's.
+        record: How much is kept, instead of the scenario's: summary, series or packets.
+        progress: Told the fraction of simulated time that is done.
+
+    Raises:
+        InputError: when the scenario is not usable.
+        RunError: when the run fails; `__cause__` is the exception of a Python controller.
+    """
+    made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    if record not in {None, "summary", "series", "packets"}:
+        raise InputError(f"record: found {record!r}; expected summary, series or packets")
+    if seed is not None and not 0 <= seed < 2**64:
+        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
+    assert isinstance(done, Run)
+    return done
+
+
+def finite(value: Any) -> float | None:
+    """A metric's value where it has one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

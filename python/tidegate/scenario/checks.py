@@ -1,0 +1,292 @@
+"""What no single key can tell: names, routes, and values that must fit each other."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tidegate.errors import did_you_mean
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.flows import Adaptive, FileTransfer, Flow, Media, StatisticalVideo, Tcp, Udp, Web
+from tidegate.scenario.links import (
+    BrownianCapacity,
+    GilbertElliott,
+    Link,
+    LossSchedule,
+    MeanLoss,
+    NormalJitter,
+    Schedule,
+    UniformJitter,
+)
+from tidegate.units import Duration, Quantity, Rate, Size
+
+if TYPE_CHECKING:
+    from tidegate.scenario.scenario import Scenario
+
+_MOST_FLOWS = 100_000
+_MOST_BINS = 10_000_000
+_IP_PACKET = 65_535  # bytes, RFC 791
+_TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
+
+
+def problems(scenario: Scenario) -> Iterator[Problem]:
+    """Everything about a scenario that does not fit together."""
+    yield from _times(scenario)
+    yield from _unique(scenario)
+    for position, link in enumerate(scenario.links):
+        yield from _link(link, ("links", position))
+    for position, flow in enumerate(scenario.flows):
+        yield from _flow(flow, ("flows", position), scenario.duration)
+    yield from _routes(scenario)
+
+
+def _times(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.duration:
+        yield _positive(("duration",), scenario.duration)
+    elif scenario.warmup >= scenario.duration:
+        what = f'found "{scenario.warmup}"; expected less than the duration ({scenario.duration})'
+        yield Problem(("warmup",), what)
+    if not scenario.bin:
+        yield _positive(("bin",), scenario.bin)
+    elif scenario.duration / scenario.bin > _MOST_BINS:
+        what = f'found "{scenario.bin}"; that makes more than {_MOST_BINS} bins of {scenario.duration}'
+        yield Problem(("bin",), what)
+
+
+def _unique(scenario: Scenario) -> Iterator[Problem]:
+    for key, entries in (("links", scenario.links), ("flows", scenario.flows)):
+        seen: dict[str, int] = {}
+        for position, entry in enumerate(entries):
+            for name in _all_names(entry):
+                if name in seen:
+                    what = f'"{name}" is taken by number {seen[name]}; names are unique'
+                    yield Problem((key, position, "name"), what)
+                    break
+                seen[name] = position + 1
+            if len(seen) > _MOST_FLOWS:
+                yield Problem((key,), f"more than {_MOST_FLOWS} in all")
+                return
+
+
+def _all_names(entry: Link | Flow) -> list[str]:
+    if isinstance(entry, Link):
+        return [entry.name] if entry.back is False else [entry.name, f"{entry.name}.back"]
+    return flow_names(entry)
+
+
+def flow_names(flow: Flow) -> list[str]:
+    """What the flows that a `[[flows]]` table stands for are called, without their way back."""
+    if flow.count == 1:
+        return [flow.name]
+    return [f"{flow.name}-{number}" for number in range(1, flow.count + 1)]
+
+
+def _positive(path: Path, value: Quantity) -> Problem:
+    return Problem(path, f'found "{value}"; expected more than zero')
+
+
+def _order(
+    low: tuple[str, Quantity], high: tuple[str, Quantity], path: Path
+) -> Iterator[Problem]:
+    """`low` must not be above `high`; both with their keys below `path`."""
+    if low[1] > high[1]:
+        what = f'found "{low[1]}"; expected at most {high[0]} ({high[1]})'
+        yield Problem((*path, low[0]), what)
+
+
+def _steps(steps: Sequence[tuple[Duration, object]], path: Path) -> Iterator[Problem]:
+    if steps and steps[0][0] != 0:
+        yield Problem((*path, 0), f'begins at "{steps[0][0]}"; the first step is at "0s"')
+    for position in range(1, len(steps)):
+        before, here = steps[position - 1][0], steps[position][0]
+        if here <= before:
+            what = f'"{here}" after "{before}"; steps are in order of time'
+            yield Problem((*path, position), what)
+            return
+
+
+def _link(link: Link, path: Path) -> Iterator[Problem]:
+    if link.from_ == link.to:
+        yield Problem((*path, "to"), f'found "{link.to}"; a link goes to another point than its from')
+    yield from _direction(link.capacity, link.loss, link.jitter, path)
+    back = link.back
+    if not isinstance(back, bool):
+        inner = (*path, "back")
+        yield from _direction(back.capacity, back.loss, back.jitter, inner)
+
+
+def _direction(capacity: object, loss: object, jitter: object, path: Path) -> Iterator[Problem]:
+    at = (*path, "capacity")
+    match capacity:
+        case Rate() if capacity == 0:
+            yield Problem(at, f'found "{capacity}"; a link that never carries anything is no link')
+        case Schedule(schedule=steps, period=period):
+            yield from _steps(steps, (*at, "schedule"))
+            if all(rate == 0 for _, rate in steps):
+                yield Problem(at, "every rate is zero; a link that never carries anything is no link")
+            if period is not None and period <= steps[-1][0]:
+                what = f'found "{period}"; expected more than the last step ({steps[-1][0]})'
+                yield Problem((*at, "period"), what)
+        case BrownianCapacity(brownian=settings):
+            yield from _order(("start", settings.start), ("max", settings.max), (*at, "brownian"))
+            if settings.max == 0:
+                yield _positive((*at, "brownian", "max"), settings.max)
+    yield from _loss(loss, (*path, "loss"))
+    match jitter:
+        case UniformJitter(uniform=span) if span == 0:
+            yield _positive((*path, "jitter", "uniform"), span)
+        case NormalJitter(normal=span) if span == 0:
+            yield _positive((*path, "jitter", "normal"), span)
+
+
+def _loss(loss: object, path: Path) -> Iterator[Problem]:
+    match loss:
+        case MeanLoss(mean=mean, burst=burst):
+            largest = burst / (1 + burst)
+            if mean > largest:
+                what = f"found {mean:g}; bursts of {burst:g} allow at most {largest:.3g}"
+                yield Problem((*path, "mean"), what)
+        case GilbertElliott(to_bad=to_bad, to_good=to_good) if to_bad == 0 and to_good == 0:
+            yield Problem(path, "to_bad and to_good are both 0; the state would never change")
+        case LossSchedule(schedule=steps):
+            yield from _steps(steps, (*path, "schedule"))
+
+
+def _flow(flow: Flow, path: Path, duration: Duration) -> Iterator[Problem]:
+    kinds = [kind for kind in ("media", "udp", "tcp") if getattr(flow, kind) is not None]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) if kinds else "none of them"
+        yield Problem(path, f"has {found}; expected exactly one of media, udp and tcp")
+    if flow.from_ == flow.to:
+        yield Problem((*path, "to"), f'found "{flow.to}"; a flow goes to another point than its from')
+    last = Duration(flow.start + flow.start_step * (flow.count - 1))
+    if last >= duration:
+        which = "start" if flow.start >= duration else "start_step"
+        what = f'the last one starts at "{last}"' if which == "start_step" else f'found "{last}"'
+        yield Problem((*path, which), f"{what}; expected before the run's end ({duration})")
+    if flow.stop is not None and flow.stop <= last:
+        yield Problem((*path, "stop"), f'found "{flow.stop}"; expected after the start ({last})')
+    if flow.media is not None:
+        yield from _media(flow.media, (*path, "media"))
+    if flow.udp is not None:
+        yield from _udp(flow.udp, (*path, "udp"))
+    if flow.tcp is not None:
+        yield from _tcp(flow.tcp, (*path, "tcp"))
+
+
+def _media(media: Media, path: Path) -> Iterator[Problem]:
+    if media.video is False and media.audio is False:
+        yield Problem(path, "has neither video nor audio; expected at least one of them")
+    top = media.largest_rate
+    if not media.min_rate:
+        yield _positive((*path, "min_rate"), media.min_rate)
+    yield from _order(("min_rate", media.min_rate), ("max_rate", top), path)
+    if "start_rate" in media.model_fields_set and not media.min_rate <= media.start_rate <= top:
+        what = f'found "{media.start_rate}"; expected between {media.min_rate} and {top}'
+        yield Problem((*path, "start_rate"), what)
+    if media.video is not False:
+        inner = (*path, "video")
+        yield from _order(("min", media.video.min), ("max", media.video.max), inner)
+        if not media.video.max:
+            yield _positive((*inner, "max"), media.video.max)
+        if isinstance(media.video, StatisticalVideo) and not media.video.burst:
+            yield _positive((*inner, "burst"), media.video.burst)
+    if media.audio is not False:
+        for key, value in (("rate", media.audio.rate), ("interval", media.audio.interval)):
+            if not value:
+                yield _positive((*path, "audio", key), value)
+    if not media.feedback.interval:
+        yield _positive((*path, "feedback", "interval"), media.feedback.interval)
+    if isinstance(media.playout, Adaptive):
+        bounds = media.playout.adaptive
+        yield from _order(("min", bounds.min), ("max", bounds.max), (*path, "playout", "adaptive"))
+    yield from _packet(media, path)
+    for position, (begin, end) in enumerate(media.pauses):
+        before = media.pauses[position - 1][1] if position else 0
+        if not before <= begin < end:
+            what = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
+            yield Problem((*path, "pauses", position), what)
+
+
+def _packet(media: Media, path: Path) -> Iterator[Problem]:
+    smallest, largest = Size(64), Size(_IP_PACKET - 1000)
+    if not smallest <= media.payload <= largest:
+        what = f'found "{media.payload}"; expected from {smallest} to {largest}'
+        yield Problem((*path, "payload"), what)
+    if media.overhead > 1000:  # noqa: PLR2004
+        what = f'found "{media.overhead}"; expected at most 1kB'
+        yield Problem((*path, "overhead"), what)
+
+
+def _udp(udp: Udp, path: Path) -> Iterator[Problem]:
+    if not udp.rate and not any(rate for _, rate in udp.schedule):
+        yield _positive((*path, "rate"), udp.rate)
+    yield from _steps(udp.schedule, (*path, "schedule"))
+    if not 1 <= udp.packet_size <= _IP_PACKET:
+        what = f'found "{udp.packet_size}"; expected from 1B to {Size(_IP_PACKET)}'
+        yield Problem((*path, "packet_size"), what)
+    for key, value in (("on", udp.on), ("off", udp.off)):
+        if udp.pattern == "on_off" and not value:
+            yield Problem((*path, key), 'is needed with pattern "on_off", and more than zero')
+        elif udp.pattern != "on_off" and value is not None:
+            yield Problem((*path, key), f'belongs to pattern "on_off", found "{udp.pattern}"')
+
+
+def _tcp(tcp: Tcp, path: Path) -> Iterator[Problem]:
+    if not _TCP_HEADERS < tcp.packet_size <= _IP_PACKET:
+        what = f'found "{tcp.packet_size}"; expected from {Size(_TCP_HEADERS + 1)} to {Size(_IP_PACKET)}'
+        yield Problem((*path, "packet_size"), what)
+    if tcp.receive_window < tcp.packet_size:
+        what = f'found "{tcp.receive_window}"; expected at least packet_size ({tcp.packet_size})'
+        yield Problem((*path, "receive_window"), what)
+    if not tcp.min_rto:
+        yield _positive((*path, "min_rto"), tcp.min_rto)
+    match tcp.workload:
+        case FileTransfer(file=size) if not size:
+            yield _positive((*path, "workload", "file"), size)
+        case Web(web=web):
+            inner = (*path, "workload", "web")
+            yield from _order(("min", web.min), ("max", web.max), inner)
+            if not web.min:
+                yield _positive((*inner, "min"), web.min)
+
+
+def _routes(scenario: Scenario) -> Iterator[Problem]:
+    onward: dict[str, list[str]] = {}
+    for link in scenario.links:
+        onward.setdefault(link.from_, []).append(link.to)
+        onward.setdefault(link.to, [])
+        if link.back is not False:
+            onward[link.to].append(link.from_)
+    reached: dict[str, set[str]] = {}
+    for position, flow in enumerate(scenario.flows):
+        ends = (("from", flow.from_), ("to", flow.to))
+        missing = [(key, point) for key, point in ends if point not in onward]
+        for key, point in missing:
+            known = sorted(onward)
+            hint = did_you_mean(point, known)
+            what = f'no link touches "{point}"{hint} (points: {", ".join(known[:12])})'
+            yield Problem(("flows", position, key), what)
+        if missing:
+            continue
+        ways = [(flow.from_, flow.to)]
+        if flow.udp is None:
+            ways.append((flow.to, flow.from_))
+        for begin, end in ways:
+            if begin not in reached:
+                reached[begin] = _reachable(begin, onward)
+            if end not in reached[begin]:
+                why = "" if (begin, end) == ways[0] else ", which feedback needs"
+                what = f'no links lead from "{begin}" to "{end}"{why}'
+                yield Problem(("flows", position), what)
+
+
+def _reachable(begin: str, onward: dict[str, list[str]]) -> set[str]:
+    found, waiting = {begin}, deque([begin])
+    while waiting:
+        for point in onward[waiting.popleft()]:
+            if point not in found:
+                found.add(point)
+                waiting.append(point)
+    return found

@@ -1,0 +1,339 @@
+"""Flows: media under a congestion controller, and what competes with it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from tidegate.scenario.model import Model, Name, one_of, shape
+from tidegate.units import Duration, Rate, Size, show
+
+Scalar = bool | int | float | str
+"""What a controller's setting may be."""
+
+
+class Controller(Model):
+    """A controller with settings of its own: every further key is one of them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    """Its name, or `python:module:Class`, or `python:file.py:Class`."""
+    preset: str = ""
+    """Which set of values it starts from; its default if empty."""
+
+    @property
+    def settings(self) -> dict[str, Scalar]:
+        """The settings that differ from the preset."""
+        return dict(self.model_extra or {})
+
+
+def _is_class(value: object) -> type[Any]:
+    if isinstance(value, type):
+        return value
+    raise PydanticCustomError("tidegate", "{why}", {"why": f"found {show(value)}; expected text"})
+
+
+def _controller_shape(value: object) -> str:
+    if isinstance(value, type):
+        return "~class"
+    return "~table" if isinstance(value, dict | Controller) else "~name"
+
+
+def _class_name(value: type[Any]) -> str:
+    return f"python:{value.__module__}:{value.__qualname__}"
+
+
+AnyController = Annotated[
+    Annotated[str, Tag("~name")]
+    | Annotated[Controller, Tag("~table")]
+    | Annotated[
+        type,
+        PlainValidator(_is_class),
+        PlainSerializer(_class_name),
+        WithJsonSchema({"not": {}}),
+        Tag("~class"),
+    ],
+    shape(_controller_shape, 'a name such as "gcc", or a table with name'),
+]
+
+
+class Video(Model):
+    """What video sources have in common."""
+
+    min: Rate = Rate(150_000)
+    """The encoder's least rate (RFC 8867 section 4)."""
+    max: Rate = Rate(2_500_000)
+    """The encoder's largest rate."""
+    fps: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 30.0
+    """Frames a second."""
+
+
+class StatisticalVideo(Video):
+    """An encoder's statistics (RFC 8593 section 4)."""
+
+    source: Literal["statistical"] = "statistical"
+    """The kind of source."""
+    tau_v: Duration = Duration(200_000_000)
+    """How long after a change of rate the next one is ignored."""
+    transient_frames: Annotated[int, Field(ge=1, le=10_000)] = 8
+    """Length of a transient in frames (K_d)."""
+    burst: Size = Size(13_500)
+    """Size of the first frame of a transient (K_B)."""
+    scale_t: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
+    """Laplace scale of the normalised frame interval."""
+    scale_b: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
+    """Laplace scale of the normalised frame size."""
+
+
+class IdealVideo(Video):
+    """An encoder that hits its target with every frame."""
+
+    source: Literal["ideal"]
+    """The kind of source."""
+
+
+class GreedyVideo(Video):
+    """Always something to send: what the controller allows is what is sent."""
+
+    source: Literal["greedy"]
+    """The kind of source."""
+
+
+class FramesVideo(Video):
+    """Recorded frame sizes at several rates (RFC 8593 section 5)."""
+
+    source: Literal["frames"]
+    """The kind of source."""
+    ladder: str
+    """Folder, or pattern such as `chat_360p_*.txt`; the rate in kbit/s ends each file's name."""
+    skip: Annotated[int, Field(ge=0, le=10**6)] = 20
+    """Frames left out at the beginning when the recording starts again (SkipFrames)."""
+
+
+def _video_shape(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "~off"
+    source = value.get("source", "statistical") if isinstance(value, dict) else None
+    source = getattr(value, "source", source)
+    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames"} else None
+
+
+class Audio(Model):
+    """Audio at a constant rate."""
+
+    rate: Rate = Rate(20_000)
+    """The encoder's rate (RFC 8867 section 4)."""
+    interval: Duration = Duration(20_000_000)
+    """Time in one packet."""
+
+
+class Feedback(Model):
+    """Reports from the receiver."""
+
+    format: Literal["twcc", "ccfb", "none"] = "twcc"
+    """Transport-wide (twcc), RFC 8888 (ccfb), or receiver reports only (none)."""
+    interval: Duration = Duration(50_000_000)
+    """Time between two reports."""
+
+
+class AdaptivePlayout(Model):
+    """Bounds of a playout delay that follows the network."""
+
+    min: Duration = Duration(0)
+    """Never less."""
+    max: Duration = Duration(1_000_000_000)
+    """Never more."""
+
+
+class Adaptive(Model):
+    """A playout delay that grows when a frame is late and shrinks slowly."""
+
+    adaptive: AdaptivePlayout
+    """Its bounds."""
+
+
+class Fixed(Model):
+    """A fixed playout delay."""
+
+    fixed: Duration
+    """The delay after the first frame."""
+
+
+Playout = Annotated[
+    Annotated[Adaptive, Tag("~adaptive")] | Annotated[Fixed, Tag("~fixed")],
+    one_of(
+        "a table with adaptive or fixed",
+        [("adaptive", "~adaptive"), ("fixed", "~fixed")],
+    ),
+]
+
+Pause = Annotated[tuple[Duration, Duration], Field(strict=False)]
+
+
+class Media(Model):
+    """RTP media under a congestion controller.
+
+    >>> Media(controller="gcc", video={"source": "ideal"}).largest_rate
+    Rate('2.5Mbps')
+    """
+
+    controller: AnyController = "gcc"
+    """The congestion controller."""
+    start_rate: Rate = Rate(300_000)
+    """Where it begins (libwebrtc's default)."""
+    min_rate: Rate = Rate(30_000)
+    """It never asks for less (libwebrtc has 5 kbit/s; WebRTC applications set 30)."""
+    max_rate: Rate | None = None
+    """It never asks for more; by default what the sources can fill."""
+    video: Annotated[
+        Annotated[Literal[False], Tag("~off")]
+        | Annotated[StatisticalVideo, Tag("~statistical")]
+        | Annotated[IdealVideo, Tag("~ideal")]
+        | Annotated[GreedyVideo, Tag("~greedy")]
+        | Annotated[FramesVideo, Tag("~frames")],
+        shape(
+            _video_shape,
+            "false, or a table whose source is statistical, ideal, greedy or frames",
+        ),
+    ] = StatisticalVideo()
+    """The video stream."""
+    audio: Annotated[
+        Annotated[Literal[False], Tag("~off")] | Annotated[Audio, Tag("~on")],
+        one_of(
+            "false, or a table with rate and interval",
+            table="~on",
+            other="~off",
+        ),
+    ] = False
+    """The audio stream."""
+    feedback: Feedback = Feedback()
+    """Reports from the receiver."""
+    playout: Playout = Adaptive(adaptive=AdaptivePlayout())
+    """Playout at the receiver."""
+    payload: Size = Size(1200)
+    """RTP payload of a full packet."""
+    overhead: Size = Size(28)
+    """Headers of IPv4 and UDP."""
+    both_ways: bool = False
+    """Whether the receiver sends the same back, in the same call."""
+    pauses: list[Pause] = []
+    """Pairs of times between which the sources are off."""
+
+    @property
+    def largest_rate(self) -> Rate:
+        """The controller's upper bound: `max_rate`, or what the sources can fill."""
+        if self.max_rate is not None:
+            return self.max_rate
+        video = 0 if self.video is False else self.video.max
+        audio = 0 if self.audio is False else self.audio.rate
+        return Rate(max(video + audio, self.min_rate))
+
+    @property
+    def first_rate(self) -> Rate:
+        """Where the controller begins, within its bounds."""
+        return Rate(min(max(self.start_rate, self.min_rate), self.largest_rate))
+
+
+class Udp(Model):
+    """UDP cross traffic."""
+
+    pattern: Literal["cbr", "poisson", "on_off"] = "cbr"
+    """At equal distances, at exponential ones, or at equal ones while on."""
+    rate: Rate
+    """Mean rate while on."""
+    packet_size: Size = Size(1500)
+    """Bytes on the wire of a packet (RFC 8868 section 4.6)."""
+    on: Duration | None = None
+    """Mean time on, for on_off."""
+    off: Duration | None = None
+    """Mean time off, for on_off."""
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = []
+    """Pairs of a time and the rate from then on."""
+
+
+class FileTransfer(Model):
+    """One file."""
+
+    file: Size
+    """How long it is."""
+
+
+class WebSettings(Model):
+    """Downloads of uniform size with exponential idle times between (RFC 8868 section 4.6)."""
+
+    min: Size = Size(30_000)
+    """Least size."""
+    max: Size = Size(50_000)
+    """Largest size."""
+    idle: Duration = Duration(10_000_000_000)
+    """Mean idle time."""
+
+
+class Web(Model):
+    """Short downloads."""
+
+    web: WebSettings
+    """Their sizes and pauses."""
+
+
+Workload = Annotated[
+    Annotated[Literal["long"], Tag("~long")]
+    | Annotated[FileTransfer, Tag("~file")]
+    | Annotated[Web, Tag("~web")],
+    one_of(
+        '"long", or a table with file or web',
+        [("file", "~file"), ("web", "~web")],
+        words=["long"],
+    ),
+]
+
+
+class Tcp(Model):
+    """A TCP connection."""
+
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] = "cubic"
+    """Congestion control (RFC 8868 section 4.6 encourages CUBIC)."""
+    workload: Workload = "long"
+    """What it carries."""
+    initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Initial window in segments (RFC 6928)."""
+    min_rto: Duration = Duration(1_000_000_000)
+    """Least retransmission time-out (RFC 6298)."""
+    delayed_ack: bool = True
+    """Whether every second segment is acknowledged (RFC 5681 section 4.2)."""
+    receive_window: Size = Size(6_291_456)
+    """Receive window (the largest in Linux's default tcp_rmem)."""
+    packet_size: Size = Size(1500)
+    """Bytes on the wire of a full segment."""
+
+
+class Flow(Model):
+    """One flow, or several alike: exactly one of media, udp and tcp.
+
+    >>> Flow(name="call", media=Media(controller="gcc"), stop="60s").stop
+    Duration('60s')
+    """
+
+    name: Name = "flow"
+    """Its name; unique."""
+    from_: Annotated[Name, Field(alias="from")] = "left"
+    """Where its sender is."""
+    to: Name = "right"
+    """Where its receiver is."""
+    start: Duration = Duration(0)
+    """When it begins."""
+    stop: Duration | None = None
+    """When it ends; the run's end by default."""
+    count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """How many alike: they are called NAME-1, NAME-2 and so on."""
+    start_step: Duration = Duration(0)
+    """Time between the starts of two of them."""
+    media: Media | None = None
+    """RTP media under a congestion controller."""
+    udp: Udp | None = None
+    """UDP cross traffic."""
+    tcp: Tcp | None = None
+    """A TCP connection."""

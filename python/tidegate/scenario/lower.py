@@ -1,0 +1,358 @@
+"""From what people write to what the engine takes: base units, no defaults left, files read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate import controllers, trace
+from tidegate.errors import InputError, TidegateError
+from tidegate.scenario import frames
+from tidegate.scenario.checks import flow_names
+from tidegate.scenario.flows import (
+    Adaptive,
+    FileTransfer,
+    Fixed,
+    Flow,
+    FramesVideo,
+    GreedyVideo,
+    IdealVideo,
+    Media,
+    StatisticalVideo,
+    Tcp,
+    Udp,
+    Video,
+    Web,
+)
+from tidegate.scenario.links import (
+    Back,
+    BrownianCapacity,
+    GilbertElliott,
+    Link,
+    LossSchedule,
+    MeanLoss,
+    NormalJitter,
+    Rfc8868Jitter,
+    Schedule,
+    TraceCapacity,
+    UniformJitter,
+)
+from tidegate.units import Duration, Fraction, Rate
+
+if TYPE_CHECKING:
+    from tidegate.scenario.scenario import Scenario
+
+Ir = dict[str, Any]
+
+
+@dataclass
+class Experiment:
+    """What the engine takes."""
+
+    ir: Ir
+    """The normalised experiment; see `crates/sim/src/scenario.rs`."""
+    traces: list[trace.Trace] = field(default_factory=list)
+    """Recorded networks, by their index in the experiment."""
+    python: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    """What makes controllers written in Python, by their name in the experiment."""
+    inputs: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of every file that the experiment was made from, by name."""
+
+    @property
+    def hash(self) -> str:
+        """Of everything that a run's result depends on but its seed; hexadecimal."""
+        ir = {key: value for key, value in self.ir.items() if key not in {"seed", "name"}}
+        text = json.dumps([ir, sorted(self.inputs.values())], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = None) -> Experiment:
+    """The experiment that a scenario describes.
+
+    Raises:
+        InputError: when a file or a controller that it names is not usable.
+    """
+    made = Experiment(
+        {
+            "name": scenario.name,
+            "duration": int(scenario.duration),
+            "warmup": int(scenario.warmup),
+            "seed": scenario.seed if seed is None else seed,
+            "seeds": [[name, value] for name, value in scenario.seeds.items()],
+            "record": {
+                "level": record or scenario.record,
+                "bin": int(scenario.bin),
+                "capture": scenario.capture,
+            },
+            "sending_jitter": _jitter_of_senders(scenario.sending_jitter),
+        }
+    )
+    lowering = _Lowering(made, scenario.base)
+    made.ir["links"] = [ir for link in scenario.links for ir in lowering.link(link)]
+    made.ir["flows"] = [ir for flow in scenario.flows for ir in lowering.flow(flow)]
+    return made
+
+
+def _jitter_of_senders(value: str | Duration) -> str | int:
+    return int(value) if isinstance(value, Duration) else value
+
+
+class _Lowering:
+    """One pass over a scenario."""
+
+    def __init__(self, made: Experiment, base: Path) -> None:
+        self.made = made
+        self.base = base
+        self.indices: dict[str, int] = {}
+
+    def link(self, link: Link) -> Iterator[Ir]:
+        yield self._direction(link.name, link.from_, link.to, link, Back())
+        if link.back is not False:
+            back = link.back if isinstance(link.back, Back) else Back()
+            yield self._direction(f"{link.name}.back", link.to, link.from_, link, back)
+
+    def _direction(self, name: str, begin: str, end: str, link: Link, other: Back) -> Ir:
+        def value(key: str) -> Any:
+            special = getattr(other, key)
+            return getattr(link, key) if special is None else special
+
+        queue = value("queue")
+        with _Place(f"links.{name}.capacity"):
+            capacity = self._capacity(value("capacity"))
+        return {
+            "name": name,
+            "from": begin,
+            "to": end,
+            "capacity": capacity,
+            "delay": int(value("delay")),
+            "queue": {
+                "packets": queue.packets,
+                "bytes": _maybe(queue.bytes),
+                "time": _maybe(queue.time),
+                "counts_in_service": queue.counts_in_service,
+            },
+            "loss": _loss(value("loss")),
+            "byte_error": float(value("byte_error")),
+            "jitter": _jitter(value("jitter")),
+        }
+
+    def _capacity(self, capacity: object) -> Any:
+        match capacity:
+            case "infinite":
+                return "infinite"
+            case Rate():
+                return {"constant": int(capacity)}
+            case Schedule(schedule=steps, period=period):
+                plain = [[int(at), int(rate)] for at, rate in steps]
+                return {"schedule": {"steps": plain, "period": _maybe(period)}}
+            case TraceCapacity():
+                offset, scale = int(capacity.offset), capacity.scale
+                index = self._trace(capacity)
+                return {"trace": {"index": index, "offset": offset, "scale": scale}}
+            case BrownianCapacity(brownian=settings):
+                return {
+                    "brownian": {
+                        "start": int(settings.start),
+                        "max": int(settings.max),
+                        "sigma": int(settings.sigma),
+                        "outage_escape": settings.outage_escape,
+                    }
+                }
+        raise AssertionError(capacity)
+
+    def _trace(self, capacity: TraceCapacity) -> int:
+        path = self.base / capacity.trace
+        key = capacity.model_dump_json(exclude={"offset", "scale"})
+        if key not in self.indices:
+            loaded = trace.load(
+                path,
+                format=capacity.format,
+                frequency=capacity.frequency,
+                direction=capacity.direction,
+                reference_rate=capacity.reference_rate,
+            )
+            self.made.inputs[capacity.trace] = _digest(path)
+            self.indices[key] = len(self.made.traces)
+            self.made.traces.append(loaded)
+        return self.indices[key]
+
+    def flow(self, flow: Flow) -> Iterator[Ir]:
+        for number, name in enumerate(flow_names(flow)):
+            ir = {
+                "name": name,
+                "from": flow.from_,
+                "to": flow.to,
+                "start": int(flow.start) + number * int(flow.start_step),
+                "stop": _maybe(flow.stop),
+            }
+            if flow.media is not None:
+                with _Place(f"flows.{flow.name}.media"):
+                    media = self._media(flow.media)
+                if not flow.media.both_ways:
+                    yield {**ir, "kind": {"media": media}}
+                    continue
+                back = f"{name}.back"
+                yield {**ir, "kind": {"media": {**media, "pair": back}}}
+                turned = {**ir, "name": back, "from": flow.to, "to": flow.from_}
+                yield {**turned, "kind": {"media": {**media, "pair": name}}}
+            elif flow.udp is not None:
+                yield {**ir, "kind": {"udp": _udp(flow.udp)}}
+            elif flow.tcp is not None:
+                yield {**ir, "kind": {"tcp": _tcp(flow.tcp)}}
+
+    def _media(self, media: Media) -> Ir:
+        chosen = controllers.choose(media.controller, self.base)
+        factory = chosen.factory()
+        if factory is not None:
+            self.made.python[chosen.label] = factory
+            if chosen.source is not None and chosen.source.is_file():
+                self.made.inputs[chosen.name] = _digest(chosen.source)
+        audio = media.audio
+        return {
+            "controller": chosen.to_ir(),
+            "min_rate": int(media.min_rate),
+            "max_rate": int(media.largest_rate),
+            "start_rate": int(media.first_rate),
+            "video": None if media.video is False else self._video(media.video),
+            "audio": None
+            if audio is False
+            else {"rate": int(audio.rate), "interval": int(audio.interval)},
+            "feedback": {
+                "format": media.feedback.format,
+                "interval": int(media.feedback.interval),
+            },
+            "playout": _playout(media.playout),
+            "payload": int(media.payload),
+            "overhead": int(media.overhead),
+            "pauses": [[int(begin), int(end)] for begin, end in media.pauses],
+            "pair": None,
+        }
+
+    def _video(self, video: Video) -> Ir:
+        match video:
+            case StatisticalVideo():
+                source: Any = {
+                    "statistical": {
+                        "tau_v": int(video.tau_v),
+                        "transient_frames": video.transient_frames,
+                        "burst": int(video.burst),
+                        "scale_t": video.scale_t,
+                        "scale_b": video.scale_b,
+                    }
+                }
+            case GreedyVideo():
+                source = "greedy"
+            case IdealVideo():
+                source = "ideal"
+            case FramesVideo():
+                rungs = frames.ladder(self.base, video.ladder)
+                for rung in rungs:
+                    self.made.inputs[rung.path.name] = _digest(rung.path)
+                plain = [[int(rung.rate), rung.sizes] for rung in rungs]
+                source = {"frames": {"rungs": plain, "skip": video.skip}}
+            case _:
+                raise AssertionError(video)
+        return {"source": source, "min": int(video.min), "max": int(video.max), "fps": video.fps}
+
+
+class _Place:
+    """Puts the key before the message of whatever goes wrong inside."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __enter__(self) -> None:
+        """Begins the place."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Names the place in an error that leaves it."""
+        if isinstance(error, InputError):
+            raise type(error)(f"{self.key}: {error}") from error.__cause__
+
+
+def _maybe(value: int | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise TidegateError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _loss(loss: object) -> Any:
+    match loss:
+        case Fraction():
+            return {"bernoulli": float(loss)} if loss else "none"
+        case MeanLoss(mean=mean, burst=burst):
+            # Gilbert's two states, with all lost in the bad one: mean = to_bad / (to_bad + to_good)
+            to_good = 1 / burst
+            to_bad = to_good * mean / (1 - mean)
+            states = {"to_bad": min(to_bad, 1.0), "to_good": to_good}
+            return {"gilbert_elliott": {**states, "loss_good": 0.0, "loss_bad": 1.0}}
+        case GilbertElliott():
+            keys = ("to_bad", "to_good", "loss_good", "loss_bad")
+            return {"gilbert_elliott": {key: float(getattr(loss, key)) for key in keys}}
+        case LossSchedule(schedule=steps):
+            return {"schedule": [[int(at), float(share)] for at, share in steps]}
+    raise AssertionError(loss)
+
+
+def _jitter(jitter: object) -> Any:
+    match jitter:
+        case "none":
+            return "none"
+        case Rfc8868Jitter(rfc8868=settings):
+            std, mean = int(settings.std), int(settings.mean)
+            return {"rfc8868": {"std": std, "n_std": settings.n_std, "mean": mean}}
+        case UniformJitter(uniform=largest):
+            return {"uniform": {"max": int(largest)}}
+        case NormalJitter(normal=std):
+            return {"normal": {"std": int(std)}}
+    raise AssertionError(jitter)
+
+
+def _playout(playout: object) -> Ir:
+    match playout:
+        case Fixed(fixed=delay):
+            return {"fixed": {"delay": int(delay)}}
+        case Adaptive(adaptive=bounds):
+            return {"adaptive": {"min": int(bounds.min), "max": int(bounds.max)}}
+    raise AssertionError(playout)
+
+
+def _udp(udp: Udp) -> Ir:
+    pattern: Any = udp.pattern
+    if udp.on is not None and udp.off is not None:
+        pattern = {"on_off": {"on": int(udp.on), "off": int(udp.off)}}
+    return {
+        "pattern": pattern,
+        "rate": int(udp.rate),
+        "packet_size": int(udp.packet_size),
+        "schedule": [[int(at), int(rate)] for at, rate in udp.schedule],
+    }
+
+
+def _tcp(tcp: Tcp) -> Ir:
+    match tcp.workload:
+        case FileTransfer(file=size):
+            workload: Any = {"file": int(size)}
+        case Web(web=web):
+            workload = {"web": {"min": int(web.min), "max": int(web.max), "idle": int(web.idle)}}
+        case _:
+            workload = "long"
+    return {
+        "algorithm": tcp.algorithm,
+        "workload": workload,
+        "initial_window": tcp.initial_window,
+        "min_rto": int(tcp.min_rto),
+        "delayed_ack": tcp.delayed_ack,
+        "receive_window": int(tcp.receive_window),
+        "packet_size": int(tcp.packet_size),
+    }

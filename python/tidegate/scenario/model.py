@@ -1,0 +1,90 @@
+"""What every table of a scenario file has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationError
+
+from tidegate.errors import ScenarioError
+from tidegate.scenario.explain import TAG, explain
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$")]
+"""A name: letters, digits and `_ . + -`, at most 64 characters."""
+
+Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+"""A positive number without a unit."""
+
+
+class Model(BaseModel):
+    """A table of a scenario file: frozen, strict, no unknown keys.
+
+    Built from Python with keyword arguments, wrong values raise
+    [ScenarioError][tidegate.errors.ScenarioError] with the same words as a wrong file.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        arbitrary_types_allowed=False,
+    )
+
+    def __init__(self, /, **values: Any) -> None:
+        """Takes the keys of the table as keyword arguments."""
+        try:
+            self.__pydantic_validator__.validate_python(values, self_instance=self)
+        except ValidationError as error:
+            raise ScenarioError(
+                problem.text(type(self).__name__) for problem in explain(error, type(self))
+            ) from None
+
+    # pydantic reads this mark to know that nested tables need not go through __init__
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data with units, as in a file; only what differs from the defaults."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def one_of(
+    expected: str,
+    keys: Iterable[tuple[str, str]] = (),
+    *,
+    words: Iterable[str] = (),
+    table: str | None = None,
+    other: str | None = None,
+) -> Discriminator:
+    """Chooses the shape of a value by what it looks like, so that errors speak of that shape only.
+
+    Args:
+        expected: What is right, for the message when no shape fits.
+        keys: For a table, the key that gives a shape away, and the shape's tag.
+        words: Strings that are shapes of their own; the tag of `x` is `~x`.
+        table: The shape of any other table.
+        other: The shape of everything that is no table.
+    """
+    by_key = dict(keys)
+    by_word = {word: f"{TAG}{word}" for word in words}
+
+    def choose(value: object) -> str | None:
+        present = type(value).model_fields if isinstance(value, Model) else value
+        if isinstance(present, Mapping):
+            return next((tag for key, tag in by_key.items() if key in present), table)
+        if isinstance(value, str) and value in by_word:
+            return by_word[value]
+        return other
+
+    return shape(choose, expected)
+
+
+def shape(choose: Callable[[object], str | None], expected: str) -> Discriminator:
+    """A choice of shapes by a function, with what is right for the message when none fits."""
+    return Discriminator(choose, custom_error_type="shape", custom_error_message=expected)
+
+
+Nothing = Literal["none"]
+"""The word that switches something off."""

@@ -1,0 +1,269 @@
+"""A whole experiment as people write it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, Tag, ValidationError
+
+from tidegate.errors import InputError, ScenarioError, did_you_mean
+from tidegate.scenario import shipped, toml
+from tidegate.scenario.checks import problems
+from tidegate.scenario.explain import Path as KeyPath
+from tidegate.scenario.explain import Problem, dotted, explain
+from tidegate.scenario.flows import Flow
+from tidegate.scenario.links import Link
+from tidegate.scenario.model import Model, Name, one_of
+from tidegate.units import Duration
+
+Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
+Level = Literal["summary", "series", "packets"]
+
+
+class Scenario(Model):
+    """Links, flows, and for how long: everything that an experiment needs.
+
+    >>> from tidegate import Flow, Link, Media, Scenario
+    >>> scenario = Scenario(
+    ...     name="home",
+    ...     duration="60s",
+    ...     links=[Link(name="uplink", capacity="2Mbps", delay="20ms")],
+    ...     flows=[Flow(name="call", media=Media(controller="gcc"))],
+    ... )
+    >>> print(scenario.to_toml(), end="")
+    name = "home"
+    duration = "60s"
+    <BLANKLINE>
+    [[links]]
+    name = "uplink"
+    capacity = "2Mbps"
+    delay = "20ms"
+    <BLANKLINE>
+    [[flows]]
+    name = "call"
+    media = {}
+    """
+
+    name: Name = "scenario"
+    """Its name; the file's by default."""
+    description: str = ""
+    """What it is for, in a sentence or two."""
+    source: str = ""
+    """Where its figures come from."""
+    duration: Duration
+    """How long it runs, in simulated time."""
+    warmup: Duration = Duration(0)
+    """Left out of the metrics at the beginning."""
+    seed: Seed = 1
+    """The run's seed."""
+    seeds: dict[str, Seed] = {}
+    """Seeds of single components by name, for another luck of just these."""
+    sending_jitter: Annotated[
+        Annotated[Literal["auto"], Tag("~auto")]
+        | Annotated[Literal["off"], Tag("~off")]
+        | Annotated[Duration, Tag("~fixed")],
+        one_of('"auto", "off", or a time', words=["auto", "off"], other="~fixed"),
+    ] = "auto"
+    """Largest random delay of TCP and UDP senders, against phase effects at drop-tail queues."""
+    record: Level = "series"
+    """How much is kept: summary, series, or every packet."""
+    bin: Duration = Duration(200_000_000)
+    """Width of a bin of the series (RFC 8868 section 3.1: 200 ms)."""
+    capture: bool = False
+    """Whether the bytes of every packet are kept for a capture file."""
+    links: Annotated[list[Link], Field(min_length=1, max_length=100_000)]
+    """The network."""
+    flows: Annotated[list[Flow], Field(min_length=1, max_length=100_000)]
+    """What runs over it."""
+
+    _base: Path = PrivateAttr(default=Path())
+    """Where the names of files in it begin."""
+
+    @classmethod
+    def load(cls, what: str | Path, changes: Mapping[str, Any] | None = None) -> Self:
+        """Reads a scenario file, or one that tidegate ships, by its name.
+
+        Args:
+            what: A path, or a name from `tidegate scenario list`.
+            changes: Values by dotted key that replace those of the file.
+
+        Raises:
+            InputError: when there is no such file or scenario.
+            ScenarioError: names file, line, key, what was found and what would be right.
+
+        >>> Scenario.load("home-broadband").links[0].name
+        'uplink'
+        """
+        path = shipped.find(what)
+        return cls.parse(toml.read(path), path, changes)
+
+    @classmethod
+    def parse(
+        cls, text: str, path: str | Path = "scenario.toml", changes: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Reads the text of a scenario file; `path` names it in errors and anchors its files.
+
+        Raises:
+            ScenarioError: names file, line, key, what was found and what would be right.
+        """
+        path = Path(path)
+        data = toml.parse(text, str(path))
+        data.setdefault("name", _name_of(path))
+        if changes:
+            for key, value in changes.items():
+                assign(data, key, value)
+        lines = toml.lines(text)
+
+        named = _names(data)
+
+        def where(problem: Problem) -> str:
+            key = dotted(problem.path, named)
+            if any(key == one or key.startswith(f"{one}.") for one in changes or ()):
+                return f"{path}, as changed"
+            place = problem.path
+            while place and place not in lines:
+                place = place[:-1]
+            return f"{path}:{lines[place]}" if place else str(path)
+
+        return cls._build(data, path.parent, where)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], base: str | Path = ".") -> Self:
+        """From plain data of the shape of a file; `base` anchors the files that it names.
+
+        Raises:
+            ScenarioError: names key, what was found and what would be right.
+        """
+        return cls._build(copy.deepcopy(dict(data)), Path(base), lambda _: "scenario")
+
+    @classmethod
+    def _build(cls, data: dict[str, Any], base: Path, where: Any) -> Self:
+        named = _names(data)
+        try:
+            made = cls.model_validate(data)
+        except ValidationError as error:
+            found = list(explain(error, cls))
+            raise ScenarioError(one.text(where(one), named) for one in found) from None
+        made._base = base  # noqa: SLF001
+        found = list(problems(made))
+        if found:
+            raise ScenarioError(one.text(where(one), named) for one in found)
+        return made
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Nothing to do; cross checks need to know where they were written."""
+        del context
+
+    @property
+    def base(self) -> Path:
+        """The folder that names of files in it begin at."""
+        return self._base
+
+    def check(self) -> None:
+        """Checks what no single key can tell: names, routes, times, files and controllers.
+
+        Raises:
+            ScenarioError: lists every problem.
+            InputError: when a file or a controller that it names is not usable.
+        """
+        found = list(problems(self))
+        if found:
+            raise ScenarioError(one.text(self.name, _names(self.to_dict())) for one in found)
+        from tidegate.scenario.lower import lower
+
+        lower(self)
+
+    def with_changes(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Self:
+        """A copy with values replaced by dotted key, as `--set` does.
+
+        Raises:
+            InputError: when a key leads nowhere.
+            ScenarioError: when a value does not fit.
+
+        >>> Scenario.load("home-broadband").with_changes({"links.uplink.delay": "5ms"}).links[0].delay
+        Duration('5ms')
+        """
+        data = self.to_dict()
+        for key, value in {**(changes or {}), **keys}.items():
+            assign(data, key, value)
+        return type(self).from_dict(data, self._base)
+
+    def to_toml(self) -> str:
+        """The text of a file that says the same."""
+        return toml.write(self.to_dict())
+
+
+def _name_of(path: Path) -> str:
+    name = "".join(char if char.isalnum() or char in "_.+-" else "-" for char in path.stem)
+    return name[:64] if name[:1].isalnum() and name.isascii() else "scenario"
+
+
+def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
+    """The names of links and flows by their place, where they have one of their own."""
+    named: dict[KeyPath, str] = {}
+    for key in ("links", "flows"):
+        entries = data.get(key)
+        for position, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                named[(key, position)] = entry["name"]
+    return named
+
+
+def assign(data: dict[str, Any], key: str, value: Any) -> None:
+    """Sets one value by its dotted key; links and flows go by their name, or by number from 1.
+
+    Raises:
+        InputError: when the key leads nowhere.
+
+    >>> data = {"links": [{"name": "x", "delay": "1ms"}]}
+    >>> assign(data, "links.x.delay", "20ms")
+    >>> data
+    {'links': [{'name': 'x', 'delay': '20ms'}]}
+    >>> assign(data, "links.y.delay", "20ms")
+    Traceback (most recent call last):
+    ...
+    tidegate.errors.InputError: links.y.delay: there is no links entry called y; there is x
+    """
+    steps = key.split(".")
+    here: Any = data
+    for depth, step in enumerate(steps):
+        if not step:
+            raise InputError(f'"{key}" is no key; expected names with dots between them')
+        last = depth == len(steps) - 1
+        if isinstance(here, list):
+            here = _entry(here, steps, depth)
+            if last:
+                raise InputError(f"{key}: names a whole table; expected a key in it")
+        elif last:
+            here[step] = value
+        else:
+            here = _inside(here, step)
+
+
+def _inside(here: dict[str, Any], step: str) -> Any:
+    below = here.get(step)
+    if step == "controller" and isinstance(below, str):
+        # "gcc:draft-02" has to become a table before a setting can be put beside the name
+        below = {"name": below}
+        here[step] = below
+    if not isinstance(below, dict | list):
+        below = {}
+        here[step] = below
+    return below
+
+
+def _entry(entries: Iterable[Any], steps: list[str], depth: int) -> Any:
+    listed = [entry for entry in entries if isinstance(entry, dict)]
+    step = steps[depth]
+    for entry in listed:
+        if entry.get("name") == step:
+            return entry
+    if step.isascii() and step.isdigit() and 1 <= int(step) <= len(listed):
+        return listed[int(step) - 1]
+    names = [str(entry.get("name", position)) for position, entry in enumerate(listed, 1)]
+    known = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+    hint = did_you_mean(step, names) or f"; {known}"
+    raise InputError(f"{'.'.join(steps)}: there is no {steps[depth - 1]} entry called {step}{hint}")

@@ -1,0 +1,50 @@
+"""The scenarios that come with tidegate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tidegate.errors import InputError, did_you_mean
+
+_FOLDERS = (
+    Path(__file__).resolve().parent.parent / "scenarios",  # installed
+    Path(__file__).resolve().parents[3] / "scenarios",  # in a checkout
+)
+
+
+@cache
+def folder() -> Path:
+    """Where they are."""
+    return next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
+
+
+def names() -> list[str]:
+    """Their names, in order."""
+    return sorted(path.stem for path in files())
+
+
+def files() -> Iterator[Path]:
+    """Their files."""
+    return folder().glob("*.toml")
+
+
+def find(what: str | Path) -> Path:
+    """The file of a scenario given by path, or by the name of one that ships with tidegate.
+
+    Raises:
+        InputError: when there is neither.
+    """
+    path = Path(what)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; expected a scenario file")
+    if path.exists():
+        return path
+    ours = folder() / f"{what}.toml"
+    if isinstance(what, str) and "/" not in what and ours.is_file():
+        return ours
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        raise InputError(f"{path}: there is no such file")
+    hint = did_you_mean(str(what), names())
+    raise InputError(f"{what}: no such scenario{hint} (see tidegate scenario list)")

@@ -1,0 +1,253 @@
+"""Many variants of one scenario times many seeds, on all cores, and never the same run twice."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidegate import pool
+from tidegate.comparing import _anchored, seeds_from
+from tidegate.errors import InputError, RunError, TidegateError
+from tidegate.files import check_folder, named, write_file
+from tidegate.metrics import HEADLINE, metric
+from tidegate.running import RunJob, finite, read_json, version
+from tidegate.scenario import Scenario
+from tidegate.scenario.lower import lower
+from tidegate.stats import Interval
+
+SWEEP_FILE = "sweep.json"
+_MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep."""
+
+    settings: Mapping[str, str]
+    """What was set, by key."""
+    seed: int
+    """With which seed."""
+    scenario: Scenario
+    """What is run."""
+    key: str
+    """Hash of all that the result depends on; the name of its file."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep came to."""
+
+    keys: Sequence[str]
+    """What was varied."""
+    rows: Sequence[Mapping[str, Any]]
+    """One for each finished run: `settings`, `seed`, `digest`, `summary`."""
+    failed: Sequence[str]
+    """What is wrong with those that are not."""
+    resumed: int
+    """How many were there already."""
+
+    def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
+        """The rows of each combination of settings, in order."""
+        found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+        for row in self.rows:
+            found.setdefault(tuple(row["settings"][key] for key in self.keys), []).append(row)
+        return [(dict(zip(self.keys, values, strict=True)), rows) for values, rows in found.items()]
+
+    def to_csv(self) -> str:
+        """Every finished run as one line, with all metrics of its subject."""
+        metrics = list(dict.fromkeys(name for row in self.rows for name in _subject(row)))
+        numbers = [name for name in metrics if any(_value(row, name) is not None for row in self.rows)]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.keys, "seed", "digest", "flow", *numbers])
+        for row in self.rows:
+            values = [_value(row, name) for name in numbers]
+            plain = ["" if value is None else repr(value) for value in values]
+            settings = [row["settings"][key] for key in self.keys]
+            writer.writerow([*settings, row["seed"], row["digest"], _subject(row)["flow"], *plain])
+        return out.getvalue()
+
+    def to_markdown(self) -> str:
+        """A line for each combination: means over seeds with 95 % intervals."""
+        names = [name for name in HEADLINE if any(_value(row, name) is not None for row in self.rows)]
+        heads = [f"{metric(name).label} ({metric(name).unit})" for name in names]
+        lines = [" | ".join([*self.keys, "runs", *heads])]
+        lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(names)]))
+        for settings, rows in self.groups():
+            cells = [
+                metric(name).show_interval(Interval.of(_value(row, name) for row in rows))
+                for name in names
+            ]
+            values = [str(value).replace("|", "\\|") for value in settings.values()]
+            lines.append(" | ".join([*values, str(len(rows)), *cells]))
+        return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def _subject(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    flows = row["summary"]["flows"]
+    named_so = [flow for flow in flows if flow["flow"] == "subject"]
+    media = [flow for flow in flows if flow["kind"] == "media"]
+    found: Mapping[str, Any] = (named_so or media or flows)[0]
+    return found
+
+
+def _value(row: Mapping[str, Any], name: str) -> float | None:
+    return finite(_subject(row).get(name))
+
+
+def points(
+    scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]
+) -> list[Point]:
+    """Every combination of a grid's values with every seed.
+
+    Raises:
+        InputError: when a key leads nowhere, a value does not fit, or there are too many.
+    """
+    count = len(seeds)
+    for key, values in grid.items():
+        if not values:
+            raise InputError(f"{key}: has no value")
+        if len(set(values)) != len(values):
+            twice = next(value for value in values if list(values).count(value) > 1)
+            raise InputError(f"{key}: {twice} is named twice")
+        count *= len(values)
+        if count > _MOST_RUNS:
+            raise InputError(f"that makes more than {_MOST_RUNS} runs")
+    found = []
+    for values in itertools.product(*grid.values()):
+        settings = dict(zip(grid, values, strict=True))
+        changes = {key: plain_value(value) for key, value in settings.items()}
+        try:
+            variant = scenario.with_changes(changes)
+            made = lower(variant, record="summary")
+        except InputError as error:
+            given = ", ".join(f"{key}={value}" for key, value in settings.items())
+            raise InputError(f"with {given}: {error}" if given else str(error)) from None
+        for seed in seeds:
+            text = f"{version()} {made.hash} {seed}"
+            key = hashlib.sha256(text.encode()).hexdigest()[:32]
+            found.append(Point(settings, seed, variant, key))
+    return found
+
+
+def plain_value(text: str) -> Any:
+    """A value from the command line: a number, true, false, or text.
+
+    >>> plain_value("3"), plain_value("0.5"), plain_value("20ms"), plain_value("false")
+    (3, 0.5, '20ms', False)
+    """
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    match = text.startswith("python:")
+    return _anchored(text) if match else text
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    """One run that leaves one file."""
+
+    point: Point
+    file: Path
+
+    def __call__(self, tick: pool.Tick) -> Path:
+        """Runs the engine and writes the result, whole or not at all.
+
+        Raises:
+            RunError: when the run fails; nothing is written then.
+        """
+        run = RunJob(self.point.scenario, self.point.seed, "summary")(tick)
+        result = {
+            "settings": dict(self.point.settings),
+            "seed": run.seed,
+            "digest": run.digest,
+            "versions": run.about["versions"],
+            "scenario_hash": run.about["scenario_hash"],
+            "summary": run.summary,
+        }
+        write_file(self.file, json.dumps(result) + "\n")
+        return self.file
+
+
+def sweep(
+    scenario: Scenario | str | Path,
+    grid: Mapping[str, Sequence[str]],
+    *,
+    out: str | Path,
+    seeds: int | Sequence[int] = 1,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: pool.Progress | None = None,
+) -> SweepResult:
+    """Runs all combinations of a grid with all seeds; finished ones are not run again.
+
+    Args:
+        scenario: A scenario, or the path or name of one.
+        grid: Values by dotted key, such as `{"links.uplink.delay": ["20ms", "50ms"]}`.
+        out: Folder for the results; the same folder again goes on where it was left.
+        seeds: How many, counted from 1, or which.
+        workers: How many runs at once; one a core by default.
+        processes: Whether to use processes, for controllers that are busy in Python.
+        progress: Told the fraction that is done.
+
+    Raises:
+        InputError: when scenario, grid or seeds are not usable.
+        OutputError: when results cannot be written.
+    """
+    base = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    chosen = seeds_from(seeds) if isinstance(seeds, int) else list(seeds)
+    every = points(base, grid, chosen)
+    folder = Path(out)
+    check_folder(folder, SWEEP_FILE)
+    results = folder / "results"
+    with named(results):
+        results.mkdir(parents=True, exist_ok=True)
+    plan = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": chosen}
+    write_file(folder / SWEEP_FILE, json.dumps(plan, indent=1) + "\n")
+    there = {point.key for point in every if _finished(results / f"{point.key}.json")}
+    jobs = [
+        SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there
+    ]
+    done = pool.run_all(
+        jobs, workers=workers, processes=processes, progress=progress, keep_going=True
+    )
+    failed = []
+    for job, outcome in zip(jobs, done, strict=True):
+        if isinstance(outcome, BaseException):
+            if not isinstance(outcome, RunError):
+                raise outcome
+            given = ", ".join(f"{key}={value}" for key, value in job.point.settings.items())
+            failed.append(f"{given or base.name}, seed {job.point.seed}: {outcome}")
+    # the settings are those of this plan: another spelling of a value is the same run
+    rows = [
+        {**read_json(results / f"{point.key}.json"), "settings": dict(point.settings)}
+        for point in every
+        if (results / f"{point.key}.json").is_file()
+    ]
+    result = SweepResult(list(grid), rows, failed, len(there))
+    if rows:
+        write_file(folder / "summary.csv", result.to_csv())
+        write_file(folder / "summary.md", result.to_markdown())
+    return result
+
+
+def _finished(file: Path) -> bool:
+    """Whether a run's result is there and whole; a damaged file is as good as none."""
+    try:
+        return {"summary", "digest", "seed"} <= read_json(file).keys()
+    except (TidegateError, AttributeError):
+        return False
+
+
+__all__ = ["Point", "SweepResult", "points", "sweep"]

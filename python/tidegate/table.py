@@ -1,0 +1,118 @@
+"""Result tables: the same rows as text for a terminal, Markdown, CSV, or data."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.metrics import HEADLINE, Metric, metric
+from tidegate.running import Run, finite
+from tidegate.stats import Interval, best
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric over all controllers."""
+
+    key: str
+    """`metric`, `FLOW:metric` for another flow, or `fairness:metric`."""
+    label: str
+    """The metric's name, with the flow it belongs to."""
+    metric: Metric
+    """What it is."""
+    cells: Mapping[str, Interval]
+    """By controller."""
+
+    @property
+    def best(self) -> frozenset[str]:
+        """The controllers with the best mean; see [best][tidegate.stats.best]."""
+        return best(self.cells, self.metric.better)
+
+
+@dataclass(frozen=True)
+class ComparisonTable:
+    """Means over seeds with 95 % intervals, a row for each metric and a column for each controller."""
+
+    controllers: Sequence[str]
+    """The columns."""
+    rows: Sequence[Row]
+    """The rows."""
+
+    @classmethod
+    def of(cls, runs: Mapping[str, Sequence[Run]]) -> ComparisonTable:
+        """Over the runs of each controller."""
+        rows = [_row(name, runs, None) for name in HEADLINE]
+        first = next(iter(runs.values()))[0]
+        for flow in first.flows:
+            if flow != first.subject:
+                rows.append(_row("receive_rate_bps", runs, flow))
+        if any(finite(run.summary.get("fairness", {}).get("jain_5s")) for run in _all(runs)):
+            cells = {
+                name: Interval.of(finite(run.summary["fairness"].get("jain_5s")) for run in some)
+                for name, some in runs.items()
+            }
+            one = metric("jain_5s")
+            rows.append(Row("fairness:jain_5s", one.label, one, cells))
+        kept = [row for row in rows if any(cell.count for cell in row.cells.values())]
+        return cls(list(runs), kept)
+
+    def to_markdown(self) -> str:
+        """As a Markdown table; the best value of each row in bold."""
+        head = ["metric", "unit", *self.controllers]
+        lines = [_pipes(head), _pipes(["---", "---", *["---:"] * len(self.controllers)])]
+        for row in self.rows:
+            cells = []
+            for name in self.controllers:
+                text = row.metric.show_interval(row.cells[name])
+                cells.append(f"**{text}**" if name in row.best else text)
+            lines.append(_pipes([row.label, row.metric.unit, *cells]))
+        return "\n".join(lines) + "\n"
+
+    def to_csv(self) -> str:
+        """As CSV, one line for each metric and controller, in the summary's own units."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["metric", "controller", "mean", "half_interval_95", "runs"])
+        for row in self.rows:
+            for name in self.controllers:
+                cell = row.cells[name]
+                mean = repr(cell.mean) if cell.count else ""
+                half = "" if cell.half is None else repr(cell.half)
+                writer.writerow([row.key, name, mean, half, cell.count])
+        return out.getvalue()
+
+    def to_data(self) -> list[dict[str, Any]]:
+        """As plain data, in the summary's own units."""
+        return [
+            {
+                "metric": row.key,
+                "controller": name,
+                "mean": row.cells[name].mean if row.cells[name].count else None,
+                "half_interval_95": row.cells[name].half,
+                "runs": row.cells[name].count,
+                "best": name in row.best,
+            }
+            for row in self.rows
+            for name in self.controllers
+        ]
+
+
+def _all(runs: Mapping[str, Sequence[Run]]) -> Iterable[Run]:
+    return (run for some in runs.values() for run in some)
+
+
+def _row(name: str, runs: Mapping[str, Sequence[Run]], flow: str | None) -> Row:
+    one = metric(name)
+    cells = {
+        label: Interval.of(finite(run.metrics(flow).get(name)) for run in some)
+        for label, some in runs.items()
+    }
+    key = name if flow is None else f"{flow}:{name}"
+    return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, cells)
+
+
+def _pipes(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,131 @@
+"""Recorded networks: reading, generating, and writing them in other formats."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from tidegate import _core
+from tidegate.errors import InputError, TraceError
+from tidegate.units import Duration, Rate
+
+_LARGEST = 512 * 2**20  # bytes unpacked: hours of full-rate recording, and far below the memory
+
+Trace = _core.Trace
+"""A recorded or generated network; see `load` and `generate`."""
+
+
+def load(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    frequency: float | None = None,
+    direction: Literal["down", "up"] = "down",
+    reference_rate: Rate | str | None = None,
+) -> Trace:
+    """Reads a recorded network; `.gz` files are unpacked.
+
+    Args:
+        path: The file.
+        format: Its format; found out from its contents by default.
+        frequency: Lines a second, for formats without times (hertz).
+        direction: Which of the two directions, for formats that hold both.
+        reference_rate: Rate that a ratio of 1 stands for, for formats that hold ratios.
+
+    Raises:
+        TraceError: names file, line, what was found and what would be right.
+        InputError: when the file cannot be read.
+    """
+    path = Path(path)
+    rate = None if reference_rate is None else Rate.parse(reference_rate)
+    try:
+        stamp = path.stat().st_mtime_ns
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return _load(path, stamp, format, frequency, direction, rate)
+
+
+@lru_cache(maxsize=32)
+def _load(
+    path: Path,
+    stamp: int,  # a changed file is another file
+    format: str | None,  # noqa: A002
+    frequency: float | None,
+    direction: Literal["down", "up"],
+    reference_rate: Rate | None,
+) -> Trace:
+    del stamp
+    data = _bytes(path)
+    if not data:
+        raise TraceError(f"{path}: is empty; expected a recorded network")
+    try:
+        return Trace.parse(
+            str(path),
+            data,
+            format=format,
+            frequency_hz=frequency,
+            direction=direction,
+            reference_rate=None if reference_rate is None else int(reference_rate),
+        )
+    except ValueError as error:
+        raise TraceError(str(error)) from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; expected a file")
+        opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+        with opened as file:
+            data = file.read(_LARGEST + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise TraceError(f"{path}: is no gzip file, or is cut short") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(data) > _LARGEST:
+        raise TraceError(f"{path}: is over {_LARGEST // 2**20} MiB long")
+    return data
+
+
+def generate(
+    *,
+    seed: int,
+    duration: Duration | str,
+    start: Rate | str = "5Mbps",
+    max: Rate | str = "12Mbps",  # noqa: A002
+    sigma: Rate | str = "2.4Mbps",
+    outage_escape: float = 1.0,
+) -> Trace:
+    """A cellular link by the process of Winstein et al. (NSDI 2013, section 3).
+
+    Args:
+        seed: The same seed gives the same link.
+        duration: How long.
+        start: Rate at the beginning.
+        max: Largest rate.
+        sigma: Standard deviation of the rate's change over one second.
+        outage_escape: Rate at which outages end, per second.
+
+    Raises:
+        InputError: when a value is wrong.
+    """
+    span = Duration.parse(duration)
+    if not span:
+        raise InputError(f'duration: found "{span}"; expected more than zero')
+    try:
+        return Trace.generate(
+            "brownian",
+            seed,
+            int(span),
+            start=int(Rate.parse(start)),
+            max=int(Rate.parse(max)),
+            sigma=int(Rate.parse(sigma)),
+            outage_escape=outage_escape,
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from None

@@ -1,0 +1,285 @@
+"""Times, rates, sizes and fractions: integers in base units, written with their unit.
+
+1 kb is 1000 bit and 1 kB is 1000 bytes, as everywhere in tidegate. A plain number is refused where a
+unit is needed, because nobody who reads it later can know what was meant.
+
+>>> Rate.parse("2.5Mbps")
+Rate('2.5Mbps')
+>>> int(Rate.parse("2.5Mbps"))
+2500000
+>>> str(Duration(20_000_000))
+'20ms'
+>>> Size.parse("64 kB") == 64_000
+True
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any, ClassVar, Self
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from tidegate.errors import InputError
+
+_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*\Z")
+_LARGEST = 10**18  # well inside the engine's 64-bit integers, and more than anybody means
+_LONGEST = 24  # characters of a number that are read; more is nonsense, not precision
+
+
+def show(value: object) -> str:
+    """A value as its author wrote it in TOML, shortened.
+
+    >>> show("20"), show(20), show(True), show([1, 2])
+    ('"20"', '20', 'true', '[1, 2]')
+    """
+    match value:
+        case bool():
+            text = "true" if value else "false"
+        case Quantity():
+            text = f'"{value}"'
+        case str():
+            text = f'"{value}"'
+        case dict():
+            text = "{" + ", ".join(f"{key} = {show(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            text = "[" + ", ".join(show(item) for item in value) + "]"
+        case _:
+            text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."  # noqa: PLR2004
+
+
+class Quantity(int):
+    """A non-negative whole number of base units that is written with a unit."""
+
+    noun: ClassVar[str]
+    example: ClassVar[str]
+    units: ClassVar[dict[str, int]]
+    """Every unit that is understood, with its size in base units."""
+    shown: ClassVar[tuple[str, ...]]
+    """The units used in writing, largest first."""
+    usual: ClassVar[tuple[str, ...]]
+    """The units that a number without one may have meant."""
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Reads a number with its unit; a value of this type is taken as it is.
+
+        Raises:
+            InputError: says what was found and what would be right.
+
+        >>> Duration.parse("20")
+        Traceback (most recent call last):
+        ...
+        tidegate.errors.InputError: found "20"; a time needs a unit, for example "20ms" or "20s"
+        """
+        if isinstance(text, cls):
+            return text
+        if not isinstance(text, str):
+            raise InputError(f"found {show(text)}; {cls._needs(text)}")
+        match = _NUMBER.match(text)
+        if match is None or len(match[1]) > _LONGEST:
+            raise InputError(f"found {show(text)}; expected a {cls.noun}, for example {cls.example}")
+        number, unit = match[1], match[2]
+        if unit is None:
+            raise InputError(f"found {show(text)}; {cls._needs(number)}")
+        if unit not in cls.units:
+            raise InputError(f"found {show(text)}; {cls._unknown_unit(unit)}")
+        value = Decimal(number) * cls.units[unit]
+        if value < 0:
+            raise InputError(f"found {show(text)}; a {cls.noun} cannot be negative")
+        if value > _LARGEST:
+            raise InputError(f"found {show(text)}; the largest {cls.noun} is {cls(_LARGEST)}")
+        whole = int(value.to_integral_value())
+        if whole == 0 and value != 0:
+            raise InputError(f"found {show(text)}; the least {cls.noun} above zero is {cls(1)}")
+        return cls(whole)
+
+    @classmethod
+    def _needs(cls, found: object) -> str:
+        if isinstance(found, int | float | str) and not isinstance(found, bool):
+            right = " or ".join(f'"{found}{unit}"' for unit in cls.usual)
+            return f"a {cls.noun} needs a unit, for example {right}"
+        return f"expected a {cls.noun}, for example {cls.example}"
+
+    @classmethod
+    def _unknown_unit(cls, unit: str) -> str:
+        known = ", ".join(cls.shown)
+        same = [name for name in cls.shown if name.lower() == unit.lower()]
+        hint = f"; did you mean {same[0]}?" if same else ""
+        return f"no unit of {cls.noun} is called {show(unit)}: there are {known}{hint}"
+
+    def __str__(self) -> str:
+        for unit in self.shown:
+            if self >= self.units[unit]:
+                number = (Decimal(int(self)) / self.units[unit]).normalize()
+                return f"{number:f}{unit}"
+        return f"0{self.usual[-1]}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """How pydantic reads and writes it: as text with a unit."""
+        del source, handler
+
+        def read(value: object) -> Quantity:
+            try:
+                return cls.parse(value)
+            except InputError as error:
+                raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
+
+        return core_schema.no_info_plain_validator_function(
+            read, serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """What an editor is told about it."""
+        del schema, handler
+        units = "|".join(re.escape(unit) for unit in cls.units)
+        return {
+            "type": "string",
+            "pattern": rf"^\s*\d[\d_]*(\.\d*)?([eE][+-]?\d+)?\s*({units})\s*$",
+            "description": f"a {cls.noun} with its unit ({', '.join(cls.shown)})",
+            "examples": [cls.example.strip('"')],
+        }
+
+
+class Duration(Quantity):
+    """A time or a length of time, in nanoseconds."""
+
+    noun = "time"
+    example = '"20ms"'
+    units: ClassVar[dict[str, int]] = {
+        "ns": 1,
+        "us": 10**3,
+        "µs": 10**3,
+        "ms": 10**6,
+        "s": 10**9,
+        "min": 60 * 10**9,
+        "h": 3600 * 10**9,
+    }
+    shown = ("s", "ms", "us", "ns")
+    usual = ("ms", "s")
+
+    @property
+    def seconds(self) -> float:
+        """In seconds."""
+        return self / 1e9
+
+
+class Rate(Quantity):
+    """A rate in bit/s."""
+
+    noun = "rate"
+    example = '"2.5Mbps"'
+    units: ClassVar[dict[str, int]] = {
+        f"{prefix}{unit}": factor
+        for unit in ("bps", "bit/s", "b/s")
+        for prefix, factor in {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}.items()
+    }
+    shown = ("Gbps", "Mbps", "kbps", "bps")
+    usual = ("kbps", "Mbps")
+
+
+class Size(Quantity):
+    """A size in bytes."""
+
+    noun = "size"
+    example = '"1200B"'
+    units: ClassVar[dict[str, int]] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+    shown = ("GB", "MB", "kB", "B")
+    usual = ("B", "kB")
+
+
+class Fraction(float):
+    """A share of a whole: `"5%"` or `0.05`.
+
+    >>> Fraction.parse("5%"), Fraction.parse(0.05)
+    (0.05, 0.05)
+    """
+
+    @classmethod
+    def parse(cls, value: object) -> Self:
+        """Reads a fraction between 0 and 1.
+
+        Raises:
+            InputError: says what was found and what would be right.
+        """
+        if isinstance(value, str):
+            match = _NUMBER.match(value)
+            if match is None or len(match[1]) > _LONGEST or match[2] != "%":
+                right = 'expected a fraction, for example "5%" or 0.05'
+                raise InputError(f"found {show(value)}; {right}")
+            number = float(Decimal(match[1]) / 100)
+        elif isinstance(value, int | float) and not isinstance(value, bool | Quantity):
+            number = float(value)
+        else:
+            right = 'expected a fraction, for example "5%" or 0.05'
+            raise InputError(f"found {show(value)}; {right}")
+        if not 0 <= number <= 1:
+            hint = f'; did you mean "{value}%"?' if 1 < number <= 100 else ""  # noqa: PLR2004
+            hint = "" if isinstance(value, str) else hint
+            raise InputError(f"found {show(value)}; a fraction lies between 0 and 1{hint}")
+        return cls(number)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """How pydantic reads it: as a number or a percentage."""
+        del source, handler
+
+        def read(value: object) -> Fraction:
+            try:
+                return cls.parse(value)
+            except InputError as error:
+                raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
+
+        return core_schema.no_info_plain_validator_function(
+            read, serialization=core_schema.plain_serializer_function_ser_schema(float)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """What an editor is told about it."""
+        del schema, handler
+        return {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "pattern": r"^\s*\d[\d_]*(\.\d*)?([eE][+-]?\d+)?\s*%\s*$"},
+            ],
+            "description": "a fraction between 0 and 1, or a percentage",
+            "examples": ["5%", 0.05],
+        }
+
+
+def seconds(value: float) -> Duration:
+    """A time from seconds, to the nearest nanosecond.
+
+    >>> seconds(0.02)
+    Duration('20ms')
+    """
+    return Duration.parse(f"{value!r}s")
+
+
+def bits_per_second(value: float) -> Rate:
+    """A rate from bit/s.
+
+    >>> bits_per_second(2.5e6)
+    Rate('2.5Mbps')
+    """
+    return Rate.parse(f"{value!r}bps")
+
+
