@@ -4,12 +4,17 @@
 pub mod agenda;
 pub mod cross;
 pub mod invalid;
+pub mod jitter;
 pub mod link;
+pub mod loss;
+pub mod phases;
 pub mod queue;
 pub mod record;
 pub mod scenario;
 pub mod service;
 pub mod sink;
+pub mod tcp;
+mod wire;
 pub mod world;
 
 pub use cross::Cross;

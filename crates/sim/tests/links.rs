@@ -25,8 +25,15 @@ impl Recorder for Arrivals {
 
 /// Runs a source through a link into a sink.
 fn run(pattern: Pattern, size: u32, link: LinkSettings, until: Time) -> Arrivals {
-    let settings =
-        CrossSettings { flow: FlowId(0), route: RouteId(0), size, start: Time::ZERO, stop: until, pattern };
+    let settings = CrossSettings {
+        flow: FlowId(0),
+        route: RouteId(0),
+        size,
+        start: Time::ZERO,
+        stop: until,
+        pattern,
+        jitter: Span::ZERO,
+    };
     let nodes: Vec<Box<dyn Node>> = vec![
         Box::new(Cross::new("source", 1, settings).unwrap()),
         Box::new(Link::new("link", 1, link).unwrap()),
