@@ -103,6 +103,9 @@ impl PlayoutBuffer {
             self.slots.resize(index + 1, Slot::default());
         }
         let media = self.media(body.timestamp);
+        if self.clock.deadline(media, &self.mode).is_some_and(|deadline| now > deadline) {
+            out.record.late(now, self.flow, packet);
+        }
         let slot = &mut self.slots[index];
         let fresh = slot.media.is_none();
         slot.media = Some(media);
@@ -118,7 +121,8 @@ impl PlayoutBuffer {
             self.clock.complete(now, media, &self.mode);
             self.run(now, out);
         } else if fresh && matches!(self.mode, Playout::Fixed { .. }) {
-            self.reschedule();
+            // its deadline is known now, and may have passed
+            self.run(now, out);
         }
     }
 
@@ -150,10 +154,6 @@ impl PlayoutBuffer {
                 }
             }
         }
-    }
-
-    fn reschedule(&mut self) {
-        self.due = self.next().map_or(Time::MAX, |(at, _)| at);
     }
 
     /// What happens next: the first whole frame is shown at its time, or given up if it was whole only

@@ -201,6 +201,9 @@ impl Sender {
 
     /// Sends what may leave and tells the controller if the application's limit has changed.
     fn work(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+        if !matches!(self.life, Life::Running(_)) {
+            return;
+        }
         self.drain(now, path, out);
         if self.app_limit.limited() != self.limits.app_limited {
             self.refresh_limits(now, out);
@@ -505,12 +508,12 @@ impl Sender {
     fn set_limits(&mut self, now: Time, limits: Limits, out: &mut Outbox) {
         self.limits = Limits { route_changed: false, ..limits };
         self.call(now, out, true, |seat| seat.limits(now, &limits));
-        self.settle();
     }
 
     /// Tells the controller that the route is another one.
-    pub(crate) fn route_changed(&mut self, now: Time, out: &mut Outbox) {
+    pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut Outbox) {
         self.set_limits(now, Limits { route_changed: true, ..self.limits }, out);
+        self.work(now, path, out);
     }
 
     /// The sender reports that are due at `now`: of the streams that have sent since the last report but one.

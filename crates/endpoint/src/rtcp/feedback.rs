@@ -216,7 +216,7 @@ mod tests {
         arrive(&mut log, 103, 0);
         assert_eq!(log.due(), Time::from_millis(153));
         arrive(&mut log, 120, 1);
-        let at = |millis| RemoteTime::from_nanos(millis * 1_000_000);
+        let at = |millis: i64| RemoteTime::from_nanos(millis * 1_000_000);
         assert_eq!(statuses(&log.take(at(153), 1)), (0, vec![true, true]));
         assert_eq!(log.due(), Time::MAX);
         assert!(log.take(at(203), 1).is_empty());
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_latecomer_repeats_what_came_after_it() {
         let mut log = log(FeedbackFormat::Twcc);
-        let at = |millis| RemoteTime::from_nanos(millis * 1_000_000);
+        let at = |millis: i64| RemoteTime::from_nanos(millis * 1_000_000);
         for sequence in [0, 1, 3, 4] {
             arrive(&mut log, 10 * sequence, sequence);
         }
