@@ -15,6 +15,9 @@ const RECENT: usize = 100;
 /// Frames that may be open at once; the oldest give way.
 const OPEN_MAX: usize = 4096;
 
+/// A jump over this many frames is no loss but another numbering.
+const JUMP_MAX: u32 = 1 << 16;
+
 /// A frame that is being put together. Nothing is known of it before its first packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -90,6 +93,12 @@ impl PlayoutBuffer {
         if body.frame < self.base {
             out.record.late(now, self.flow, packet);
             return;
+        }
+        if body.frame - self.base >= JUMP_MAX {
+            while !self.slots.is_empty() {
+                self.give_up_front(now, out);
+            }
+            self.base = body.frame;
         }
         // a jump over more frames than are kept gives up the oldest
         while (body.frame - self.base) as usize >= OPEN_MAX {

@@ -204,6 +204,9 @@ impl Sender {
         if !matches!(self.life, Life::Running(_)) {
             return;
         }
+        if self.decision.window.is_some() && self.history.expiry() <= now {
+            self.history.forget(now);
+        }
         self.drain(now, path, out);
         if self.app_limit.limited() != self.limits.app_limited {
             self.refresh_limits(now, out);
@@ -246,6 +249,8 @@ impl Sender {
             Life::Running(_) => self
                 .pacer
                 .due(self.history.in_flight())
+                // where all feedback is lost, only oblivion opens a window again
+                .min(if self.decision.window.is_some() { self.history.expiry() } else { Time::MAX })
                 .min(self.media_due)
                 .min(self.decision.alarm.unwrap_or(Time::MAX))
                 .min(self.stop),

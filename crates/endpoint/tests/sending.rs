@@ -353,3 +353,68 @@ fn start_and_stop_are_kept() {
     assert!(told.sent.iter().all(|(at, _)| *at < Time::from_millis(7_100)));
     assert_eq!(told.sent.iter().filter(|(_, p)| p.flow != FlowId(1)).count(), 0);
 }
+
+#[test]
+fn a_window_opens_again_when_feedback_stays_away() {
+    let decision =
+        Decision { window: Some(Size::from_bytes(5 * 1224)), ..Decision::rate(Rate::from_mbps(1)) };
+    let (controller, _) = scripted(vec![(Time::ZERO, decision)]);
+    let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+    // nothing comes back between 5 s and 40 s
+    let path = |now: Time, from: usize, _: &Packet| {
+        let lost = from == 1 && now > Time::from_secs(5) && now < Time::from_secs(40);
+        (!lost).then(|| now + Span::from_millis(20))
+    };
+    let mut world = World::new(caller, callee, Box::new(path));
+    world.run(Time::from_secs(60));
+    let told = world.finish();
+    let count = |from: i64, to: i64| {
+        let within = |at: &Time| *at >= Time::from_secs(from) && *at < Time::from_secs(to);
+        media(&told).iter().filter(|(at, _)| within(at)).count()
+    };
+    // five packets each 10 s, which is when they are forgotten
+    assert_eq!((count(6, 14), count(14, 16), count(16, 24), count(24, 26)), (0, 5, 0, 5));
+    assert!(count(50, 60) > 400, "{}", count(50, 60));
+}
+
+#[test]
+fn a_new_route_is_told_to_the_controller() {
+    let (controller, heard) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(1));
+    let now = world.now;
+    world.nodes[0].change_route(now, tidegate_core::RouteId(5), &mut world.out);
+    world.run(Time::from_secs(2));
+    let limits: Vec<bool> = heard.lock().unwrap().limits.iter().map(|(_, l)| l.route_changed).collect();
+    assert_eq!(limits, [false, true]);
+    let told = world.finish();
+    assert!(media(&told).iter().all(|(at, p)| (p.route.0 == 5) == (*at > Time::from_secs(1))));
+}
+
+#[test]
+fn senseless_settings_are_named() {
+    let problem = |change: &dyn Fn(&mut tidegate_endpoint::EndpointSettings)| {
+        let (controller, _) = constant(Rate::from_mbps(1));
+        let (mut caller, _) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+        change(&mut caller);
+        tidegate_endpoint::Endpoint::new(caller).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(problem(&|_| ()), "");
+    for (change, word) in [
+        (&|s: &mut tidegate_endpoint::EndpointSettings| s.send.as_mut().unwrap().payload = 0, "payload"),
+        (&|s| s.send.as_mut().unwrap().stop = Some(Time::ZERO), "stops at"),
+        (&|s| s.send.as_mut().unwrap().streams[0].pauses = vec![(Time::MAX, Time::ZERO)], "pauses"),
+        (&|s| s.send.as_mut().unwrap().streams[0].payload_type = 127, "payload type 127"),
+        (&|s| s.send.as_mut().unwrap().streams[0].payload_type = 200, "200"),
+        (&|s| s.send.as_mut().unwrap().streams[0].clock_rate = 0, "clock rate"),
+        (&|s| s.send.as_mut().unwrap().streams.push(ideal(1, 2)), "2 streams of Video"),
+        (&|s| s.send.as_mut().unwrap().extensions.transport_sequence = false, "TWCC"),
+        (&|s| s.rtcp.session_bandwidth = Rate::ZERO, "bandwidth"),
+        (&|s| s.name = "x".repeat(256), "name"),
+    ] as [(&dyn Fn(&mut tidegate_endpoint::EndpointSettings), &str); 10]
+    {
+        let said = problem(change);
+        assert!(said.contains(word), "{word:?}: {said:?}");
+    }
+}

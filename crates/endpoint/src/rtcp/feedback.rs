@@ -115,7 +115,7 @@ impl FeedbackLog {
                 None => return,
             },
         };
-        // before the first number of all: the numbering has just begun, and nothing can be said of it
+        // more than a wrap before the first one to arrive: nobody's
         let Ok(sequence) = u64::try_from(sequence) else { return };
         track.push(Arrival { sequence, at: packet.at, ecn: packet.ecn });
         if self.due == Time::MAX {

@@ -11,8 +11,7 @@ use tidegate_core::{
     Span, Time,
 };
 use tidegate_endpoint::{
-    Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, Signalled, StreamSettings,
-    clock_offset,
+    Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings, clock_offset,
 };
 
 /// All that was told.
@@ -228,16 +227,9 @@ pub fn one_way(
     send.feedback = format;
     let mut caller = EndpointSettings::new("caller", SEED, RouteId(0));
     let mut callee = EndpointSettings::new("callee", SEED, RouteId(1));
-    callee.receive = Some(receive(&send, FlowId(1), format, "caller"));
+    callee.receive = Some(ReceiveSettings::new(&send, clock_offset(SEED, "caller")));
     caller.send = Some(send);
     (caller, callee)
-}
-
-pub fn receive(send: &SendSettings, flow: FlowId, format: FeedbackFormat, peer: &str) -> ReceiveSettings {
-    let signalled: Vec<Signalled> = send.signalled();
-    let mut receive = ReceiveSettings::new(flow, signalled, clock_offset(SEED, peer));
-    receive.feedback.format = format;
-    receive
 }
 
 pub fn media(told: &Told) -> Vec<(Time, Packet)> {
