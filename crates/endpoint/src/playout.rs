@@ -46,6 +46,8 @@ pub(crate) struct PlayoutBuffer {
     slots: VecDeque<Slot>,
     base: u32,
     begun: bool,
+    /// The last frame from behind.
+    stray: Option<u32>,
     /// RTP timestamp, unwrapped: of the first packet, and the latest one.
     origin: i64,
     timestamp: i64,
@@ -64,6 +66,7 @@ impl PlayoutBuffer {
             slots: VecDeque::new(),
             base: 0,
             begun: false,
+            stray: None,
             origin: 0,
             timestamp: 0,
             clock: DelayClock::default(),
@@ -92,13 +95,15 @@ impl PlayoutBuffer {
         }
         if body.frame < self.base {
             out.record.late(now, self.flow, packet);
-            return;
-        }
-        if body.frame - self.base >= JUMP_MAX {
-            while !self.slots.is_empty() {
-                self.give_up_front(now, out);
+            let stray = self.stray.replace(body.frame);
+            let again = stray.is_some_and(|stray| body.frame.wrapping_sub(stray) <= 1);
+            if !again || self.base - body.frame < JUMP_MAX {
+                return;
             }
-            self.base = body.frame;
+            // two in a row from so far behind: the jump ahead before them was in error
+            self.restart(now, body.frame, out);
+        } else if body.frame - self.base >= JUMP_MAX {
+            self.restart(now, body.frame, out);
         }
         // a jump over more frames than are kept gives up the oldest
         while (body.frame - self.base) as usize >= OPEN_MAX {
@@ -133,6 +138,15 @@ impl PlayoutBuffer {
             // its deadline is known now, and may have passed
             self.run(now, out);
         }
+    }
+
+    /// Gives up what is open and goes on with `frame`.
+    fn restart(&mut self, now: Time, frame: u32, out: &mut Outbox) {
+        while !self.slots.is_empty() {
+            self.give_up_front(now, out);
+        }
+        self.base = frame;
+        self.clock = DelayClock::default();
     }
 
     /// The time of capture that a timestamp stands for.

@@ -77,6 +77,9 @@ fn spoiled_packets_do_no_harm() {
         let heard = heard.lock().unwrap();
         let recent = heard.reports.iter().filter(|(at, _)| *at > last - Span::from_secs(1)).count();
         assert!(recent >= 15, "{recent} reports in the last second");
+        let told = world.told.lock().unwrap();
+        let largest = told.rtcp.iter().map(|(_, r)| r.size.as_bytes()).max().unwrap();
+        assert!(largest < 2 * 16_384 + 200, "{largest} bytes of RTCP at once");
         assert!(heard.results().iter().all(|result| result.sent <= last));
     }
 }
