@@ -143,6 +143,7 @@ fn shared() -> Option<PathBuf> {
 }
 
 /// The rungs of a folder whose names are `prefix` and a rate in kb/s.
+#[allow(clippy::disallowed_methods)] // the crate is without files, its tests are not
 fn rungs(folder: &PathBuf, prefix: &str) -> Vec<Rung> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder of traces") {

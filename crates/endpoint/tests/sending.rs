@@ -155,7 +155,9 @@ fn the_real_bytes_are_the_packet() {
             Decision { padding: limits.start, ..Decision::rate(limits.start) }
         }
         fn stamp(&mut self, _: Time, packet: &Outgoing) -> Option<Extension> {
-            (packet.sequence % 2 == 0)
+            packet
+                .sequence
+                .is_multiple_of(2)
                 .then(|| Extension { id: 9, data: vec![7; packet.sequence as usize % 15 + 2] })
         }
     }
