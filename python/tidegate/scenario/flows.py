@@ -245,7 +245,7 @@ class Udp(Model):
     rate: Rate
     """Mean rate while on."""
     packet_size: Size = Size(1500)
-    """Bytes on the wire of a packet (RFC 8868 section 4.6)."""
+    """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
     on: Duration | None = None
     """Mean time on, for on_off."""
     off: Duration | None = None
@@ -262,7 +262,7 @@ class FileTransfer(Model):
 
 
 class WebSettings(Model):
-    """Downloads of uniform size with exponential idle times between (RFC 8868 section 4.6)."""
+    """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
 
     min: Size = Size(30_000)
     """Least size."""
@@ -295,7 +295,7 @@ class Tcp(Model):
     """A TCP connection."""
 
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] = "cubic"
-    """Congestion control (RFC 8868 section 4.6 encourages CUBIC)."""
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC)."""
     workload: Workload = "long"
     """What it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
