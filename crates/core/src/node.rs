@@ -8,6 +8,7 @@ use crate::packet::Packet;
 use crate::record::{Cause, Recorder};
 use crate::rng::Draws;
 use crate::units::{Size, Time};
+use std::collections::VecDeque;
 
 /// One of a node's sockets. For a node with one way in and one way out both are [`Port::ZERO`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -62,7 +63,7 @@ pub trait Node: Send {
     fn advance(&mut self, now: Time, out: &mut Outbox);
 
     /// Takes `packet` in at `port`.
-    fn receive(&mut self, now: Time, port: Port, packet: Packet, out: &mut Outbox);
+    fn receive(&mut self, now: Time, port: Port, packet: Box<Packet>, out: &mut Outbox);
 
     /// What is inside, counted from the contents.
     fn inside(&self) -> Inside;
@@ -107,76 +108,110 @@ pub struct Census {
 /// Where a node puts what it sends, drops, takes for itself and has to say.
 pub struct Outbox {
     /// Packets on their way out, oldest first: the driver empties it.
-    pub packets: Vec<(Port, Packet)>,
-    /// Whose turn it is; set by the driver.
-    pub node: NodeId,
-    /// Counts of the node whose turn it is; taken by the driver.
-    pub census: Census,
+    pub packets: VecDeque<(Port, Box<Packet>)>,
+    /// The counts of every node, by id.
+    pub census: Vec<Census>,
     /// The record of the run.
     pub record: Box<dyn Recorder>,
     /// Why the run cannot go on.
     pub failure: Option<String>,
+    node: NodeId,
 }
 
 impl Outbox {
-    /// An empty one that writes to `record`.
+    /// An empty one for a world of `nodes` nodes that writes to `record`.
+    ///
+    /// # Panics
+    /// Without any node.
     #[must_use]
-    pub fn new(record: Box<dyn Recorder>) -> Self {
+    pub fn new(nodes: usize, record: Box<dyn Recorder>) -> Self {
+        assert!(nodes > 0, "an outbox for no node");
         Self {
-            packets: Vec::with_capacity(64),
-            node: NodeId::default(),
-            census: Census::default(),
+            packets: VecDeque::with_capacity(64),
+            census: vec![Census::default(); nodes],
             record,
             failure: None,
+            node: NodeId::default(),
         }
+    }
+
+    /// Says whose turn it is; the driver does before every call of a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[inline]
+    pub fn turn(&mut self, node: NodeId) {
+        assert!((node.0 as usize) < self.census.len(), "no node {}", node.0);
+        self.node = node;
+    }
+
+    /// Whose turn it is.
+    #[inline]
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    #[inline]
+    fn mine(&mut self) -> &mut Census {
+        &mut self.census[self.node.0 as usize]
+    }
+
+    /// Takes note that a packet comes in at the node whose turn it is; the driver does.
+    #[inline]
+    pub fn enter(&mut self) {
+        self.mine().entered += 1;
     }
 
     /// Sends a packet that was made here: its life begins, and is recorded from here on.
     #[inline]
     pub fn originate(&mut self, now: Time, port: Port, packet: Packet) {
-        self.census.created += 1;
-        self.census.left += 1;
-        self.census.left_bytes += u64::from(packet.size);
+        let mine = self.mine();
+        mine.created += 1;
+        mine.left += 1;
+        mine.left_bytes += u64::from(packet.size);
         self.record.sent(now, &packet);
-        self.packets.push((port, packet));
+        self.packets.push_back((port, Box::new(packet)));
     }
 
     /// Counts a packet as made here that is to leave later with [`Outbox::forward`] (a sending host's
     /// own queue). It is recorded as sent now.
     #[inline]
     pub fn create(&mut self, now: Time, packet: &Packet) {
-        self.census.created += 1;
+        self.mine().created += 1;
         self.record.sent(now, packet);
     }
 
     /// Sends a packet on that came in.
     #[inline]
-    pub fn forward(&mut self, port: Port, packet: Packet) {
-        self.census.left += 1;
-        self.census.left_bytes += u64::from(packet.size);
-        self.packets.push((port, packet));
+    pub fn forward(&mut self, port: Port, packet: Box<Packet>) {
+        let mine = self.mine();
+        mine.left += 1;
+        mine.left_bytes += u64::from(packet.size);
+        self.packets.push_back((port, packet));
     }
 
     /// Sends one more copy of a packet that came in (multicast fan-out).
     pub fn copy(&mut self, now: Time, port: Port, packet: Packet) {
-        self.census.copied += 1;
-        self.census.left += 1;
-        self.census.left_bytes += u64::from(packet.size);
+        let mine = self.mine();
+        mine.copied += 1;
+        mine.left += 1;
+        mine.left_bytes += u64::from(packet.size);
         self.record.copied(now, &packet);
-        self.packets.push((port, packet));
+        self.packets.push_back((port, Box::new(packet)));
     }
 
     /// Takes a packet at its end: it has arrived.
     #[inline]
     pub fn deliver(&mut self, now: Time, packet: &Packet) {
-        self.census.consumed += 1;
+        self.mine().consumed += 1;
         self.record.arrived(now, packet);
     }
 
     /// Lets a packet die here.
     #[inline]
     pub fn discard(&mut self, now: Time, packet: &Packet, cause: Cause) {
-        self.census.dropped += 1;
+        self.mine().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
     }

@@ -3,7 +3,7 @@
 use crate::control::Decision;
 use crate::node::{Backlog, NodeId};
 use crate::packet::{FlowId, Packet};
-use crate::units::{Rate, Size, Span, Time};
+use crate::units::{Size, Span, Time};
 use std::any::Any;
 
 /// Why a packet died. The discriminants are the codes in recorded tables.
@@ -48,9 +48,13 @@ pub enum Level {
     Packets,
 }
 
-/// What became of one media frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FrameRecord {
+/// A media frame as it left the encoder.
+///
+/// Two halves make the story of a frame: this one, told by its sender at the time of capture, and the
+/// [`FrameRecord`], told by its receiver when the frame's fate is known. Neither end could tell both
+/// without knowledge that it does not have. They belong together by (flow, video, frame).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameSent {
     /// Whose frame.
     pub flow: FlowId,
     /// Whether it is a video frame (else audio).
@@ -61,8 +65,17 @@ pub struct FrameRecord {
     pub size: Size,
     /// Whether it can be decoded without earlier frames.
     pub key: bool,
-    /// When it left the encoder.
-    pub captured: Time,
+}
+
+/// What became of one media frame at its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRecord {
+    /// Whose frame.
+    pub flow: FlowId,
+    /// Whether it is a video frame (else audio).
+    pub video: bool,
+    /// Its running number in the stream.
+    pub frame: u32,
     /// When its last packet arrived, if all did.
     pub complete: Option<Time>,
     /// When it was shown, if it was.
@@ -142,7 +155,9 @@ pub trait Recorder: Send + Any {
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
     /// A named internal value of a controller or of TCP.
     fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {}
-    /// A media frame's fate is known.
+    /// A media frame left its encoder at `now`.
+    fn frame_sent(&mut self, now: Time, frame: &FrameSent) {}
+    /// A media frame's fate is known at its receiver; told at most once a frame.
     fn frame(&mut self, now: Time, frame: &FrameRecord) {}
     /// The picture stood still for `length` (webrtc-stats freeze).
     fn freeze(&mut self, now: Time, flow: FlowId, length: Span) {}
@@ -150,8 +165,6 @@ pub trait Recorder: Send + Any {
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {}
     /// How full a queue is, once a bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
-    /// The capacity of a link as it is from now on.
-    fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {}
 }
 
 /// A recorder that keeps nothing.

@@ -1,9 +1,11 @@
 //! UDP cross traffic that does not react to anything.
 
 use crate::invalid::{Invalid, ensure};
-use crate::service::Constant;
+use crate::jitter::SendingJitter;
+use crate::service::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use tidegate_core::node::Inside;
-use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Time};
+use tidegate_core::rng::Draws;
+use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
 /// Who sends what, when and where to.
 #[derive(Clone, Debug)]
@@ -20,13 +22,31 @@ pub struct CrossSettings {
     pub stop: Time,
     /// When packets leave.
     pub pattern: Pattern,
+    /// Each packet leaves up to this much later, order kept.
+    pub jitter: Span,
 }
 
-/// When packets leave.
-#[derive(Clone, Debug)]
+/// When packets leave. Rates count what [`CrossSettings::size`] counts.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// At equal intervals, beginning at the start.
+    /// At equal intervals, the first one at the start.
     Constant(Rate),
+    /// As a Poisson process of this mean rate.
+    Poisson(Rate),
+    /// At `peak` during exponential on-times, not at all during exponential off-times; in the on or the
+    /// off state at the start with the probability of the long run. A packet leaves whenever the on-time
+    /// for one more has passed, so that the mean rate is exactly `peak * on / (on + off)`.
+    OnOff {
+        /// The rate during on-times.
+        peak: Rate,
+        /// Mean length of an on-time.
+        on: Span,
+        /// Mean length of an off-time.
+        off: Span,
+    },
+    /// At a rate that changes, by the time since the start; a packet leaves whenever enough for one more
+    /// has come together, the first one as soon as the rate is not zero.
+    Schedule(Steps),
 }
 
 /// A source of UDP datagrams.
@@ -38,12 +58,133 @@ pub struct Cross {
     next: Time,
     stop: Time,
     clock: Clock,
+    jitter: Option<SendingJitter>,
 }
 
 /// Where a pattern is.
 #[derive(Clone, Debug)]
 enum Clock {
+    /// A transmitter that is never idle finishes packets at the exact pace.
     Constant(Constant),
+    Poisson {
+        ideal: Time,
+        mean: f64,
+        luck: Stream,
+    },
+    OnOff(Box<OnOff>),
+    Schedule {
+        start: Time,
+        pace: Box<Schedule>,
+    },
+}
+
+impl Clock {
+    fn new(settings: &CrossSettings, seed: u64, name: &str) -> Result<Self, Invalid> {
+        let CrossSettings { size, start, .. } = *settings;
+        let luck = || Stream::new(seed, name, "departures");
+        Ok(match &settings.pattern {
+            Pattern::Constant(rate) => Self::Constant(Constant::idle_until(*rate, start)),
+            Pattern::Poisson(rate) => {
+                let mean = f64::from(size) * WORK_PER_BYTE as f64 / rate.as_bps_f64();
+                Self::Poisson { ideal: start, mean, luck: luck() }
+            }
+            Pattern::OnOff { peak, on, off } => {
+                Self::OnOff(Box::new(OnOff::new(start, size, *peak, (*on, *off), luck())?))
+            }
+            Pattern::Schedule(steps) => {
+                Self::Schedule { start, pace: Box::new(Schedule::new(steps.clone())) }
+            }
+        })
+    }
+
+    /// When the first packet is to be sent.
+    fn first(&mut self, start: Time, size: u32) -> Time {
+        match self {
+            Self::Constant(pace) if pace.rate() == Rate::ZERO => Time::MAX,
+            Self::Constant(_) => start,
+            Self::Schedule { pace, .. } => start + (pace.serve(Time::ZERO, 0).start - Time::ZERO),
+            Self::Poisson { .. } | Self::OnOff(_) => self.following(size),
+        }
+    }
+
+    /// When the next packet is to be sent.
+    #[inline]
+    fn following(&mut self, size: u32) -> Time {
+        match self {
+            Self::Constant(pace) => pace.serve(Time::from_nanos(i64::MIN), size).finish,
+            Self::Poisson { ideal, mean, luck } => {
+                // a rate of zero has an infinite mean, and that saturates
+                *ideal += Span::from_secs_f64(luck.exponential(*mean) * 1e-9);
+                *ideal
+            }
+            Self::OnOff(state) => state.following(),
+            Self::Schedule { start, pace } => {
+                *start + (pace.serve(Time::from_nanos(i64::MIN), size).finish - Time::ZERO)
+            }
+        }
+    }
+}
+
+/// An exponential on/off source between two packets.
+#[derive(Clone, Debug)]
+struct OnOff {
+    /// Up to here everything is settled.
+    at: Time,
+    /// What is left of the present on-time.
+    left: Span,
+    /// The on-time between two packets: whole nanoseconds, and a fraction in units of 1/peak.
+    gap: (i64, u64),
+    part: u64,
+    peak: u64,
+    on: f64,
+    off: f64,
+    luck: Stream,
+}
+
+impl OnOff {
+    fn new(
+        start: Time,
+        size: u32,
+        peak: Rate,
+        (on, off): (Span, Span),
+        mut luck: Stream,
+    ) -> Result<Self, Invalid> {
+        ensure(peak > Rate::ZERO, || "a peak rate of zero".to_owned())?;
+        ensure(on > Span::ZERO && !off.is_negative(), || {
+            format!(
+                "a mean on-time of {on} and a mean off-time of {off}: the first must be positive, the second not negative"
+            )
+        })?;
+        let work = u128::from(size) * WORK_PER_BYTE;
+        let peak = peak.as_bps();
+        let whole = i64::try_from(work / u128::from(peak)).unwrap_or(i64::MAX);
+        // bounds the on-times that one packet can take
+        ensure(whole / 1_000_000 <= on.as_nanos(), || {
+            format!("a packet needs {} of on-time, a million times the mean of {on}", Span::from_nanos(whole))
+        })?;
+        let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+        let begins_on = luck.chance(on / (on + off));
+        let at = if begins_on { start } else { start + Span::from_secs_f64(luck.exponential(off)) };
+        let left = Span::from_secs_f64(luck.exponential(on));
+        let rest = (work % u128::from(peak)) as u64;
+        Ok(Self { at, left, gap: (whole, rest), part: 0, peak, on, off, luck })
+    }
+
+    fn following(&mut self) -> Time {
+        let (whole, rest) = self.gap;
+        let (part, over) = self.part.overflowing_add(rest);
+        let carry = over || part >= self.peak;
+        self.part = if carry { part.wrapping_sub(self.peak) } else { part };
+        let mut need = Span::from_nanos(whole.saturating_add(i64::from(carry)));
+        while need > self.left {
+            need -= self.left;
+            self.at += self.left + Span::from_secs_f64(self.luck.exponential(self.off));
+            self.left = Span::from_secs_f64(self.luck.exponential(self.on));
+        }
+        self.left -= need;
+        self.at += need;
+        self.at
+    }
 }
 
 impl Cross {
@@ -53,12 +194,17 @@ impl Cross {
     /// When a setting is out of its range.
     pub fn new(name: impl Into<String>, seed: u64, settings: CrossSettings) -> Result<Self, Invalid> {
         let name = name.into();
-        let _ = seed;
-        let CrossSettings { flow, route, size, start, stop, pattern } = settings;
-        ensure(size > 0, || format!("{name}: packets of 0 bytes"))?;
-        let clock = match pattern {
-            Pattern::Constant(rate) => Clock::Constant(Constant::idle_until(rate, start)),
-        };
+        let CrossSettings { flow, route, size, start, stop, jitter, .. } = settings;
+        let mut clock = Clock::new(&settings, seed, &name)
+            .and_then(|clock| ensure(size > 0, || "packets of 0 bytes".to_owned()).map(|()| clock))
+            .and_then(|clock| {
+                ensure(!jitter.is_negative(), || format!("a jitter of {jitter}")).map(|()| clock)
+            })
+            .map_err(|Invalid(what)| Invalid(format!("cross traffic {name}: {what}")))?;
+        let mut jitter = (jitter > Span::ZERO)
+            .then(|| SendingJitter::new(jitter, Stream::new(seed, &name, "sending jitter")));
+        let first = clock.first(start, size);
+        let next = jitter.as_mut().map_or(first, |jitter| jitter.depart(first));
         let packet = Packet {
             sent: start,
             queued: Span::ZERO,
@@ -72,7 +218,7 @@ impl Cross {
             body: Body::Empty,
             attachment: None,
         };
-        Ok(Self { name, packet, next: start, stop, clock })
+        Ok(Self { name, packet, next, stop, clock, jitter })
     }
 }
 
@@ -95,18 +241,131 @@ impl Node for Cross {
         packet.sent = now;
         self.packet.sequence = self.packet.sequence.wrapping_add(1);
         out.originate(now, Port::ZERO, packet);
-        self.next = match &mut self.clock {
-            // a transmitter that is never idle finishes packets at the exact pace
-            Clock::Constant(pace) => pace.serve(Time::from_nanos(i64::MIN), self.packet.size).finish,
-        };
+        self.next = self.clock.following(self.packet.size);
+        if let Some(jitter) = &mut self.jitter {
+            self.next = jitter.depart(self.next);
+        }
     }
 
-    fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         // nobody answers a datagram; whatever is routed here has arrived
         out.deliver(now, &packet);
     }
 
     fn inside(&self) -> Inside {
         Inside::default()
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        match &self.clock {
+            Clock::Poisson { luck, .. } => visit(luck.draws()),
+            Clock::OnOff(state) => visit(state.luck.draws()),
+            Clock::Constant(_) | Clock::Schedule { .. } => {}
+        }
+        if let Some(jitter) = &self.jitter {
+            visit(jitter.draws());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::record::Nothing;
+
+    fn source(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Result<Cross, Invalid> {
+        let settings = CrossSettings {
+            flow: FlowId(3),
+            route: RouteId(0),
+            size,
+            start: Time::from_secs(1),
+            stop,
+            pattern,
+            jitter,
+        };
+        Cross::new("udp", 1, settings)
+    }
+
+    fn departures(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Vec<Time> {
+        let mut source = source(pattern, size, jitter, stop).unwrap();
+        let mut out = Outbox::new(Box::new(Nothing));
+        while let Some(at) = source.next_wakeup() {
+            source.advance(at, &mut out);
+        }
+        for (count, (_, packet)) in out.packets.iter().enumerate() {
+            assert_eq!((packet.sequence as usize, packet.size, packet.flow), (count, size, FlowId(3)));
+        }
+        out.packets.iter().map(|(_, packet)| packet.sent).collect()
+    }
+
+    #[test]
+    fn a_constant_rate_is_exact_and_ends_at_its_stop() {
+        let sent = departures(Pattern::Constant(Rate::from_mbps(7)), 1500, Span::ZERO, Time::from_secs(61));
+        // 60 s * 7 Mbit/s / 12 kbit, the first at the start and none at the stop
+        assert_eq!(sent.len(), 35_000);
+        assert_eq!(sent[0], Time::from_secs(1));
+        assert_eq!(sent[7].as_nanos(), 1_000_000_000 + 12_000_000);
+        assert_eq!(sent[34_993].as_nanos(), 1_000_000_000 + 4999 * 12_000_000);
+        assert_eq!(departures(Pattern::Constant(Rate::ZERO), 1500, Span::ZERO, Time::MAX), []);
+    }
+
+    #[test]
+    fn poisson_has_its_rate_and_dispersion() {
+        let sent = departures(Pattern::Poisson(Rate::from_mbps(12)), 1500, Span::ZERO, Time::from_secs(201));
+        // 200 000 expected, with a deviation of 447
+        assert!(sent.len().abs_diff(200_000) < 1600, "{}", sent.len());
+        let mut seconds = [0.0_f64; 200];
+        sent.iter().for_each(|at| seconds[at.as_secs_f64() as usize - 1] += 1.0);
+        let mean = seconds.iter().sum::<f64>() / 200.0;
+        let variance = seconds.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>() / 199.0;
+        // the index of dispersion is 1, with a deviation of sqrt(2/199) = 0.1
+        assert!((variance / mean - 1.0).abs() < 0.35, "{}", variance / mean);
+        assert_eq!(departures(Pattern::Poisson(Rate::ZERO), 1500, Span::ZERO, Time::MAX), []);
+    }
+
+    #[test]
+    fn on_off_has_its_mean_rate_and_keeps_quiet_between() {
+        let (on, off) = (Span::from_millis(500), Span::from_millis(1500));
+        let pattern = Pattern::OnOff { peak: Rate::from_mbps(2), on, off };
+        let sent = departures(pattern, 1000, Span::ZERO, Time::from_secs(40_001));
+        // 0.5 Mbit/s are 62.5 packets/s; 20 000 cycles make a standard error near 1 %
+        let rate = sent.len() as f64 / 40_000.0;
+        assert!((rate / 62.5 - 1.0).abs() < 0.03, "{rate} packets/s");
+        // 4 ms apart within an on-time: a longer gap holds an off-time
+        let gaps: Vec<_> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.iter().all(|gap| *gap >= Span::from_millis(4)));
+        let quiet: Vec<_> = gaps.iter().filter(|gap| **gap > Span::from_millis(4)).collect();
+        assert!(quiet.len().abs_diff(20_000) < 600, "{} off-times", quiet.len());
+        let tiny = Pattern::OnOff { peak: Rate::from_bps(1), on: Span::from_nanos(1), off };
+        assert!(source(tiny, 1500, Span::ZERO, Time::MAX).is_err());
+    }
+
+    #[test]
+    fn a_schedule_is_followed_by_the_byte() {
+        let at = Time::from_millis;
+        let rates = [(at(0), Rate::ZERO), (at(100), Rate::from_kbps(80)), (at(300), Rate::from_kbps(8000))];
+        let pattern = Pattern::Schedule(Steps::new(&rates, None).unwrap());
+        // 1000 B: at 1.1 s, one every 100 ms until 1.3 s, then one every 1 ms
+        let sent = departures(pattern, 1000, Span::ZERO, at(1303));
+        assert_eq!(sent, [1100, 1200, 1300, 1301, 1302].map(at));
+    }
+
+    #[test]
+    fn jitter_delays_and_keeps_order() {
+        let (rate, stop) = (Pattern::Constant(Rate::from_mbps(12)), Time::from_secs(11));
+        let ideal = departures(rate.clone(), 1500, Span::ZERO, stop);
+        let max = Span::from_millis(5);
+        let sent = departures(rate, 1500, max, stop);
+        assert!(sent.windows(2).all(|pair| pair[0] <= pair[1]));
+        let late: Vec<_> = ideal.iter().zip(&sent).map(|(ideal, sent)| *sent - *ideal).collect();
+        assert!(late.iter().all(|late| !late.is_negative() && *late < max));
+        assert!(late.iter().any(|late| *late < Span::from_millis(2)));
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let rate = Pattern::Constant(Rate::from_mbps(1));
+        assert!(source(rate.clone(), 0, Span::ZERO, Time::MAX).is_err());
+        assert!(source(rate, 1, Span::from_nanos(-1), Time::MAX).is_err());
     }
 }

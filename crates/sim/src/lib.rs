@@ -2,14 +2,21 @@
 //! and the recording of what happened.
 
 pub mod agenda;
-pub mod record;
-pub mod scenario;
+pub mod build;
 pub mod cross;
 pub mod invalid;
+pub mod jitter;
 pub mod link;
+pub mod loss;
+pub mod phases;
 pub mod queue;
+pub mod record;
+pub mod scenario;
 pub mod service;
 pub mod sink;
+pub mod tcp;
+pub mod trace;
+mod wire;
 pub mod world;
 
 pub use cross::Cross;

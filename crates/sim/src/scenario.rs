@@ -140,6 +140,10 @@ pub enum Capacity {
     Brownian(BrownianSpec),
 }
 
+const fn tenth() -> f64 {
+    0.1
+}
+
 const fn one() -> f64 {
     1.0
 }
@@ -213,7 +217,8 @@ pub enum JitterSpec {
         std: Span,
         /// Bound in standard deviations.
         n_std: f64,
-        /// x_mean.
+        /// x_mean, which adds to the propagation delay.
+        #[serde(default)]
         mean: Span,
     },
     /// U(0, max), packets may overtake.
@@ -380,10 +385,13 @@ pub enum VideoSource {
         /// Length of a transient in frames (K_d).
         transient_frames: u32,
         /// Size of the first frame of a transient in bytes (K_B).
-        burst: u64,
-        /// Laplace scale of the normalised frame interval.
+        burst: u32,
+        /// How large a change of the target, relative to the one before, starts a transient.
+        #[serde(default = "tenth")]
+        transient_change: f64,
+        /// Laplace scale of the normalised frame interval (SCALE_t).
         scale_t: f64,
-        /// Laplace scale of the normalised frame size.
+        /// Laplace scale of the normalised frame size (SCALE_B).
         scale_b: f64,
     },
     /// Recorded frame sizes: a ladder of (encoder's rate, sizes in bytes).

@@ -29,7 +29,7 @@ impl Node for Sink {
     fn advance(&mut self, _now: Time, _out: &mut Outbox) {}
 
     #[inline]
-    fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
     }
 

@@ -35,12 +35,9 @@ impl std::error::Error for Stopped {}
 pub struct World {
     now: Time,
     nodes: Vec<Box<dyn Node>>,
-    census: Vec<Census>,
     agenda: Agenda,
     routes: Vec<Vec<(NodeId, Port)>>,
     out: Outbox,
-    /// Packets of the present event, being carried; reused.
-    carried: Vec<(Port, Packet)>,
     events: u64,
     events_now: u64,
     samples: Option<(Span, Time)>,
@@ -68,11 +65,9 @@ impl World {
         }
         Self {
             now: Time::ZERO,
-            census: vec![Census::default(); nodes.len()],
             agenda,
             routes,
-            out: Outbox::new(record),
-            carried: Vec::with_capacity(64),
+            out: Outbox::new(nodes.len().max(1), record),
             events: 0,
             events_now: 0,
             samples: None,
@@ -112,7 +107,7 @@ impl World {
     /// The counts of each node.
     #[must_use]
     pub fn census(&self) -> &[Census] {
-        &self.census
+        &self.out.census
     }
 
     /// When something happens next (SimPy's `peek`).
@@ -152,7 +147,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::step`].
-    pub fn inject(&mut self, id: NodeId, port: Port, packet: Packet) -> Result<(), Stopped> {
+    pub fn inject(&mut self, id: NodeId, port: Port, packet: Box<Packet>) -> Result<(), Stopped> {
         self.deliver(id, port, packet)?;
         self.carry()
     }
@@ -163,9 +158,9 @@ impl World {
     /// When a node fails at its end, or a packet went missing.
     pub fn finish(mut self) -> Result<Box<dyn Recorder>, Stopped> {
         for id in 0..self.nodes.len() {
-            self.out.node = NodeId(id as u32);
+            self.out.turn(NodeId(id as u32));
             self.nodes[id].finish(self.now, &mut self.out);
-            self.settle(NodeId(id as u32))?;
+            self.failed()?;
         }
         self.check()?;
         Ok(self.out.record)
@@ -177,7 +172,7 @@ impl World {
     /// # Errors
     /// With the node and the counts, when a packet went missing.
     pub fn check(&self) -> Result<(), Stopped> {
-        for (node, census) in self.nodes.iter().zip(&self.census) {
+        for (node, census) in self.nodes.iter().zip(&self.out.census) {
             let Inside { packets: inside, .. } = node.inside();
             let came = census.entered + census.created + census.copied;
             let went = census.left + census.consumed + census.dropped + inside;
@@ -211,7 +206,7 @@ impl World {
                 self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
             );
         }
-        self.out.node = id;
+        self.out.turn(id);
         let node = &mut self.nodes[id.0 as usize];
         node.advance(at, &mut self.out);
         match node.next_wakeup() {
@@ -219,61 +214,57 @@ impl World {
             Some(again) if again <= at => self.agenda.requeue(id, again),
             next => self.agenda.set(id, next),
         }
-        self.settle(id)?;
+        self.failed()?;
         self.carry()
     }
 
     /// Carries what was sent to the next nodes of the routes, until nothing is under way.
     #[inline]
     fn carry(&mut self) -> Result<(), Stopped> {
-        while !self.out.packets.is_empty() {
-            std::mem::swap(&mut self.carried, &mut self.out.packets);
-            let mut carried = std::mem::take(&mut self.carried);
-            for (_, mut packet) in carried.drain(..) {
-                let Some(&(next, port)) =
-                    self.routes.get(packet.route.0 as usize).and_then(|route| route.get(packet.hop as usize))
-                else {
-                    let RouteId(route) = packet.route;
-                    let reason = format!(
-                        "a {} packet of flow {} left the end of route {route}",
-                        packet.kind.name(),
-                        packet.flow.0
-                    );
-                    return Err(self.stopped(self.out.node, reason));
-                };
-                packet.hop += 1;
-                self.deliver(next, port, packet)?;
-            }
-            self.carried = carried;
+        while let Some((_, mut packet)) = self.out.packets.pop_front() {
+            let hop = packet.hop as usize;
+            let Some(&(next, port)) =
+                self.routes.get(packet.route.0 as usize).and_then(|route| route.get(hop))
+            else {
+                return Err(self.off_route(&packet));
+            };
+            packet.hop += 1;
+            self.deliver(next, port, packet)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn deliver(&mut self, id: NodeId, port: Port, packet: Packet) -> Result<(), Stopped> {
-        self.out.node = id;
-        self.census[id.0 as usize].entered += 1;
+    fn deliver(&mut self, id: NodeId, port: Port, packet: Box<Packet>) -> Result<(), Stopped> {
+        self.out.turn(id);
+        self.out.enter();
         let node = &mut self.nodes[id.0 as usize];
         node.receive(self.now, port, packet, &mut self.out);
         self.agenda.set(id, node.next_wakeup());
-        self.settle(id)
+        self.failed()
     }
 
-    /// Books what the node whose turn it was did.
+    /// Whether the node whose turn it was gave up.
     #[inline]
-    fn settle(&mut self, id: NodeId) -> Result<(), Stopped> {
-        let said = std::mem::take(&mut self.out.census);
-        let sum = &mut self.census[id.0 as usize];
-        sum.created += said.created;
-        sum.copied += said.copied;
-        sum.left += said.left;
-        sum.left_bytes += said.left_bytes;
-        sum.consumed += said.consumed;
-        sum.dropped += said.dropped;
-        match self.out.failure.take() {
+    fn failed(&mut self) -> Result<(), Stopped> {
+        match self.out.failure {
             None => Ok(()),
-            Some(reason) => Err(self.stopped(id, reason)),
+            Some(_) => {
+                let reason = self.out.failure.take().unwrap_or_default();
+                Err(self.stopped(self.out.node(), reason))
+            }
         }
+    }
+
+    #[cold]
+    fn off_route(&self, packet: &Packet) -> Stopped {
+        let RouteId(route) = packet.route;
+        let reason = format!(
+            "a {} packet of flow {} left the end of route {route}",
+            packet.kind.name(),
+            packet.flow.0
+        );
+        self.stopped(self.out.node(), reason)
     }
 
     /// Samples the queues at every bin boundary before `until`.
@@ -291,6 +282,7 @@ impl World {
         self.samples = Some((bin, next));
     }
 
+    #[cold]
     fn stopped(&self, id: NodeId, reason: String) -> Stopped {
         Stopped { at: self.now, node: self.nodes[id.0 as usize].name().to_owned(), reason }
     }

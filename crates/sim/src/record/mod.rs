@@ -7,15 +7,17 @@
 pub mod digest;
 pub mod flow;
 pub mod histogram;
+pub mod pcapng;
 pub mod summary;
 pub mod table;
 
 use digest::Digest;
 use flow::{Bin, Bins, Count, FlowStats};
+use std::collections::VecDeque;
 use table::{Column, Table};
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
-use tidegate_core::record::{FrameRecord, RtcpRecord};
+use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// What the recording must know of a flow.
@@ -70,6 +72,14 @@ struct PacketRow {
     death: Option<(Cause, u32)>,
 }
 
+/// A frame on its way: what its sender told, until its receiver tells the rest.
+#[derive(Clone, Copy, Debug)]
+struct FrameOpen {
+    captured: Time,
+    sent: FrameSent,
+    fate: Option<FrameRecord>,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct DecisionRow {
     at: Time,
@@ -113,7 +123,9 @@ pub struct Recording {
     last_decision: Vec<Option<(Rate, Rate, Option<Size>)>>,
     internal_names: Vec<String>,
     internals: Vec<(Time, u32, u32, f64)>,
-    frames: Vec<FrameRecord>,
+    /// For each flow and kind (audio, video) the frames whose fate is open, in order of number.
+    open: Vec<[VecDeque<FrameOpen>; 2]>,
+    frames: Vec<FrameOpen>,
     rtcp: Vec<(Time, RtcpRecord)>,
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
@@ -154,6 +166,7 @@ impl Recording {
             decisions: Vec::new(),
             internal_names: Vec::new(),
             internals: Vec::new(),
+            open: vec![Default::default(); count],
             frames: Vec::new(),
             rtcp: Vec::new(),
             queues: Vec::new(),
@@ -187,6 +200,11 @@ impl Recording {
         for (link, stats) in self.links.iter().zip(&mut self.link_stats) {
             stats.carried = bytes(link.node);
         }
+    }
+
+    /// Books the true capacity of a link from `at` on.
+    pub fn set_capacity(&mut self, at: Time, node: NodeId, rate: Rate) {
+        self.truth.push((at, node.0, rate));
     }
 
     /// The packets kept for a capture file, in order of sending.
@@ -369,15 +387,17 @@ impl Recording {
     fn frames_table(&self) -> Table {
         let rows = &self.frames;
         let time = |at: Option<Time>| at.map_or(f64::NAN, Time::as_secs_f64);
+        let complete = |r: &FrameOpen| time(r.fate.and_then(|fate| fate.complete));
+        let rendered = |r: &FrameOpen| time(r.fate.and_then(|fate| fate.rendered));
         Table::default()
-            .with("flow", self.words(rows.iter().map(|r| r.flow.0)))
-            .with("video", Column::Bool(rows.iter().map(|r| r.video).collect()))
-            .with("frame", Column::U32(rows.iter().map(|r| r.frame).collect()))
-            .with("size", Column::U64(rows.iter().map(|r| r.size.as_bytes()).collect()))
-            .with("key", Column::Bool(rows.iter().map(|r| r.key).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.sent.flow.0)))
+            .with("video", Column::Bool(rows.iter().map(|r| r.sent.video).collect()))
+            .with("frame", Column::U32(rows.iter().map(|r| r.sent.frame).collect()))
+            .with("size", Column::U64(rows.iter().map(|r| r.sent.size.as_bytes()).collect()))
+            .with("key", Column::Bool(rows.iter().map(|r| r.sent.key).collect()))
             .with("captured_s", Column::F64(rows.iter().map(|r| r.captured.as_secs_f64()).collect()))
-            .with("complete_s", Column::F64(rows.iter().map(|r| time(r.complete)).collect()))
-            .with("rendered_s", Column::F64(rows.iter().map(|r| time(r.rendered)).collect()))
+            .with("complete_s", Column::F64(rows.iter().map(complete).collect()))
+            .with("rendered_s", Column::F64(rows.iter().map(rendered).collect()))
     }
 
     fn rtcp_table(&self) -> Table {
@@ -440,6 +460,32 @@ impl Recording {
                 },
             )
             .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| r.queued.as_millis_f64()).collect()))
+    }
+
+    /// Books a frame whose story is complete, or will never be.
+    fn close(&mut self, frame: FrameOpen) {
+        let stats = &mut self.stats[frame.sent.flow.0 as usize];
+        if frame.sent.video && stats.counts(frame.captured) {
+            stats.frames_sent += 1;
+            if let Some(rendered) = frame.fate.and_then(|fate| fate.rendered) {
+                stats.frames_rendered += 1;
+                stats.frame_delay.add(rendered - frame.captured);
+            }
+        }
+        if self.level >= Level::Series {
+            self.frames.push(frame);
+        }
+    }
+
+    /// Books the frames whose receiver never heard of them, when the run is over.
+    pub fn close_frames(&mut self) {
+        for flow in 0..self.open.len() {
+            for kind in 0..2 {
+                for frame in std::mem::take(&mut self.open[flow][kind]) {
+                    self.close(frame);
+                }
+            }
+        }
     }
 
     fn row(&mut self, now: Time, packet: &Packet, death: Option<(Cause, u32)>) {
@@ -618,23 +664,29 @@ impl Recorder for Recording {
         self.internals.push((now, flow.0, code as u32, value));
     }
 
+    fn frame_sent(&mut self, now: Time, frame: &FrameSent) {
+        let open = &mut self.open[frame.flow.0 as usize][usize::from(frame.video)];
+        open.push_back(FrameOpen { captured: now, sent: *frame, fate: None });
+    }
+
     fn frame(&mut self, now: Time, frame: &FrameRecord) {
-        let stats = &mut self.stats[frame.flow.0 as usize];
-        stats.digest.add_all([
+        let flow = frame.flow.0 as usize;
+        self.stats[flow].digest.add_all([
             tag::FRAME ^ u64::from(frame.frame) << 1 ^ u64::from(frame.video),
             frame.complete.map_or(u64::MAX, |at| at.as_nanos() as u64),
             frame.rendered.map_or(u64::MAX, |at| at.as_nanos() as u64),
             now.as_nanos() as u64,
         ]);
-        if frame.video && stats.counts(frame.captured) {
-            stats.frames_sent += 1;
-            if let Some(rendered) = frame.rendered {
-                stats.frames_rendered += 1;
-                stats.frame_delay.add(rendered - frame.captured);
-            }
-        }
-        if self.level >= Level::Series {
-            self.frames.push(*frame);
+        let open = &mut self.open[flow][usize::from(frame.video)];
+        let first = open.front().map_or(0, |front| front.sent.frame);
+        let place = frame.frame.wrapping_sub(first) as usize;
+        let Some(entry) = open.get_mut(place).filter(|entry| entry.sent.frame == frame.frame) else { return };
+        entry.fate = Some(*frame);
+        while let Some(done) =
+            self.open[flow][usize::from(frame.video)].front().copied().filter(|f| f.fate.is_some())
+        {
+            self.open[flow][usize::from(frame.video)].pop_front();
+            self.close(done);
         }
     }
 
@@ -661,12 +713,6 @@ impl Recorder for Recording {
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {
         if self.level >= Level::Series {
             self.queues.push((now, node.0, backlog));
-        }
-    }
-
-    fn capacity(&mut self, now: Time, node: NodeId, rate: Rate) {
-        if self.level >= Level::Series {
-            self.truth.push((now, node.0, rate));
         }
     }
 }

@@ -3,11 +3,22 @@
 //! Every service is first come, first served and lazily evaluated: when a packet comes in, the time at
 //! which it will have been served is computed at once from where the service of the one before ended.
 
+mod brownian;
 mod constant;
+mod opportunities;
+mod schedule;
 
+pub(crate) use brownian::Brownian;
+pub use brownian::BrownianSettings;
 pub use constant::Constant;
+pub(crate) use opportunities::Instants;
+pub use opportunities::{MAHIMAHI_BYTES, Recorded};
+pub use schedule::{Schedule, Steps};
 
-use tidegate_core::{Rate, Time};
+use crate::invalid::Invalid;
+use opportunities::{Opportunities, Playback};
+use tidegate_core::rng::Draws;
+use tidegate_core::{Rate, Size, Span, Stream, Time};
 
 /// Work is counted in bit times nanosecond per second, so that a rate in bit/s does `rate` of it in
 /// each nanosecond and everything stays an integer.
@@ -22,28 +33,87 @@ pub struct Served {
     pub finish: Time,
 }
 
-/// The service of a link.
-#[derive(Clone, Debug)]
+/// The service of a link, as it is asked for.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Service {
     /// Every packet takes no time at all.
     Infinite,
-    /// One rate.
-    Constant(Constant),
+    /// One rate; [`Rate::ZERO`] serves nothing, ever.
+    Constant(Rate),
+    /// A rate that changes at given times.
+    Schedule(Steps),
+    /// Recorded opportunities.
+    Opportunities(Recorded),
+    /// The rate process of the Sprout paper.
+    Brownian(BrownianSettings),
 }
 
 impl Service {
     /// Service at `rate`; [`Rate::MAX`] means that it takes no time.
     #[must_use]
     pub const fn constant(rate: Rate) -> Self {
-        if rate.as_bps() == Rate::MAX.as_bps() { Self::Infinite } else { Self::Constant(Constant::new(rate)) }
+        if rate.as_bps() == Rate::MAX.as_bps() { Self::Infinite } else { Self::Constant(rate) }
     }
 
+    /// The rate that a queue limit in time is computed from: the constant rate, the mean of one round of
+    /// what repeats, the first rate that is not zero of a schedule that does not, the mean of the
+    /// Brownian process ([`BrownianSettings::mean_rate`]).
+    #[must_use]
+    pub fn nominal_rate(&self) -> Rate {
+        match self {
+            Self::Infinite => Rate::MAX,
+            Self::Constant(rate) => *rate,
+            Self::Schedule(steps) => steps.nominal_rate(),
+            Self::Opportunities(list) => list.mean_rate(),
+            Self::Brownian(settings) => settings.mean_rate(),
+        }
+    }
+
+    /// The transmitter of the link called `name` in the run with `seed`.
+    pub(crate) fn start(&self, seed: u64, name: &str) -> Result<Server, Invalid> {
+        Ok(match self {
+            Self::Infinite => Server::Infinite,
+            Self::Constant(rate) => Server::Constant(Constant::new(*rate)),
+            Self::Schedule(steps) => Server::Schedule(Box::new(Schedule::new(steps.clone()))),
+            Self::Opportunities(list) => {
+                Server::Opportunities(Box::new(Opportunities::new(Playback::new(list.clone()), list.bytes())))
+            }
+            Self::Brownian(settings) => {
+                settings.check()?;
+                let process = Brownian::new(*settings, Stream::new(seed, name, "service"));
+                Server::Brownian {
+                    start: Box::new(process.clone()),
+                    now: Box::new(Opportunities::new(process, settings.bytes)),
+                }
+            }
+        })
+    }
+}
+
+/// The transmitter of a link at work.
+#[derive(Clone, Debug)]
+pub(crate) enum Server {
+    Infinite,
+    Constant(Constant),
+    Schedule(Box<Schedule>),
+    Opportunities(Box<Opportunities<Playback>>),
+    /// The process as it began, to tell the capacity without disturbing it, and where it is now.
+    Brownian {
+        start: Box<Brownian>,
+        now: Box<Opportunities<Brownian>>,
+    },
+}
+
+impl Server {
     /// Serves a packet of `size` bytes that came at `now`, after all that came before.
     #[inline]
     pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
         match self {
             Self::Constant(service) => service.serve(now, size),
             Self::Infinite => Served { start: now, finish: now },
+            Self::Schedule(service) => service.serve(now, size),
+            Self::Opportunities(service) => service.serve(now, size),
+            Self::Brownian { now: service, .. } => service.serve(now, size),
         }
     }
 
@@ -51,18 +121,76 @@ impl Service {
     /// waiting for an opportunity or for the end of an outage.
     #[inline]
     pub(crate) fn is_ready(&self, now: Time) -> bool {
-        let _ = now;
         match self {
-            Self::Constant(_) | Self::Infinite => true,
+            Self::Infinite => true,
+            Self::Constant(service) => service.rate() > Rate::ZERO,
+            Self::Schedule(service) => service.steps().rate_at(now) > Rate::ZERO,
+            Self::Opportunities(_) | Self::Brownian { .. } => false,
         }
     }
 
-    /// The rate that a queue limit in time is computed from.
-    #[must_use]
-    pub fn nominal_rate(&self) -> Rate {
-        match self {
-            Self::Infinite => Rate::MAX,
-            Self::Constant(service) => service.rate(),
+    /// The capacity in each `bin` from `from` until `to` (the last one may be shorter): exact means of a
+    /// rate, opportunities that fall in the bin times their bytes over its length.
+    pub(crate) fn capacity_series(&self, from: Time, to: Time, bin: Span) -> Vec<(Time, Rate)> {
+        let mut series = Vec::new();
+        if bin <= Span::ZERO {
+            return series;
         }
+        let mut replay = match self {
+            Self::Brownian { start, .. } => Some(Replay::new(start)),
+            _ => None,
+        };
+        let mut begin = from;
+        while begin < to {
+            let end = if to - begin < bin { to } else { begin + bin };
+            let rate = match self {
+                Self::Infinite => Rate::MAX,
+                Self::Constant(service) => service.rate(),
+                Self::Schedule(service) => service.steps().mean_rate(begin, end),
+                Self::Opportunities(service) => {
+                    let list = &service.instants.list;
+                    let count = list.count_before(end) - list.count_before(begin);
+                    Size::from_bytes(count * u64::from(list.bytes())).per(end - begin)
+                }
+                Self::Brownian { .. } => replay
+                    .as_mut()
+                    .map_or(Rate::ZERO, |replay| replay.bytes_between(begin, end).per(end - begin)),
+            };
+            series.push((begin, rate));
+            begin = end;
+        }
+        series
+    }
+
+    /// Shows what the random substream gave out, if there is one.
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        if let Self::Brownian { now, .. } = self {
+            visit(now.instants.luck().draws());
+        }
+    }
+}
+
+/// The Brownian process once more from its beginning, for the record of its capacity.
+struct Replay {
+    process: Brownian,
+    pending: i64,
+}
+
+impl Replay {
+    fn new(start: &Brownian) -> Self {
+        let mut process = start.clone();
+        let pending = process.next();
+        Self { process, pending }
+    }
+
+    fn bytes_between(&mut self, begin: Time, end: Time) -> Size {
+        let mut bytes = 0;
+        while self.pending < end.as_nanos() {
+            if self.pending >= begin.as_nanos() {
+                bytes += u64::from(self.process.settings().bytes);
+            }
+            self.pending = self.process.next();
+        }
+        Size::from_bytes(bytes)
     }
 }

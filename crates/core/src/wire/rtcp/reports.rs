@@ -129,7 +129,7 @@ fn read_blocks(count: u8, body: &mut Reader<'_>) -> Result<Vec<ReportBlock>, Err
 
 fn read_extension(body: &mut Reader<'_>) -> Result<Vec<u8>, Error> {
     let rest = body.len();
-    if rest % 4 != 0 {
+    if !rest.is_multiple_of(4) {
         let what = "bytes of a report's extension";
         return Err(Error::Invalid { what, offset: body.offset(), found: rest as u64 });
     }

@@ -151,7 +151,7 @@ impl App {
         let ssrc = body.u32("APP SSRC")?;
         let name = body.u32("APP name")?.to_be_bytes();
         let rest = body.len();
-        if rest % 4 != 0 {
+        if !rest.is_multiple_of(4) {
             return Err(Error::Invalid {
                 what: "bytes of APP data",
                 offset: body.offset(),

@@ -1,0 +1,91 @@
+# Every verb prepares what it needs: `make demo` and `make test` work from a fresh clone with
+# Python >= 3.11, Rust and make alone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT ?= out/demo
+# what the extension is made of
+SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: help setup demo test test-rust test-python test-slow lint format fuzz bench docs wheel clean
+
+help:
+	@echo "make setup      .venv with the extension built into it"
+	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
+	@echo "make test       Rust and Python tests, under ten minutes"
+	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
+	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, stubs, licences"
+	@echo "make format     formats Rust and Python"
+	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
+	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
+	@echo "make docs       the documentation site in site/"
+	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tidegate needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
+	@command -v cargo >/dev/null || { echo "tidegate needs Rust (cargo was not found): https://rustup.rs"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+
+# the extension and what the package, its tests and its tools need
+$(VENV)/.ready: $(BIN)/python $(SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --release --quiet --extras dev
+	@touch $@
+
+setup: $(VENV)/.ready
+
+demo: setup
+	$(BIN)/tidegate compare gcc gcc:draft-02 fixed --cross tcp:cubic@20s --seeds 3 --out $(OUT)
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --locked --workspace --exclude tidegate-python --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest -q -m 'not slow' tests python/tidegate
+
+test-slow: setup
+	cargo test --locked --release --workspace --exclude tidegate-python --quiet -- --ignored
+	$(BIN)/python -m pytest -q -m slow tests
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --quiet
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest tidegate._core
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline --log-level error check licenses bans sources; \
+	else echo "cargo-deny is not installed: licences and sources were not checked (cargo install cargo-deny)"; fi
+
+format: setup
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+fuzz:
+	cd fuzz && ./run $(or $(FUZZ_SECONDS),60)
+
+bench: setup
+	PEERS="$(PEERS)" $(BIN)/python benches/run.py $(BENCH_ARGS)
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mkdocs-material>=9,<10'
+	$(BIN)/python docs/gen_reference.py
+	$(BIN)/mkdocs build --strict --quiet
+
+wheel: $(BIN)/python
+	rm -rf dist
+	$(BIN)/maturin build --release --out dist
+	rm -rf .cache/wheel && $(PYTHON) -m venv .cache/wheel
+	.cache/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd .cache && wheel/bin/tidegate compare gcc fixed --duration 20s --seeds 2 --out wheel/demo
+	@echo "the wheel works: $$(ls dist/*.whl)"
+
+clean:
+	rm -rf $(VENV) target dist site out .cache fuzz/target

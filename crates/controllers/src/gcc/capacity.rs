@@ -1,0 +1,88 @@
+//! The link capacity estimate: what was received whenever the rate had to be decreased.
+//!
+//! Draft 5.5 ("close to convergence"); libwebrtc `link_capacity_estimator.cc`; aiortc
+//! `avg_max_bitrate_kbps`. Far from it the rate grows by a factor, near it by packets.
+
+use super::settings::Settings;
+use tidegate_core::math;
+
+/// Bounds of the normalized variance, kbit/s: 14 and 35 kbit/s of deviation at 500 kbit/s
+/// (libwebrtc and aiortc).
+const VARIANCE: (f64, f64) = (0.4, 2.5);
+
+/// The estimate's state, in kbit/s as in the reference code: the normalized variance has that unit.
+#[derive(Clone)]
+pub struct Capacity {
+    mean: Option<f64>,
+    variance: f64,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self { mean: None, variance: VARIANCE.0 }
+    }
+}
+
+impl Capacity {
+    /// The estimate, bit/s.
+    #[must_use]
+    pub fn estimate(&self) -> Option<f64> {
+        self.mean.map(|mean| mean * 1000.0)
+    }
+
+    /// Three standard deviations below and above the estimate, kbit/s.
+    fn bounds(&self) -> Option<(f64, f64)> {
+        let mean = self.mean?;
+        let three_sigma = 3.0 * math::sqrt(self.variance * mean);
+        Some((mean - three_sigma, mean + three_sigma))
+    }
+
+    /// Forgets the estimate where `received` (bit/s) is above its bounds.
+    pub fn rise(&mut self, received: f64) {
+        if self.bounds().is_some_and(|(_, high)| received / 1000.0 > high) {
+            self.mean = None;
+        }
+    }
+
+    /// The rate had to be decreased while `received` (bit/s) arrived. An estimate with that below its
+    /// bounds is begun anew.
+    pub fn overuse(&mut self, settings: &Settings, received: f64) {
+        let received = received / 1000.0;
+        if self.bounds().is_some_and(|(low, _)| received < low) {
+            self.mean = None;
+        }
+        let weight = settings.capacity_weight;
+        let mean = self.mean.map_or(received, |mean| (1.0 - weight) * mean + weight * received);
+        let error = mean - received;
+        let variance = (1.0 - weight) * self.variance + weight * (error * error) / mean.max(1.0);
+        self.variance = variance.max(VARIANCE.0).min(VARIANCE.1);
+        self.mean = Some(mean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_averages_and_forgets_what_is_three_sigma_away() {
+        let settings = Settings::preset("libwebrtc-v1").expect("known");
+        let mut capacity = Capacity::default();
+        assert_eq!(capacity.estimate(), None);
+        capacity.overuse(&settings, 1e6);
+        assert_eq!(capacity.estimate(), Some(1e6));
+        // sigma = sqrt(0.4 * 1000) = 20 kbit/s, so 940 and 1060 kbit/s are the bounds
+        capacity.overuse(&settings, 940_001.0);
+        let mean = 950.0 + 0.05 * 940.001;
+        assert!((capacity.estimate().expect("some") / 1000.0 - mean).abs() < 1e-9);
+        let variance = 0.95 * 0.4 + 0.05 * (mean - 940.001) * (mean - 940.001) / mean;
+        assert!((capacity.variance - variance.max(0.4)).abs() < 1e-12);
+        capacity.overuse(&settings, 900_000.0);
+        assert_eq!(capacity.estimate(), Some(900_000.0), "far below: begun anew");
+        let sigma = (capacity.variance * 900.0).sqrt();
+        capacity.rise((900.0 + 2.99 * sigma) * 1000.0);
+        assert!(capacity.estimate().is_some());
+        capacity.rise((900.0 + 3.01 * sigma) * 1000.0);
+        assert_eq!(capacity.estimate(), None);
+    }
+}

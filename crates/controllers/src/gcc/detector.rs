@@ -1,0 +1,148 @@
+//! The over-use detector: a verdict on each group.
+//!
+//! Draft 5.4; libwebrtc `TrendlineEstimator::Detect`; aiortc `OveruseDetector`.
+
+use super::settings::Settings;
+use super::threshold::Threshold;
+
+/// What the detector says of the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Usage {
+    /// The queue neither grows nor drains.
+    #[default]
+    Normal,
+    /// The queue grows.
+    Over,
+    /// The queue drains.
+    Under,
+}
+
+impl Usage {
+    /// The code in recorded tables: 0 normal, 1 over-use, 2 under-use.
+    #[must_use]
+    pub const fn code(self) -> f64 {
+        match self {
+            Self::Normal => 0.0,
+            Self::Over => 1.0,
+            Self::Under => 2.0,
+        }
+    }
+}
+
+/// The detector's state.
+#[derive(Clone)]
+pub struct Detector {
+    /// The last verdict.
+    pub usage: Usage,
+    /// The threshold.
+    pub threshold: Threshold,
+    /// How many groups it has seen, at most 1000.
+    pub num_deltas: u64,
+    /// Send time spent above the threshold, ms.
+    over_for: Option<f64>,
+    over_count: u64,
+    previous: f64,
+}
+
+/// The count of groups stops here (libwebrtc kDeltaCounterMax, aiortc DELTA_COUNTER_MAX).
+const MOST_DELTAS: u64 = 1000;
+
+impl Detector {
+    /// A detector that has seen nothing.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            usage: Usage::Normal,
+            threshold: Threshold::new(settings),
+            num_deltas: 0,
+            over_for: None,
+            over_count: 0,
+            previous: 0.0,
+        }
+    }
+
+    /// Takes the filter's estimate (ms a group, or ms per ms of a trendline), the send delta of the
+    /// group (ms) and the time it stands for (ms by any origin).
+    pub fn detect(&mut self, settings: &Settings, estimate: f64, send_delta: f64, now: f64) -> Usage {
+        self.num_deltas = (self.num_deltas + 1).min(MOST_DELTAS);
+        if self.num_deltas < 2 {
+            return self.usage;
+        }
+        let scale = self.num_deltas.min(settings.num_deltas_cap) as f64 * settings.threshold_gain;
+        let trend = scale * estimate;
+        if trend > self.threshold.value {
+            // the first sample may have crossed the threshold anywhere within its interval: half counts
+            let over_for = self.over_for.map_or(send_delta / 2.0, |so_far| so_far + send_delta);
+            self.over_for = Some(over_for);
+            self.over_count += 1;
+            if over_for > settings.overuse_time && self.over_count > 1 && estimate >= self.previous {
+                self.over_for = Some(0.0);
+                self.over_count = 0;
+                self.usage = Usage::Over;
+            }
+        } else {
+            self.over_for = None;
+            self.over_count = 0;
+            self.usage = if trend < -self.threshold.value { Usage::Under } else { Usage::Normal };
+        }
+        self.previous = estimate;
+        self.threshold.adapt(settings, trend, now);
+        self.usage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A detector that compares estimates themselves with a threshold held at 12.5 ms.
+    fn plain() -> Settings {
+        Settings {
+            num_deltas_cap: 1,
+            threshold_gain: 1.0,
+            k_up: 0.0,
+            k_down: 0.0,
+            ..Settings::preset("draft-02").expect("known")
+        }
+    }
+
+    fn verdicts(settings: &Settings, samples: &[(f64, f64)]) -> Vec<Usage> {
+        let mut detector = Detector::new(settings);
+        detector.detect(settings, 0.0, 5.0, 0.0);
+        let step = |(i, &(estimate, delta)): (usize, &(f64, f64))| {
+            detector.detect(settings, estimate, delta, 5.0 * i as f64)
+        };
+        samples.iter().enumerate().map(step).collect()
+    }
+
+    #[test]
+    fn over_use_needs_more_than_ten_milliseconds_two_samples_and_no_decrease() {
+        use Usage::{Normal, Over, Under};
+        let settings = plain();
+        // 5/2 + 5 = 7.5 ms is too short, 12.5 ms is enough
+        assert_eq!(verdicts(&settings, &[(13.0, 5.0), (13.0, 5.0), (13.0, 5.0)]), [Normal, Normal, Over]);
+        // one sample is not enough, however long
+        assert_eq!(verdicts(&settings, &[(13.0, 500.0), (13.0, 1.0)]), [Normal, Over]);
+        // a falling estimate is not over-use, an equal one is
+        let falling = [(15.0, 20.0), (14.0, 20.0), (13.0, 20.0), (13.0, 20.0)];
+        assert_eq!(verdicts(&settings, &falling), [Normal, Normal, Normal, Over]);
+        // under-use needs neither
+        assert_eq!(verdicts(&settings, &[(-12.6, 1.0), (-12.5, 1.0)]), [Under, Normal]);
+        // a sample below the threshold restarts the clock
+        let broken = [(13.0, 8.0), (12.0, 8.0), (13.0, 8.0), (13.0, 5.0), (13.0, 5.0)];
+        assert_eq!(verdicts(&settings, &broken), [Normal, Normal, Normal, Normal, Over]);
+    }
+
+    #[test]
+    fn the_estimate_is_scaled_by_count_and_gain() {
+        let settings = Settings { num_deltas_cap: 60, threshold_gain: 4.0, ..plain() };
+        let mut detector = Detector::new(&settings);
+        // 12.5 / 4 / 0.1 = 31.25 groups until the scaled estimate passes the threshold
+        let first_over = (1..100).find(|_| detector.detect(&settings, 0.1, 100.0, 0.0) == Usage::Over);
+        assert_eq!(first_over, Some(33), "above at 32, and twice");
+        let mut below = Detector::new(&settings);
+        // never: 60 * 4 * 0.052 = 12.48
+        assert_eq!((0..5000).find(|_| below.detect(&settings, 0.052, 100.0, 0.0) == Usage::Over), None);
+        assert_eq!(below.num_deltas, 1000);
+    }
+}

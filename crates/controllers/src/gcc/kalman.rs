@@ -1,0 +1,214 @@
+//! The arrival-time filter: a Kalman filter over inter-group delay variation.
+//!
+//! Draft 5.3 (one state: the delay gradient m); libwebrtc `overuse_estimator.cc` and aiortc
+//! `OveruseEstimator` (two states: m and the delay per byte of group size). One filter serves both: with
+//! `size_in_filter` off the size row is zero, and the equations fall back to the draft's.
+
+use super::detector::Usage;
+use super::settings::{Outliers, Settings};
+use tidegate_core::math;
+
+/// First error variance of the slope, (ms/byte)^2 (libwebrtc and aiortc E[0][0]).
+const SLOPE_ERROR: f64 = 100.0;
+/// First slope, ms/byte (libwebrtc and aiortc: 8/512 ms/byte, that is 512 kbit/s).
+const SLOPE: f64 = 1.0 / 64.0;
+/// State noise of the slope (libwebrtc and aiortc process_noise[0]).
+const SLOPE_NOISE: f64 = 1e-13;
+/// The weight of a noise sample changes after this many groups (libwebrtc and aiortc 10 * 30).
+const LATER: u64 = 300;
+/// Number of standard deviations beyond which a residual is an outlier (draft 5.3).
+const OUTLIER: f64 = 3.0;
+
+/// The filter's state.
+#[derive(Clone)]
+pub struct Kalman {
+    /// Estimate of the delay gradient m(i), ms for each group.
+    pub offset: f64,
+    /// Estimate of the delay per byte of group size, ms; zero without `size_in_filter`.
+    pub slope: f64,
+    /// Measurement noise variance, ms^2.
+    pub var_noise: f64,
+    previous_offset: f64,
+    avg_noise: f64,
+    /// Error covariance, slope first.
+    error: [[f64; 2]; 2],
+    groups: u64,
+    /// The last send deltas, oldest overwritten first.
+    deltas: Vec<f64>,
+    oldest: usize,
+}
+
+impl Kalman {
+    /// A filter that has seen nothing.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        let (slope, slope_error) = if settings.size_in_filter { (SLOPE, SLOPE_ERROR) } else { (0.0, 0.0) };
+        Self {
+            offset: 0.0,
+            slope,
+            var_noise: settings.initial_noise,
+            previous_offset: 0.0,
+            avg_noise: 0.0,
+            error: [[slope_error, 0.0], [0.0, settings.initial_error]],
+            groups: 0,
+            deltas: Vec::with_capacity(settings.noise_history as usize),
+            oldest: 0,
+        }
+    }
+
+    /// Takes the difference between two groups: arrival and send in ms, size in bytes. `usage` is what
+    /// the detector made of the sample before.
+    pub fn update(&mut self, settings: &Settings, arrival: f64, send: f64, size: f64, usage: Usage) {
+        self.groups += 1;
+        let shortest = self.shortest_delta(settings, send);
+
+        self.error[1][1] += settings.process_noise;
+        if settings.size_in_filter {
+            self.error[0][0] += SLOPE_NOISE;
+        }
+        // the verdict says the estimate should move the other way: trust the next samples more
+        let against = match usage {
+            Usage::Over => self.offset < self.previous_offset,
+            Usage::Under => self.offset > self.previous_offset,
+            Usage::Normal => false,
+        };
+        if against {
+            self.error[1][1] += settings.state_boost * settings.process_noise;
+        }
+
+        let size = if settings.size_in_filter { size } else { 0.0 };
+        let [[e00, e01], [e10, e11]] = self.error;
+        let eh = [e00 * size + e01, e10 * size + e11];
+        let residual = (arrival - send) - self.slope * size - self.offset;
+        if usage == Usage::Normal || !settings.noise_when_normal {
+            self.update_noise(settings, residual, shortest);
+        }
+
+        let denominator = self.var_noise + size * eh[0] + eh[1];
+        let gain = [eh[0] / denominator, eh[1] / denominator];
+        let keep = [[1.0 - gain[0] * size, -gain[0]], [-gain[1] * size, 1.0 - gain[1]]];
+        self.error = [
+            [e00 * keep[0][0] + e10 * keep[0][1], e01 * keep[0][0] + e11 * keep[0][1]],
+            [e00 * keep[1][0] + e10 * keep[1][1], e01 * keep[1][0] + e11 * keep[1][1]],
+        ];
+        self.previous_offset = self.offset;
+        self.slope += gain[0] * residual;
+        self.offset += gain[1] * residual;
+        if !self.is_sound() {
+            *self = Self::new(settings);
+        }
+    }
+
+    /// 1/f_max, ms: the shortest of the last K send deltas and this one.
+    fn shortest_delta(&mut self, settings: &Settings, send: f64) -> f64 {
+        if self.deltas.len() < settings.noise_history as usize {
+            self.deltas.push(send);
+        } else {
+            self.deltas[self.oldest] = send;
+            self.oldest = (self.oldest + 1) % self.deltas.len();
+        }
+        self.deltas.iter().fold(send, |least, &delta| if delta < least { delta } else { least })
+    }
+
+    fn update_noise(&mut self, settings: &Settings, residual: f64, shortest: f64) {
+        let most = OUTLIER * math::sqrt(self.var_noise);
+        let least = match settings.noise_outliers {
+            Outliers::BothSides => -most,
+            Outliers::Above => f64::NEG_INFINITY,
+        };
+        let residual = residual.min(most).max(least);
+        let chi = if self.groups > LATER { settings.noise_weight_later } else { settings.noise_weight };
+        // draft 5.3 alpha, read with f_max in 1/ms: the exponent is 1 at 30 groups a second
+        let keep = math::pow(1.0 - chi, shortest * 30.0 / 1000.0);
+        if settings.noise_centred {
+            self.avg_noise = keep * self.avg_noise + (1.0 - keep) * residual;
+        }
+        let off = self.avg_noise - residual;
+        self.var_noise = (keep * self.var_noise + (1.0 - keep) * (off * off)).max(1.0);
+    }
+
+    /// Whether the state is finite and the covariance positive semi-definite, rounding aside.
+    fn is_sound(&self) -> bool {
+        let [[e00, e01], [e10, e11]] = self.error;
+        let finite = [self.offset, self.slope, self.var_noise, self.avg_noise, e00, e01, e10, e11];
+        finite.iter().all(|x| x.is_finite()) && e00 >= 0.0 && e11 >= 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn draft() -> Settings {
+        Settings::preset("draft-02").expect("known")
+    }
+
+    #[test]
+    fn the_draft_filter_takes_its_first_step_by_the_formulas() {
+        let settings = draft();
+        let mut filter = Kalman::new(&settings);
+        // d = 10 ms at 1/f_max = 1000/30 ms, so that alpha = 1 - chi exactly
+        filter.update(&settings, 1000.0 / 30.0 + 10.0, 1000.0 / 30.0, 5000.0, Usage::Normal);
+        let var = 0.99 * 50.0 + 0.01 * 100.0; // alpha var_v + (1 - alpha) z^2
+        let k = (0.1 + 0.001) / (var + 0.1 + 0.001);
+        assert!((filter.var_noise - var).abs() < 1e-12, "{}", filter.var_noise);
+        assert!((filter.offset - 10.0 * k).abs() < 1e-12);
+        assert!((filter.error[1][1] - (1.0 - k) * 0.101).abs() < 1e-12);
+        assert_eq!((filter.slope, filter.error[0][0]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn outliers_are_clamped_on_the_sides_that_are_asked_for() {
+        let noise_after = |preset: &str, d: f64| {
+            let settings = Settings::preset(preset).expect("known");
+            let settings = Settings { noise_centred: false, size_in_filter: false, ..settings };
+            let mut filter = Kalman::new(&settings);
+            filter.update(&settings, 1000.0 / 30.0 + d, 1000.0 / 30.0, 0.0, Usage::Normal);
+            filter.var_noise
+        };
+        let clamped = 0.99 * 50.0 + 0.01 * 9.0 * 50.0;
+        assert!((noise_after("draft-02", 1000.0) - clamped).abs() < 1e-9);
+        assert!((noise_after("draft-02", -1000.0) - (0.99 * 50.0 + 0.01 * 1e6)).abs() < 1e-6);
+        assert!((noise_after("aiortc", 1000.0) - clamped).abs() < 1e-9);
+        assert!((noise_after("aiortc", -1000.0) - clamped).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_constant_gradient_is_found_and_noise_stays_at_its_floor() {
+        for preset in ["draft-02", "aiortc"] {
+            let settings = Settings::preset(preset).expect("known");
+            let mut filter = Kalman::new(&settings);
+            for _ in 0..20_000 {
+                filter.update(&settings, 34.0, 33.0, 0.0, Usage::Normal);
+            }
+            assert!((filter.offset - 1.0).abs() < 1e-3, "{preset}: {}", filter.offset);
+            assert_eq!(filter.var_noise, 1.0, "{preset}");
+        }
+    }
+
+    #[test]
+    fn delay_per_byte_is_told_from_a_gradient() {
+        let settings = Settings::preset("aiortc").expect("known");
+        let mut filter = Kalman::new(&settings);
+        // groups of 1000 and 2000 bytes in turn over 1 Mbit/s: 8 us a byte, no queue
+        for i in 0..3000 {
+            let size = if i % 2 == 0 { 1000.0 } else { -1000.0 };
+            filter.update(&settings, 33.0 + size * 0.008, 33.0, size, Usage::Normal);
+        }
+        assert!((filter.slope - 0.008).abs() < 1e-4, "{}", filter.slope);
+        assert!(filter.offset.abs() < 1e-2, "{}", filter.offset);
+    }
+
+    #[test]
+    fn no_input_makes_the_state_unsound() {
+        let settings = Settings::with("aiortc", &json!({})).expect("fine");
+        let mut filter = Kalman::new(&settings);
+        let extremes =
+            [(9e12, -9e12, 2e19), (f64::MAX, -f64::MAX, 1e300), (0.0, 1e300, 0.0), (-9e12, 0.0, -2e19)];
+        for (arrival, send, size) in extremes.into_iter().cycle().take(1000) {
+            filter.update(&settings, arrival, send, size, Usage::Normal);
+            assert!(filter.is_sound());
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Packets go out and no feedback comes: the round trip as it must be by now.
+//!
+//! libwebrtc `RttBasedBackoff`; not in the draft.
+
+use super::settings::Settings;
+use tidegate_core::units::{Span, Time};
+
+/// When feedback and packets were last seen.
+#[derive(Clone, Copy, Default)]
+pub struct Silence {
+    feedback: Option<Time>,
+    rtt: Span,
+    sent: Option<Time>,
+}
+
+impl Silence {
+    /// A packet has left.
+    pub fn packet(&mut self, now: Time) {
+        // until there is feedback, the first packet stands for it
+        self.feedback.get_or_insert(now);
+        self.sent = Some(now);
+    }
+
+    /// Feedback has come; `rtt` is the shortest round trip in it.
+    pub fn feedback(&mut self, rtt: Span, now: Time) {
+        self.feedback = Some(now);
+        self.rtt = rtt;
+    }
+
+    /// Whether the round trip, corrected by what was sent since, is beyond the limit.
+    #[must_use]
+    pub fn too_long(&self, settings: &Settings) -> bool {
+        let (Some(feedback), Some(sent)) = (self.feedback, self.sent) else { return false };
+        let waiting = sent.saturating_since(feedback) + self.rtt;
+        settings.silence_limit > 0.0 && waiting.as_millis_f64() > settings.silence_limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_counts_from_feedback_to_the_last_packet() {
+        let settings = Settings::preset("libwebrtc-v1").expect("known");
+        let mut silence = Silence::default();
+        assert!(!silence.too_long(&settings));
+        silence.packet(Time::from_secs(10));
+        silence.packet(Time::from_secs(13));
+        assert!(!silence.too_long(&settings), "3 s is not more than 3 s");
+        silence.packet(Time::from_millis(13_001));
+        assert!(silence.too_long(&settings));
+        silence.feedback(Span::from_millis(200), Time::from_millis(13_002));
+        assert!(!silence.too_long(&settings));
+        silence.packet(Time::from_millis(15_803));
+        assert!(silence.too_long(&settings), "2801 ms and a round trip");
+        let never = Settings { silence_limit: 0.0, ..settings };
+        assert!(!silence.too_long(&never));
+    }
+}

@@ -1,0 +1,89 @@
+//! Congestion controllers, one file or folder each, and the registry that finds them by name.
+//!
+//! A new controller touches four things: its file or folder here, one line in [`registry`], one page
+//! under `docs/controllers/`, and one golden table of its behaviour.
+
+pub mod fixed;
+pub mod gcc;
+pub mod settings;
+
+pub use settings::{Kind, Setting, SettingsError};
+
+use serde_json::Value;
+use tidegate_core::control::{Controller, ReceiverHalf};
+
+/// The feedback without which a controller cannot work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Needs {
+    /// None at all.
+    Nothing,
+    /// Arrival times of single packets (transport-wide feedback, RFC 8888).
+    PerPacket,
+    /// Receiver reports (RFC 3550).
+    ReceiverReports,
+    /// Messages of its own receiver half.
+    OwnMessages,
+}
+
+impl Needs {
+    /// The name used in tables and settings files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::PerPacket => "per-packet",
+            Self::ReceiverReports => "receiver-reports",
+            Self::OwnMessages => "own",
+        }
+    }
+}
+
+/// Makes something out of a preset's name and an object of overrides on it.
+pub type Build<T> = fn(preset: &str, overrides: &Value) -> Result<Box<T>, SettingsError>;
+
+/// What the registry says of one controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Names of its sets of values; the first one is the default.
+    pub presets: &'static [&'static str],
+    /// Everything that can be set, with unit, range and source.
+    pub settings: &'static [Setting],
+    /// All values of a preset, as a JSON object.
+    ///
+    /// # Errors
+    /// When there is no such preset.
+    pub defaults: fn(preset: &str) -> Result<Value, SettingsError>,
+    /// Makes the sending half from a preset and a JSON object of overrides (`null`: none).
+    ///
+    /// # Errors
+    /// When there is no such preset or key, or a value is of the wrong type or out of its range.
+    pub build: Build<dyn Controller>,
+    /// Makes the receiving half, for schemes that have one.
+    pub receiver: Option<Build<dyn ReceiverHalf>>,
+    /// The feedback without which it cannot work.
+    pub needs: Needs,
+}
+
+impl Entry {
+    /// The preset that is meant where none is named.
+    #[must_use]
+    pub fn default_preset(&self) -> &'static str {
+        self.presets[0]
+    }
+}
+
+/// Every controller, by name.
+#[must_use]
+pub fn registry() -> &'static [Entry] {
+    &[fixed::ENTRY, gcc::ENTRY]
+}
+
+/// The controller called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    registry().iter().find(|entry| entry.name == name)
+}

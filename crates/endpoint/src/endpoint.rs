@@ -1,0 +1,352 @@
+//! The participant: hands packets and alarms to its two sides and writes their RTCP.
+
+use crate::receiver::Receiver;
+use crate::reception::clock;
+use crate::rtcp::schedule::Schedule;
+use crate::sender::{Path, Sender};
+use crate::settings::{EndpointSettings, RtcpMinimum, RtcpMode, RtcpSettings, SettingsError};
+use std::sync::Arc;
+use tidegate_core::control::Urgency;
+use tidegate_core::node::Inside;
+use tidegate_core::packet::Attachment;
+use tidegate_core::record::RtcpRecord;
+use tidegate_core::rng::Draws;
+use tidegate_core::wire::rtcp::{self, Bye, ReceiverReport, Sdes};
+use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time};
+
+/// One participant of an RTP session.
+pub struct Endpoint {
+    name: String,
+    /// The SSRC under which it reports while it does not send.
+    ssrc: u32,
+    path: Path,
+    sender: Option<Sender>,
+    receiver: Option<Receiver>,
+    mode: RtcpMode,
+    schedule: Schedule,
+    /// Since when the receiver half has had something to say.
+    message_since: Option<Time>,
+    /// The running number of RTCP packets that do not share the media's flow.
+    packets: u32,
+    wakeup: Time,
+}
+
+/// RTCP's first guess at the size of its packets: an RR with one block and an SDES with a short name,
+/// and the headers below (RFC 3550 section 6.3.2: "the probable size of the first RTCP packet").
+const FIRST_SIZE: u32 = 28 + 32 + 28;
+
+impl Endpoint {
+    /// # Errors
+    /// When a setting makes no sense; the error names it.
+    pub fn new(settings: EndpointSettings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let EndpointSettings { name, seed, clock_offset, route, ssrc, overhead, send, receive, rtcp } =
+            settings;
+        let sender = send
+            .map(|send| Sender::new(send, &name, seed))
+            .transpose()
+            .map_err(|problem| SettingsError { endpoint: name.clone(), problem })?;
+        let rng = Stream::new(seed, &name, "rtcp");
+        let schedule = Schedule::new(rtcp.session_bandwidth, minimum(&rtcp), FIRST_SIZE, rng);
+        let mut endpoint = Self {
+            receiver: receive.map(|receive| Receiver::new(receive, &name, seed)),
+            sender,
+            ssrc,
+            path: Path { route, overhead, clock_offset },
+            mode: rtcp.mode,
+            schedule,
+            message_since: None,
+            packets: 0,
+            wakeup: Time::ZERO,
+            name,
+        };
+        endpoint.settle();
+        Ok(endpoint)
+    }
+
+    /// Sends on another route from now on, and tells the controller so.
+    pub fn change_route(&mut self, now: Time, route: RouteId, out: &mut Outbox) {
+        self.path.route = route;
+        if let Some(sender) = &mut self.sender {
+            sender.route_changed(now, out);
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let mut at = self.schedule.due();
+        if let Some(sender) = &self.sender {
+            at = at.min(sender.wakeup());
+        }
+        if let Some(receiver) = &self.receiver {
+            at = at.min(receiver.wakeup());
+            if self.mode == RtcpMode::Free {
+                at = at.min(receiver.feedback.due());
+            }
+        }
+        self.wakeup = at;
+    }
+
+    /// The SSRC under which it reports.
+    fn reporter(&self) -> u32 {
+        self.sender.as_ref().and_then(Sender::ssrc).unwrap_or(self.ssrc)
+    }
+
+    /// Does what the receiver half has asked for.
+    fn ask(&mut self, now: Time, urgency: Urgency, out: &mut Outbox) {
+        if urgency == Urgency::None {
+            return;
+        }
+        self.message_since.get_or_insert(now);
+        if self.mode == RtcpMode::Free && urgency != Urgency::Regular {
+            let mut packets = Vec::new();
+            self.send_rtcp(now, &mut packets, out);
+        }
+    }
+
+    /// Sends per-packet feedback between the compounds (RFC 5506).
+    fn send_feedback(&mut self, now: Time, out: &mut Outbox) {
+        let mut packets = self.take_feedback(now);
+        if !packets.is_empty() {
+            self.send_rtcp(now, &mut packets, out);
+        }
+    }
+
+    fn take_feedback(&mut self, now: Time) -> Vec<rtcp::Packet> {
+        let (reporter, at) = (self.reporter(), clock(now, self.path.clock_offset));
+        self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.feedback.take(at, reporter))
+    }
+
+    /// Sends a compound of what is to be reported by now.
+    fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut Outbox) {
+        let reporter = self.reporter();
+        let mut reports =
+            self.sender.as_mut().map_or_else(Vec::new, |sender| sender.reports(now, &self.path));
+        let blocks = self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.blocks(now));
+        let mut packets = Vec::with_capacity(4);
+        let mut chunks = Vec::new();
+        if let Some(first) = reports.first_mut() {
+            first.blocks = blocks;
+            chunks.extend(reports.iter().flat_map(|report| Sdes::cname(report.ssrc, &self.name).chunks));
+            packets.extend(reports.into_iter().map(rtcp::Packet::SenderReport));
+        } else {
+            chunks.extend(Sdes::cname(reporter, &self.name).chunks);
+            let report = ReceiverReport { ssrc: reporter, blocks, ..Default::default() };
+            packets.push(rtcp::Packet::ReceiverReport(report));
+        }
+        packets.push(rtcp::Packet::Sdes(Sdes { chunks }));
+        if self.mode == RtcpMode::Avp {
+            packets.extend(self.take_feedback(now));
+        }
+        if !goodbye.is_empty() {
+            packets.push(rtcp::Packet::Bye(Bye { ssrcs: goodbye, reason: None }));
+        }
+        let size = self.send_rtcp(now, &mut packets, out);
+        self.schedule.sent(now, size);
+    }
+
+    /// Sends `packets` as one datagram, with what the receiver half has to say; gives its size on the wire.
+    fn send_rtcp(&mut self, now: Time, packets: &mut Vec<rtcp::Packet>, out: &mut Outbox) -> u32 {
+        let since = self.message_since.take();
+        if since.is_some()
+            && let Some(receiver) = &mut self.receiver
+        {
+            // a goodbye stays last (RFC 3550 section 6.1)
+            let end = packets.len() - usize::from(matches!(packets.last(), Some(rtcp::Packet::Bye(_))));
+            packets.splice(end..end, receiver.message(now, out));
+        }
+        if packets.is_empty() {
+            return 0;
+        }
+        let mut bytes = Vec::with_capacity(128);
+        if let Err(error) = rtcp::encode(packets, &mut bytes) {
+            out.fail(format!("{} at {now}: RTCP: {error}", self.name));
+            return 0;
+        }
+        let size = bytes.len() as u32 + self.path.overhead;
+        let flow = self.rtcp_flow();
+        out.record.rtcp(
+            now,
+            &RtcpRecord {
+                flow,
+                from_receiver: self.receiver.is_some(),
+                size: tidegate_core::Size::from_bytes(u64::from(size)),
+                contents: rtcp::contents(packets),
+                waited: since.map_or(Span::ZERO, |since| now - since),
+            },
+        );
+        let sequence = match &mut self.sender {
+            Some(sender) if sender.flow() == flow => sender.number(),
+            _ => {
+                self.packets = self.packets.wrapping_add(1);
+                self.packets - 1
+            }
+        };
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow,
+            route: self.path.route,
+            sequence,
+            size,
+            hop: 0,
+            kind: Kind::Rtcp,
+            ecn: Ecn::NotEct,
+            body: Body::Empty,
+            attachment: Some(Arc::new(Attachment::Rtcp(bytes))),
+        };
+        if out.record.wants_bytes()
+            && let Some(bytes) = packet.rtcp()
+        {
+            out.record.bytes(now, &packet, bytes);
+        }
+        out.originate(now, Port::ZERO, packet);
+        size
+    }
+
+    /// The flow that its RTCP belongs to: what it receives, or else what it sends.
+    fn rtcp_flow(&self) -> FlowId {
+        let received = self.receiver.as_ref().map(Receiver::flow);
+        received.or(self.sender.as_ref().map(Sender::flow)).unwrap_or_default()
+    }
+
+    /// Says goodbye for the streams that have ended, and to the session if it receives nothing either.
+    fn goodbye(&mut self, now: Time, out: &mut Outbox) {
+        let ssrcs: Vec<u32> = self.sender.as_ref().map_or_else(Vec::new, |sender| sender.ssrcs().collect());
+        self.send_compound(now, ssrcs, out);
+        if let Some(sender) = &mut self.sender {
+            sender.end();
+        }
+        if self.receiver.is_none() {
+            self.schedule.leave();
+        }
+        self.count_senders();
+    }
+
+    fn count_senders(&mut self) {
+        let we_sent = self.sender.as_ref().is_some_and(|sender| sender.ssrc().is_some());
+        let they_sent = self.receiver.as_ref().is_some_and(|receiver| receiver.heard);
+        self.schedule.set_senders(u32::from(we_sent) + u32::from(they_sent), we_sent);
+    }
+
+    /// Joins the session: with the peer there are two members.
+    fn join(&mut self, now: Time) {
+        self.count_senders();
+        self.schedule.join(now, 2);
+    }
+
+    fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut Outbox) {
+        // what cannot be read is as good as lost: hostile bytes must not end a run
+        let Ok(packets) = rtcp::decode(bytes) else { return };
+        self.join(now);
+        if rtcp::is_compound(&packets) {
+            self.schedule.received(size);
+        }
+        if let Some(receiver) = &mut self.receiver {
+            let mut left = false;
+            for packet in &packets {
+                match packet {
+                    rtcp::Packet::SenderReport(report) => {
+                        receiver.sender_report(now, report.ssrc, report.middle());
+                    }
+                    rtcp::Packet::Bye(bye) => left |= receiver.bye(&bye.ssrcs),
+                    _ => {}
+                }
+            }
+            if left && self.sender.as_ref().is_none_or(|sender| sender.ssrc().is_none()) {
+                // nobody is left to report to
+                self.schedule.leave();
+            }
+        }
+        if let Some(sender) = &mut self.sender {
+            sender.rtcp(now, packets, &self.path, out);
+        }
+    }
+}
+
+fn minimum(rtcp: &RtcpSettings) -> Span {
+    match rtcp.minimum {
+        RtcpMinimum::Standard => Span::from_secs(5),
+        RtcpMinimum::Fixed(span) => span,
+        // RFC 3550 section 6.2: 360 divided by the session bandwidth in kb/s
+        RtcpMinimum::Reduced => Span::from_secs_f64(360_000.0 / rtcp.session_bandwidth.as_bps_f64()),
+    }
+}
+
+impl Node for Endpoint {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        (self.wakeup != Time::MAX).then_some(self.wakeup)
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        if now < self.wakeup {
+            return;
+        }
+        if let Some(sender) = &mut self.sender
+            && sender.wakeup() <= now
+        {
+            let begins = sender.start() <= now;
+            let ended = sender.advance(now, &self.path, out);
+            if ended {
+                self.goodbye(now, out);
+            } else if begins {
+                self.join(now);
+            }
+        }
+        if let Some(receiver) = &mut self.receiver {
+            let urgency = receiver.advance(now, out);
+            let reports = self.mode == RtcpMode::Free && receiver.feedback.due() <= now;
+            self.ask(now, urgency, out);
+            if reports {
+                self.send_feedback(now, out);
+            }
+        }
+        if self.schedule.due() <= now && self.schedule.expire(now) {
+            self.send_compound(now, Vec::new(), out);
+        }
+        self.settle();
+    }
+
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        out.deliver(now, &packet);
+        if let Body::Rtp(body) = &packet.body {
+            if let Some(receiver) = &mut self.receiver {
+                let first = !receiver.heard;
+                let Path { overhead, clock_offset, .. } = self.path;
+                let urgency = receiver.packet(now, &packet, body, overhead, clock_offset, out);
+                if first {
+                    self.join(now);
+                }
+                self.ask(now, urgency, out);
+            }
+        } else if let Some(bytes) = packet.rtcp() {
+            self.rtcp(now, bytes, packet.size, out);
+        }
+        self.settle();
+    }
+
+    fn inside(&self) -> Inside {
+        // what waits in the pacer is media, not yet packets of the network
+        Inside::default()
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        self.schedule.draws(visit);
+        if let Some(sender) = &self.sender {
+            sender.draws(visit);
+        }
+        if let Some(receiver) = &self.receiver {
+            receiver.draws(visit);
+        }
+    }
+
+    fn finish(&mut self, now: Time, out: &mut Outbox) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.finish(now, out);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What was sent and not yet reported on, and the join of feedback with it.
+
+use tidegate_core::control::{PacketResult, Report};
+use tidegate_core::{Ecn, RemoteTime, Size, Span, Time};
+
+/// How long a packet is remembered (libwebrtc `TransportFeedbackAdapter`: `kSendTimeHistoryWindow` is
+/// 60 s; no report that late is of use to any controller here, and the ring is that much smaller).
+const MEMORY: Span = Span::from_secs(10);
+
+/// No probe.
+const NO_PROBE: u64 = u64::MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// Nothing was said of it.
+    Open,
+    /// It was reported as not received; it may yet be reported as received.
+    Lost,
+    /// It was reported as received: nothing more is said of it.
+    Received,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    sent: Time,
+    /// Probe id, or [`NO_PROBE`].
+    probe: u64,
+    size: u32,
+    fate: Fate,
+}
+
+const EMPTY: Entry = Entry { sent: Time::ZERO, probe: NO_PROBE, size: 0, fate: Fate::Received };
+
+/// A ring of the packets sent, by transport-wide sequence number.
+#[derive(Debug)]
+pub(crate) struct History {
+    ring: Vec<Entry>,
+    /// Sequence number of the oldest packet remembered, and of the next one to be sent.
+    oldest: u64,
+    next: u64,
+    /// Everything before this has landed or is given up.
+    landed: u64,
+    in_flight: u64,
+}
+
+impl History {
+    pub(crate) fn new() -> Self {
+        Self { ring: vec![EMPTY; 256], oldest: 0, next: 0, landed: 0, in_flight: 0 }
+    }
+
+    /// The sequence number of the next packet.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Bytes that were sent after everything that is reported on, as libwebrtc's `InFlightBytesTracker`
+    /// counts: a report on a packet settles all before it, too, so that a lost report does not keep a
+    /// window shut.
+    pub(crate) fn in_flight(&self) -> Size {
+        Size::from_bytes(self.in_flight)
+    }
+
+    fn index(&self, sequence: u64) -> usize {
+        // the length is a power of two
+        sequence as usize & (self.ring.len() - 1)
+    }
+
+    /// Takes note of a packet that leaves at `now`; its sequence number is [`History::next`].
+    pub(crate) fn sent(&mut self, now: Time, size: u32, probe: Option<u32>) {
+        if self.next - self.oldest == self.ring.len() as u64 {
+            self.forget(now);
+        }
+        if self.next - self.oldest == self.ring.len() as u64 {
+            self.grow();
+        }
+        let index = self.index(self.next);
+        self.ring[index] =
+            Entry { sent: now, probe: probe.map_or(NO_PROBE, u64::from), size, fate: Fate::Open };
+        self.next += 1;
+        self.in_flight += u64::from(size);
+    }
+
+    /// Lets go of what is too old.
+    pub(crate) fn forget(&mut self, now: Time) {
+        while self.oldest < self.next {
+            let entry = self.ring[self.index(self.oldest)];
+            if now - entry.sent < MEMORY {
+                break;
+            }
+            self.oldest += 1;
+        }
+        if self.landed < self.oldest {
+            self.land(self.oldest);
+        }
+    }
+
+    /// Settles everything before `sequence`.
+    fn land(&mut self, sequence: u64) {
+        while self.landed < sequence {
+            let index = self.index(self.landed);
+            self.in_flight -= u64::from(self.ring[index].size);
+            self.landed += 1;
+        }
+    }
+
+    fn grow(&mut self) {
+        let mut ring = vec![EMPTY; self.ring.len() * 2];
+        let mask = ring.len() - 1;
+        for sequence in self.oldest..self.next {
+            ring[sequence as usize & mask] = self.ring[self.index(sequence)];
+        }
+        self.ring = ring;
+    }
+
+    /// Joins what feedback says of the packet `sequence` and appends it to `report`. What was never
+    /// sent, is forgotten, or is known as received already says nothing; a packet reported as lost says
+    /// so once, and once more if it turns out to have been received.
+    ///
+    /// Returns when it was sent, if it is newly received.
+    pub(crate) fn join(
+        &mut self,
+        sequence: i64,
+        arrival: Option<RemoteTime>,
+        ecn: Ecn,
+        report: &mut Report,
+    ) -> Option<Time> {
+        let sequence = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s))?;
+        self.land(sequence + 1);
+        let index = self.index(sequence);
+        let entry = &mut self.ring[index];
+        let fate = if arrival.is_some() { Fate::Received } else { Fate::Lost };
+        if entry.fate == Fate::Received || entry.fate == fate {
+            return None;
+        }
+        entry.fate = fate;
+        report.packets.push(PacketResult {
+            sequence,
+            size: Size::from_bytes(u64::from(entry.size)),
+            sent: entry.sent,
+            arrival,
+            ecn,
+            probe: u32::try_from(entry.probe).ok(),
+        });
+        arrival.map(|_| entry.sent)
+    }
+
+    /// Takes note that the packet `sequence` was received at a time that is not told: it is settled, and
+    /// there is nothing to report.
+    pub(crate) fn received(&mut self, sequence: i64) {
+        if let Some(sequence) = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s))
+        {
+            self.land(sequence + 1);
+            let index = self.index(sequence);
+            self.ring[index].fate = Fate::Received;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(millis: i64) -> Option<RemoteTime> {
+        Some(RemoteTime::from_nanos(millis * 1_000_000))
+    }
+
+    #[test]
+    fn results_are_joined_and_flight_is_counted() {
+        let mut history = History::new();
+        for k in 0..5 {
+            history.sent(Time::from_millis(k), 100, (k == 2).then_some(9));
+        }
+        assert_eq!(history.in_flight(), Size::from_bytes(500));
+        let mut report = Report::default();
+        assert_eq!(history.join(0, arrival(50), Ecn::Ce, &mut report), Some(Time::ZERO));
+        assert_eq!(history.join(1, None, Ecn::NotEct, &mut report), None);
+        assert_eq!(history.join(1, None, Ecn::NotEct, &mut report), None, "lost is said once");
+        assert_eq!(history.join(2, arrival(52), Ecn::NotEct, &mut report), Some(Time::from_millis(2)));
+        assert_eq!(history.in_flight(), Size::from_bytes(200));
+        // reordered, not lost
+        assert_eq!(history.join(1, arrival(55), Ecn::NotEct, &mut report), Some(Time::from_millis(1)));
+        assert_eq!(history.join(1, arrival(56), Ecn::NotEct, &mut report), None, "a second time");
+        assert_eq!(history.join(5, arrival(56), Ecn::NotEct, &mut report), None, "never sent");
+        assert_eq!(history.join(-1, arrival(56), Ecn::NotEct, &mut report), None);
+        assert_eq!(history.in_flight(), Size::from_bytes(200));
+        let said: Vec<(u64, bool, Option<u32>)> =
+            report.packets.iter().map(|p| (p.sequence, p.arrival.is_some(), p.probe)).collect();
+        assert_eq!(said, [(0, true, None), (1, false, None), (2, true, Some(9)), (1, true, None)]);
+        assert_eq!(report.packets[0].ecn, Ecn::Ce);
+    }
+
+    #[test]
+    fn what_is_old_is_forgotten_and_the_ring_grows_only_as_needed() {
+        let mut history = History::new();
+        // 100 packets a second for 100 s: at most 1000 are younger than 10 s
+        for k in 0..10_000 {
+            history.sent(Time::from_millis(10 * k), 100, None);
+        }
+        assert_eq!(history.ring.len(), 1024);
+        history.forget(Time::from_millis(10 * 9_999));
+        assert_eq!(history.in_flight(), Size::from_bytes(100 * 1000));
+        let mut report = Report::default();
+        assert_eq!(history.join(8_999, arrival(1), Ecn::NotEct, &mut report), None);
+        assert_eq!(history.join(9_000, arrival(1), Ecn::NotEct, &mut report), Some(Time::from_secs(90)));
+        assert_eq!(history.in_flight(), Size::from_bytes(100 * 999));
+    }
+}

@@ -1,0 +1,36 @@
+//! A participant of an RTP session, without I/O.
+//!
+//! An [`Endpoint`] is a [`tidegate_core::Node`] with one port. It sends media under one congestion
+//! controller, or receives a peer's, or both: a call one way is a sending endpoint and a receiving
+//! one, a call both ways two endpoints that do both.
+//!
+//! ```text
+//!   source -> packetizer -> pacer -> RTP ~~~~~~> statistics, arrival log, playout
+//!     ^                       |                              |
+//!  controller <- history <----+<~~~~~~ RTCP <---- feedback --+
+//! ```
+//!
+//! Nothing here reads a clock or a socket: the driver says what time it is and carries the packets,
+//! be it in virtual time or over real UDP.
+
+mod alr;
+mod endpoint;
+mod history;
+pub mod media;
+mod pacer;
+mod packetizer;
+mod playout;
+mod receiver;
+mod reception;
+pub mod rtcp;
+mod sender;
+pub mod settings;
+
+pub use endpoint::Endpoint;
+pub use media::{Bounds, SourceSettings};
+pub use packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+pub use settings::{
+    Accounting, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout, ReceiveSettings,
+    RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, StreamSettings,
+    clock_offset,
+};

@@ -1,0 +1,232 @@
+//! Where media comes from: models of encoders, and audio at a constant rate.
+//!
+//! A source knows when its next frame is due and how large it is; the sender packetizes it. Every
+//! source has a lowest and a highest rate, so that a call can be limited by its application. What is
+//! random in a source is drawn once per frame whatever the rate, so that two controllers on the same
+//! seed meet the same luck.
+
+pub mod cbr;
+pub mod frames;
+pub mod greedy;
+pub mod ideal;
+pub mod ladder;
+pub mod statistical;
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Rate, Span, Time};
+
+/// One encoded frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Encoded bytes; zero where the encoder left the frame out.
+    pub bytes: u32,
+    /// Whether it can be decoded without earlier frames.
+    pub key: bool,
+}
+
+/// Between which rates a source can work; rates of encoded media, without any header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bounds {
+    /// Never less than this, whatever the target.
+    pub min: Rate,
+    /// Never more than this; `None`: as much as there is.
+    pub max: Option<Rate>,
+}
+
+impl Bounds {
+    /// From `min` to `max`.
+    #[must_use]
+    pub const fn new(min: Rate, max: Rate) -> Self {
+        Self { min, max: Some(max) }
+    }
+
+    /// `rate`, but inside the bounds.
+    #[must_use]
+    pub fn clamp(&self, rate: Rate) -> Rate {
+        rate.clamp(self.min, self.max.unwrap_or(Rate::MAX))
+    }
+}
+
+impl Default for Bounds {
+    /// No bounds.
+    fn default() -> Self {
+        Self { min: Rate::ZERO, max: None }
+    }
+}
+
+/// A model of an encoder.
+pub trait Source: Send {
+    /// Begins, or begins again after a pause: the next frame is due at `now`.
+    fn start(&mut self, now: Time);
+
+    /// When the next frame is due; [`Time::MAX`] for never (until the target changes).
+    fn due(&self) -> Time;
+
+    /// The frame that is due at `now`; afterwards [`Source::due`] speaks of the next one.
+    fn frame(&mut self, now: Time) -> Frame;
+
+    /// What the encoder may use from now on, headers not counted.
+    fn set_target(&mut self, now: Time, target: Rate);
+
+    /// Makes the next frame a key frame, where the model knows them.
+    fn request_key(&mut self) {}
+
+    /// Between which rates it works.
+    fn bounds(&self) -> Bounds;
+
+    /// Nominal frames per second; `None` for a source of full packets without frames.
+    fn frame_rate(&self) -> Option<f64>;
+
+    /// Whether it follows its target; one that does not is served first when a target is shared out.
+    fn adapts(&self) -> bool {
+        true
+    }
+
+    /// Shows what each of its random substreams gave out.
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        let _ = visit;
+    }
+}
+
+/// Which source, with its parameters.
+#[derive(Clone, Debug)]
+pub enum SourceSettings {
+    /// Full packets, evenly spaced at the target rate: always something to send.
+    Greedy(Bounds),
+    /// Video whose every frame is exactly target / fps.
+    Ideal {
+        /// Frames per second.
+        fps: f64,
+        /// Its rates.
+        bounds: Bounds,
+    },
+    /// The statistical model of RFC 8593 section 5.
+    Statistical(statistical::Settings),
+    /// Recorded frame sizes, RFC 8593 section 6.
+    Frames {
+        /// The recordings, one a rate.
+        ladder: Arc<ladder::Ladder>,
+        /// Frames per second.
+        fps: f64,
+        /// With which frame the sequence goes on when it has come to its end (RFC 8593: 20).
+        skip: u32,
+        /// Its rates.
+        bounds: Bounds,
+    },
+    /// Audio at a constant rate.
+    Cbr {
+        /// The rate of the encoded audio.
+        rate: Rate,
+        /// Time between two packets.
+        interval: Span,
+    },
+}
+
+impl SourceSettings {
+    /// 20 kb/s in packets of 20 ms: the audio of RFC 8867 section 4.
+    pub const AUDIO: Self = Self::Cbr { rate: Rate::from_kbps(20), interval: Span::from_millis(20) };
+
+    /// The source; `component` is the first part of its substreams' names, `payload` the largest RTP
+    /// payload in bytes.
+    ///
+    /// # Errors
+    /// What is wrong with the parameters.
+    pub fn build(&self, seed: u64, component: &str, payload: u32) -> Result<Box<dyn Source>, String> {
+        Ok(match self {
+            Self::Greedy(bounds) => Box::new(greedy::Greedy::new(*bounds, payload)),
+            Self::Ideal { fps, bounds } => Box::new(ideal::Ideal::new(Ticker::new(*fps)?, *bounds)),
+            Self::Statistical(settings) => {
+                Box::new(statistical::Statistical::new(settings.clone(), seed, component)?)
+            }
+            Self::Frames { ladder, fps, skip, bounds } => {
+                Box::new(frames::Frames::new(ladder.clone(), Ticker::new(*fps)?, *skip, *bounds)?)
+            }
+            Self::Cbr { rate, interval } => Box::new(cbr::Cbr::new(*rate, *interval)?),
+        })
+    }
+}
+
+/// The frame clock: instants `start + k / fps` without drift.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticker {
+    millihertz: u64,
+    start: Time,
+    ticks: u64,
+}
+
+impl Ticker {
+    /// A clock of `fps`, which is taken to the nearest thousandth.
+    pub(crate) fn new(fps: f64) -> Result<Self, String> {
+        if !(0.001..=100_000.0).contains(&fps) {
+            return Err(format!("fps is {fps}; it must be between 0.001 and 100000"));
+        }
+        let millihertz = tidegate_core::math::round(fps * 1000.0) as u64;
+        Ok(Self { millihertz, start: Time::MAX, ticks: 0 })
+    }
+
+    pub(crate) fn start(&mut self, now: Time) {
+        (self.start, self.ticks) = (now, 0);
+    }
+
+    pub(crate) fn due(&self) -> Time {
+        let nanos = u128::from(self.ticks) * 1_000_000_000_000 / u128::from(self.millihertz);
+        self.start + Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
+
+    /// Moves on by one tick and says how long it lasts.
+    pub(crate) fn advance(&mut self) -> Span {
+        let before = self.due();
+        self.ticks += 1;
+        self.due() - before
+    }
+
+    pub(crate) fn fps(&self) -> f64 {
+        self.millihertz as f64 / 1000.0
+    }
+}
+
+/// Turns a rate over time into whole bytes and carries what is left over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Carry {
+    /// In bit-nanoseconds per second.
+    left: u128,
+}
+
+impl Carry {
+    /// One byte in bit-nanoseconds per second.
+    const BYTE: u128 = 8_000_000_000;
+
+    pub(crate) fn bytes(&mut self, rate: Rate, span: Span) -> u32 {
+        let total = self.left + u128::from(rate.as_bps()) * span.as_nanos().max(0) as u128;
+        self.left = total % Self::BYTE;
+        u32::try_from(total / Self::BYTE).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frame_clock_does_not_drift() {
+        let mut ticker = Ticker::new(29.97).expect("a frame rate");
+        ticker.start(Time::from_secs(1));
+        let total: Span = (0..2_997).map(|_| ticker.advance()).sum();
+        assert_eq!(total, Span::from_secs(100));
+        assert_eq!(ticker.due(), Time::from_secs(101));
+        assert!(Ticker::new(0.0).is_err() && Ticker::new(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn carried_bytes_add_up_to_the_rate() {
+        let mut carry = Carry::default();
+        let bytes: u64 = (0..3000)
+            .map(|_| u64::from(carry.bytes(Rate::from_bps(1_000_001), Span::from_nanos(33_333_333))))
+            .sum();
+        // 1 000 001 bit/s over 99.999999 s are 12 500 012.37 bytes
+        assert_eq!(bytes, 12_500_012);
+    }
+}

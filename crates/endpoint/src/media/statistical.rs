@@ -1,0 +1,320 @@
+//! The statistical video model of RFC 8593 section 5.
+//!
+//! In the steady state the interval and the size of frames deviate from their references by
+//! independent zero-mean Laplace variables. A changed target starts a transient: one large frame, then
+//! smaller ones, such that the mean over the transient is the new rate.
+
+use super::{Bounds, Frame, Source};
+use serde::{Deserialize, Serialize};
+use tidegate_core::rng::Draws;
+use tidegate_core::{Rate, Span, Stream, Time};
+
+/// The parameters of RFC 8593 section 5, table 1, with their example values as defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// FPS: frames per second.
+    pub fps: f64,
+    /// tau_v: after a change of the encoder's rate, how long further requests have to wait. The newest
+    /// one that waits is taken up afterwards.
+    pub reaction: Span,
+    /// K_d: length of a transient in frames.
+    pub transient_frames: u32,
+    /// K_B: bytes of the first frame of a transient.
+    pub transient_burst: u32,
+    /// How large a change, relative to the rate before, starts a transient. The RFC speaks of every
+    /// change; under a controller that asks for a little more at each report there would be nothing but
+    /// transients, so that, as in syncodecs (`bigChangeRatio`), small changes do not start one.
+    pub transient_change: f64,
+    /// t_0: reference interval between frames; `None`: 1 / FPS.
+    pub interval: Option<Span>,
+    /// B_0: reference frame size in bytes; `None`: R_v / 8 / FPS, which follows the target.
+    pub frame_bytes: Option<u32>,
+    /// SCALE_t: scale of the Laplace variable that is added to the normalised interval.
+    pub interval_scale: f64,
+    /// SCALE_B: scale of the Laplace variable that is added to the normalised size.
+    pub size_scale: f64,
+    /// R_min and R_max.
+    pub bounds: Bounds,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            fps: 30.0,
+            reaction: Span::from_millis(200),
+            transient_frames: 8,
+            transient_burst: 13_500,
+            transient_change: 0.1,
+            interval: None,
+            frame_bytes: None,
+            interval_scale: 0.15,
+            size_scale: 0.15,
+            bounds: Bounds::new(Rate::from_kbps(150), Rate::from_kbps(1500)),
+        }
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), String> {
+        if !(0.001..=100_000.0).contains(&self.fps) {
+            return Err(format!("fps is {}; it must be between 0.001 and 100000", self.fps));
+        }
+        for (name, value, most) in [
+            ("transient_change", self.transient_change, 1e9),
+            ("interval_scale", self.interval_scale, 1.0),
+            ("size_scale", self.size_scale, 1.0),
+        ] {
+            if !(0.0..=most).contains(&value) {
+                return Err(format!("{name} is {value}; it must be between 0 and {most}"));
+            }
+        }
+        if self.interval.is_some_and(|span| span <= Span::ZERO) {
+            return Err(format!("interval is {}; it must be positive", self.interval.unwrap_or_default()));
+        }
+        if self.reaction.is_negative() {
+            return Err(format!("reaction is {}; it must not be negative", self.reaction));
+        }
+        Ok(())
+    }
+}
+
+/// The model at work.
+#[derive(Debug)]
+pub struct Statistical {
+    settings: Settings,
+    interval: Span,
+    intervals: Stream,
+    sizes: Stream,
+    next: Time,
+    /// R_v: what the encoder works at.
+    rate: Rate,
+    requested: Rate,
+    deaf_until: Time,
+    /// Frames left of the transient, the large one included.
+    transient_left: u32,
+    /// Size of the frames of the transient after the first.
+    transient_rest: f64,
+    /// Fractions of bytes that rounding has left over.
+    fraction: f64,
+    started: bool,
+}
+
+/// Deviations are cut off here, on both sides alike, so that no interval or size is negative and the
+/// means stay what they are: at a scale of 0.15 that touches 0.14 % of the frames.
+const DEVIATION_MAX: f64 = 0.99;
+
+impl Statistical {
+    /// The model with substreams `component/interval` and `component/size`.
+    ///
+    /// # Errors
+    /// What is wrong with the settings.
+    pub fn new(settings: Settings, seed: u64, component: &str) -> Result<Self, String> {
+        settings.check()?;
+        Ok(Self {
+            interval: settings.interval.unwrap_or_else(|| Span::from_secs_f64(1.0 / settings.fps)),
+            intervals: Stream::new(seed, component, "interval"),
+            sizes: Stream::new(seed, component, "size"),
+            next: Time::MAX,
+            rate: Rate::ZERO,
+            requested: Rate::ZERO,
+            deaf_until: Time::ZERO,
+            transient_left: 0,
+            transient_rest: 0.0,
+            fraction: 0.0,
+            started: false,
+            settings,
+        })
+    }
+
+    /// B_0 in bytes.
+    fn reference(&self) -> f64 {
+        match self.settings.frame_bytes {
+            Some(bytes) => f64::from(bytes),
+            None => self.rate.as_bps_f64() / 8.0 / self.settings.fps,
+        }
+    }
+
+    /// Takes up the rate that was asked for, if the encoder listens again.
+    fn listen(&mut self, now: Time) {
+        if now < self.deaf_until || self.requested == self.rate {
+            return;
+        }
+        let (old, new) = (self.rate.as_bps_f64(), self.requested.as_bps_f64());
+        self.rate = self.requested;
+        self.deaf_until = now + self.settings.reaction;
+        if old == 0.0 || (new - old).abs() > self.settings.transient_change * old {
+            self.begin_transient();
+        }
+    }
+
+    fn begin_transient(&mut self) {
+        self.transient_left = self.settings.transient_frames;
+    }
+
+    /// Mean size of the frame that comes next, before its deviation; and whether it is a large one.
+    fn plan(&mut self) -> (f64, bool) {
+        let reference = self.reference();
+        if self.transient_left == 0 {
+            return (reference, false);
+        }
+        let first = self.transient_left == self.settings.transient_frames;
+        self.transient_left -= 1;
+        if !first {
+            return (self.transient_rest, false);
+        }
+        let frames = f64::from(self.settings.transient_frames);
+        // at a low rate the burst alone would exceed what all frames of the transient may have
+        let burst = f64::from(self.settings.transient_burst).min(frames * reference).max(reference);
+        self.transient_rest = if frames > 1.0 { (frames * reference - burst) / (frames - 1.0) } else { 0.0 };
+        (burst, true)
+    }
+}
+
+impl Source for Statistical {
+    fn start(&mut self, now: Time) {
+        self.next = now;
+        self.started = true;
+        self.deaf_until = now;
+        self.begin_transient();
+    }
+
+    fn due(&self) -> Time {
+        self.next
+    }
+
+    fn frame(&mut self, now: Time) -> Frame {
+        self.listen(now);
+        let interval_off =
+            self.intervals.laplace(self.settings.interval_scale).clamp(-DEVIATION_MAX, DEVIATION_MAX);
+        let size_off = self.sizes.laplace(self.settings.size_scale).clamp(-DEVIATION_MAX, DEVIATION_MAX);
+        self.next += self.interval.scaled(1.0 + interval_off);
+        let (mean, burst) = self.plan();
+        // the burst is given as a size and is not blurred
+        let size = if burst { mean } else { mean * (1.0 + size_off) } + self.fraction;
+        let whole = tidegate_core::math::floor(size.max(0.0));
+        self.fraction = size - whole;
+        Frame { bytes: whole as u32, key: burst }
+    }
+
+    fn set_target(&mut self, now: Time, target: Rate) {
+        self.requested = self.settings.bounds.clamp(target);
+        if self.started {
+            self.listen(now);
+        } else {
+            self.rate = self.requested;
+        }
+    }
+
+    fn request_key(&mut self) {
+        self.begin_transient();
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.settings.bounds
+    }
+
+    fn frame_rate(&self) -> Option<f64> {
+        Some(self.settings.fps)
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.intervals.draws());
+        visit(self.sizes.draws());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(settings: Settings) -> Statistical {
+        let mut source = Statistical::new(settings, 1, "caller/video").expect("valid settings");
+        source.start(Time::ZERO);
+        source
+    }
+
+    #[test]
+    fn the_mean_rate_and_the_moments_are_those_of_the_model() {
+        let mut source = source(Settings::default());
+        source.set_target(Time::ZERO, Rate::from_mbps(1));
+        let frames = 60_000;
+        let (mut sizes, mut gaps, mut last) = (Vec::new(), Vec::new(), None);
+        for _ in 0..frames {
+            let now = source.due();
+            if let Some(last) = last {
+                gaps.push((now - last).as_secs_f64() * 30.0);
+            }
+            last = Some(now);
+            sizes.push(f64::from(source.frame(now).bytes) / (1e6 / 8.0 / 30.0));
+        }
+        let seconds = last.expect("frames").as_secs_f64();
+        let rate = sizes.iter().sum::<f64>() * (1e6 / 30.0) / seconds;
+        assert!((rate - 1e6).abs() < 0.02 * 1e6, "{rate} bit/s");
+        let moments = |values: &[f64]| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            (mean, values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64)
+        };
+        // the variance of a Laplace variable is 2 scale^2 = 0.045, less what the cut takes
+        for (what, values) in [("sizes", &sizes[8..]), ("intervals", &gaps[..])] {
+            let (mean, variance) = moments(values);
+            assert!((mean - 1.0).abs() < 0.005, "{what}: mean {mean}");
+            assert!((0.042..0.046).contains(&variance), "{what}: variance {variance}");
+        }
+    }
+
+    #[test]
+    fn a_transient_is_a_burst_and_smaller_frames_at_the_new_rate() {
+        let mut source = source(Settings { size_scale: 0.0, interval_scale: 0.0, ..Settings::default() });
+        source.set_target(Time::ZERO, Rate::from_mbps(1));
+        let first: Vec<Frame> = (0..9).map(|_| source.frame(source.due())).collect();
+        assert_eq!(first[0], Frame { bytes: 13_500, key: true });
+        // (8 * 4166.67 - 13500) / 7 = 2833.33
+        assert!(first[1..8].iter().all(|f| (2833..=2834).contains(&f.bytes) && !f.key), "{first:?}");
+        assert_eq!(first[..8].iter().map(|f| f.bytes).sum::<u32>(), 33_333);
+        assert!((4166..=4167).contains(&first[8].bytes));
+        // 150 kb/s: the 8 frames of the transient have 5000 bytes in all, less than the burst
+        let now = source.due();
+        source.set_target(now, Rate::from_kbps(10));
+        let low: Vec<u32> = (0..9).map(|_| source.frame(source.due()).bytes).collect();
+        assert!((5000..=5001).contains(&low[0]) && low[1..8].iter().all(|&b| b <= 1), "{low:?}");
+        assert!((624..=626).contains(&low[8]));
+    }
+
+    #[test]
+    fn the_encoder_is_deaf_for_its_reaction_time_and_listens_afterwards() {
+        let mut source = source(Settings { size_scale: 0.0, interval_scale: 0.0, ..Settings::default() });
+        source.set_target(Time::ZERO, Rate::from_mbps(1));
+        (0..3).for_each(|_| _ = source.frame(source.due()));
+        source.set_target(Time::from_millis(100), Rate::from_kbps(1050));
+        source.set_target(Time::from_millis(150), Rate::from_kbps(1080));
+        assert_eq!(source.rate, Rate::from_mbps(1));
+        while source.due() < Time::from_millis(200) {
+            let _ = source.frame(source.due());
+        }
+        assert_eq!(source.rate, Rate::from_mbps(1));
+        let _ = source.frame(source.due());
+        assert_eq!(source.rate, Rate::from_kbps(1080), "the newest request");
+        assert_eq!(source.transient_left, 0, "8 % more is no transient");
+    }
+
+    #[test]
+    fn the_number_of_draws_does_not_depend_on_the_rate() {
+        let count = |rate| {
+            let mut source = source(Settings::default());
+            source.set_target(Time::ZERO, rate);
+            (0..100).for_each(|_| _ = source.frame(source.due()));
+            let mut draws = Vec::new();
+            source.draws(&mut |d| draws.push(d));
+            draws
+        };
+        assert_eq!(count(Rate::from_kbps(150)), count(Rate::from_kbps(1500)));
+    }
+
+    #[test]
+    fn bad_settings_are_named() {
+        let bad = Settings { size_scale: -0.1, ..Settings::default() };
+        let error = Statistical::new(bad, 1, "x").expect_err("a negative scale");
+        assert!(error.contains("size_scale") && error.contains("-0.1"), "{error}");
+    }
+}

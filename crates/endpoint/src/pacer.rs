@@ -1,0 +1,333 @@
+//! When packets leave: the leaky bucket, the window, the gap, padding and probes of a decision.
+
+use crate::packetizer::Queued;
+use std::collections::VecDeque;
+use tidegate_core::control::Probe;
+use tidegate_core::{Decision, Rate, Size, Span, Time};
+
+/// What may leave now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// This packet, as part of a probe or not.
+    Media(Queued, Option<u32>),
+    /// A packet of padding, as part of a probe or not.
+    Padding(Option<u32>),
+}
+
+/// A probe at work.
+#[derive(Debug)]
+struct Cluster {
+    probe: Probe,
+    started: Option<Time>,
+    sent: Size,
+    packets: u32,
+}
+
+impl Cluster {
+    /// When its next packet is due: as libwebrtc's `BitrateProber`, by what was sent so far.
+    fn due(&self) -> Time {
+        self.started.map_or(Time::ZERO, |started| started + self.probe.rate.time_for(self.sent))
+    }
+
+    fn done(&self) -> bool {
+        self.packets >= self.probe.min_packets.max(1)
+            && self.sent >= self.probe.rate.bytes_in(self.probe.length)
+    }
+}
+
+/// The pacer's queue and its budgets.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    audio: VecDeque<Queued>,
+    video: VecDeque<Queued>,
+    /// Bytes that wait, as rates count them.
+    backlog: u64,
+    /// What each packet weighs beyond its payload.
+    header: u32,
+    /// What a packet of padding weighs.
+    padding_size: u32,
+    burst: Span,
+    pacing: Rate,
+    padding: Rate,
+    min_gap: Option<Span>,
+    window: Option<Size>,
+    /// When the present group of packets began, and when all that was sent is paid off.
+    opened: Time,
+    drained: Time,
+    padded: Time,
+    /// When the last packet left.
+    last: Option<Time>,
+    probes: VecDeque<Cluster>,
+}
+
+/// More probes than this do not wait: the oldest give way (libwebrtc `kMaxPendingProbeClusters`).
+const PROBES_MAX: usize = 5;
+
+impl Pacer {
+    /// `header` and `padding_size` as rates count bytes.
+    pub(crate) fn new(burst: Span, header: u32, padding_size: u32) -> Self {
+        Self {
+            audio: VecDeque::new(),
+            video: VecDeque::new(),
+            backlog: 0,
+            header,
+            padding_size,
+            burst,
+            pacing: Rate::ZERO,
+            padding: Rate::ZERO,
+            min_gap: None,
+            window: None,
+            opened: Time::ZERO,
+            drained: Time::ZERO,
+            padded: Time::ZERO,
+            last: None,
+            probes: VecDeque::new(),
+        }
+    }
+
+    /// Takes up a decision.
+    pub(crate) fn decide(&mut self, now: Time, decision: &Decision) {
+        if decision.pacing != self.pacing {
+            self.drained = rescale(now, self.drained, self.pacing, decision.pacing);
+            self.pacing = decision.pacing;
+        }
+        if decision.padding != self.padding {
+            self.padded = rescale(now, self.padded, self.padding, decision.padding);
+            self.padding = decision.padding;
+        }
+        self.min_gap = decision.min_gap;
+        self.window = decision.window;
+        if let Some(probe) = decision.probe.filter(|probe| probe.rate > Rate::ZERO) {
+            if self.probes.len() == PROBES_MAX {
+                self.probes.pop_front();
+            }
+            self.probes.push_back(Cluster { probe, started: None, sent: Size::ZERO, packets: 0 });
+        }
+    }
+
+    pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
+        self.backlog += u64::from(packet.payload) + u64::from(self.header);
+        if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
+    }
+
+    /// Bytes that wait, as rates count them.
+    pub(crate) fn backlog(&self) -> Size {
+        Size::from_bytes(self.backlog)
+    }
+
+    /// Throws away all that waits.
+    pub(crate) fn clear(&mut self) {
+        self.audio.clear();
+        self.video.clear();
+        self.probes.clear();
+        self.backlog = 0;
+    }
+
+    /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
+    /// once, [`Time::MAX`] for not before something changes.
+    pub(crate) fn due(&self, in_flight: Size) -> Time {
+        let gap = match (self.min_gap, self.last) {
+            (Some(gap), Some(last)) => last + gap,
+            _ => Time::ZERO,
+        };
+        if let Some(cluster) = self.probes.front() {
+            return cluster.due().max(gap);
+        }
+        let head = match (self.audio.front(), self.video.front()) {
+            (Some(audio), _) => Some((Time::ZERO, audio)),
+            (None, Some(video)) => Some((self.media_due(), video)),
+            (None, None) => None,
+        };
+        let (at, size) = match head {
+            Some((at, packet)) => (at, u64::from(packet.payload) + u64::from(self.header)),
+            None if self.padding > Rate::ZERO => (self.padded, u64::from(self.padding_size)),
+            None => return Time::MAX,
+        };
+        // with nothing in flight one packet may always go: nothing would ever open the window again
+        let shut = self
+            .window
+            .is_some_and(|window| in_flight > Size::ZERO && in_flight + Size::from_bytes(size) > window);
+        if shut { Time::MAX } else { at.max(gap) }
+    }
+
+    /// When the next paced packet may go: at once while the present group has room, else when all that
+    /// was sent is paid off. A group is what the pacing rate carries in a burst (draft-ietf-rmcat-gcc-02
+    /// section 4), and at a low rate one packet.
+    fn media_due(&self) -> Time {
+        if self.pacing == Rate::ZERO {
+            Time::MAX
+        } else if self.drained < self.opened + self.burst {
+            Time::ZERO
+        } else {
+            self.drained
+        }
+    }
+
+    /// What leaves at `now`, if anything does; to be followed by [`Pacer::sent`].
+    pub(crate) fn turn(&mut self, now: Time, in_flight: Size) -> Option<Turn> {
+        if self.due(in_flight) > now {
+            return None;
+        }
+        let probe = self.probes.front().map(|cluster| cluster.probe.id);
+        let Some(packet) = self.audio.pop_front().or_else(|| self.video.pop_front()) else {
+            return Some(Turn::Padding(probe));
+        };
+        self.backlog -= u64::from(packet.payload) + u64::from(self.header);
+        Some(Turn::Media(packet, probe))
+    }
+
+    /// Charges `size` bytes that have left at `now`. Audio and probes are charged like all else, so that
+    /// what is paced makes room for them.
+    pub(crate) fn sent(&mut self, now: Time, size: Size) {
+        self.last = Some(now);
+        if now >= self.drained {
+            (self.opened, self.drained) = (now, now);
+        }
+        if self.pacing > Rate::ZERO {
+            self.drained += self.pacing.time_for(size);
+        }
+        if self.padding > Rate::ZERO {
+            self.padded = self.padded.max(now) + self.padding.time_for(size);
+        }
+        if let Some(cluster) = self.probes.front_mut() {
+            cluster.started.get_or_insert(now);
+            cluster.sent += size;
+            cluster.packets += 1;
+            if cluster.done() {
+                self.probes.pop_front();
+            }
+        }
+    }
+}
+
+/// The instant at which what was owed until `until` at the rate `old` is paid off at the rate `new`.
+fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
+    if until <= now {
+        until
+    } else if new == Rate::ZERO {
+        now
+    } else {
+        now + new.time_for(old.bytes_in(until - now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: Queued = Queued { timestamp: 0, frame: 0, payload: 976, stream: 0, flags: 0 };
+    const SIZE: Size = Size::from_bytes(1000);
+
+    fn pacer(decision: Decision) -> Pacer {
+        let mut pacer = Pacer::new(Span::from_millis(5), 24, 248);
+        pacer.decide(Time::ZERO, &decision);
+        pacer
+    }
+
+    /// Sends all that may leave up to `until` and gives the times.
+    fn drive(pacer: &mut Pacer, until: Time) -> Vec<(Time, Turn)> {
+        let (mut sent, mut now) = (Vec::new(), Time::ZERO);
+        loop {
+            now = pacer.due(Size::ZERO).max(now);
+            if now > until {
+                return sent;
+            }
+            let turn = pacer.turn(now, Size::ZERO).expect("it said that something is due");
+            pacer.sent(now, if matches!(turn, Turn::Padding(_)) { Size::from_bytes(248) } else { SIZE });
+            sent.push((now, turn));
+        }
+    }
+
+    #[test]
+    fn low_rates_are_even_and_high_rates_go_in_bursts_of_5_ms() {
+        let mut slow = pacer(Decision::rate(Rate::from_mbps(1)));
+        (0..4).for_each(|_| slow.push(false, PACKET));
+        let times: Vec<Time> =
+            drive(&mut slow, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
+        assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis));
+
+        let mut fast = pacer(Decision::rate(Rate::from_mbps(8)));
+        (0..1001).for_each(|_| fast.push(false, PACKET));
+        let times: Vec<Time> =
+            drive(&mut fast, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
+        assert_eq!(times[..6], [0, 0, 0, 0, 0, 5].map(Time::from_millis));
+        assert_eq!(times[1000], Time::from_secs(1), "1000 packets of 8000 bits take exactly a second");
+        assert_eq!(fast.backlog(), Size::ZERO);
+    }
+
+    #[test]
+    fn audio_goes_first_and_is_paid_for() {
+        let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+        (0..2).for_each(|_| pacer.push(false, PACKET));
+        assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
+        pacer.push(true, Queued { stream: 1, ..PACKET });
+        assert!(matches!(
+            pacer.turn(Time::ZERO, Size::ZERO),
+            Some(Turn::Media(Queued { stream: 1, .. }, None))
+        ));
+        pacer.sent(Time::ZERO, SIZE);
+        assert_eq!(pacer.due(Size::ZERO), Time::from_millis(16));
+    }
+
+    #[test]
+    fn a_new_rate_pays_off_what_is_owed() {
+        let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+        (0..2).for_each(|_| pacer.push(false, PACKET));
+        assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
+        // half of the packet is paid at 4 ms; the rest takes 1 ms at four times the rate
+        pacer.decide(Time::from_millis(4), &Decision::rate(Rate::from_mbps(4)));
+        pacer.decide(Time::from_millis(4), &Decision::rate(Rate::from_mbps(4)));
+        assert_eq!(pacer.drained, Time::from_millis(5));
+        pacer.decide(Time::from_millis(4), &Decision::rate(Rate::ZERO));
+        assert_eq!(pacer.due(Size::ZERO), Time::MAX);
+    }
+
+    #[test]
+    fn window_and_gap_hold_packets_back() {
+        let window = Some(Size::from_bytes(2500));
+        let mut pacer = pacer(Decision { window, ..Decision::rate(Rate::from_mbps(100)) });
+        (0..3).for_each(|_| pacer.push(false, PACKET));
+        assert_eq!(pacer.due(Size::from_bytes(1500)), Time::ZERO, "just fits");
+        assert_eq!(pacer.due(Size::from_bytes(1501)), Time::MAX);
+        assert_eq!(pacer.turn(Time::ZERO, Size::from_bytes(1501)), None);
+        let tiny = Some(Size::from_bytes(10));
+        pacer.decide(Time::ZERO, &Decision { window: tiny, ..Decision::rate(Rate::from_mbps(100)) });
+        assert_eq!(pacer.due(Size::ZERO), Time::ZERO, "one packet may always be in flight");
+
+        let gap = Decision { min_gap: Some(Span::from_millis(10)), ..Decision::rate(Rate::from_mbps(100)) };
+        pacer.decide(Time::ZERO, &gap);
+        pacer.push(true, PACKET);
+        let times: Vec<Time> = drive(&mut pacer, Time::from_secs(1)).iter().map(|s| s.0).collect();
+        assert_eq!(times, [0, 10, 20, 30].map(Time::from_millis), "audio, too");
+    }
+
+    #[test]
+    fn padding_fills_what_media_leaves() {
+        let padded = Decision { padding: Rate::from_kbps(248), ..Decision::rate(Rate::from_mbps(1)) };
+        let mut pacer = pacer(padded);
+        let sent = drive(&mut pacer, Time::from_millis(1000));
+        assert_eq!(sent.len(), 126, "one of 248 bytes every 8 ms");
+        assert!(sent.iter().all(|(_, turn)| *turn == Turn::Padding(None)));
+        // a packet of media of 1000 bytes stands for 32.26 ms of padding
+        pacer.push(false, PACKET);
+        assert!(matches!(pacer.turn(Time::from_millis(1001), Size::ZERO), Some(Turn::Media(..))));
+        pacer.sent(Time::from_millis(1001), SIZE);
+        let next = pacer.due(Size::ZERO);
+        assert!((next - Time::from_micros(1_040_258)).abs() < Span::from_micros(1), "{next}");
+    }
+
+    #[test]
+    fn a_probe_goes_at_its_own_rate_with_media_and_then_padding() {
+        let probe = Probe { id: 7, rate: Rate::from_mbps(4), length: Span::from_millis(15), min_packets: 5 };
+        let mut pacer = pacer(Decision { probe: Some(probe), ..Decision::rate(Rate::from_kbps(100)) });
+        (0..2).for_each(|_| pacer.push(false, PACKET));
+        let sent = drive(&mut pacer, Time::from_millis(100));
+        // 7500 bytes: 2 of 1000 and 23 of 248 (5704)
+        assert_eq!(sent.len(), 25);
+        assert!(sent[..2].iter().all(|(_, turn)| matches!(turn, Turn::Media(_, Some(7)))));
+        assert!(sent[2..].iter().all(|(_, turn)| *turn == Turn::Padding(Some(7))));
+        assert_eq!(sent[2].0, Time::from_millis(4));
+        // the last one waits for the 7456 bytes before it
+        assert_eq!(sent[24].0, Time::from_micros(14_912));
+    }
+}

@@ -1,0 +1,132 @@
+//! From frames to RTP packets: sizes, marks and header bytes.
+
+use serde::{Deserialize, Serialize};
+use tidegate_core::packet::{Extension, RtpBody};
+
+/// RFC 8285 identifier of abs-send-time in the packets of an endpoint.
+pub const ABS_SEND_TIME_ID: u8 = 3;
+/// RFC 8285 identifier of the transport-wide sequence number in the packets of an endpoint.
+pub const TRANSPORT_SEQUENCE_ID: u8 = 5;
+
+/// Fixed part of an RTP header without contributing sources (RFC 3550 section 5.1).
+const RTP_HEADER: u32 = 12;
+/// Profile and length words before RFC 8285 elements.
+const EXTENSION_HEADER: u32 = 4;
+/// Data bytes of abs-send-time.
+const ABS_SEND_TIME: u32 = 3;
+/// Data bytes of a transport-wide sequence number.
+const TRANSPORT_SEQUENCE: u32 = 2;
+
+/// Which header extensions ride on every RTP packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Extensions {
+    /// The transport-wide sequence number that TWCC needs: 2 bytes.
+    pub transport_sequence: bool,
+    /// The time of sending: 3 bytes.
+    pub abs_send_time: bool,
+}
+
+impl Default for Extensions {
+    /// Both.
+    fn default() -> Self {
+        Self { transport_sequence: true, abs_send_time: true }
+    }
+}
+
+impl Extensions {
+    /// Bytes of the RTP header with these extensions and what a controller stamped, as RFC 8285 lays
+    /// them out: one-byte elements where all fit, two-byte elements otherwise, padded to words.
+    #[must_use]
+    pub fn header_len(self, stamp: Option<&Extension>) -> u32 {
+        let lengths = [
+            self.abs_send_time.then_some(ABS_SEND_TIME),
+            self.transport_sequence.then_some(TRANSPORT_SEQUENCE),
+            stamp.map(|stamp| stamp.data.len() as u32),
+        ];
+        let one_byte =
+            stamp.is_none_or(|stamp| (1..=14).contains(&stamp.id) && (1..=16).contains(&stamp.data.len()));
+        let element_header = if one_byte { 1 } else { 2 };
+        let elements: u32 = lengths.iter().flatten().map(|length| element_header + length).sum();
+        if elements == 0 { RTP_HEADER } else { RTP_HEADER + EXTENSION_HEADER + elements.next_multiple_of(4) }
+    }
+
+    /// Whether `id` is taken by one of these.
+    pub(crate) const fn uses(id: u8) -> bool {
+        id == ABS_SEND_TIME_ID || id == TRANSPORT_SEQUENCE_ID
+    }
+}
+
+/// A packet that waits for its turn; it gets its sequence numbers when it leaves, so that what is
+/// never sent leaves no gap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Queued {
+    /// RTP timestamp.
+    pub(crate) timestamp: u32,
+    /// Frame number.
+    pub(crate) frame: u32,
+    /// Bytes of payload.
+    pub(crate) payload: u16,
+    /// Index of its stream.
+    pub(crate) stream: u8,
+    /// As in [`RtpBody`].
+    pub(crate) flags: u8,
+}
+
+/// Cuts a frame of `bytes` into packets of at most `limit` payload bytes; `first` has everything but
+/// payload and position.
+pub(crate) fn packets(bytes: u32, limit: u16, first: Queued) -> impl Iterator<Item = Queued> {
+    let limit = u32::from(limit);
+    let count = bytes.div_ceil(limit);
+    (0..count).map(move |index| {
+        let mut flags = first.flags;
+        if index == 0 {
+            flags |= RtpBody::FIRST;
+        }
+        if index + 1 == count {
+            flags |= RtpBody::LAST;
+        }
+        let payload = (bytes - index * limit).min(limit) as u16;
+        Queued { payload, flags, ..first }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_as_long_as_rfc_8285_makes_them() {
+        let with = |transport_sequence, abs_send_time| Extensions { transport_sequence, abs_send_time };
+        assert_eq!(with(false, false).header_len(None), 12);
+        assert_eq!(with(true, false).header_len(None), 20, "4 + 3 padded to 4");
+        assert_eq!(with(false, true).header_len(None), 20, "4 + 4");
+        assert_eq!(with(true, true).header_len(None), 24, "4 + 7 padded to 8");
+        let stamp = |id, length| Extension { id, data: vec![0; length] };
+        assert_eq!(with(true, true).header_len(Some(&stamp(1, 8))), 32, "4 + 16");
+        assert_eq!(
+            with(true, true).header_len(Some(&stamp(15, 8))),
+            36,
+            "two-byte: 4 + 5 + 4 + 10, padded to 20"
+        );
+        assert_eq!(with(false, false).header_len(Some(&stamp(1, 17))), 36, "two-byte: 4 + 19 padded to 20");
+    }
+
+    #[test]
+    fn frames_are_cut_and_marked() {
+        let frame = Queued { timestamp: 7, frame: 3, payload: 0, stream: 1, flags: RtpBody::KEY };
+        let cut: Vec<(u16, u8)> = packets(2500, 1200, frame).map(|p| (p.payload, p.flags)).collect();
+        assert_eq!(
+            cut,
+            [
+                (1200, RtpBody::KEY | RtpBody::FIRST),
+                (1200, RtpBody::KEY),
+                (100, RtpBody::KEY | RtpBody::LAST)
+            ]
+        );
+        let one: Vec<Queued> = packets(1200, 1200, frame).collect();
+        assert_eq!(one.len(), 1);
+        assert_eq!(one[0].flags, RtpBody::KEY | RtpBody::FIRST | RtpBody::LAST);
+        assert_eq!(packets(0, 1200, frame).count(), 0);
+    }
+}

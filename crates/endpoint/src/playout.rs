@@ -1,0 +1,292 @@
+//! From packets to pictures: frames are put together, shown in order at their time, or given up.
+
+mod freeze;
+
+use crate::settings::Playout;
+use freeze::FreezeWatch;
+use std::collections::VecDeque;
+use tidegate_core::packet::RtpBody;
+use tidegate_core::record::FrameRecord;
+use tidegate_core::wire::wrap;
+use tidegate_core::{FlowId, Outbox, Packet, Span, Time};
+
+/// Frames whose transit counts as recent for the adaptive delay: some three seconds of video.
+const RECENT: usize = 100;
+/// Frames that may be open at once; the oldest give way.
+const OPEN_MAX: usize = 4096;
+
+/// A frame that is being put together. Nothing is known of it before its first packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// When it was captured, by the sender's media clock from its first frame on.
+    media: Option<Span>,
+    first: Option<i64>,
+    last: Option<i64>,
+    received: i64,
+    complete: Option<Time>,
+}
+
+impl Slot {
+    fn is_whole(&self) -> bool {
+        matches!((self.first, self.last), (Some(first), Some(last)) if self.received > last - first)
+    }
+}
+
+/// The playout buffer of one stream.
+#[derive(Debug)]
+pub(crate) struct PlayoutBuffer {
+    flow: FlowId,
+    video: bool,
+    mode: Playout,
+    clock_rate: u32,
+    /// Open frames by number, from `base` on.
+    slots: VecDeque<Slot>,
+    base: u32,
+    begun: bool,
+    /// RTP timestamp, unwrapped: of the first packet, and the latest one.
+    origin: i64,
+    timestamp: i64,
+    clock: DelayClock,
+    due: Time,
+    freeze: FreezeWatch,
+}
+
+impl PlayoutBuffer {
+    pub(crate) fn new(flow: FlowId, video: bool, mode: Playout, clock_rate: u32) -> Self {
+        Self {
+            flow,
+            video,
+            mode,
+            clock_rate,
+            slots: VecDeque::new(),
+            base: 0,
+            begun: false,
+            origin: 0,
+            timestamp: 0,
+            clock: DelayClock::default(),
+            due: Time::MAX,
+            freeze: FreezeWatch::default(),
+        }
+    }
+
+    /// When a frame is to be shown or given up.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes the first copy of a packet, whose RTP sequence number unwrapped is `sequence`.
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        body: &RtpBody,
+        sequence: i64,
+        out: &mut Outbox,
+    ) {
+        if !self.begun {
+            self.begun = true;
+            (self.origin, self.timestamp) = (i64::from(body.timestamp), i64::from(body.timestamp));
+        }
+        if body.frame < self.base {
+            out.record.late(now, self.flow, packet);
+            return;
+        }
+        // a jump over more frames than are kept gives up the oldest
+        while (body.frame - self.base) as usize >= OPEN_MAX {
+            if self.slots.is_empty() {
+                self.slots.push_back(Slot::default());
+            }
+            self.give_up_front(now, out);
+        }
+        let index = (body.frame - self.base) as usize;
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, Slot::default());
+        }
+        let media = self.media(body.timestamp);
+        let slot = &mut self.slots[index];
+        let fresh = slot.media.is_none();
+        slot.media = Some(media);
+        slot.received += 1;
+        if body.flags & RtpBody::FIRST != 0 {
+            slot.first = Some(sequence);
+        }
+        if body.flags & RtpBody::LAST != 0 {
+            slot.last = Some(sequence);
+        }
+        if slot.complete.is_none() && slot.is_whole() {
+            slot.complete = Some(now);
+            self.clock.complete(now, media, &self.mode);
+            self.run(now, out);
+        } else if fresh && matches!(self.mode, Playout::Fixed { .. }) {
+            self.reschedule();
+        }
+    }
+
+    /// The time of capture that a timestamp stands for.
+    fn media(&mut self, timestamp: u32) -> Span {
+        self.timestamp = wrap::nearest(timestamp, 32, self.timestamp);
+        let ticks = i128::from(self.timestamp - self.origin);
+        Span::from_nanos((ticks * 1_000_000_000 / i128::from(self.clock_rate)) as i64)
+    }
+
+    /// Shows and gives up what is due at `now`.
+    pub(crate) fn run(&mut self, now: Time, out: &mut Outbox) {
+        loop {
+            match self.next() {
+                Some((at, Act::Show(index))) if at <= now => {
+                    for _ in 0..index {
+                        self.give_up_front(now, out);
+                    }
+                    self.show_front(now, out);
+                }
+                Some((at, Act::GiveUp(index))) if at <= now => {
+                    for _ in 0..=index {
+                        self.give_up_front(now, out);
+                    }
+                }
+                next => {
+                    self.due = next.map_or(Time::MAX, |(at, _)| at);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn reschedule(&mut self) {
+        self.due = self.next().map_or(Time::MAX, |(at, _)| at);
+    }
+
+    /// What happens next: the first whole frame is shown at its time, or given up if it was whole only
+    /// after its deadline; with a fixed delay, a frame that is not whole at its time is given up.
+    fn next(&self) -> Option<(Time, Act)> {
+        for (index, slot) in self.slots.iter().enumerate() {
+            let Some(media) = slot.media else { continue };
+            match (slot.complete, self.clock.shown(media), self.clock.deadline(media, &self.mode)) {
+                (Some(complete), Some(_), Some(deadline)) if complete > deadline => {
+                    return Some((complete, Act::GiveUp(index)));
+                }
+                (Some(_), Some(at), _) => return Some((at, Act::Show(index))),
+                (None, _, Some(deadline)) if matches!(self.mode, Playout::Fixed { .. }) => {
+                    // at the deadline itself it may still become whole
+                    return Some((deadline + Span::from_nanos(1), Act::GiveUp(index)));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn show_front(&mut self, now: Time, out: &mut Outbox) {
+        let Some(slot) = self.slots.pop_front() else { return };
+        let number = self.base;
+        self.base = number.wrapping_add(1);
+        out.record.frame(
+            now,
+            &FrameRecord {
+                flow: self.flow,
+                video: self.video,
+                frame: number,
+                complete: slot.complete,
+                rendered: Some(now),
+            },
+        );
+        if self.video
+            && let Some(length) = self.freeze.shown(now, number, slot.media.unwrap_or_default())
+        {
+            out.record.freeze(now, self.flow, length);
+        }
+    }
+
+    fn give_up_front(&mut self, now: Time, out: &mut Outbox) {
+        let Some(slot) = self.slots.pop_front() else { return };
+        let frame = FrameRecord {
+            flow: self.flow,
+            video: self.video,
+            frame: self.base,
+            complete: slot.complete,
+            rendered: None,
+        };
+        self.base = self.base.wrapping_add(1);
+        out.record.frame(now, &frame);
+    }
+
+    /// The run ends: what is open stays unseen, and if the picture stands still while the stream goes on
+    /// (`live`), that is a freeze, too.
+    pub(crate) fn finish(&mut self, now: Time, live: bool, out: &mut Outbox) {
+        while !self.slots.is_empty() {
+            self.give_up_front(now, out);
+        }
+        if self.video
+            && live
+            && let Some(length) = self.freeze.standing(now)
+        {
+            out.record.freeze(now, self.flow, length);
+        }
+        self.due = Time::MAX;
+    }
+}
+
+/// What is to be done with the frame at an index.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Show(usize),
+    GiveUp(usize),
+}
+
+/// When frames are shown: at `media + offset`.
+#[derive(Debug, Default)]
+struct DelayClock {
+    /// Local time less media time of what is shown.
+    offset: Option<Span>,
+    /// The transit (local time less media time) of the fastest frame.
+    fastest: Span,
+    /// Transits of the last frames.
+    recent: VecDeque<Span>,
+    /// Media time of the newest whole frame.
+    newest: Span,
+}
+
+impl DelayClock {
+    /// A frame captured at `media` is whole at `now`.
+    fn complete(&mut self, now: Time, media: Span, mode: &Playout) {
+        let transit = now - Time::ZERO - media;
+        let Some(offset) = self.offset else {
+            let delay = match *mode {
+                Playout::Fixed { delay } => delay,
+                Playout::Adaptive { min, .. } => min,
+            };
+            self.offset = Some(transit + delay);
+            (self.fastest, self.newest) = (transit, media);
+            self.recent.push_back(transit);
+            return;
+        };
+        self.fastest = self.fastest.min(transit);
+        let Playout::Adaptive { min, max, shrink } = *mode else { return };
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(transit);
+        let passed = (media - self.newest).max(Span::ZERO);
+        self.newest = self.newest.max(media);
+        let slowest = self.recent.iter().copied().max().unwrap_or(transit);
+        let aim = (slowest + min).min(self.fastest + max);
+        self.offset =
+            Some(if aim > offset { aim } else { offset - (offset - aim).min(passed.scaled(shrink)) });
+    }
+
+    /// When a frame captured at `media` is shown.
+    fn shown(&self, media: Span) -> Option<Time> {
+        self.offset.map(|offset| Time::ZERO + (media + offset))
+    }
+
+    /// By when it has to be whole.
+    fn deadline(&self, media: Span, mode: &Playout) -> Option<Time> {
+        match *mode {
+            Playout::Fixed { .. } => self.shown(media),
+            Playout::Adaptive { max, .. } => self.offset.map(|_| Time::ZERO + (media + self.fastest + max)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

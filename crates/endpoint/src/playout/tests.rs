@@ -1,0 +1,189 @@
+use super::*;
+use std::sync::{Arc, Mutex};
+use tidegate_core::record::Recorder;
+use tidegate_core::{Body, Ecn, Kind, RouteId};
+
+/// (frame, complete, rendered) in ms, and frames of late packets.
+#[derive(Default)]
+struct Told {
+    frames: Vec<(u32, Option<i64>, Option<i64>)>,
+    late: Vec<u32>,
+    freezes: Vec<i64>,
+}
+
+struct Log(Arc<Mutex<Told>>);
+
+impl Recorder for Log {
+    fn frame(&mut self, _now: Time, frame: &FrameRecord) {
+        let millis = |at: Option<Time>| at.map(|at| at.as_nanos() / 1_000_000);
+        self.0.lock().expect("told").frames.push((
+            frame.frame,
+            millis(frame.complete),
+            millis(frame.rendered),
+        ));
+    }
+    fn late(&mut self, _now: Time, _flow: FlowId, packet: &Packet) {
+        let Body::Rtp(body) = packet.body else { panic!("RTP") };
+        self.0.lock().expect("told").late.push(body.frame);
+    }
+    fn freeze(&mut self, _now: Time, _flow: FlowId, length: Span) {
+        self.0.lock().expect("told").freezes.push(length.as_nanos() / 1_000_000);
+    }
+}
+
+struct Bench {
+    buffer: PlayoutBuffer,
+    out: Outbox,
+    told: Arc<Mutex<Told>>,
+}
+
+impl Bench {
+    fn new(mode: Playout) -> Self {
+        let told = Arc::new(Mutex::new(Told::default()));
+        Self {
+            buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000),
+            out: Outbox::new(Box::new(Log(told.clone()))),
+            told,
+        }
+    }
+
+    /// A packet of `frame`, which was captured `40 * frame` ms after the start, arrives at `at` ms;
+    /// `part` is 0, 1 or 2 of the frame's three packets.
+    fn part(&mut self, at: i64, frame: u32, part: u16) -> &mut Self {
+        let now = Time::from_millis(at);
+        while self.buffer.due() < now {
+            self.buffer.run(self.buffer.due(), &mut self.out);
+        }
+        let flags = [RtpBody::FIRST, 0, RtpBody::LAST][usize::from(part)];
+        let sequence = 3 * frame as i64 + i64::from(part);
+        let body = RtpBody {
+            timestamp: (40 * frame).wrapping_add(u32::MAX - 100),
+            frame,
+            sequence: sequence as u16,
+            transport_sequence: 0,
+            payload_type: 96,
+            flags,
+        };
+        let packet = Packet {
+            sent: Time::ZERO,
+            queued: Span::ZERO,
+            flow: FlowId(1),
+            route: RouteId(0),
+            sequence: 0,
+            size: 1000,
+            hop: 0,
+            kind: Kind::Video,
+            ecn: Ecn::NotEct,
+            body: Body::Rtp(body),
+            attachment: None,
+        };
+        self.buffer.packet(now, &packet, &body, sequence, &mut self.out);
+        self
+    }
+
+    fn whole(&mut self, at: i64, frame: u32) -> &mut Self {
+        self.part(at, frame, 0).part(at, frame, 1).part(at, frame, 2)
+    }
+
+    fn until(&mut self, at: i64) -> Vec<(u32, Option<i64>, Option<i64>)> {
+        while self.buffer.due() <= Time::from_millis(at) {
+            self.buffer.run(self.buffer.due(), &mut self.out);
+        }
+        self.told.lock().expect("told").frames.clone()
+    }
+}
+
+#[test]
+fn a_fixed_delay_shows_in_step_and_gives_up_what_is_late() {
+    let mut bench = Bench::new(Playout::Fixed { delay: Span::from_millis(50) });
+    // frame 0 is whole at 100 ms, so that frame k is shown at 150 + 40 k
+    bench.whole(100, 0).whole(140, 1).whole(230, 2).part(220, 3, 0).whole(265, 4).part(290, 3, 1);
+    bench.part(300, 3, 2);
+    let frames = bench.until(400);
+    assert_eq!(
+        frames,
+        [
+            (0, Some(100), Some(150)),
+            (1, Some(140), Some(190)),
+            (2, Some(230), Some(230)), // just in time
+            (3, None, None),           // its deadline was 270 ms
+            (4, Some(265), Some(310)),
+        ]
+    );
+    assert_eq!(bench.told.lock().expect("told").late, [3, 3]);
+}
+
+#[test]
+fn an_adaptive_delay_grows_at_once_and_shrinks_slowly() {
+    let mut bench = Bench::new(Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.1 });
+    bench.whole(100, 0).whole(140, 1);
+    // 60 ms late: shown at once, and the delay is 60 ms from now on
+    bench.whole(240, 2).whole(220 + 21, 3);
+    let frames = bench.until(5000);
+    assert_eq!(
+        frames[..3],
+        [(0, Some(100), Some(100)), (1, Some(140), Some(140)), (2, Some(240), Some(240))]
+    );
+    assert_eq!(frames[3], (3, Some(241), Some(280)), "100 + 3 x 40 + 60");
+    // the slow frame is among the recent ones up to frame 101; after that 4 ms less a frame
+    for k in 4..=120u32 {
+        bench.whole(100 + 40 * i64::from(k), k);
+    }
+    let frames = bench.until(10_000);
+    let delay = |k: usize| frames[k].2.expect("shown") - frames[k].1.expect("whole");
+    assert_eq!((delay(50), delay(101)), (60, 60));
+    // frame 3 had a transit of 121 ms and is recent up to frame 102
+    assert_eq!((delay(102), delay(103), delay(104)), (56, 52, 48));
+    assert_eq!((delay(116), delay(120)), (0, 0));
+}
+
+#[test]
+fn the_adaptive_delay_has_a_margin_and_a_most() {
+    let mode = Playout::Adaptive { min: Span::from_millis(10), max: Span::from_millis(100), shrink: 0.1 };
+    let mut bench = Bench::new(mode);
+    // frame 1 comes 80 ms late, frame 2 150 ms late
+    bench.whole(100, 0).whole(220, 1).whole(330, 2).whole(331, 3);
+    assert_eq!(
+        bench.until(2000),
+        [
+            (0, Some(100), Some(110)),
+            (1, Some(220), Some(230)),
+            (2, Some(330), None), // its deadline was 100 + 80 + 100
+            (3, Some(331), None), // and this one's 100 + 120 + 100
+        ]
+    );
+    // what comes in time again is shown with the most delay
+    bench.whole(300, 4);
+    assert_eq!(bench.until(2000)[4], (4, Some(300), Some(360)));
+}
+
+#[test]
+fn lost_frames_are_told_when_a_later_one_is_shown() {
+    let mut bench = Bench::new(Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.0 });
+    // frame 1 lacks a packet, of frame 2 nothing comes
+    bench.whole(100, 0).part(140, 1, 0).part(141, 1, 2).whole(220, 3).part(221, 1, 1).part(300, 2, 0);
+    assert_eq!(
+        bench.until(1000),
+        [(0, Some(100), Some(100)), (1, None, None), (2, None, None), (3, Some(220), Some(220))]
+    );
+    assert_eq!(bench.told.lock().expect("told").late, [1, 2]);
+    // at the end what is open is told, and the picture has stood still
+    for k in 4..20u32 {
+        bench.whole(100 + 40 * i64::from(k), k);
+    }
+    bench.part(901, 21, 0);
+    bench.buffer.finish(Time::from_millis(1860), true, &mut bench.out);
+    let told = bench.told.lock().expect("told");
+    assert_eq!(told.frames[20..], [(20, None, None), (21, None, None)]);
+    assert_eq!(told.freezes, [1000]);
+}
+
+#[test]
+fn a_jump_over_many_frames_loses_them_all() {
+    let mut bench = Bench::new(Playout::default());
+    bench.whole(100, 0).whole(100 + 40 * 10_000, 10_000);
+    let frames = bench.until(1_000_000);
+    assert_eq!(frames.len(), 10_001);
+    assert!(frames[1..10_000].iter().all(|&(_, complete, shown)| complete.is_none() && shown.is_none()));
+    assert_eq!(frames[10_000], (10_000, Some(400_100), Some(400_100)));
+}

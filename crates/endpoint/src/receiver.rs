@@ -1,0 +1,236 @@
+//! The receiving side: statistics, the arrival log, the receiver half, and playout.
+
+use crate::packetizer::Extensions;
+use crate::playout::PlayoutBuffer;
+use crate::reception::{Reception, clock};
+use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
+use crate::settings::{MediaKind, ReceiveSettings, Signalled};
+use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverSeat, Urgency};
+use tidegate_core::packet::RtpBody;
+use tidegate_core::rng::Draws;
+use tidegate_core::wire::rtcp::ReportBlock;
+use tidegate_core::wire::rtp;
+use tidegate_core::{FlowId, Level, Outbox, Packet, Size, Span, Stream, Time};
+
+struct InStream {
+    signalled: Signalled,
+    reception: Reception,
+    playout: Option<PlayoutBuffer>,
+    /// Whether its sender has said goodbye.
+    gone: bool,
+}
+
+/// No stream has this payload type.
+const NO_STREAM: u8 = u8::MAX;
+
+/// The receiving side of an endpoint.
+pub(crate) struct Receiver {
+    flow: FlowId,
+    streams: Vec<InStream>,
+    /// Index of the stream of each payload type.
+    by_type: [u8; 128],
+    extensions: Extensions,
+    /// Bytes of an RTP header without a stamp.
+    header: u32,
+    peer_clock_offset: Span,
+    half: Option<ReceiverSeat>,
+    pub(crate) feedback: FeedbackLog,
+    transport: TransportNumbers,
+    wakeup: Time,
+    /// Whether anything has arrived.
+    pub(crate) heard: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(settings: ReceiveSettings, name: &str, seed: u64) -> Self {
+        let mut by_type = [NO_STREAM; 128];
+        for (index, stream) in settings.streams.iter().enumerate() {
+            by_type[usize::from(stream.payload_type & 127)] = index as u8;
+        }
+        let streams: Vec<InStream> = settings
+            .streams
+            .iter()
+            .map(|&signalled| InStream {
+                signalled,
+                reception: Reception::new(signalled.ssrc, signalled.clock_rate),
+                playout: signalled.frames.then(|| {
+                    let video = signalled.kind == MediaKind::Video;
+                    PlayoutBuffer::new(settings.flow, video, settings.playout, signalled.clock_rate)
+                }),
+                gone: false,
+            })
+            .collect();
+        let ssrcs: Vec<u32> = settings.streams.iter().map(|stream| stream.ssrc).collect();
+        let half = settings.half.map(|half| {
+            let rng = Stream::new(seed, name, "receiver");
+            ReceiverSeat::new(format!("receiver half of {name}"), half, rng)
+        });
+        Self {
+            flow: settings.flow,
+            feedback: FeedbackLog::new(settings.feedback, &ssrcs),
+            streams,
+            by_type,
+            extensions: settings.extensions,
+            header: settings.extensions.header_len(None),
+            peer_clock_offset: settings.peer_clock_offset,
+            half,
+            transport: TransportNumbers::default(),
+            wakeup: Time::MAX,
+            heard: false,
+        }
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// When the receiver half or a playout buffer has something to do.
+    pub(crate) fn wakeup(&self) -> Time {
+        self.wakeup
+    }
+
+    fn settle(&mut self) {
+        let alarm = self.half.as_ref().and_then(|half| half.alarm_at).unwrap_or(Time::MAX);
+        let playout =
+            self.streams.iter().filter_map(|stream| stream.playout.as_ref()).map(PlayoutBuffer::due);
+        self.wakeup = playout.min().unwrap_or(Time::MAX).min(alarm);
+    }
+
+    /// Takes an RTP packet in. Says how soon the receiver half wants to speak.
+    pub(crate) fn packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        body: &RtpBody,
+        overhead: u32,
+        clock_offset: Span,
+        out: &mut Outbox,
+    ) -> Urgency {
+        let index = usize::from(self.by_type[usize::from(body.payload_type & 127)]);
+        // a payload type that was not signalled belongs to nobody (RFC 3550 section 5.1)
+        let Some(stream) = self.streams.get_mut(index) else { return Urgency::None };
+        self.heard = true;
+        let placed = stream.reception.packet(now, body.sequence, body.timestamp);
+        let transport_sequence = self.transport.unwrap(body.transport_sequence);
+        self.feedback.packet(
+            now,
+            Logged {
+                stream: index,
+                rtp_sequence: placed.sequence,
+                transport_sequence,
+                at: clock(now, clock_offset),
+                ecn: packet.ecn,
+                first: placed.first,
+            },
+        );
+        let rtp_size = packet.size.saturating_sub(overhead);
+        if placed.first && stream.signalled.kind != MediaKind::Padding {
+            let header = match packet.extension() {
+                None => self.header,
+                stamp => self.extensions.header_len(stamp),
+            };
+            let payload = rtp_size.saturating_sub(header);
+            out.record.goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
+            if let Some(playout) = &mut stream.playout {
+                playout.packet(now, packet, body, placed.sequence, out);
+                self.settle();
+            }
+        }
+        let Some(half) = &mut self.half else { return Urgency::None };
+        let arrived = Arrived {
+            sequence: u64::try_from(transport_sequence).unwrap_or(0),
+            size: Size::from_bytes(u64::from(rtp_size)),
+            abs_send_time: rtp::abs_send_time(packet.sent + self.peer_clock_offset),
+            ssrc: self.streams[index].signalled.ssrc,
+            rtp_sequence: u64::try_from(placed.sequence).unwrap_or(0),
+            timestamp: body.timestamp,
+            marker: body.flags & RtpBody::LAST != 0,
+            ecn: packet.ecn,
+            extension: packet.extension(),
+        };
+        let said = half.packet(now, &arrived);
+        self.heard_half(now, said, out)
+    }
+
+    /// Records the notes of the half's last call and passes on what it asked for.
+    fn heard_half(&mut self, now: Time, said: Result<Urgency, Failure>, out: &mut Outbox) -> Urgency {
+        if let Some(half) = &mut self.half {
+            for (name, value) in &half.notes.values {
+                out.record.internal(now, self.flow, name, *value);
+            }
+            half.notes.wanted = out.record.level() >= Level::Series;
+        }
+        self.settle();
+        said.unwrap_or_else(|failure| {
+            out.fail(failure.to_string());
+            Urgency::None
+        })
+    }
+
+    /// Does what is due. Says how soon the receiver half wants to speak.
+    pub(crate) fn advance(&mut self, now: Time, out: &mut Outbox) -> Urgency {
+        if now < self.wakeup {
+            return Urgency::None;
+        }
+        for playout in self.streams.iter_mut().filter_map(|stream| stream.playout.as_mut()) {
+            if playout.due() <= now {
+                playout.run(now, out);
+            }
+        }
+        let said = match &mut self.half {
+            Some(half) if half.alarm_at.is_some_and(|at| at <= now) => half.alarm(now),
+            _ => Ok(Urgency::None),
+        };
+        self.heard_half(now, said, out)
+    }
+
+    /// What the receiver half has to say.
+    pub(crate) fn message(&mut self, now: Time, out: &mut Outbox) -> Feedback {
+        let Some(half) = &mut self.half else { return Feedback::new() };
+        match half.message(now) {
+            Ok(said) => {
+                self.heard_half(now, Ok(Urgency::None), out);
+                said
+            }
+            Err(failure) => {
+                out.fail(failure.to_string());
+                Feedback::new()
+            }
+        }
+    }
+
+    /// Takes note of a sender report.
+    pub(crate) fn sender_report(&mut self, now: Time, ssrc: u32, middle: u32) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == ssrc) {
+            stream.reception.sender_report(now, middle);
+        }
+    }
+
+    /// Takes note of a goodbye. Says whether nobody is left.
+    pub(crate) fn bye(&mut self, ssrcs: &[u32]) -> bool {
+        for stream in &mut self.streams {
+            stream.gone |= ssrcs.contains(&stream.signalled.ssrc);
+        }
+        self.streams.iter().all(|stream| stream.gone)
+    }
+
+    /// Reports on the sources heard since the last ones.
+    pub(crate) fn blocks(&mut self, now: Time) -> Vec<ReportBlock> {
+        self.streams.iter_mut().filter_map(|stream| stream.reception.block(now)).collect()
+    }
+
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        if let Some(half) = &self.half {
+            visit(half.rng().draws());
+        }
+    }
+
+    pub(crate) fn finish(&mut self, now: Time, out: &mut Outbox) {
+        for stream in &mut self.streams {
+            if let Some(playout) = &mut stream.playout {
+                playout.finish(now, !stream.gone, out);
+            }
+        }
+        self.settle();
+    }
+}

@@ -1,0 +1,254 @@
+//! What a receiver knows of one source: RFC 3550 appendix A.
+
+use tidegate_core::wire::rtcp::ReportBlock;
+use tidegate_core::wire::{ntp, wrap};
+use tidegate_core::{RemoteTime, Time};
+
+/// Sequence numbers this far behind the highest one are still told apart as first copies or duplicates.
+const WINDOW: usize = 4096;
+const WORDS: usize = WINDOW / 64;
+
+/// Statistics of one source.
+#[derive(Debug)]
+pub(crate) struct Reception {
+    ssrc: u32,
+    clock_rate: u32,
+    /// Extended: the lower 16 bits are what is on the wire. The first packet's is in 0..65536.
+    base: i64,
+    highest: i64,
+    /// Packets received, duplicates and late ones included (appendix A.3).
+    received: u64,
+    expected_prior: i64,
+    received_prior: u64,
+    /// Last relative transit time in timestamp units, modulo 2^32.
+    transit: u32,
+    /// Sixteen times the jitter, in timestamp units (appendix A.8).
+    jitter: u32,
+    /// One bit for each of the last [`WINDOW`] sequence numbers.
+    seen: Box<[u64; WORDS]>,
+    /// The middle of the last sender report's timestamp, and when it arrived.
+    last_sr: Option<(u32, Time)>,
+    /// Whether there was anything since the last report.
+    heard: bool,
+}
+
+/// A packet as it stands among its siblings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Placed {
+    /// RTP sequence number, unwrapped.
+    pub(crate) sequence: i64,
+    /// Whether it is here for the first time.
+    pub(crate) first: bool,
+}
+
+impl Reception {
+    pub(crate) fn new(ssrc: u32, clock_rate: u32) -> Self {
+        Self {
+            ssrc,
+            clock_rate,
+            base: 0,
+            highest: 0,
+            received: 0,
+            expected_prior: 0,
+            received_prior: 0,
+            transit: 0,
+            jitter: 0,
+            seen: Box::new([0; WORDS]),
+            last_sr: None,
+            heard: false,
+        }
+    }
+
+    /// Takes in a packet. There is no probation: in a session with signalling a source is valid from
+    /// its first packet on.
+    pub(crate) fn packet(&mut self, now: Time, sequence: u16, timestamp: u32) -> Placed {
+        self.heard = true;
+        let arrival = rtp_clock(now, self.clock_rate);
+        let transit = arrival.wrapping_sub(timestamp);
+        let sequence = if self.received == 0 {
+            (self.base, self.highest) = (i64::from(sequence), i64::from(sequence));
+            self.mark(self.highest);
+            self.received = 1;
+            self.transit = transit;
+            return Placed { sequence: self.highest, first: true };
+        } else {
+            wrap::nearest(u32::from(sequence), 16, self.highest)
+        };
+        self.received += 1;
+        // appendix A.8, with 4 bits of fraction: J += (|D| - J) / 16
+        let difference = transit.wrapping_sub(self.transit) as i32;
+        self.transit = transit;
+        self.jitter =
+            self.jitter.wrapping_add(difference.unsigned_abs()).wrapping_sub((self.jitter + 8) >> 4);
+        let first = if sequence > self.highest {
+            self.advance(sequence);
+            true
+        } else if self.highest - sequence >= WINDOW as i64 {
+            false
+        } else {
+            self.mark(sequence)
+        };
+        Placed { sequence, first }
+    }
+
+    /// Moves the window up to `sequence`.
+    fn advance(&mut self, sequence: i64) {
+        if sequence - self.highest >= WINDOW as i64 {
+            self.seen.fill(0);
+        } else {
+            for between in self.highest + 1..sequence {
+                let (word, bit) = place(between);
+                self.seen[word] &= !bit;
+            }
+            let (word, bit) = place(sequence);
+            self.seen[word] &= !bit;
+        }
+        self.highest = sequence;
+        self.mark(sequence);
+    }
+
+    /// Marks `sequence` as seen and says whether it was not so before.
+    fn mark(&mut self, sequence: i64) -> bool {
+        let (word, bit) = place(sequence);
+        let fresh = self.seen[word] & bit == 0;
+        self.seen[word] |= bit;
+        fresh
+    }
+
+    /// Takes note of a sender report.
+    pub(crate) fn sender_report(&mut self, now: Time, middle: u32) {
+        self.last_sr = Some((middle, now));
+    }
+
+    /// The report block for what came since the last one; `None` if nothing did (RFC 3550 section 6.4:
+    /// only sources heard from since then are reported on).
+    pub(crate) fn block(&mut self, now: Time) -> Option<ReportBlock> {
+        if !std::mem::take(&mut self.heard) {
+            return None;
+        }
+        let expected = self.highest - self.base + 1;
+        let lost = expected - i64::try_from(self.received).unwrap_or(i64::MAX);
+        let expected_interval = expected - self.expected_prior;
+        let received_interval = self.received - self.received_prior;
+        (self.expected_prior, self.received_prior) = (expected, self.received);
+        let lost_interval = expected_interval - i64::try_from(received_interval).unwrap_or(i64::MAX);
+        let fraction_lost = if expected_interval <= 0 || lost_interval <= 0 {
+            0
+        } else {
+            // nothing received of what was expected is 256/256, one more than the field holds
+            ((lost_interval << 8) / expected_interval).min(255) as u8
+        };
+        let (last_sr, delay) = match self.last_sr {
+            Some((middle, at)) => (middle, ntp::short_span(now - at)),
+            None => (0, 0),
+        };
+        Some(ReportBlock {
+            ssrc: self.ssrc,
+            fraction_lost,
+            cumulative_lost: lost.clamp(-0x80_0000, 0x7f_ffff) as i32,
+            highest_sequence: self.highest as u32,
+            jitter: self.jitter >> 4,
+            last_sr,
+            delay_since_last_sr: delay,
+        })
+    }
+}
+
+fn place(sequence: i64) -> (usize, u64) {
+    let slot = sequence.rem_euclid(WINDOW as i64) as usize;
+    (slot / 64, 1 << (slot % 64))
+}
+
+/// `at` in units of an RTP clock, rounded down, modulo 2^32.
+pub(crate) fn rtp_clock(at: Time, clock_rate: u32) -> u32 {
+    const SECOND: i64 = 1_000_000_000;
+    let (seconds, nanos) = (at.as_nanos().div_euclid(SECOND), at.as_nanos().rem_euclid(SECOND));
+    let rate = i64::from(clock_rate);
+    seconds.wrapping_mul(rate).wrapping_add(nanos * rate / SECOND) as u32
+}
+
+/// The reading of a clock that is `offset` ahead of the driver's.
+pub(crate) fn clock(at: Time, offset: tidegate_core::Span) -> RemoteTime {
+    RemoteTime::from_nanos(at.as_nanos()) + offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    #[test]
+    fn fraction_and_cumulative_lost_are_what_was_lost() {
+        let mut source = Reception::new(1, 90_000);
+        // 100 packets across the wrap, every fourth lost
+        for k in (0..100u16).filter(|k| k % 4 != 3) {
+            assert!(source.packet(at(i64::from(k)), k.wrapping_add(65_500), 90 * u32::from(k)).first);
+        }
+        let block = source.block(at(100)).expect("packets came");
+        // the 100th packet was lost and is not yet expected: 99 expected, 75 received
+        assert_eq!(block.highest_sequence, 65_500 + 98);
+        assert_eq!(block.cumulative_lost, 24);
+        assert_eq!(block.fraction_lost, (24 * 256 / 99) as u8);
+        assert_eq!(source.block(at(101)), None, "nothing new");
+        // the next interval is clean but for the loss of number 99
+        for k in 100..=200u16 {
+            source.packet(at(i64::from(k)), k.wrapping_add(65_500), 90 * u32::from(k));
+        }
+        let block = source.block(at(300)).expect("packets came");
+        assert_eq!((block.cumulative_lost, block.fraction_lost), (25, (256 / 102) as u8));
+    }
+
+    #[test]
+    fn duplicates_make_the_loss_negative_and_are_known() {
+        let mut source = Reception::new(1, 90_000);
+        assert_eq!(source.packet(at(0), 10, 0), Placed { sequence: 10, first: true });
+        assert_eq!(source.packet(at(1), 10, 0), Placed { sequence: 10, first: false });
+        assert_eq!(source.packet(at(2), 12, 0), Placed { sequence: 12, first: true });
+        assert_eq!(source.packet(at(3), 11, 0), Placed { sequence: 11, first: true });
+        assert_eq!(source.packet(at(4), 11, 0), Placed { sequence: 11, first: false });
+        assert_eq!(source.packet(at(4), 9, 0), Placed { sequence: 9, first: true });
+        assert_eq!(source.block(at(5)).expect("packets came").cumulative_lost, -3);
+        // a jump over the whole window forgets nothing wrongly
+        assert_eq!(source.packet(at(6), 12 + 5000, 0), Placed { sequence: 5012, first: true });
+        assert_eq!(source.packet(at(6), 12 + 4999, 0), Placed { sequence: 5011, first: true });
+        assert_eq!(source.packet(at(6), 12, 0), Placed { sequence: 12, first: false }, "beyond the window");
+    }
+
+    #[test]
+    fn jitter_is_that_of_appendix_a8() {
+        let mut source = Reception::new(1, 90_000);
+        let mut jitter = 0.0f64;
+        let delays = [0i64, 3, 1, 7, 2, 2, 9, 4, 0, 5];
+        for k in 0..1000usize {
+            let delay = delays[k % 10];
+            source.packet(at(20 * k as i64 + delay), k as u16, 1800 * k as u32);
+            if k > 0 {
+                let difference = (delay - delays[(k - 1) % 10]).abs() * 90;
+                jitter += (difference as f64 - jitter) / 16.0;
+            }
+        }
+        let block = source.block(at(20_000)).expect("packets came");
+        assert!((f64::from(block.jitter) - jitter).abs() < 2.0, "{} {jitter}", block.jitter);
+    }
+
+    #[test]
+    fn a_sender_report_comes_back_with_its_delay() {
+        let mut source = Reception::new(1, 90_000);
+        source.packet(at(0), 1, 0);
+        source.sender_report(at(100), 0xabcd_1234);
+        let block = source.block(at(600)).expect("packets came");
+        assert_eq!((block.last_sr, block.delay_since_last_sr), (0xabcd_1234, 0x8000));
+    }
+
+    #[test]
+    fn the_rtp_clock_is_exact() {
+        assert_eq!(rtp_clock(Time::from_secs(3), 90_000), 270_000);
+        assert_eq!(rtp_clock(Time::from_millis(20), 8_000), 160);
+        // 2^32 / 90000 s = 47721.858844... s, where it wraps
+        assert_eq!(rtp_clock(Time::from_millis(47_721_858), 90_000), u32::MAX - 75);
+        assert_eq!(rtp_clock(Time::from_secs(47_722), 90_000), 12_704);
+    }
+}

@@ -1,0 +1,262 @@
+//! The log of arrivals, and per-packet feedback made from it.
+
+use crate::settings::{FeedbackFormat, FeedbackSettings};
+use tidegate_core::wire::rtcp::{self, Arrival, StreamMetrics, TwccBuilder};
+use tidegate_core::wire::{ntp, wrap};
+use tidegate_core::{Ecn, RemoteTime, Span, Time};
+
+/// How long arrivals that were reported on are kept, to be repeated when an earlier packet comes after
+/// all (libwebrtc `RemoteEstimatorProxy`: `kBackWindow`).
+const BACK_WINDOW: Span = Span::from_millis(500);
+
+/// One packet that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logged {
+    /// Index of its stream.
+    pub(crate) stream: usize,
+    /// RTP sequence number, unwrapped.
+    pub(crate) rtp_sequence: i64,
+    /// Transport-wide sequence number, unwrapped.
+    pub(crate) transport_sequence: i64,
+    /// When, by this end's clock.
+    pub(crate) at: RemoteTime,
+    /// The ECN field as it arrived.
+    pub(crate) ecn: Ecn,
+    /// Whether it is the first copy.
+    pub(crate) first: bool,
+}
+
+/// What has arrived of one numbering, and what was reported of it.
+#[derive(Debug, Default)]
+struct Track {
+    /// The next number to report on.
+    begin: Option<i64>,
+    /// Arrivals since the last report; and before them those of the back window.
+    arrivals: Vec<Arrival>,
+    /// How many at the beginning were reported on already.
+    reported: usize,
+}
+
+impl Track {
+    fn push(&mut self, arrival: Arrival) {
+        self.arrivals.push(arrival);
+    }
+
+    fn is_news(&self) -> bool {
+        self.arrivals.len() > self.reported
+    }
+
+    /// What to report: the arrivals from the first number on, and that number, and the one after the last.
+    fn take(&mut self) -> Option<(u64, u64)> {
+        let news = &self.arrivals[self.reported..];
+        let least = news.iter().map(|arrival| arrival.sequence).min()?;
+        let most = news.iter().map(|arrival| arrival.sequence).max()?;
+        let begin = self.begin.map_or(least, |begin| (begin as u64).min(least));
+        let end = (most + 1).max(self.begin.unwrap_or(0) as u64);
+        self.begin = Some(end as i64);
+        Some((begin, end))
+    }
+
+    /// After a report: lets go of what is older than the back window.
+    fn trim(&mut self, now: RemoteTime) {
+        self.arrivals.retain(|arrival| now - arrival.at < BACK_WINDOW);
+        self.reported = self.arrivals.len();
+    }
+}
+
+/// The log, in the form that the format needs.
+#[derive(Debug)]
+enum Log {
+    None,
+    Twcc { builder: TwccBuilder, track: Track, sorted: Vec<(u64, RemoteTime)> },
+    Ccfb { tracks: Vec<(u32, Track)> },
+}
+
+/// The feedback of a receiver.
+#[derive(Debug)]
+pub(crate) struct FeedbackLog {
+    log: Log,
+    interval: Span,
+    /// The grid of the interval: the instant of the first arrival.
+    anchor: Option<Time>,
+    due: Time,
+}
+
+impl FeedbackLog {
+    /// Feedback on the streams `ssrcs`.
+    pub(crate) fn new(settings: FeedbackSettings, ssrcs: &[u32]) -> Self {
+        let log = match settings.format {
+            FeedbackFormat::None => Log::None,
+            FeedbackFormat::Twcc => Log::Twcc {
+                builder: TwccBuilder::new(0, ssrcs.first().copied().unwrap_or(0)),
+                track: Track::default(),
+                sorted: Vec::new(),
+            },
+            FeedbackFormat::Ccfb => {
+                Log::Ccfb { tracks: ssrcs.iter().map(|&ssrc| (ssrc, Track::default())).collect() }
+            }
+        };
+        Self { log, interval: settings.interval, anchor: None, due: Time::MAX }
+    }
+
+    /// When a report is due; [`Time::MAX`] while there is nothing to report.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes note of a packet that arrived at `now`.
+    pub(crate) fn packet(&mut self, now: Time, packet: Logged) {
+        let (track, sequence) = match &mut self.log {
+            Log::None => return,
+            Log::Twcc { track, .. } if packet.first => (track, packet.transport_sequence),
+            Log::Twcc { .. } => return,
+            Log::Ccfb { tracks } => match tracks.get_mut(packet.stream) {
+                Some((_, track)) => (track, packet.rtp_sequence),
+                None => return,
+            },
+        };
+        // before the first number of all: the numbering has just begun, and nothing can be said of it
+        let Ok(sequence) = u64::try_from(sequence) else { return };
+        track.push(Arrival { sequence, at: packet.at, ecn: packet.ecn });
+        if self.due == Time::MAX {
+            self.due = self.next_tick(now);
+        }
+    }
+
+    /// The first instant of the grid that is later than `now`.
+    fn next_tick(&mut self, now: Time) -> Time {
+        let anchor = *self.anchor.get_or_insert(now);
+        let step = self.interval.as_nanos();
+        let ticks = (now - anchor).as_nanos() / step + 1;
+        anchor + Span::from_nanos(ticks * step)
+    }
+
+    /// The feedback on what has arrived since the last one, made at `at` by this end's clock; nothing
+    /// if nothing has.
+    pub(crate) fn take(&mut self, at: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
+        self.due = Time::MAX;
+        match &mut self.log {
+            Log::None => Vec::new(),
+            Log::Twcc { builder, track, sorted } => {
+                let Some((begin, _)) = track.take() else { return Vec::new() };
+                builder.sender_ssrc = reporter;
+                sorted.clear();
+                let wanted = track.arrivals.iter().filter(|arrival| arrival.sequence >= begin);
+                sorted.extend(wanted.map(|arrival| (arrival.sequence, arrival.at)));
+                sorted.sort_unstable();
+                track.trim(at);
+                builder.build(begin, sorted).into_iter().map(rtcp::Packet::Twcc).collect()
+            }
+            Log::Ccfb { tracks } => {
+                let mut streams = Vec::new();
+                for (ssrc, track) in tracks.iter_mut().filter(|(_, track)| track.is_news()) {
+                    if let Some((begin, end)) = track.take() {
+                        streams.push(StreamMetrics::new(*ssrc, begin, end, &track.arrivals, at));
+                        track.trim(at);
+                    }
+                }
+                if streams.is_empty() {
+                    return Vec::new();
+                }
+                let ccfb = rtcp::Ccfb { sender_ssrc: reporter, streams, report_timestamp: ntp::short(at) };
+                vec![rtcp::Packet::Ccfb(ccfb)]
+            }
+        }
+    }
+}
+
+/// Unwraps the transport-wide sequence numbers of a receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TransportNumbers {
+    highest: Option<i64>,
+}
+
+impl TransportNumbers {
+    pub(crate) fn unwrap(&mut self, sequence: u16) -> i64 {
+        let unwrapped = match self.highest {
+            None => i64::from(sequence),
+            Some(highest) => wrap::nearest(u32::from(sequence), 16, highest),
+        };
+        self.highest = self.highest.max(Some(unwrapped));
+        unwrapped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::wire::rtcp::{Packet, Status};
+
+    fn log(format: FeedbackFormat) -> FeedbackLog {
+        FeedbackLog::new(FeedbackSettings { format, interval: Span::from_millis(50) }, &[7, 8])
+    }
+
+    fn arrive(log: &mut FeedbackLog, millis: i64, sequence: i64) {
+        let packet = Logged {
+            stream: 0,
+            rtp_sequence: sequence,
+            transport_sequence: sequence,
+            at: RemoteTime::from_nanos(millis * 1_000_000),
+            ecn: Ecn::Ect1,
+            first: true,
+        };
+        log.packet(Time::from_millis(millis), packet);
+    }
+
+    fn statuses(packets: &[Packet]) -> (u16, Vec<bool>) {
+        let [Packet::Twcc(twcc)] = packets else { panic!("one TWCC: {packets:?}") };
+        let received = twcc.packets.iter().map(|status| *status != Status::NotReceived).collect();
+        (twcc.base_sequence, received)
+    }
+
+    #[test]
+    fn reports_are_on_a_grid_and_only_when_something_arrived() {
+        let mut log = log(FeedbackFormat::Twcc);
+        assert_eq!(log.due(), Time::MAX);
+        arrive(&mut log, 103, 0);
+        assert_eq!(log.due(), Time::from_millis(153));
+        arrive(&mut log, 120, 1);
+        let at = |millis| RemoteTime::from_nanos(millis * 1_000_000);
+        assert_eq!(statuses(&log.take(at(153), 1)), (0, vec![true, true]));
+        assert_eq!(log.due(), Time::MAX);
+        assert!(log.take(at(203), 1).is_empty());
+        // the grid goes on through the silence
+        arrive(&mut log, 1000, 2);
+        assert_eq!(log.due(), Time::from_millis(1003));
+    }
+
+    #[test]
+    fn a_latecomer_repeats_what_came_after_it() {
+        let mut log = log(FeedbackFormat::Twcc);
+        let at = |millis| RemoteTime::from_nanos(millis * 1_000_000);
+        for sequence in [0, 1, 3, 4] {
+            arrive(&mut log, 10 * sequence, sequence);
+        }
+        assert_eq!(statuses(&log.take(at(50), 1)), (0, vec![true, true, false, true, true]));
+        arrive(&mut log, 60, 2);
+        arrive(&mut log, 70, 6);
+        assert_eq!(statuses(&log.take(at(100), 1)), (2, vec![true, true, true, false, true]));
+        // and a gap at the beginning of a report is told
+        arrive(&mut log, 110, 9);
+        assert_eq!(statuses(&log.take(at(150), 1)), (7, vec![false, false, true]));
+        // a latecomer alone is a report, too, and does not set the next one back
+        arrive(&mut log, 160, 8);
+        assert_eq!(statuses(&log.take(at(200), 1)), (8, vec![true, true]));
+        arrive(&mut log, 210, 10);
+        assert_eq!(statuses(&log.take(at(250), 1)), (10, vec![true]));
+    }
+
+    #[test]
+    fn rfc_8888_reports_each_stream_by_itself() {
+        let mut log = log(FeedbackFormat::Ccfb);
+        arrive(&mut log, 10, 65_535);
+        arrive(&mut log, 20, 65_537);
+        let packets = log.take(RemoteTime::from_nanos(60_000_000), 1);
+        let [Packet::Ccfb(ccfb)] = &packets[..] else { panic!("{packets:?}") };
+        assert_eq!(ccfb.streams.len(), 1);
+        assert_eq!((ccfb.streams[0].ssrc, ccfb.streams[0].begin), (7, 65_535));
+        let told: Vec<Option<i64>> =
+            ccfb.streams[0].metrics.iter().map(|m| m.ago().map(|ago| ago.as_nanos() / 1_000_000)).collect();
+        assert_eq!(told, [Some(49), None, Some(39)], "rounded down to 1/1024 s");
+    }
+}

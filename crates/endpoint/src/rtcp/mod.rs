@@ -1,0 +1,4 @@
+//! RTCP: when reports are due, and what is in them.
+
+pub(crate) mod feedback;
+pub mod schedule;

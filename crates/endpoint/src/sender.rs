@@ -1,0 +1,529 @@
+//! The sending side: sources, packetizer, pacer and controller.
+
+mod feedback;
+mod stream;
+
+use crate::alr::AppLimit;
+use crate::history::History;
+use crate::media::Source;
+use crate::pacer::{Pacer, Turn};
+use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+use crate::reception::{clock, rtp_clock};
+use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
+use std::sync::Arc;
+use stream::OutStream;
+use tidegate_core::control::{Failure, Limits, Outgoing, Report, Sent};
+use tidegate_core::packet::{Attachment, Extension, RtpBody};
+use tidegate_core::record::FrameSent;
+use tidegate_core::rng::Draws;
+use tidegate_core::wire::{rtcp, rtp};
+use tidegate_core::{
+    Body, Controller, Decision, Ecn, FlowId, Kind, Level, Outbox, Packet, Port, Rate, RouteId, Seat, Size,
+    Span, Stream, Time,
+};
+
+/// What the rest of the endpoint needs to know of the outside to send a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    pub(crate) route: RouteId,
+    pub(crate) overhead: u32,
+    pub(crate) clock_offset: Span,
+}
+
+/// Where the sender is in its life.
+enum Life {
+    /// Before its start.
+    Waiting(Box<dyn Controller>),
+    /// At work.
+    Running(Box<Seat>),
+    /// After its stop.
+    Over,
+}
+
+/// The sending side of an endpoint.
+pub(crate) struct Sender {
+    who: String,
+    seed: u64,
+    flow: FlowId,
+    start: Time,
+    stop: Time,
+    ecn: Ecn,
+    payload: u16,
+    padding_payload: u8,
+    extensions: Extensions,
+    accounting: Accounting,
+    queue_limit: Span,
+    /// Bytes of an RTP header without a stamp.
+    header: u32,
+    life: Life,
+    limits: Limits,
+    decision: Decision,
+    /// The streams of media, and last the padding.
+    streams: Vec<OutStream>,
+    pacer: Pacer,
+    history: History,
+    app_limit: AppLimit,
+    /// The running number of packets of this flow and direction, RTCP included where it shares them.
+    packets: u32,
+    skipped_frames: u64,
+    report: Report,
+    join: feedback::Clocks,
+    /// When the next frame is due or a source goes on or off.
+    media_due: Time,
+    wakeup: Time,
+    scratch: Vec<u8>,
+}
+
+impl Sender {
+    /// # Errors
+    /// What is wrong with a source.
+    pub(crate) fn new(settings: SendSettings, name: &str, seed: u64) -> Result<Self, String> {
+        let header = settings.extensions.header_len(None);
+        let counted = match settings.accounting {
+            Accounting::Packets => header,
+            Accounting::Payload => 0,
+        };
+        let pacer = Pacer::new(settings.burst, counted, counted + u32::from(settings.padding_payload));
+        let by_rtp_sequence = settings.feedback == FeedbackFormat::Ccfb;
+        let mut streams = Vec::with_capacity(settings.streams.len() + 1);
+        for stream in &settings.streams {
+            let component = format!("{name}/{}", stream.name);
+            let source = stream
+                .source
+                .build(seed, &component, u32::from(settings.payload))
+                .map_err(|problem| format!("stream {}: {problem}", stream.name))?;
+            let shape = stream::Shape { header: counted, payload: u32::from(settings.payload) };
+            streams.push(OutStream::new(
+                stream.signalled(),
+                Some((source, shape)),
+                stream.pauses.clone(),
+                by_rtp_sequence,
+                Stream::new(seed, &component, "rtp"),
+            ));
+        }
+        let padding = settings.signalled().pop().ok_or("no padding stream")?;
+        let rng = Stream::new(seed, &format!("{name}/padding"), "rtp");
+        streams.push(OutStream::new(padding, None, Vec::new(), by_rtp_sequence, rng));
+        Ok(Self {
+            who: name.to_owned(),
+            seed,
+            flow: settings.flow,
+            start: settings.start,
+            stop: settings.stop.unwrap_or(Time::MAX),
+            ecn: settings.ecn,
+            payload: settings.payload,
+            padding_payload: settings.padding_payload,
+            extensions: settings.extensions,
+            accounting: settings.accounting,
+            queue_limit: settings.queue_limit,
+            header,
+            life: Life::Waiting(settings.controller),
+            limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
+            decision: Decision::rate(Rate::ZERO),
+            streams,
+            pacer,
+            history: History::new(),
+            app_limit: AppLimit::new(settings.start),
+            packets: 0,
+            skipped_frames: 0,
+            report: Report::default(),
+            join: feedback::Clocks::default(),
+            media_due: Time::MAX,
+            wakeup: settings.start,
+            scratch: Vec::new(),
+        })
+    }
+
+    pub(crate) fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// When it has something to do.
+    pub(crate) fn wakeup(&self) -> Time {
+        self.wakeup
+    }
+
+    pub(crate) fn start(&self) -> Time {
+        self.start
+    }
+
+    /// The SSRC that speaks for it in RTCP, while it takes part.
+    pub(crate) fn ssrc(&self) -> Option<u32> {
+        match self.life {
+            Life::Over => None,
+            _ => self.streams.first().map(|stream| stream.signalled.ssrc),
+        }
+    }
+
+    /// All its SSRCs.
+    pub(crate) fn ssrcs(&self) -> impl Iterator<Item = u32> {
+        self.streams.iter().map(|stream| stream.signalled.ssrc)
+    }
+
+    /// The running number of the next packet of this flow and direction.
+    pub(crate) fn number(&mut self) -> u32 {
+        let number = self.packets;
+        self.packets = self.packets.wrapping_add(1);
+        number
+    }
+
+    /// Shows what each of its random substreams gave out.
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        for stream in &self.streams {
+            stream.draws(visit);
+        }
+        if let Life::Running(seat) = &self.life {
+            visit(seat.rng().draws());
+        }
+    }
+
+    /// Does what is due. Says whether its stop has come, which [`Sender::end`] has to follow.
+    pub(crate) fn advance(&mut self, now: Time, path: &Path, out: &mut Outbox) -> bool {
+        if matches!(self.life, Life::Waiting(_)) && now >= self.start {
+            self.begin(now, out);
+        }
+        if !matches!(self.life, Life::Running(_)) {
+            self.settle();
+            return false;
+        }
+        if now >= self.stop {
+            return true;
+        }
+        if now >= self.media_due {
+            self.media(now, out);
+        }
+        if self.decision.alarm.is_some_and(|at| at <= now) {
+            self.call(now, out, true, |seat| seat.alarm(now));
+        }
+        self.work(now, path, out);
+        false
+    }
+
+    /// Sends what may leave and tells the controller if the application's limit has changed.
+    fn work(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+        self.drain(now, path, out);
+        if self.app_limit.limited() != self.limits.app_limited {
+            self.refresh_limits(now, out);
+            self.drain(now, path, out);
+        }
+        self.settle();
+    }
+
+    fn begin(&mut self, now: Time, out: &mut Outbox) {
+        for stream in &mut self.streams {
+            stream.begin(now);
+        }
+        self.limits.wanted = self.wanted();
+        let Life::Waiting(controller) = std::mem::replace(&mut self.life, Life::Over) else { return };
+        let rng = Stream::new(self.seed, &self.who, "controller");
+        match Seat::new(format!("controller of {}", self.who), controller, rng, now, &self.limits) {
+            Ok(mut seat) => {
+                seat.notes.wanted = out.record.level() >= Level::Series;
+                let first = seat.decision();
+                self.life = Life::Running(Box::new(seat));
+                self.apply(now, first, out, true);
+            }
+            Err(failure) => out.fail(failure.to_string()),
+        }
+        self.schedule_media();
+    }
+
+    /// Stops for good.
+    pub(crate) fn end(&mut self) {
+        self.life = Life::Over;
+        self.pacer.clear();
+        self.settle();
+    }
+
+    /// When it has to be called next.
+    fn settle(&mut self) {
+        self.wakeup = match self.life {
+            Life::Waiting(_) => self.start,
+            Life::Over => Time::MAX,
+            Life::Running(_) => self
+                .pacer
+                .due(self.history.in_flight())
+                .min(self.media_due)
+                .min(self.decision.alarm.unwrap_or(Time::MAX))
+                .min(self.stop),
+        };
+    }
+
+    fn schedule_media(&mut self) {
+        self.media_due = self.streams.iter().map(OutStream::due).min().unwrap_or(Time::MAX);
+    }
+
+    /// Switches sources on and off and takes the frames that are due.
+    fn media(&mut self, now: Time, out: &mut Outbox) {
+        let mut switched = false;
+        for index in 0..self.streams.len() {
+            switched |= self.streams[index].switch(now);
+            while let Some(frame) = self.streams[index].frame(now) {
+                self.enqueue(now, index, frame, out);
+            }
+        }
+        self.schedule_media();
+        if switched {
+            self.share_target(now);
+            self.refresh_limits(now, out);
+        }
+    }
+
+    fn enqueue(&mut self, now: Time, index: usize, frame: stream::Numbered, out: &mut Outbox) {
+        let stream = &self.streams[index];
+        let signalled = stream.signalled;
+        if signalled.frames {
+            out.record.frame_sent(
+                now,
+                &FrameSent {
+                    flow: self.flow,
+                    video: signalled.kind == MediaKind::Video,
+                    frame: frame.number,
+                    size: Size::from_bytes(u64::from(frame.bytes)),
+                    key: frame.first.flags & RtpBody::KEY != 0,
+                },
+            );
+        }
+        let series = out.record.level() >= Level::Series;
+        if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
+            self.skipped_frames += 1;
+            if series {
+                out.record.internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
+            }
+            return;
+        }
+        let audio = signalled.kind == MediaKind::Audio;
+        let first = crate::packetizer::Queued { stream: index as u8, ..frame.first };
+        for packet in crate::packetizer::packets(frame.bytes, self.payload, first) {
+            self.pacer.push(audio, packet);
+        }
+        if series && signalled.frames {
+            self.note_backlog(now, out);
+        }
+    }
+
+    fn note_backlog(&self, now: Time, out: &mut Outbox) {
+        out.record.internal(now, self.flow, "pacer_backlog", self.pacer.backlog().as_bytes() as f64);
+    }
+
+    fn drain(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+        while let Some(turn) = self.pacer.turn(now, self.history.in_flight()) {
+            self.send(now, turn, path, out);
+            if out.failure.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
+        let padding = self.streams.len() - 1;
+        let (index, payload, probe) = match turn {
+            Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
+            Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
+        };
+        let sequence = self.history.next();
+        let stamp = self.stamp(now, sequence, payload, out);
+        let header = match &stamp {
+            None => self.header,
+            stamp => self.extensions.header_len(stamp.as_ref()),
+        };
+        let size = u32::from(payload) + header;
+        let stream = &mut self.streams[index];
+        let rtp_sequence = stream.sent(sequence, turn == Turn::Padding(probe), payload);
+        let (timestamp, frame, flags) = match turn {
+            Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags),
+            Turn::Padding(_) => (stream.timestamp(now), 0, 0),
+        };
+        let body = RtpBody {
+            timestamp,
+            frame,
+            sequence: rtp_sequence,
+            transport_sequence: sequence as u16,
+            payload_type: stream.signalled.payload_type,
+            flags,
+        };
+        let kind = match stream.signalled.kind {
+            MediaKind::Video => Kind::Video,
+            MediaKind::Audio => Kind::Audio,
+            MediaKind::Padding => Kind::Padding,
+        };
+        let ssrc = stream.signalled.ssrc;
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.flow,
+            route: path.route,
+            sequence: self.number(),
+            size: size + path.overhead,
+            hop: 0,
+            kind,
+            ecn: self.ecn,
+            body: Body::Rtp(body),
+            attachment: stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
+        };
+        if out.record.wants_bytes() {
+            self.record_bytes(&packet, &body, ssrc, path, out);
+        }
+        out.originate(now, Port::ZERO, packet);
+
+        self.history.sent(now, size, probe);
+        let counted = match self.accounting {
+            Accounting::Packets => size,
+            Accounting::Payload => u32::from(payload),
+        };
+        self.pacer.sent(now, Size::from_bytes(u64::from(counted)));
+        self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
+        if let Life::Running(seat) = &self.life
+            && seat.needs_sent()
+        {
+            let sent = Sent {
+                sequence,
+                size: Size::from_bytes(u64::from(size)),
+                in_flight: self.history.in_flight(),
+                backlog: self.pacer.backlog(),
+            };
+            self.call(now, out, false, |seat| seat.sent(now, &sent));
+        }
+    }
+
+    fn stamp(&mut self, now: Time, sequence: u64, payload: u16, out: &mut Outbox) -> Option<Extension> {
+        let Life::Running(seat) = &mut self.life else { return None };
+        let outgoing = Outgoing {
+            sequence,
+            size: Size::from_bytes(u64::from(payload) + u64::from(self.header)),
+            backlog: self.pacer.backlog(),
+        };
+        let stamp = seat.stamp(now, &outgoing)?;
+        if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
+            let (who, id, length) = (&self.who, stamp.id, stamp.data.len());
+            out.fail(format!(
+                "controller of {who} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
+                 255 and neither {ABS_SEND_TIME_ID} nor {TRANSPORT_SEQUENCE_ID}, the data at most 255 bytes"
+            ));
+            return None;
+        }
+        Some(stamp)
+    }
+
+    /// Hands the packet's real bytes to the record; the payload is zeros.
+    fn record_bytes(&mut self, packet: &Packet, body: &RtpBody, ssrc: u32, path: &Path, out: &mut Outbox) {
+        let mut extensions = Vec::new();
+        if self.extensions.abs_send_time {
+            let local = Time::from_nanos(clock(packet.sent, path.clock_offset).as_nanos());
+            extensions.push(rtp::abs_send_time_element(ABS_SEND_TIME_ID, local));
+        }
+        if self.extensions.transport_sequence {
+            extensions.push(rtp::transport_sequence(TRANSPORT_SEQUENCE_ID, body.transport_sequence));
+        }
+        extensions.extend(packet.extension().cloned());
+        let padding = if packet.kind == Kind::Padding { self.padding_payload } else { 0 };
+        let header = rtp::Header {
+            padding,
+            marker: body.flags & RtpBody::LAST != 0 && packet.kind == Kind::Video,
+            payload_type: body.payload_type,
+            sequence: body.sequence,
+            timestamp: body.timestamp,
+            ssrc,
+            csrcs: Vec::new(),
+            extensions,
+        };
+        self.scratch.clear();
+        match header.encode(&mut self.scratch) {
+            Ok(()) => {
+                self.scratch.resize((packet.size - path.overhead) as usize, 0);
+                if let (1.., Some(last)) = (padding, self.scratch.last_mut()) {
+                    *last = padding;
+                }
+                out.record.bytes(packet.sent, packet, &self.scratch);
+            }
+            Err(error) => out.fail(format!("{}: RTP header: {error}", self.who)),
+        }
+    }
+
+    /// Calls the controller and takes up what it decides. `told`: the decision is recorded even if it is
+    /// the same as before.
+    fn call(
+        &mut self,
+        now: Time,
+        out: &mut Outbox,
+        told: bool,
+        event: impl FnOnce(&mut Seat) -> Result<Decision, Failure>,
+    ) {
+        let Life::Running(seat) = &mut self.life else { return };
+        match event(seat) {
+            Ok(decision) => {
+                for (name, value) in &seat.notes.values {
+                    out.record.internal(now, self.flow, name, *value);
+                }
+                self.apply(now, decision, out, told);
+            }
+            Err(failure) => out.fail(failure.to_string()),
+        }
+    }
+
+    fn apply(&mut self, now: Time, decision: Decision, out: &mut Outbox, told: bool) {
+        let same = Decision { alarm: self.decision.alarm, ..decision } == self.decision;
+        if told || !same {
+            out.record.decision(now, self.flow, &decision);
+        }
+        self.pacer.decide(now, &decision);
+        let retarget = decision.target != self.decision.target;
+        // the probe is the pacer's now
+        self.decision = Decision { probe: None, ..decision };
+        if retarget {
+            self.app_limit.set_target(now, decision.target);
+            self.share_target(now);
+        }
+    }
+
+    /// Gives each source its part of the target: first those that do not adapt, the rest in equal parts.
+    fn share_target(&mut self, now: Time) {
+        let active = || self.streams.iter().filter(|stream| stream.on());
+        let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::most).sum();
+        let adaptive = active().filter(|stream| stream.adapts()).count() as u64;
+        let rest = self.decision.target.saturating_sub(fixed);
+        let share = Rate::from_bps(rest.as_bps() / adaptive.max(1));
+        for stream in &mut self.streams {
+            stream.set_target(now, share);
+        }
+        self.schedule_media();
+    }
+
+    /// What the sources that are on would use at most.
+    fn wanted(&self) -> Option<Rate> {
+        self.streams.iter().filter(|stream| stream.on()).map(OutStream::most).sum()
+    }
+
+    /// Tells the controller of new limits, if they are new.
+    fn refresh_limits(&mut self, now: Time, out: &mut Outbox) {
+        let limits = Limits { wanted: self.wanted(), app_limited: self.app_limit.limited(), ..self.limits };
+        if limits != self.limits {
+            self.set_limits(now, limits, out);
+        }
+    }
+
+    fn set_limits(&mut self, now: Time, limits: Limits, out: &mut Outbox) {
+        self.limits = Limits { route_changed: false, ..limits };
+        self.call(now, out, true, |seat| seat.limits(now, &limits));
+        self.settle();
+    }
+
+    /// Tells the controller that the route is another one.
+    pub(crate) fn route_changed(&mut self, now: Time, out: &mut Outbox) {
+        self.set_limits(now, Limits { route_changed: true, ..self.limits }, out);
+    }
+
+    /// The sender reports that are due at `now`: of the streams that have sent since the last report but one.
+    pub(crate) fn reports(&mut self, now: Time, path: &Path) -> Vec<rtcp::SenderReport> {
+        if !matches!(self.life, Life::Running(_)) {
+            return Vec::new();
+        }
+        let clock = clock(now, path.clock_offset);
+        self.streams.iter_mut().filter_map(|stream| stream.report(now, clock)).collect()
+    }
+}
+
+/// `at` in a stream's timestamps.
+fn timestamp(at: Time, clock_rate: u32, offset: u32) -> u32 {
+    rtp_clock(at, clock_rate).wrapping_add(offset)
+}

@@ -1,0 +1,238 @@
+//! What RTCP tells a sender: reports, joined with what was sent.
+
+use super::{OutStream, Path, Sender};
+use tidegate_core::control::LossReport;
+use tidegate_core::wire::rtcp::{self, Metric, ReportBlock, TwccArrival};
+use tidegate_core::wire::{ntp, wrap};
+use tidegate_core::{Ecn, Level, Outbox, Span, Time};
+
+/// The far clock's counters of earlier reports, by which the next ones are unwrapped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clocks {
+    /// Reference time of TWCC, in 64 ms.
+    reference: Option<i64>,
+    /// Report timestamp of RFC 8888, in 2^-16 s.
+    timestamp: Option<i64>,
+}
+
+/// The freshest round-trip sample of a datagram.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundTrip {
+    /// From LSR and DLSR.
+    report: Option<Span>,
+    /// The newest packet reported as received, and how long its report has taken since.
+    newest: Option<(Time, Span)>,
+}
+
+impl RoundTrip {
+    /// The packet sent last has waited least at the receiver: that is the sample libwebrtc's
+    /// `GoogCcNetworkController` takes, too. TWCC does not say how long it has waited there, so that up
+    /// to a feedback interval is in it (`waited` zero); RFC 8888 does.
+    fn packet(&mut self, now: Time, sent: Time, waited: Span) {
+        if self.newest.is_none_or(|(newest, _)| sent >= newest) {
+            self.newest = Some((sent, now - sent - waited));
+        }
+    }
+
+    fn sample(self) -> Option<Span> {
+        self.report.or(self.newest.map(|(_, rtt)| rtt)).filter(|rtt| !rtt.is_negative())
+    }
+}
+
+/// Report blocks on several streams, as one loss report.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    blocks: u32,
+    expected: u64,
+    /// Lost packets of the interval, in 1/256.
+    lost: u64,
+    largest_fraction: u8,
+    cumulative: i64,
+    highest: u32,
+    jitter: Span,
+}
+
+impl Losses {
+    /// Takes a block on `stream`. Sequence number and jitter are those of the first block.
+    fn block(&mut self, block: &ReportBlock, stream: &mut OutStream) {
+        let highest = stream.reported_highest.replace(block.highest_sequence);
+        let expected = highest.map_or(0, |before| block.highest_sequence.wrapping_sub(before));
+        // a receiver that has started anew, or a packet overtaken by an older one
+        let expected = if expected > u32::MAX / 2 { 0 } else { expected };
+        if self.blocks == 0 {
+            self.highest = block.highest_sequence;
+            let clock = i64::from(stream.signalled.clock_rate);
+            self.jitter = Span::from_nanos(i64::from(block.jitter) * 1_000_000_000 / clock);
+        }
+        self.blocks += 1;
+        self.expected += u64::from(expected);
+        self.lost += u64::from(expected) * u64::from(block.fraction_lost);
+        self.largest_fraction = self.largest_fraction.max(block.fraction_lost);
+        self.cumulative += i64::from(block.cumulative_lost);
+    }
+
+    /// One block as it is; of several the fractions weighed by the packets expected.
+    fn report(self) -> Option<LossReport> {
+        let fraction_lost = match (self.blocks, self.expected) {
+            (0, _) => return None,
+            (1, _) | (_, 0) => self.largest_fraction,
+            (_, expected) => (self.lost / expected) as u8,
+        };
+        Some(LossReport {
+            fraction_lost,
+            cumulative_lost: self.cumulative.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32,
+            highest_sequence: self.highest,
+            jitter: self.jitter,
+            expected: u32::try_from(self.expected).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+impl Sender {
+    /// Takes what a datagram of RTCP says of this sender, as one report.
+    pub(crate) fn rtcp(&mut self, now: Time, packets: Vec<rtcp::Packet>, path: &Path, out: &mut Outbox) {
+        if !matches!(self.life, super::Life::Running(_)) {
+            return;
+        }
+        self.report.packets.clear();
+        self.report.messages.clear();
+        (self.report.loss, self.report.remb) = (None, None);
+        let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
+        let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
+        for packet in packets {
+            let from = match packet {
+                rtcp::Packet::SenderReport(report) => {
+                    self.blocks(&report.blocks, clock, &mut round_trip, &mut losses).then_some(report.ssrc)
+                }
+                rtcp::Packet::ReceiverReport(report) => {
+                    self.blocks(&report.blocks, clock, &mut round_trip, &mut losses).then_some(report.ssrc)
+                }
+                rtcp::Packet::Twcc(twcc) => {
+                    self.twcc(now, &twcc, &mut round_trip);
+                    Some(twcc.sender_ssrc)
+                }
+                rtcp::Packet::Ccfb(ccfb) => {
+                    self.ccfb(now, &ccfb, &mut round_trip);
+                    Some(ccfb.sender_ssrc)
+                }
+                rtcp::Packet::Remb(remb) => {
+                    self.report.remb = Some(remb.bitrate);
+                    Some(remb.sender_ssrc)
+                }
+                rtcp::Packet::App(app) => {
+                    let ssrc = app.ssrc;
+                    self.report.messages.push(app);
+                    Some(ssrc)
+                }
+                rtcp::Packet::Pli(pli) => {
+                    self.request_key(pli.media_ssrc);
+                    None
+                }
+                rtcp::Packet::Fir(fir) => {
+                    fir.entries.iter().for_each(|entry| self.request_key(entry.ssrc));
+                    None
+                }
+                _ => None,
+            };
+            reporter = reporter.or(from);
+        }
+        let Some(reporter) = reporter else { return };
+        self.history.forget(now);
+        self.report.reporter = reporter;
+        self.report.rtt = round_trip.sample();
+        self.report.loss = losses.report();
+        self.report.in_flight = self.history.in_flight();
+        if !self.report.packets.is_sorted_by_key(|result| result.sequence) {
+            self.report.packets.sort_by_key(|result| result.sequence);
+        }
+        // lent out for the call, so that it can be reused
+        let report = std::mem::take(&mut self.report);
+        self.call(now, out, true, |seat| seat.report(now, &report));
+        self.report = report;
+        // nothing was sent: let time pass for the application's limit
+        self.app_limit.sent(now, tidegate_core::Size::ZERO);
+        if out.record.level() >= Level::Series {
+            self.note_backlog(now, out);
+        }
+        self.work(now, path, out);
+    }
+
+    fn request_key(&mut self, ssrc: u32) {
+        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == ssrc) {
+            stream.request_key();
+        }
+    }
+
+    /// Takes the blocks that are on our streams, and says whether there were any.
+    fn blocks(
+        &mut self,
+        blocks: &[ReportBlock],
+        clock: u32,
+        rtt: &mut RoundTrip,
+        losses: &mut Losses,
+    ) -> bool {
+        let mut any = false;
+        for block in blocks {
+            let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == block.ssrc)
+            else {
+                continue;
+            };
+            any = true;
+            losses.block(block, stream);
+            rtt.report = rtt.report.or(block.round_trip(clock));
+        }
+        any
+    }
+
+    fn twcc(&mut self, now: Time, twcc: &rtcp::Twcc, rtt: &mut RoundTrip) {
+        let reference = twcc.reference(self.join.reference.unwrap_or(i64::from(twcc.reference_time)));
+        self.join.reference = Some(reference);
+        let newest = self.history.next() as i64 - 1;
+        for (sequence, arrival) in twcc.arrivals() {
+            let sequence = wrap::nearest(u32::from(sequence), 16, newest);
+            let arrival = match arrival {
+                TwccArrival::NotReceived => None,
+                TwccArrival::At(ticks) => Some(rtcp::Twcc::instant(reference, ticks)),
+                TwccArrival::Untimed => {
+                    self.history.received(sequence);
+                    continue;
+                }
+            };
+            if let Some(sent) = self.history.join(sequence, arrival, Ecn::NotEct, &mut self.report) {
+                rtt.packet(now, sent, Span::ZERO);
+            }
+        }
+    }
+
+    fn ccfb(&mut self, now: Time, ccfb: &rtcp::Ccfb, rtt: &mut RoundTrip) {
+        let near = self.join.timestamp.unwrap_or(i64::from(ccfb.report_timestamp));
+        let timestamp = wrap::nearest(ccfb.report_timestamp, 32, near);
+        self.join.timestamp = Some(timestamp);
+        let reported = ntp::instant(timestamp);
+        for stream in &ccfb.streams {
+            let Some(ours) = self.streams.iter().find(|ours| ours.signalled.ssrc == stream.ssrc) else {
+                continue;
+            };
+            let mut sequence = stream.begin.wrapping_sub(1);
+            for metric in &stream.metrics {
+                sequence = sequence.wrapping_add(1);
+                let Some(transport) = ours.transport_of(sequence) else { continue };
+                let transport = transport as i64;
+                match *metric {
+                    Metric::NotReceived => {
+                        self.history.join(transport, None, Ecn::NotEct, &mut self.report);
+                    }
+                    Metric::Received { ecn, .. } => match metric.ago() {
+                        None => self.history.received(transport),
+                        Some(ago) => {
+                            let arrival = Some(reported + -ago);
+                            if let Some(sent) = self.history.join(transport, arrival, ecn, &mut self.report) {
+                                rtt.packet(now, sent, ago);
+                            }
+                        }
+                    },
+                }
+            }
+        }
+    }
+}

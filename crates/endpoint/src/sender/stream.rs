@@ -1,0 +1,286 @@
+//! One stream on its way out: its source, its numbers and its share of the target.
+
+use super::{Source, timestamp};
+use crate::packetizer::Queued;
+use crate::settings::Signalled;
+use tidegate_core::packet::RtpBody;
+use tidegate_core::rng::Draws;
+use tidegate_core::wire::{ntp, rtcp};
+use tidegate_core::{Rate, RemoteTime, Stream, Time};
+
+/// How frames become packets, for what headers take from a target.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Bytes of header that rates count on each packet.
+    pub(super) header: u32,
+    /// The largest payload in bytes.
+    pub(super) payload: u32,
+}
+
+impl Shape {
+    /// The rate of packets that carry media of `media` in frames of equal size.
+    fn gross(self, media: Rate, frame_rate: Option<f64>) -> Rate {
+        let (header, payload) = (f64::from(self.header), f64::from(self.payload));
+        let bytes = media.as_bps_f64() / 8.0;
+        let packets = match frame_rate {
+            None => bytes / payload,
+            Some(fps) => fps * tidegate_core::math::ceil(bytes / fps / payload),
+        };
+        media + Rate::from_bps_f64(8.0 * packets * header)
+    }
+
+    /// The rate of media that packets of the rate `packets` can carry in frames of equal size.
+    fn net(self, packets: Rate, frame_rate: Option<f64>) -> Rate {
+        let (header, payload) = (f64::from(self.header), f64::from(self.payload));
+        let bytes = packets.as_bps_f64() / 8.0;
+        let headers = match frame_rate {
+            None => bytes * header / (payload + header),
+            Some(fps) => fps * tidegate_core::math::ceil(bytes / fps / (payload + header)) * header,
+        };
+        Rate::from_bps_f64(8.0 * (bytes - headers))
+    }
+}
+
+/// A frame with its number, and its packets' common part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbered {
+    pub(super) number: u32,
+    pub(super) bytes: u32,
+    pub(super) first: Queued,
+}
+
+/// A stream that is sent.
+pub(super) struct OutStream {
+    pub(super) signalled: Signalled,
+    source: Option<(Box<dyn Source>, Shape)>,
+    pauses: Vec<(Time, Time)>,
+    /// The pause that is on or comes next.
+    pause: usize,
+    on: bool,
+    /// Unwrapped; starts at a random 16-bit number (RFC 3550 section 5.1).
+    rtp_next: i64,
+    timestamp_offset: u32,
+    next_frame: u32,
+    packets: u32,
+    octets: u32,
+    /// Packet counts at the last report and at the one before.
+    reported: [u32; 2],
+    /// The transport-wide number of each of the last packets, by RTP sequence number: kept only where
+    /// feedback speaks of RTP sequence numbers.
+    transport: Option<Vec<u64>>,
+    /// The highest sequence number that a receiver report has told of.
+    pub(super) reported_highest: Option<u32>,
+    draws: Draws,
+}
+
+/// RTP packets whose transport-wide number is remembered: half of the range that 16 bits tell apart.
+const REMEMBERED: usize = 1 << 15;
+
+impl OutStream {
+    pub(super) fn new(
+        signalled: Signalled,
+        source: Option<(Box<dyn Source>, Shape)>,
+        pauses: Vec<(Time, Time)>,
+        by_rtp_sequence: bool,
+        mut rng: Stream,
+    ) -> Self {
+        Self {
+            signalled,
+            source,
+            pauses,
+            pause: 0,
+            on: false,
+            rtp_next: rng.below(1 << 16) as i64,
+            timestamp_offset: rng.next_u64() as u32,
+            next_frame: 0,
+            packets: 0,
+            octets: 0,
+            reported: [0; 2],
+            transport: by_rtp_sequence.then(Vec::new),
+            reported_highest: None,
+            draws: rng.draws(),
+        }
+    }
+
+    pub(super) fn begin(&mut self, now: Time) {
+        self.pause = self.pauses.partition_point(|&(_, to)| to <= now);
+        self.on = self.source.is_some() && !self.paused(now);
+        if let (true, Some((source, _))) = (self.on, &mut self.source) {
+            source.start(now);
+        }
+    }
+
+    fn paused(&self, now: Time) -> bool {
+        self.pauses.get(self.pause).is_some_and(|&(from, to)| from <= now && now < to)
+    }
+
+    /// Switches the source on or off if that is due, and says whether it did.
+    pub(super) fn switch(&mut self, now: Time) -> bool {
+        while self.pauses.get(self.pause).is_some_and(|&(_, to)| to <= now) {
+            self.pause += 1;
+        }
+        let Some((source, _)) = &mut self.source else { return false };
+        let on = self.pauses.get(self.pause).is_none_or(|&(from, _)| from > now);
+        if on == self.on {
+            return false;
+        }
+        self.on = on;
+        if on {
+            source.start(now);
+        }
+        true
+    }
+
+    pub(super) fn on(&self) -> bool {
+        self.on
+    }
+
+    /// When a frame or a switch is due.
+    pub(super) fn due(&self) -> Time {
+        let Some((source, _)) = &self.source else { return Time::MAX };
+        let pause = self.pauses.get(self.pause);
+        if self.on {
+            source.due().min(pause.map_or(Time::MAX, |&(from, _)| from))
+        } else {
+            pause.map_or(Time::MAX, |&(_, to)| to)
+        }
+    }
+
+    /// The next frame, if one is due.
+    pub(super) fn frame(&mut self, now: Time) -> Option<Numbered> {
+        if !self.on {
+            return None;
+        }
+        let (source, _) = self.source.as_mut()?;
+        while source.due() <= now {
+            let frame = source.frame(now);
+            if frame.bytes == 0 {
+                continue;
+            }
+            let number = self.next_frame;
+            self.next_frame = number.wrapping_add(1);
+            let first = Queued {
+                timestamp: timestamp(now, self.signalled.clock_rate, self.timestamp_offset),
+                frame: number,
+                payload: 0,
+                stream: 0,
+                flags: if frame.key { RtpBody::KEY } else { 0 },
+            };
+            return Some(Numbered { number, bytes: frame.bytes, first });
+        }
+        None
+    }
+
+    pub(super) fn adapts(&self) -> bool {
+        self.source.as_ref().is_some_and(|(source, _)| source.adapts())
+    }
+
+    /// What it uses at most, as rates count bytes; `None` for as much as there is.
+    pub(super) fn most(&self) -> Option<Rate> {
+        let (source, shape) = self.source.as_ref()?;
+        source.bounds().max.map(|max| shape.gross(max, source.frame_rate()))
+    }
+
+    pub(super) fn set_target(&mut self, now: Time, target: Rate) {
+        if let Some((source, shape)) = &mut self.source {
+            let media = shape.net(target, source.frame_rate());
+            source.set_target(now, media);
+        }
+    }
+
+    pub(super) fn request_key(&mut self) {
+        if let Some((source, _)) = &mut self.source {
+            source.request_key();
+        }
+    }
+
+    pub(super) fn timestamp(&self, now: Time) -> u32 {
+        timestamp(now, self.signalled.clock_rate, self.timestamp_offset)
+    }
+
+    /// Counts a packet that leaves with the transport-wide number `transport`; gives its RTP sequence
+    /// number. Padding is no payload (RFC 3550 section 6.4.1).
+    pub(super) fn sent(&mut self, transport: u64, padding: bool, payload: u16) -> u16 {
+        let sequence = self.rtp_next;
+        if let Some(ring) = &mut self.transport {
+            let slot = self.packets as usize % REMEMBERED;
+            // it fills in order, from whatever number the stream starts at
+            if slot == ring.len() { ring.push(transport) } else { ring[slot] = transport }
+        }
+        self.rtp_next += 1;
+        self.packets = self.packets.wrapping_add(1);
+        if !padding {
+            self.octets = self.octets.wrapping_add(u32::from(payload));
+        }
+        sequence as u16
+    }
+
+    /// The transport-wide number of the newest packet with the RTP sequence number `sequence`.
+    pub(super) fn transport_of(&self, sequence: u16) -> Option<u64> {
+        // how many packets ago: 1 for the newest
+        let ago = usize::from((self.rtp_next as u16).wrapping_sub(sequence));
+        let ring = self.transport.as_ref().filter(|ring| (1..=ring.len()).contains(&ago))?;
+        let slot = (self.packets as usize).wrapping_sub(ago) % REMEMBERED;
+        ring.get(slot).copied()
+    }
+
+    /// Its sender report, if it has sent since the last report but one (RFC 3550 section 6.4).
+    pub(super) fn report(&mut self, now: Time, clock: RemoteTime) -> Option<rtcp::SenderReport> {
+        let [last, before] = self.reported;
+        self.reported = [self.packets, last];
+        (self.packets != last || last != before).then(|| rtcp::SenderReport {
+            ssrc: self.signalled.ssrc,
+            ntp: ntp::timestamp(clock),
+            rtp_timestamp: self.timestamp(now),
+            packet_count: self.packets,
+            octet_count: self.octets,
+            ..Default::default()
+        })
+    }
+
+    pub(super) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.draws.clone());
+        if let Some((source, _)) = &self.source {
+            source.draws(visit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_taken_from_the_target_and_no_more() {
+        let shape = Shape { header: 24, payload: 1200 };
+        // 1 Mb/s in frames at 25 fps: 5000 bytes, 5 packets, 120 bytes of headers
+        assert_eq!(shape.net(Rate::from_mbps(1), Some(25.0)), Rate::from_bps(4880 * 8 * 25));
+        assert_eq!(shape.gross(Rate::from_bps(4880 * 8 * 25), Some(25.0)), Rate::from_mbps(1));
+        // full packets: 1200 of 1224 bytes
+        assert_eq!(shape.net(Rate::from_bps(1_224_000), None), Rate::from_mbps(1) + Rate::from_kbps(200));
+        assert_eq!(shape.gross(Rate::from_kbps(1200), None), Rate::from_bps(1_224_000));
+        // not even the headers fit
+        assert_eq!(shape.net(Rate::from_bps(100), Some(25.0)), Rate::ZERO);
+    }
+
+    #[test]
+    fn transport_numbers_are_found_by_rtp_sequence_number_across_wraps() {
+        let signalled = Signalled {
+            kind: crate::settings::MediaKind::Video,
+            ssrc: 1,
+            payload_type: 96,
+            clock_rate: 90_000,
+            frames: true,
+        };
+        let mut stream = OutStream::new(signalled, None, Vec::new(), true, Stream::new(1, "x", "rtp"));
+        let first = stream.rtp_next as u16;
+        assert_eq!(stream.transport_of(first), None);
+        for k in 0..100_000u64 {
+            assert_eq!(stream.sent(2 * k, false, 10), first.wrapping_add(k as u16));
+            assert_eq!(stream.transport_of(first.wrapping_add(k as u16)), Some(2 * k));
+            let back = k.saturating_sub(32_767);
+            assert_eq!(stream.transport_of(first.wrapping_add(back as u16)), Some(2 * back));
+        }
+        assert_eq!(stream.transport_of(first.wrapping_add(100_000u64 as u16)), None, "not sent yet");
+    }
+}

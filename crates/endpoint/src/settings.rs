@@ -1,0 +1,515 @@
+//! What an endpoint is to do.
+
+use crate::media::SourceSettings;
+use crate::packetizer::Extensions;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use tidegate_core::control::ReceiverHalf;
+use tidegate_core::{Controller, Ecn, FlowId, Limits, Rate, RouteId, Span, Stream, Time};
+
+/// What kind of media a stream carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MediaKind {
+    /// Video: paced, and judged by its frames.
+    Video,
+    /// Audio: served before video.
+    Audio,
+    /// Packets without media, in a stream of their own so that they leave no gaps in the media's
+    /// sequence numbers (what a retransmission stream is used for in libwebrtc).
+    Padding,
+}
+
+/// One participant.
+pub struct EndpointSettings {
+    /// The name in tables, its RTCP CNAME, and the first part of its substreams' names.
+    pub name: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Its NTP clock is the driver's time plus this. [`EndpointSettings::new`] draws it from the
+    /// substream (seed, name, "clock"), so that no scheme can take a difference of two clocks for a delay.
+    pub clock_offset: Span,
+    /// The route to the peer.
+    pub route: RouteId,
+    /// The SSRC under which it reports while it does not send.
+    pub ssrc: u32,
+    /// Bytes of IP and UDP headers on each packet.
+    pub overhead: u32,
+    /// What it sends.
+    pub send: Option<SendSettings>,
+    /// What it receives.
+    pub receive: Option<ReceiveSettings>,
+    /// RTCP timing.
+    pub rtcp: RtcpSettings,
+}
+
+impl EndpointSettings {
+    /// A participant that neither sends nor receives yet, with 28 bytes of IPv4 and UDP header.
+    #[must_use]
+    pub fn new(name: impl Into<String>, seed: u64, route: RouteId) -> Self {
+        let name = name.into();
+        Self {
+            clock_offset: clock_offset(seed, &name),
+            route,
+            ssrc: Stream::new(seed, &name, "ssrc").next_u64() as u32,
+            overhead: 28,
+            send: None,
+            receive: None,
+            rtcp: RtcpSettings::default(),
+            seed,
+            name,
+        }
+    }
+}
+
+/// The default clock offset of the endpoint `name` in the run with `seed`: a date between 1968 and 2002
+/// in NTP's count of seconds since 1900, so that neither the run's start nor a peer's clock shows in it.
+#[must_use]
+pub fn clock_offset(seed: u64, name: &str) -> Span {
+    const EARLIEST_SECS: u64 = 1 << 31;
+    const RANGE_NANOS: u64 = (1 << 30) * 1_000_000_000;
+    let nanos = Stream::new(seed, name, "clock").below(RANGE_NANOS) + EARLIEST_SECS * 1_000_000_000;
+    Span::from_nanos(nanos as i64)
+}
+
+/// Which bytes the rates of a [`tidegate_core::Decision`] count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accounting {
+    /// RTP packets with header and extensions, without IP and UDP: encoders get the target less what
+    /// the headers take (libwebrtc: "SendSideBwe-WithOverhead", but for the bytes of IP and UDP).
+    #[default]
+    Packets,
+    /// RTP payload only: encoders get the whole target and headers come on top.
+    Payload,
+}
+
+/// What an endpoint sends.
+pub struct SendSettings {
+    /// The flow that its media packets belong to.
+    pub flow: FlowId,
+    /// Its streams: at most one of video and one of audio.
+    pub streams: Vec<StreamSettings>,
+    /// Who decides how much.
+    pub controller: Box<dyn Controller>,
+    /// Bounds of the session; `wanted` and `app_limited` are filled in by the endpoint.
+    pub limits: Limits,
+    /// When it begins.
+    pub start: Time,
+    /// When it ends, with an RTCP BYE; `None`: with the run.
+    pub stop: Option<Time>,
+    /// The ECN field of its media packets.
+    pub ecn: Ecn,
+    /// The largest RTP payload in bytes.
+    pub payload: u16,
+    /// Which header extensions its packets carry.
+    pub extensions: Extensions,
+    /// The per-packet feedback that was agreed on: for RFC 8888 it keeps track of RTP sequence numbers.
+    pub feedback: FeedbackFormat,
+    /// Which bytes rates count.
+    pub accounting: Accounting,
+    /// How much may wait in the pacer, as time at the target rate. A frame that comes when there is
+    /// more is not sent at all.
+    pub queue_limit: Span,
+    /// How long a burst the pacer may send at once (draft-ietf-rmcat-gcc-02 section 4: 5 ms).
+    pub burst: Span,
+    /// Bytes of padding in a packet that has nothing else; at most 255 (RFC 3550 section 5.1).
+    pub padding_payload: u8,
+    /// SSRC of the padding stream.
+    pub padding_ssrc: u32,
+    /// Payload type of the padding stream.
+    pub padding_payload_type: u8,
+}
+
+impl SendSettings {
+    /// Sends nothing yet: from the start of the run to its end, 1200-byte payloads, transport-wide
+    /// sequence numbers and abs-send-time on each packet.
+    #[must_use]
+    pub fn new(flow: FlowId, controller: Box<dyn Controller>) -> Self {
+        Self {
+            flow,
+            streams: Vec::new(),
+            controller,
+            limits: Limits::default(),
+            start: Time::ZERO,
+            stop: None,
+            ecn: Ecn::NotEct,
+            payload: 1200,
+            extensions: Extensions::default(),
+            feedback: FeedbackFormat::default(),
+            accounting: Accounting::default(),
+            queue_limit: Span::from_secs(2),
+            burst: Span::from_millis(5),
+            // libwebrtc modules/rtp_rtcp/source/rtp_sender.cc: kMaxPaddingLength
+            padding_payload: 224,
+            padding_ssrc: 0x7064_0000 | flow.0,
+            padding_payload_type: 127,
+        }
+    }
+
+    /// What the peer is told of the streams when the session begins.
+    #[must_use]
+    pub fn signalled(&self) -> Vec<Signalled> {
+        let padding = Signalled {
+            kind: MediaKind::Padding,
+            ssrc: self.padding_ssrc,
+            payload_type: self.padding_payload_type,
+            clock_rate: VIDEO_CLOCK,
+            frames: false,
+        };
+        self.streams.iter().map(StreamSettings::signalled).chain([padding]).collect()
+    }
+}
+
+/// The RTP clock of every video payload format (RFC 3551 section 5).
+pub const VIDEO_CLOCK: u32 = 90_000;
+
+/// One stream that an endpoint sends.
+#[derive(Clone, Debug)]
+pub struct StreamSettings {
+    /// Its name: the second part of its substreams' component `endpoint/stream`.
+    pub name: String,
+    /// Video or audio.
+    pub kind: MediaKind,
+    /// Its SSRC.
+    pub ssrc: u32,
+    /// RTP payload type, 0 to 127.
+    pub payload_type: u8,
+    /// Hertz of its RTP timestamp.
+    pub clock_rate: u32,
+    /// Where its media comes from.
+    pub source: SourceSettings,
+    /// When the source is off, in order: from the first instant up to the second.
+    pub pauses: Vec<(Time, Time)>,
+}
+
+impl StreamSettings {
+    /// A video stream: payload type 96, 90 kHz.
+    #[must_use]
+    pub fn video(ssrc: u32, source: SourceSettings) -> Self {
+        Self {
+            name: "video".into(),
+            kind: MediaKind::Video,
+            ssrc,
+            payload_type: 96,
+            clock_rate: VIDEO_CLOCK,
+            source,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// An audio stream: payload type 111, 48 kHz (Opus, RFC 7587).
+    #[must_use]
+    pub fn audio(ssrc: u32, source: SourceSettings) -> Self {
+        Self {
+            name: "audio".into(),
+            kind: MediaKind::Audio,
+            ssrc,
+            payload_type: 111,
+            clock_rate: 48_000,
+            source,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// What the peer is told of it.
+    #[must_use]
+    pub fn signalled(&self) -> Signalled {
+        Signalled {
+            kind: self.kind,
+            ssrc: self.ssrc,
+            payload_type: self.payload_type,
+            clock_rate: self.clock_rate,
+            // packets of a greedy source are not frames that anybody looks at
+            frames: !matches!(self.source, SourceSettings::Greedy(_)),
+        }
+    }
+}
+
+/// What a receiver knows of a stream from signalling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Signalled {
+    /// What it carries.
+    pub kind: MediaKind,
+    /// Its SSRC.
+    pub ssrc: u32,
+    /// Its RTP payload type, by which packets are told apart.
+    pub payload_type: u8,
+    /// Hertz of its RTP timestamp.
+    pub clock_rate: u32,
+    /// Whether its packets form frames that are played out.
+    pub frames: bool,
+}
+
+/// What an endpoint receives.
+pub struct ReceiveSettings {
+    /// The flow that it receives, which its feedback belongs to.
+    pub flow: FlowId,
+    /// The peer's streams: its [`SendSettings::signalled`].
+    pub streams: Vec<Signalled>,
+    /// The receiving half of the congestion control scheme, if it has one.
+    pub half: Option<Box<dyn ReceiverHalf>>,
+    /// Per-packet feedback.
+    pub feedback: FeedbackSettings,
+    /// Which header extensions the peer's packets carry.
+    pub extensions: Extensions,
+    /// When frames are shown.
+    pub playout: Playout,
+    /// The peer's clock offset. A packet in flight has its time of sending by the driver's clock; its
+    /// abs-send-time field is that plus this, which is all that a receiver half gets to see.
+    pub peer_clock_offset: Span,
+}
+
+impl ReceiveSettings {
+    /// Receives `streams` of `flow` from an endpoint with the clock offset `peer_clock_offset`.
+    #[must_use]
+    pub fn new(flow: FlowId, streams: Vec<Signalled>, peer_clock_offset: Span) -> Self {
+        Self {
+            flow,
+            streams,
+            half: None,
+            feedback: FeedbackSettings::default(),
+            extensions: Extensions::default(),
+            playout: Playout::default(),
+            peer_clock_offset,
+        }
+    }
+}
+
+/// Which per-packet feedback a receiver sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FeedbackFormat {
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01.
+    #[default]
+    Twcc,
+    /// RFC 8888.
+    Ccfb,
+    /// None.
+    None,
+}
+
+/// Per-packet feedback.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FeedbackSettings {
+    /// In which format.
+    pub format: FeedbackFormat,
+    /// How often, while packets arrive.
+    pub interval: Span,
+}
+
+impl Default for FeedbackSettings {
+    /// TWCC every 50 ms.
+    fn default() -> Self {
+        Self { format: FeedbackFormat::Twcc, interval: Span::from_millis(50) }
+    }
+}
+
+/// When the frames of a stream are shown.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "mode")]
+pub enum Playout {
+    /// Each frame `delay` after it would have come had it taken as long as the first one; a frame that
+    /// is not complete by then is given up.
+    Fixed {
+        /// How long after the first frame's transit.
+        delay: Span,
+    },
+    /// The delay grows at once when a frame comes late and shrinks slowly.
+    Adaptive {
+        /// Kept as a margin above the slowest recent frame.
+        min: Span,
+        /// Never more than this above the fastest frame: what comes later is given up.
+        max: Span,
+        /// How fast the delay shrinks, as a part of the time that passes.
+        shrink: f64,
+    },
+}
+
+impl Default for Playout {
+    /// Adaptive from 0 ms to 10 s (libwebrtc `modules/video_coding/timing`: the default minimum playout
+    /// delay and `kMaxVideoDelay`), shrinking by 2 %, which sound and picture take without notice.
+    fn default() -> Self {
+        Self::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.02 }
+    }
+}
+
+/// Which rules say when RTCP may be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RtcpMode {
+    /// Reports at the times of RFC 3550 section 6.3; per-packet feedback and urgent messages whenever
+    /// there is something to say, as reduced-size packets (RFC 5506): what WebRTC does in effect.
+    #[default]
+    Free,
+    /// Everything in compounds at the times of RFC 3550 section 6.3 (the profile of RFC 3551).
+    Avp,
+}
+
+/// The least time between two reports, before its randomisation; half of it for the first one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RtcpMinimum {
+    /// 5 s (RFC 3550 section 6.2).
+    Standard,
+    /// 360 s divided by the session bandwidth in kb/s (RFC 3550 section 6.2).
+    #[default]
+    Reduced,
+    /// This long.
+    Fixed(Span),
+}
+
+/// RTCP timing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RtcpSettings {
+    /// Under which rules.
+    pub mode: RtcpMode,
+    /// The session bandwidth, of which RTCP may use 5 %.
+    pub session_bandwidth: Rate,
+    /// The least time between two reports.
+    pub minimum: RtcpMinimum,
+}
+
+impl Default for RtcpSettings {
+    /// Free, for a session of 1 Mb/s: reports about every 360 ms.
+    fn default() -> Self {
+        Self { mode: RtcpMode::Free, session_bandwidth: Rate::from_mbps(1), minimum: RtcpMinimum::Reduced }
+    }
+}
+
+/// What is wrong with the settings of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    /// Whose.
+    pub endpoint: String,
+    /// Which setting, and what it is.
+    pub problem: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "endpoint {}: {}", self.endpoint, self.problem)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl EndpointSettings {
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
+        let problem = self
+            .rtcp
+            .problem()
+            .or_else(|| self.send.as_ref().and_then(SendSettings::problem))
+            .or_else(|| self.receive.as_ref().and_then(ReceiveSettings::problem));
+        match problem {
+            None => Ok(()),
+            Some(problem) => Err(SettingsError { endpoint: self.name.clone(), problem }),
+        }
+    }
+}
+
+impl RtcpSettings {
+    fn problem(&self) -> Option<String> {
+        if self.session_bandwidth == Rate::ZERO {
+            return Some("the RTCP session bandwidth is zero".into());
+        }
+        match self.minimum {
+            RtcpMinimum::Fixed(span) if span <= Span::ZERO => {
+                Some(format!("the least RTCP interval is {span}; it must be positive"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl SendSettings {
+    fn problem(&self) -> Option<String> {
+        if self.payload == 0 {
+            return Some("the largest payload is zero".into());
+        }
+        if self.padding_payload == 0 {
+            return Some("the padding payload is zero".into());
+        }
+        if self.stop.is_some_and(|stop| stop <= self.start) {
+            return Some(format!(
+                "it stops at {} but starts at {}",
+                self.stop.unwrap_or_default(),
+                self.start
+            ));
+        }
+        if self.limits.min > self.limits.max {
+            return Some(format!(
+                "its least rate {:?} is above its most {:?}",
+                self.limits.min, self.limits.max
+            ));
+        }
+        if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
+            return Some("it is to get TWCC, but its packets carry no transport-wide sequence number".into());
+        }
+        for kind in [MediaKind::Video, MediaKind::Audio] {
+            let count = self.streams.iter().filter(|stream| stream.kind == kind).count();
+            if count > 1 {
+                return Some(format!("it has {count} streams of {kind:?}; a flow has at most one"));
+            }
+        }
+        for stream in &self.streams {
+            let name = &stream.name;
+            if stream.kind == MediaKind::Padding {
+                return Some(format!("stream {name} has the kind of the built-in padding stream"));
+            }
+            let ordered = stream.pauses.iter().all(|&(from, to)| from < to)
+                && stream.pauses.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+            if !ordered {
+                return Some(format!("the pauses of stream {name} are not in order: {:?}", stream.pauses));
+            }
+        }
+        streams_problem(&self.signalled())
+    }
+}
+
+impl ReceiveSettings {
+    fn problem(&self) -> Option<String> {
+        if self.feedback.interval <= Span::ZERO {
+            return Some(format!("the feedback interval is {}; it must be positive", self.feedback.interval));
+        }
+        match self.playout {
+            Playout::Fixed { delay } if delay.is_negative() => {
+                return Some(format!("the playout delay is {delay}; it must not be negative"));
+            }
+            Playout::Adaptive { min, max, shrink } => {
+                if min.is_negative() || max < min {
+                    return Some(format!("the playout delay goes from {min} to {max}"));
+                }
+                if !(0.0..1.0).contains(&shrink) {
+                    return Some(format!(
+                        "the playout delay shrinks by {shrink}; it must be from 0 to less than 1"
+                    ));
+                }
+            }
+            Playout::Fixed { .. } => {}
+        }
+        streams_problem(&self.streams)
+    }
+}
+
+fn streams_problem(streams: &[Signalled]) -> Option<String> {
+    for (index, stream) in streams.iter().enumerate() {
+        if stream.payload_type > 127 {
+            return Some(format!("payload type {} does not fit 7 bits", stream.payload_type));
+        }
+        if stream.clock_rate == 0 {
+            return Some(format!("the stream with SSRC {:#x} has a clock rate of zero", stream.ssrc));
+        }
+        let earlier = &streams[..index];
+        if earlier.iter().any(|other| other.payload_type == stream.payload_type) {
+            return Some(format!("two streams have the payload type {}", stream.payload_type));
+        }
+        if earlier.iter().any(|other| other.ssrc == stream.ssrc) {
+            return Some(format!("two streams have the SSRC {:#x}", stream.ssrc));
+        }
+    }
+    // more than 31 report blocks do not fit one report (RFC 3550 section 6.4.1)
+    (streams.len() > 31).then(|| format!("{} streams; at most 31 can be reported on", streams.len()))
+}

@@ -1,0 +1,44 @@
+//! Python bindings of tidegate: an experiment goes in, columns come out. Glue only.
+// the one crate above the pure ones that may look at a clock: for progress, never for results
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod control;
+mod errors;
+mod run;
+mod table;
+mod trace;
+mod wire;
+
+use pyo3::prelude::*;
+
+/// The compiled core of tidegate.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("RunError", module.py().get_type::<errors::RunError>())?;
+    module.add_class::<control::PyPacketResult>()?;
+    module.add_class::<control::PyLossReport>()?;
+    module.add_class::<control::PyReport>()?;
+    module.add_class::<control::PyLimits>()?;
+    module.add_class::<control::PyDecision>()?;
+    module.add_class::<control::PyArrived>()?;
+    module.add_class::<control::PySeat>()?;
+    module.add_class::<control::PyReceiverSeat>()?;
+    module.add_class::<run::Recording>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<trace::PyTrace>()?;
+    module.add_class::<trace::PyStream>()?;
+    module.add_function(wrap_pyfunction!(control::controller, module)?)?;
+    module.add_function(wrap_pyfunction!(control::receiver, module)?)?;
+    module.add_function(wrap_pyfunction!(control::controllers_json, module)?)?;
+    module.add_function(wrap_pyfunction!(control::controller_defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(control::check_controller, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
+    wire::register(module)?;
+    module.add_function(wrap_pyfunction!(wire::decode, module)?)?;
+    module.add_function(wrap_pyfunction!(wire::encode, module)?)?;
+    module.add_function(wrap_pyfunction!(wire::decode_rtp, module)?)?;
+    module.add_function(wrap_pyfunction!(wire::encode_rtp, module)?)?;
+    Ok(())
+}

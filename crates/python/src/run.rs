@@ -1,0 +1,205 @@
+//! Runs and what they leave.
+
+use crate::control::{PyHalf, Raised};
+use crate::errors::{RunError, bad};
+use crate::table::Table;
+use crate::trace::PyTrace;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tidegate_core::{Span, Time};
+use tidegate_sim::build::{self, Experiment, Halves, Outcome};
+use tidegate_sim::scenario::{ControllerSpec, Scenario};
+
+/// So often, in wall time, a run looks for Ctrl-C and tells how far it is.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// What a run left: metrics, tables, hashes.
+#[pyclass(frozen, module = "tidegate._core")]
+pub(crate) struct Recording {
+    outcome: Outcome,
+    run_seconds: f64,
+}
+
+#[pymethods]
+impl Recording {
+    /// All metrics, as JSON.
+    fn summary_json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.outcome.summary).map_err(bad)
+    }
+
+    /// Hash of all that was recorded, in hex: the same seed gives the same on every machine.
+    #[getter]
+    fn digest(&self) -> &str {
+        &self.outcome.summary.digest
+    }
+
+    /// What each random substream gave out, as JSON: {name: {count, checkpoints: [[draws, hash]]}}.
+    fn draws_json(&self) -> PyResult<String> {
+        let draws: BTreeMap<&str, serde_json::Value> = self
+            .outcome
+            .draws
+            .iter()
+            .map(|d| (&*d.name, serde_json::json!({"count": d.count, "checkpoints": d.checkpoints})))
+            .collect();
+        serde_json::to_string(&draws).map_err(bad)
+    }
+
+    /// The names of the tables there are.
+    fn table_names(&self) -> Vec<&'static str> {
+        self.outcome.recording.table_names().to_vec()
+    }
+
+    /// One table.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let table = py.detach(|| self.outcome.recording.table(name));
+        let names = || self.table_names().join(", ");
+        Table::new(
+            table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?,
+        )
+    }
+
+    /// The capture file (pcapng) of all RTP and RTCP.
+    fn pcapng<'py>(&self, py: Python<'py>) -> Bound<'py, pyo3::types::PyBytes> {
+        let bytes = py.detach(|| self.outcome.recording.pcapng());
+        pyo3::types::PyBytes::new(py, &bytes)
+    }
+
+    /// Events that the engine handled.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.outcome.events
+    }
+
+    /// Packets that left a link, counted at every link.
+    #[getter]
+    fn hops(&self) -> u64 {
+        self.outcome.hops
+    }
+
+    /// Wall seconds that the run took, without building the world and writing results.
+    #[getter]
+    fn run_seconds(&self) -> f64 {
+        self.run_seconds
+    }
+}
+
+/// Where a Python exception waits, to be put under the error of the run.
+fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
+    let error = RunError::new_err(message);
+    if let Ok(mut raised) = raised.lock()
+        && let Some(cause) = raised.take()
+    {
+        error.set_cause(py, Some(cause));
+    }
+    error
+}
+
+/// Runs an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,
+/// `objects` the factories of Python controllers by key (called once a flow, they give the controller
+/// or a pair of controller and receiver half). `progress`, if any, is called with the share of
+/// simulated time that is done.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new(), progress=None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario_json: &str,
+    traces: Vec<PyRef<'_, PyTrace>>,
+    objects: BTreeMap<String, Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Recording> {
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
+    let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
+    let raised: Raised = Arc::new(Mutex::new(None));
+    let mut make = |spec: &ControllerSpec| -> Result<Halves, String> {
+        if spec.python { from_python(py, spec, &objects, &raised) } else { build::from_registry(spec) }
+    };
+    let built = Experiment::new(&scenario, &traces, &mut make);
+    let experiment =
+        built.map_err(|error| match raised.lock().ok().and_then(|mut raised| raised.take()) {
+            Some(cause) => {
+                let error = bad(error);
+                error.set_cause(py, Some(cause));
+                error
+            }
+            None => bad(error),
+        })?;
+    let done = py.detach(|| drive(experiment, progress.as_ref()));
+    match done {
+        Ok(recording) => Ok(recording),
+        Err(Ended::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), &raised)),
+        Err(Ended::Raised(error)) => Err(error),
+    }
+}
+
+fn from_python(
+    py: Python<'_>,
+    spec: &ControllerSpec,
+    objects: &BTreeMap<String, Py<PyAny>>,
+    raised: &Raised,
+) -> Result<Halves, String> {
+    let factory =
+        objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
+    let halves = (|| -> PyResult<Halves> {
+        let made = factory.bind(py).call0()?;
+        let (controller, half) = match made.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+            Ok(pair) => pair,
+            Err(_) => (made, py.None().into_bound(py)),
+        };
+        let controller = PyHalf::new(&controller, raised.clone(), &["on_report", "on_limits"])?;
+        let half = if half.is_none() {
+            None
+        } else {
+            let half = PyHalf::new(&half, raised.clone(), &["on_packet", "message"])?;
+            Some(Box::new(half) as Box<dyn tidegate_core::control::ReceiverHalf>)
+        };
+        Ok((Box::new(controller), half))
+    })();
+    halves.map_err(|error| {
+        let reason = format!("{}: {}", spec.name, error.value(py));
+        if let Ok(mut raised) = raised.lock() {
+            raised.get_or_insert(error);
+        }
+        reason
+    })
+}
+
+/// Why a run ended early.
+enum Ended {
+    Stopped(tidegate_sim::world::Stopped),
+    Raised(PyErr),
+}
+
+fn drive(mut experiment: Experiment, progress: Option<&Py<PyAny>>) -> Result<Recording, Ended> {
+    let begun = Instant::now();
+    let end = Time::ZERO + experiment.duration();
+    let mut at = Time::ZERO;
+    let mut pulse = begun;
+    // begin with short steps and let them grow until one takes about a pulse
+    let mut step = Span::from_millis(100);
+    while at < end {
+        let before = Instant::now();
+        at = (at + step).min(end);
+        experiment.run_until(at).map_err(Ended::Stopped)?;
+        let took = before.elapsed();
+        if took < PULSE / 4 {
+            step = step * 2;
+        } else if took > PULSE && step > Span::from_millis(1) {
+            step = step / 2;
+        }
+        if pulse.elapsed() >= PULSE {
+            pulse = Instant::now();
+            let share = at.as_secs_f64() / end.as_secs_f64();
+            Python::attach(|py| {
+                py.check_signals()?;
+                progress.map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+            })
+            .map_err(Ended::Raised)?;
+        }
+    }
+    let run_seconds = begun.elapsed().as_secs_f64();
+    let outcome = experiment.finish().map_err(Ended::Stopped)?;
+    Ok(Recording { outcome, run_seconds })
+}

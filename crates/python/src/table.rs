@@ -1,0 +1,166 @@
+//! Tables for Python: the Arrow C stream, NumPy arrays, Parquet files.
+
+use crate::errors::{bad, file_error};
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator,
+    StringArray, UInt32Array, UInt64Array,
+};
+use arrow_schema::DataType;
+use numpy::PyArray1;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::sync::Arc;
+use tidegate_sim::record::table::{Column, Table as Columns};
+
+/// Columns of equal length with names.
+///
+/// Speaks the Arrow C stream interface, so that ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
+/// ``pandas.DataFrame.from_arrow(table)`` and duckdb take it as it is.
+#[pyclass(frozen, module = "tidegate._core")]
+pub(crate) struct Table {
+    batch: RecordBatch,
+}
+
+impl Table {
+    pub(crate) fn new(table: Columns) -> PyResult<Self> {
+        let columns = table.columns.into_iter().map(|(name, column)| (name, array(column)));
+        let batch = RecordBatch::try_from_iter(columns).map_err(bad)?;
+        Ok(Self { batch })
+    }
+
+    fn column(&self, name: &str) -> PyResult<&ArrayRef> {
+        self.batch
+            .column_by_name(name)
+            .ok_or_else(|| bad(format!("no column {name:?}; there are {}", self.columns().join(", "))))
+    }
+}
+
+fn array(column: Column) -> ArrayRef {
+    match column {
+        Column::F64(values) => Arc::new(Float64Array::from(values)),
+        Column::U64(values) => Arc::new(UInt64Array::from(values)),
+        Column::U32(values) => Arc::new(UInt32Array::from(values)),
+        Column::Bool(values) => Arc::new(BooleanArray::from(values)),
+        Column::Words { words, codes } => {
+            let words = Arc::new(StringArray::from(words));
+            Arc::new(DictionaryArray::<UInt32Type>::new(UInt32Array::from(codes), words))
+        }
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Names of the columns, in order.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// How many rows.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// One column as a NumPy array; words become an array of strings.
+    fn to_numpy<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.column(column)?;
+        Ok(match array.data_type() {
+            DataType::Float64 => {
+                PyArray1::from_slice(py, array.as_primitive::<Float64Type>().values()).into_any()
+            }
+            DataType::UInt64 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any()
+            }
+            DataType::UInt32 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any()
+            }
+            DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
+            _ => {
+                let numpy = py.import("numpy")?;
+                let (words, codes) = words(array)?;
+                let words = numpy.call_method1("array", (words,))?;
+                if words.len()? == 0 {
+                    return numpy.call_method1("array", (Vec::<String>::new(), "<U1"));
+                }
+                words.get_item(PyArray1::from_vec(py, codes))?
+            }
+        })
+    }
+
+    /// The Arrow C stream of the table (one batch).
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // the interface allows a producer to ignore the wish
+        drop(requested_schema);
+        let reader = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Writes the table as a Parquet file (zstd).
+    fn write_parquet(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| {
+            let file = std::fs::File::create(path).map_err(|error| file_error(path, &error))?;
+            let level = ZstdLevel::try_new(3).map_err(bad)?;
+            let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+            let mut writer =
+                ArrowWriter::try_new(file, self.batch.schema(), Some(properties)).map_err(bad)?;
+            writer.write(&self.batch).map_err(|error| bad(format!("{path}: {error}")))?;
+            writer.close().map_err(|error| bad(format!("{path}: {error}")))?;
+            Ok(())
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tidegate Table, {} rows: {}>", self.batch.num_rows(), self.columns().join(", "))
+    }
+}
+
+/// The words of a column and for each row the place in them.
+fn words(array: &ArrayRef) -> PyResult<(Vec<String>, Vec<i64>)> {
+    if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
+        let words =
+            dictionary.values().as_string::<i32>().iter().map(|w| w.unwrap_or_default().to_owned()).collect();
+        return Ok((words, dictionary.keys().values().iter().map(|&code| i64::from(code)).collect()));
+    }
+    if let Some(strings) = array.as_string_opt::<i32>() {
+        let words = strings.iter().map(|w| w.unwrap_or_default().to_owned()).collect();
+        return Ok((words, (0..strings.len() as i64).collect()));
+    }
+    Err(bad(format!("a column of type {}, which tidegate does not write", array.data_type())))
+}
+
+/// Reads a Parquet file that [`Table::write_parquet`] wrote.
+#[pyfunction]
+pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
+    py.detach(|| {
+        let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
+        let whole =
+            |error: &dyn std::fmt::Display| bad(format!("{path}: not a Parquet file of tidegate: {error}"));
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| whole(&error))?;
+        let schema = builder.schema().clone();
+        let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
+        let mut reader = builder.with_batch_size(rows).build().map_err(|error| whole(&error))?;
+        let batch = match reader.next() {
+            Some(batch) => batch.map_err(|error| whole(&error))?,
+            None => RecordBatch::new_empty(schema),
+        };
+        Ok(Table { batch })
+    })
+}

@@ -1,0 +1,683 @@
+//! From a [`Scenario`] to a [`World`], and from the end of the run to its results.
+
+use crate::cross::{Cross, CrossSettings, Pattern};
+use crate::jitter::Jitter;
+use crate::link::{Link, LinkSettings};
+use crate::loss::{GilbertElliott, Loss};
+use crate::phases::Phases;
+use crate::queue::DropTail;
+use crate::record::summary::Summary;
+use crate::record::{FlowInfo, LinkInfo, Recording};
+use crate::scenario::{
+    Capacity, ControllerSpec, FeedbackFormat, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, MediaSpec,
+    PlayoutSpec, RecordLevel, Scenario, SendingJitter, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern,
+    UdpSpec, VideoSource,
+};
+use crate::service::{BrownianSettings, Service, Steps};
+use crate::sink::Sink;
+use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use crate::trace::Trace;
+use crate::world::{Stopped, World};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use tidegate_core::control::{Controller, Limits, ReceiverHalf};
+use tidegate_core::packet::RouteId;
+use tidegate_core::rng::Draws;
+use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
+use tidegate_endpoint::media::{ladder, statistical};
+use tidegate_endpoint::{
+    Bounds, Endpoint, EndpointSettings, FeedbackSettings, Playout, ReceiveSettings, SendSettings,
+    SourceSettings, StreamSettings,
+};
+
+/// What is wrong with a scenario: where, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildError {
+    /// `links.NAME`, `flows.NAME`, or a key.
+    pub place: String,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+fn wrong<T>(place: impl Into<String>, problem: impl fmt::Display) -> Result<T, BuildError> {
+    Err(BuildError { place: place.into(), problem: problem.to_string() })
+}
+
+/// The two halves of a congestion control scheme.
+pub type Halves = (Box<dyn Controller>, Option<Box<dyn ReceiverHalf>>);
+
+/// Makes controllers by name: the registry, or whoever hands over objects of its own.
+pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, String> + 'a;
+
+/// Makes a controller of the registry.
+///
+/// # Errors
+/// When there is none of that name or its settings are wrong.
+pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, String> {
+    let Some(entry) = tidegate_controllers::find(&spec.name) else {
+        let names: Vec<&str> = tidegate_controllers::registry().iter().map(|entry| entry.name).collect();
+        return Err(format!("{}: no such controller; there are {}", spec.name, names.join(", ")));
+    };
+    let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
+    let overrides = serde_json::Value::Object(spec.settings.clone());
+    let sender = (entry.build)(preset, &overrides).map_err(|error| error.to_string())?;
+    let receiver = match entry.receiver {
+        Some(make) => Some(make(preset, &overrides).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    Ok((sender, receiver))
+}
+
+/// An experiment under way.
+pub struct Experiment {
+    world: World,
+    duration: Span,
+    warmup: Span,
+    /// Bytes that each node had carried when the warm-up ended.
+    before: Option<Vec<u64>>,
+}
+
+/// What an experiment leaves behind.
+pub struct Outcome {
+    /// All that was recorded.
+    pub recording: Box<Recording>,
+    /// The metrics.
+    pub summary: Summary,
+    /// What each random substream gave out, by name.
+    pub draws: Vec<Draws>,
+    /// Events that the engine handled.
+    pub events: u64,
+    /// Packets that entered a link, counted at every link.
+    pub hops: u64,
+}
+
+impl Experiment {
+    /// Builds the world of `scenario`.
+    ///
+    /// # Errors
+    /// With the place and the problem, when the scenario does not make sense.
+    pub fn new(scenario: &Scenario, traces: &[Arc<Trace>], make: &mut Maker<'_>) -> Result<Self, BuildError> {
+        Builder::new(scenario, traces)?.build(make)
+    }
+
+    /// How long it runs.
+    #[must_use]
+    pub fn duration(&self) -> Span {
+        self.duration
+    }
+
+    /// Runs up to `until`, or to its end if that is earlier.
+    ///
+    /// # Errors
+    /// When a component fails: with its name, the time and the reason.
+    pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        let until = until.min(Time::ZERO + self.duration);
+        let warm = Time::ZERO + self.warmup;
+        if self.before.is_none() && until >= warm {
+            self.world.run_until(warm)?;
+            self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
+        }
+        self.world.run_until(until)
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// When a component fails at the end or a packet went missing.
+    pub fn finish(self) -> Result<Outcome, Stopped> {
+        let census = self.world.census().to_vec();
+        let events = self.world.events();
+        let mut draws = Vec::new();
+        for node in self.world.nodes() {
+            node.draws(&mut |drawn| draws.push(drawn));
+        }
+        draws.sort_by(|a, b| a.name.cmp(&b.name));
+        let recorder: Box<dyn Any> = self.world.finish()?;
+        let Ok(mut recording) = recorder.downcast::<Recording>() else {
+            unreachable!("a builder's world always writes to a Recording")
+        };
+        recording.close_frames();
+        let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
+        recording.set_carried(|node| {
+            let id = node.0 as usize;
+            census[id].left_bytes - before[id]
+        });
+        let hops = recording.links.iter().map(|link| census[link.node.0 as usize].left).sum();
+        let summary = recording.summary(self.duration, self.warmup);
+        Ok(Outcome { recording, summary, draws, events, hops })
+    }
+}
+
+/// A scenario on its way to a world.
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    traces: &'a [Arc<Trace>],
+    graph: Graph<'a>,
+    links: Vec<Link>,
+    nodes: Vec<Box<dyn Node>>,
+    routes: Vec<Vec<(NodeId, Port)>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(scenario: &'a Scenario, traces: &'a [Arc<Trace>]) -> Result<Self, BuildError> {
+        if scenario.duration <= Span::ZERO {
+            return wrong("duration", format!("{} is not a length of time to run", scenario.duration));
+        }
+        if scenario.warmup < Span::ZERO || scenario.warmup >= scenario.duration {
+            return wrong("warmup", format!("{} is not within the duration", scenario.warmup));
+        }
+        if scenario.record.bin <= Span::ZERO {
+            return wrong("record.bin", format!("{} is not a width", scenario.record.bin));
+        }
+        let graph = Graph { links: &scenario.links };
+        let mut builder =
+            Self { scenario, traces, graph, links: Vec::new(), nodes: Vec::new(), routes: Vec::new() };
+        for spec in &scenario.links {
+            let link = builder.link(spec)?;
+            builder.nodes.push(Box::new(link.clone()));
+            builder.links.push(link);
+        }
+        Ok(builder)
+    }
+
+    fn seed(&self, component: &str) -> u64 {
+        let special = self.scenario.seeds.iter().find(|(name, _)| name == component);
+        special.map_or(self.scenario.seed, |&(_, seed)| seed)
+    }
+
+    fn build(mut self, make: &mut Maker<'_>) -> Result<Experiment, BuildError> {
+        let scenario = self.scenario;
+        let jitter = self.sending_jitter();
+        let mut infos = Vec::with_capacity(scenario.flows.len());
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let id = FlowId(index as u32);
+            let place = format!("flows.{}", flow.name);
+            let path = match self.graph.path(&flow.from, &flow.to) {
+                Some(path) => path,
+                None => return wrong(place, format!("no way from {} to {}", flow.from, flow.to)),
+            };
+            let stop = flow.stop.unwrap_or(Time::MAX);
+            if stop <= flow.start {
+                return wrong(
+                    place,
+                    format!("it stops at {stop}, which is not after its start at {}", flow.start),
+                );
+            }
+            infos.push(FlowInfo {
+                name: flow.name.clone(),
+                kind: match flow.kind {
+                    FlowKind::Media(_) => "media",
+                    FlowKind::Udp(_) => "udp",
+                    FlowKind::Tcp(_) => "tcp",
+                },
+                controller: label(&flow.kind),
+                start: flow.start,
+                stop,
+                links: path.iter().map(|&link| NodeId(link as u32)).collect(),
+            });
+            match &flow.kind {
+                FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),
+                FlowKind::Tcp(tcp) => self.tcp(id, flow, tcp, &path, jitter),
+                FlowKind::Media(_) => Ok(()),
+            }
+            .or_else(|problem| wrong(place, problem))?;
+        }
+        self.media(make)?;
+        self.finish(infos)
+    }
+
+    fn finish(self, infos: Vec<FlowInfo>) -> Result<Experiment, BuildError> {
+        let scenario = self.scenario;
+        let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
+        let links = scenario
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, spec)| LinkInfo {
+                node: NodeId(index as u32),
+                name: spec.name.clone(),
+                capacity: self.capacity(index, begin, end),
+            })
+            .collect();
+        let level = match scenario.record.level {
+            RecordLevel::Summary => Level::Summary,
+            RecordLevel::Series => Level::Series,
+            RecordLevel::Packets => Level::Packets,
+        };
+        let bin = scenario.record.bin;
+        let names = self.nodes.iter().map(|node| node.name().to_owned()).collect();
+        let mut recording = Recording::new(level, bin, begin, infos, links, names);
+        if scenario.record.capture {
+            recording = recording.with_capture();
+        }
+        if level >= Level::Series {
+            for index in 0..scenario.links.len() {
+                for (at, rate) in self.links[index].capacity_series(Time::ZERO, end, bin) {
+                    recording.set_capacity(at, NodeId(index as u32), rate);
+                }
+            }
+        }
+        let mut world = World::new(self.nodes, self.routes, Box::new(recording));
+        if level >= Level::Series {
+            world.sample_every(bin);
+        }
+        Ok(Experiment { world, duration: scenario.duration, warmup: scenario.warmup, before: None })
+    }
+
+    fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
+        let place = format!("links.{}", spec.name);
+        let settings = self.link_settings(spec).or_else(|problem| wrong(&place, problem))?;
+        Link::new(&spec.name, self.seed(&spec.name), settings).or_else(|problem| wrong(&place, problem))
+    }
+
+    fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, String> {
+        let text = |error: crate::Invalid| error.to_string();
+        let service = service(&spec.capacity)?;
+        let delay = match spec.jitter {
+            JitterSpec::Rfc8868 { mean, .. } => spec.delay + mean,
+            _ => spec.delay,
+        };
+        let mut settings = match &spec.capacity {
+            Capacity::Trace { index, offset, scale } => {
+                let trace = self.traces.get(*index);
+                let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
+                trace.played(*offset, *scale).map_err(text)?.link(delay)
+            }
+            _ => LinkSettings::new(service, delay),
+        };
+        match &spec.loss {
+            // a trace may bring its own
+            LossSpec::None => {}
+            LossSpec::Bernoulli(p) => settings = settings.with_loss(Loss::Bernoulli(*p)),
+            &LossSpec::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+                let model = GilbertElliott { p: to_bad, r: to_good, good: loss_good, bad: loss_bad };
+                settings = settings.with_loss(Loss::GilbertElliott(model));
+            }
+            LossSpec::Schedule(steps) => {
+                let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
+                settings.loss = Phases::new(phases, None).map_err(text)?;
+            }
+        }
+        settings.jitter = match spec.jitter {
+            JitterSpec::None => Jitter::None,
+            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, bound: n_std },
+            JitterSpec::Uniform { max } => Jitter::Uniform { max },
+            JitterSpec::Normal { std } => Jitter::Normal { std },
+        };
+        let queue = &spec.queue;
+        settings.queue = DropTail {
+            packets: queue.packets,
+            bytes: queue.bytes.map(Size::from_bytes),
+            time: queue.time,
+            counts_in_service: queue.counts_in_service,
+        };
+        settings.byte_errors = spec.byte_error;
+        Ok(settings)
+    }
+
+    /// Mean capacity of a link between two instants; `None`: no limit.
+    fn capacity(&self, index: usize, begin: Time, end: Time) -> Option<Rate> {
+        let series = self.links[index].capacity_series(begin, end, end - begin);
+        series.first().map(|&(_, rate)| rate).filter(|&rate| rate != Rate::MAX)
+    }
+
+    /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
+    fn sending_jitter(&self) -> Option<Span> {
+        match self.scenario.sending_jitter {
+            SendingJitter::Off => None,
+            SendingJitter::Fixed(span) => Some(span).filter(|&span| span > Span::ZERO),
+            SendingJitter::Auto => {
+                let end = Time::ZERO + self.scenario.duration;
+                let slowest = (0..self.links.len())
+                    .filter_map(|index| self.capacity(index, Time::ZERO, end))
+                    .min()
+                    .filter(|&rate| rate > Rate::ZERO)?;
+                Some(slowest.time_for(Size::from_bytes(1500)).min(Span::from_millis(12)))
+            }
+        }
+    }
+
+    /// A route over the links of `path` to the node that will be added as `end`.
+    fn route(&mut self, path: &[usize], end: NodeId) -> RouteId {
+        let hops = path.iter().map(|&link| (NodeId(link as u32), Port::ZERO));
+        self.routes.push(hops.chain([(end, Port::ZERO)]).collect());
+        RouteId(self.routes.len() as u32 - 1)
+    }
+
+    fn next_node(&self, ahead: usize) -> NodeId {
+        NodeId((self.nodes.len() + ahead) as u32)
+    }
+
+    fn way_back(&self, flow: &FlowSpec) -> Result<Vec<usize>, String> {
+        let back = self.graph.path(&flow.to, &flow.from);
+        back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from))
+    }
+
+    fn udp(
+        &mut self,
+        id: FlowId,
+        flow: &FlowSpec,
+        udp: &UdpSpec,
+        path: &[usize],
+        jitter: Option<Span>,
+    ) -> Result<(), String> {
+        let pattern = match udp.pattern {
+            UdpPattern::Cbr if !udp.schedule.is_empty() => {
+                Pattern::Schedule(Steps::new(&udp.schedule, None).map_err(|error| error.to_string())?)
+            }
+            UdpPattern::Cbr => Pattern::Constant(udp.rate),
+            UdpPattern::Poisson => Pattern::Poisson(udp.rate),
+            UdpPattern::OnOff { on, off } => Pattern::OnOff { peak: udp.rate, on, off },
+        };
+        let route = self.route(path, self.next_node(1));
+        let settings = CrossSettings {
+            flow: id,
+            route,
+            size: udp.packet_size,
+            start: flow.start,
+            stop: flow.stop.unwrap_or(Time::MAX),
+            pattern,
+            jitter: jitter.unwrap_or(Span::ZERO),
+        };
+        let source =
+            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
+        self.nodes.push(Box::new(source));
+        self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
+        Ok(())
+    }
+
+    fn tcp(
+        &mut self,
+        id: FlowId,
+        flow: &FlowSpec,
+        tcp: &TcpSpec,
+        path: &[usize],
+        jitter: Option<Span>,
+    ) -> Result<(), String> {
+        const HEADER: u32 = 40;
+        let back = self.way_back(flow)?;
+        let segment = tcp.packet_size.checked_sub(HEADER).filter(|&bytes| bytes > 0);
+        let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
+            format!(
+                "packet_size is {}: a segment has {HEADER} bytes of headers and 1 to 65535 of data",
+                tcp.packet_size
+            )
+        })?;
+        let settings = TcpSettings {
+            variant: match tcp.algorithm {
+                TcpAlgorithm::Tahoe => Variant::Tahoe,
+                TcpAlgorithm::Reno => Variant::Reno,
+                TcpAlgorithm::NewReno => Variant::NewReno,
+                TcpAlgorithm::Sack => Variant::Sack,
+                TcpAlgorithm::Cubic => Variant::Cubic,
+            },
+            segment,
+            initial_window: tcp.initial_window,
+            receive_window: u32::try_from(tcp.receive_window).unwrap_or(u32::MAX),
+            min_rto: tcp.min_rto,
+            // RFC 5681 allows 500 ms; 200 ms is what ns-3 and the BSDs wait
+            delayed_ack: tcp.delayed_ack.then_some(Span::from_millis(200)),
+            workload: match tcp.workload {
+                TcpWorkload::Long => Workload::Long,
+                TcpWorkload::File(bytes) => Workload::File { bytes },
+                TcpWorkload::Web { min, max, idle } => Workload::Web { min, max, idle, begins_idle: false },
+            },
+            start: flow.start,
+            stop: flow.stop,
+            ..TcpSettings::default()
+        };
+        let text = |error: crate::Invalid| error.to_string();
+        let data = self.route(path, self.next_node(1));
+        let acks = self.route(&back, self.next_node(0));
+        let receiver =
+            TcpReceiver::new(format!("{}.receiver", flow.name), id, acks, &settings).map_err(text)?;
+        let sender =
+            TcpSender::new(&flow.name, self.seed(&flow.name), id, data, settings, jitter).map_err(text)?;
+        self.nodes.push(Box::new(sender));
+        self.nodes.push(Box::new(receiver));
+        Ok(())
+    }
+
+    /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
+    fn media(&mut self, make: &mut Maker<'_>) -> Result<(), BuildError> {
+        let scenario = self.scenario;
+        let mut built = vec![false; scenario.flows.len()];
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let FlowKind::Media(media) = &flow.kind else { continue };
+            if built[index] {
+                continue;
+            }
+            let place = format!("flows.{}", flow.name);
+            let pair = match &media.pair {
+                None => None,
+                Some(name) => {
+                    let found = scenario.flows.iter().position(|other| &other.name == name);
+                    let opposite = found.filter(|&other| {
+                        let other = &scenario.flows[other];
+                        other.from == flow.to
+                            && other.to == flow.from
+                            && matches!(other.kind, FlowKind::Media(_))
+                    });
+                    match opposite {
+                        Some(other) if !built[other] && other != index => Some(other),
+                        _ => {
+                            return wrong(
+                                place,
+                                format!("pair: {name} is not a media flow in the other direction"),
+                            );
+                        }
+                    }
+                }
+            };
+            built[index] = true;
+            if let Some(other) = pair {
+                built[other] = true;
+            }
+            self.call(index, pair, make).or_else(|problem| wrong(place, problem))?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Maker<'_>) -> Result<(), String> {
+        let scenario = self.scenario;
+        let flow = &scenario.flows[index];
+        let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;
+        let back = self.way_back(flow)?;
+        let there = self.route(&path, self.next_node(1));
+        let home = self.route(&back, self.next_node(0));
+        let seed = self.seed(&flow.name);
+        let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed, there);
+        let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed, home);
+        connect(&mut caller, &mut callee, flow, index, make)?;
+        if let Some(other) = pair {
+            connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
+        }
+        let text = |error: tidegate_endpoint::SettingsError| error.to_string();
+        self.nodes.push(Box::new(Endpoint::new(caller).map_err(text)?));
+        self.nodes.push(Box::new(Endpoint::new(callee).map_err(text)?));
+        Ok(())
+    }
+}
+
+/// Lets `sender` send `flow` to `receiver`.
+fn connect(
+    sender: &mut EndpointSettings,
+    receiver: &mut EndpointSettings,
+    flow: &FlowSpec,
+    index: usize,
+    make: &mut Maker<'_>,
+) -> Result<(), String> {
+    let FlowKind::Media(media) = &flow.kind else { return Err(format!("{} is not a media flow", flow.name)) };
+    let id = FlowId(index as u32);
+    let (controller, half) = make(&media.controller)?;
+    let mut send = SendSettings::new(id, controller);
+    send.limits =
+        Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
+    send.start = flow.start;
+    send.stop = flow.stop;
+    send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
+    send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
+    send.streams = streams(media, id)?;
+    let mut receive = ReceiveSettings::new(id, send.signalled(), sender.clock_offset);
+    receive.extensions = send.extensions;
+    receive.half = half;
+    receive.feedback = FeedbackSettings {
+        format: match media.feedback.format {
+            FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
+            FeedbackFormat::Ccfb => tidegate_endpoint::FeedbackFormat::Ccfb,
+            FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
+        },
+        interval: media.feedback.interval,
+    };
+    receive.playout = match media.playout {
+        PlayoutSpec::Fixed { delay } => Playout::Fixed { delay },
+        PlayoutSpec::Adaptive { min, max } => match Playout::default() {
+            Playout::Adaptive { shrink, .. } => Playout::Adaptive { min, max, shrink },
+            fixed @ Playout::Fixed { .. } => fixed,
+        },
+    };
+    for end in [&mut *sender, &mut *receiver] {
+        end.overhead = media.overhead;
+        end.rtcp.session_bandwidth = media.max_rate;
+    }
+    sender.send = Some(send);
+    receiver.receive = Some(receive);
+    Ok(())
+}
+
+fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String> {
+    // SSRCs need only differ within the session; the flow in the high bits makes captures readable
+    let ssrc = |stream: u32| (id.0 + 1) << 8 | stream;
+    let mut streams = Vec::new();
+    if let Some(video) = &media.video {
+        let bounds = Bounds::new(video.min, video.max);
+        let fps = video.fps;
+        let source = match &video.source {
+            VideoSource::Greedy => SourceSettings::Greedy(bounds),
+            VideoSource::Ideal => SourceSettings::Ideal { fps, bounds },
+            VideoSource::Statistical {
+                tau_v,
+                transient_frames,
+                burst,
+                transient_change,
+                scale_t,
+                scale_b,
+            } => SourceSettings::Statistical(statistical::Settings {
+                reaction: *tau_v,
+                transient_frames: *transient_frames,
+                transient_burst: *burst,
+                transient_change: *transient_change,
+                interval_scale: *scale_t,
+                size_scale: *scale_b,
+                fps,
+                bounds,
+                ..statistical::Settings::default()
+            }),
+            VideoSource::Frames { rungs, skip } => {
+                SourceSettings::Frames { ladder: Arc::new(ladder_of(rungs)?), fps, skip: *skip, bounds }
+            }
+        };
+        streams.push(StreamSettings::video(ssrc(1), source));
+    }
+    if let Some(audio) = &media.audio {
+        let source = SourceSettings::Cbr { rate: audio.rate, interval: audio.interval };
+        streams.push(StreamSettings::audio(ssrc(2), source));
+    }
+    if streams.is_empty() {
+        return Err("a media flow without video and audio".to_owned());
+    }
+    for stream in &mut streams {
+        stream.pauses = media.pauses.clone();
+    }
+    Ok(streams)
+}
+
+fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {
+    let rungs =
+        rungs.iter().map(|(rate, sizes)| ladder::Rung { rate: *rate, sizes: sizes.clone() }).collect();
+    ladder::Ladder::new(rungs).map_err(|error| error.to_string())
+}
+
+fn label(kind: &FlowKind) -> String {
+    match kind {
+        FlowKind::Media(media) if media.controller.preset.is_empty() => media.controller.name.clone(),
+        FlowKind::Media(media) => format!("{}:{}", media.controller.name, media.controller.preset),
+        FlowKind::Udp(udp) => match udp.pattern {
+            UdpPattern::Cbr => "cbr".to_owned(),
+            UdpPattern::Poisson => "poisson".to_owned(),
+            UdpPattern::OnOff { .. } => "on_off".to_owned(),
+        },
+        FlowKind::Tcp(tcp) => format!("{:?}", tcp.algorithm).to_lowercase(),
+    }
+}
+
+/// The service of a link that does not follow a trace.
+fn service(capacity: &Capacity) -> Result<Service, String> {
+    let text = |error: crate::Invalid| error.to_string();
+    Ok(match capacity {
+        Capacity::Infinite | Capacity::Trace { .. } => Service::Infinite,
+        Capacity::Constant(rate) => Service::Constant(*rate),
+        Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
+        Capacity::Brownian(spec) => {
+            let defaults = BrownianSettings::default();
+            let packets = |rate: Rate| rate.as_bps_f64() / (f64::from(defaults.bytes) * 8.0);
+            let settings = BrownianSettings {
+                sigma: packets(spec.sigma),
+                max: packets(spec.max),
+                escape: spec.outage_escape,
+                initial: Some(packets(spec.start)),
+                ..defaults
+            };
+            settings.check().map_err(text)?;
+            Service::Brownian(settings)
+        }
+    })
+}
+
+/// The links as a directed graph.
+struct Graph<'a> {
+    links: &'a [LinkSpec],
+}
+
+impl Graph<'_> {
+    /// The links of the path with the fewest hops; among equals the one found first in the order of the
+    /// scenario. Empty between a node and itself; `None` where there is no way.
+    fn path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
+        if from == to {
+            return Some(Vec::new());
+        }
+        let mut reached: Vec<(&str, Option<(usize, usize)>)> = vec![(from, None)];
+        let mut queue = VecDeque::from([0]);
+        while let Some(place) = queue.pop_front() {
+            let here = reached[place].0;
+            for (index, link) in self.links.iter().enumerate().filter(|(_, link)| link.from == here) {
+                if reached.iter().any(|&(name, _)| name == link.to) {
+                    continue;
+                }
+                reached.push((&link.to, Some((place, index))));
+                if link.to == to {
+                    let mut path = Vec::new();
+                    let mut step = reached.last()?.1;
+                    while let Some((before, link)) = step {
+                        path.push(link);
+                        step = reached[before].1;
+                    }
+                    path.reverse();
+                    return Some(path);
+                }
+                queue.push_back(reached.len() - 1);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,238 @@
+//! Delay that varies from packet to packet: on a link's wire, and in a sending host.
+
+use crate::invalid::{Invalid, ensure};
+use crate::service::Served;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Span, Stream, Time};
+
+/// How the propagation delay of a link varies.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Jitter {
+    /// It does not.
+    #[default]
+    None,
+    /// RFC 8868, section 4.5.2: no-reorder bounded packet delay variation. Packet n, served at s(n),
+    /// arrives at `j(n) = s(n) + delay + z(n)`, or, where that is earlier, at `j(n-1)` and the
+    /// serialisation of packet n-1 at the bottleneck, for which its service time on this link stands.
+    /// `z = |clamp(N(0, std^2), -bound * std, bound * std)|`.
+    NoReorder {
+        /// Standard deviation of the normal distribution that is clamped and folded.
+        std: Span,
+        /// Where it is clamped, in standard deviations.
+        bound: f64,
+    },
+    /// Uniform in `[0, max)` on top of the delay: packets overtake each other.
+    Uniform {
+        /// The largest jitter.
+        max: Span,
+    },
+    /// Normal around the delay, but no packet arrives before it has been served: packets overtake each
+    /// other.
+    Normal {
+        /// Its standard deviation.
+        std: Span,
+    },
+}
+
+impl Jitter {
+    /// The no-reorder form with the values of RFC 8868: 5 ms and 3 standard deviations, thus 15 ms at most.
+    pub const RFC_8868: Self = Self::NoReorder { std: Span::from_millis(5), bound: 3.0 };
+
+    /// Whether packets can overtake each other.
+    #[must_use]
+    pub const fn reorders(&self) -> bool {
+        matches!(self, Self::Uniform { .. } | Self::Normal { .. })
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let (length, bound) = match *self {
+            Self::None => return Ok(()),
+            Self::NoReorder { std, bound } => (std, bound),
+            Self::Uniform { max } => (max, 0.0),
+            Self::Normal { std } => (std, 0.0),
+        };
+        ensure(!length.is_negative(), || format!("a jitter of {length}"))?;
+        ensure(bound >= 0.0 && bound.is_finite(), || {
+            format!("a jitter bounded by {bound} standard deviations")
+        })
+    }
+}
+
+/// The jitter of a link at work.
+#[derive(Clone, Debug)]
+pub(crate) struct JitterProcess {
+    jitter: Jitter,
+    /// Before this the next packet must not arrive.
+    earliest: Time,
+    luck: Stream,
+}
+
+impl JitterProcess {
+    /// Draws from the substream of `name` for "jitter"; nothing where there is none.
+    pub(crate) fn new(jitter: Jitter, seed: u64, name: &str) -> Result<Option<Self>, Invalid> {
+        jitter.check()?;
+        let luck = Stream::new(seed, name, "jitter");
+        Ok((jitter != Jitter::None).then_some(Self { jitter, earliest: Time::ZERO, luck }))
+    }
+
+    /// When a packet arrives that was `served` and has `delay` before it.
+    pub(crate) fn arrival(&mut self, served: Served, delay: Span) -> Time {
+        let ideal = served.finish + delay;
+        match self.jitter {
+            Jitter::None => ideal,
+            Jitter::NoReorder { std, bound } => {
+                let z = std.scaled(self.luck.normal().clamp(-bound, bound)).abs();
+                let arrival = (ideal + z).max(self.earliest);
+                self.earliest = arrival + (served.finish - served.start);
+                arrival
+            }
+            Jitter::Uniform { max } => ideal + max.scaled(self.luck.uniform()),
+            Jitter::Normal { std } => (ideal + std.scaled(self.luck.normal())).max(served.finish),
+        }
+    }
+
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.luck.draws());
+    }
+}
+
+/// What a sending host adds between "to be sent" and "on the wire": uniform in `[0, max)`, order kept.
+///
+/// It breaks the lockstep in which simulated senders otherwise fill a queue (Floyd and Jacobson, "On
+/// Traffic Phase Effects in Packet-Switched Gateways", 1992), and is drawn before the departure is
+/// written down, so that measured delays do not contain it.
+#[derive(Clone, Debug)]
+pub struct SendingJitter {
+    max: Span,
+    last: Time,
+    luck: Stream,
+}
+
+impl SendingJitter {
+    /// Up to `max`, drawn from `luck`; a negative `max` counts as zero.
+    #[must_use]
+    pub fn new(max: Span, luck: Stream) -> Self {
+        Self { max: if max.is_negative() { Span::ZERO } else { max }, last: Time::from_nanos(i64::MIN), luck }
+    }
+
+    /// When a packet that is to be sent at `now` leaves: never before the one before it.
+    pub fn depart(&mut self, now: Time) -> Time {
+        if self.max > Span::ZERO {
+            let delay = (self.luck.uniform() * self.max.as_nanos() as f64) as i64;
+            self.last = self.last.max(now + Span::from_nanos(delay));
+        } else {
+            self.last = self.last.max(now);
+        }
+        self.last
+    }
+
+    /// What the substream gave out.
+    #[must_use]
+    pub fn draws(&self) -> Draws {
+        self.luck.draws()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Span = Span::from_millis(50);
+
+    /// Packets that take 1 ms of service each, 0.2 to 2.2 ms apart.
+    fn arrivals(jitter: Jitter) -> Vec<(Served, Time)> {
+        let mut process = JitterProcess::new(jitter, 1, "link").unwrap().unwrap();
+        let mut luck = Stream::new(2, "test", "arrivals");
+        let mut finish = Time::ZERO;
+        (0..200_000)
+            .map(|_| {
+                let gap = Span::from_micros(luck.below(2000) as i64);
+                let start = finish + gap;
+                finish = start + Span::from_millis(1);
+                let served = Served { start, finish };
+                (served, process.arrival(served, DELAY))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_rfc_form_keeps_order_and_bounds() {
+        let seen = arrivals(Jitter::RFC_8868);
+        assert!(seen.windows(2).all(|pair| pair[1].1 - pair[0].1 >= Span::from_millis(1)));
+        let extra: Vec<_> = seen.iter().map(|(served, at)| *at - (served.finish + DELAY)).collect();
+        let bound = Span::from_millis(15) + Span::from_millis(1);
+        assert!(extra.iter().all(|extra| !extra.is_negative() && *extra <= bound));
+        assert!(extra.iter().any(|extra| *extra > Span::from_millis(14)), "the bound is reached");
+    }
+
+    #[test]
+    fn a_lone_packet_has_a_folded_normal_delay() {
+        let mut process = JitterProcess::new(Jitter::RFC_8868, 1, "link").unwrap().unwrap();
+        let n = 100_000;
+        let sum: f64 = (0..n)
+            .map(|second| {
+                let start = Time::from_secs(second);
+                let served = Served { start, finish: start };
+                (process.arrival(served, DELAY) - (start + DELAY)).as_millis_f64()
+            })
+            .sum();
+        // mean of |clamp(N, -3, 3)| is sqrt(2/pi) (1 - exp(-4.5)) + 6 (1 - Phi(3)) = 0.797119...
+        let mean = sum / n as f64;
+        assert!((mean / (5.0 * 0.797_12) - 1.0).abs() < 0.01, "{mean} ms");
+    }
+
+    #[test]
+    fn the_reordering_forms_have_their_moments_and_reorder() {
+        let moments = |jitter| {
+            let seen = arrivals(jitter);
+            let extra: Vec<f64> =
+                seen.iter().map(|(served, at)| (*at - (served.finish + DELAY)).as_millis_f64()).collect();
+            let mean = extra.iter().sum::<f64>() / extra.len() as f64;
+            let var = extra.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / extra.len() as f64;
+            let overtaken = seen.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+            let bounds = extra.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
+            (mean, var, overtaken, bounds)
+        };
+        let (mean, var, overtaken, (low, high)) = moments(Jitter::Uniform { max: Span::from_millis(12) });
+        assert!((mean - 6.0).abs() < 0.03 && (var - 12.0).abs() < 0.1, "{mean} {var}");
+        assert!(overtaken > 1000 && low >= 0.0 && high <= 12.0);
+        let (mean, var, overtaken, _) = moments(Jitter::Normal { std: Span::from_millis(3) });
+        assert!(mean.abs() < 0.03 && (var - 9.0).abs() < 0.1, "{mean} {var}");
+        assert!(overtaken > 1000);
+        // 50 ms of delay and a deviation of 50 ms: one in six would arrive before it was sent
+        let seen = arrivals(Jitter::Normal { std: Span::from_millis(50) });
+        assert!(seen.iter().all(|(served, at)| *at >= served.finish));
+    }
+
+    #[test]
+    fn sending_jitter_keeps_order_and_bounds() {
+        let max = Span::from_millis(10);
+        let mut jitter = SendingJitter::new(max, Stream::new(1, "tcp", "sending jitter"));
+        let mut last = Time::ZERO;
+        let mut sum = Span::ZERO;
+        for packet in 0..10_000 {
+            let now = Time::from_millis(packet);
+            let at = jitter.depart(now);
+            assert!(at >= last && at >= now && at < now + max);
+            last = at;
+            sum += at - now;
+        }
+        assert!(sum > Span::from_secs(60), "order is kept by waiting: more than the mean of 5 ms each");
+        let mut none = SendingJitter::new(Span::ZERO, Stream::new(1, "tcp", "sending jitter"));
+        assert_eq!(none.depart(Time::from_millis(3)), Time::from_millis(3));
+        assert_eq!(none.draws().count, 0);
+    }
+
+    #[test]
+    fn negative_jitter_is_refused() {
+        let negative = Span::from_millis(-1);
+        for jitter in [
+            Jitter::NoReorder { std: negative, bound: 3.0 },
+            Jitter::NoReorder { std: Span::ZERO, bound: f64::NAN },
+            Jitter::Uniform { max: negative },
+            Jitter::Normal { std: negative },
+        ] {
+            assert!(JitterProcess::new(jitter, 1, "link").is_err());
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Packets that die on the wire.
+//!
+//! Losses happen after service: a lost packet has used the link's time. Each model draws exactly one
+//! number for each packet, so that changing a probability does not shift later luck.
+
+use crate::invalid::{Invalid, ensure, ensure_probability};
+use crate::phases::Phases;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Span, Stream, Time, math};
+
+/// Two states, each with its own loss probability (Gilbert 1960, Elliott 1963).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// Probability of going from good to bad, for each packet.
+    pub p: f64,
+    /// Probability of going from bad to good, for each packet.
+    pub r: f64,
+    /// Loss probability in the good state.
+    pub good: f64,
+    /// Loss probability in the bad state.
+    pub bad: f64,
+}
+
+impl GilbertElliott {
+    /// Everything is lost in the bad state and nothing in the good one (Gilbert's simple form): `mean`
+    /// of all packets are lost, in bursts of `burst` on average.
+    ///
+    /// # Errors
+    /// Unless `0 <= mean < 1`, `burst >= 1`, and the gaps between bursts come out at one packet or more.
+    pub fn from_bursts(mean: f64, burst: f64) -> Result<Self, Invalid> {
+        ensure((0.0..1.0).contains(&mean), || format!("a mean loss of {mean}: at least 0 and below 1"))?;
+        ensure(burst >= 1.0 && burst.is_finite(), || format!("bursts of {burst} packets: at least 1"))?;
+        let r = 1.0 / burst;
+        let p = r * mean / (1.0 - mean);
+        ensure(p <= 1.0, || {
+            format!("a mean loss of {mean} in bursts of {burst} packets leaves gaps of less than one packet")
+        })?;
+        Ok(Self { p, r, good: 0.0, bad: 1.0 })
+    }
+
+    /// The share of packets lost in the long run; that of the good state if the state never changes.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let changes = self.p + self.r;
+        if changes > 0.0 { (self.r * self.good + self.p * self.bad) / changes } else { self.good }
+    }
+}
+
+/// How packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Loss {
+    /// None.
+    #[default]
+    None,
+    /// Each with the same probability, independent of the others.
+    Bernoulli(f64),
+    /// In bursts. The first packet finds the good state and the state steps before each packet.
+    GilbertElliott(GilbertElliott),
+}
+
+impl Loss {
+    fn check(&self) -> Result<(), Invalid> {
+        match *self {
+            Self::None => Ok(()),
+            Self::Bernoulli(p) => ensure_probability("the loss", p),
+            Self::GilbertElliott(GilbertElliott { p, r, good, bad }) => {
+                ensure_probability("p (good to bad)", p)?;
+                ensure_probability("r (bad to good)", r)?;
+                ensure_probability("the loss in the good state", good)?;
+                ensure_probability("the loss in the bad state", bad)
+            }
+        }
+    }
+}
+
+/// A loss model at work.
+#[derive(Clone, Debug)]
+pub(crate) struct LossProcess {
+    phases: Phases<Loss>,
+    bad: bool,
+    luck: Stream,
+}
+
+impl LossProcess {
+    /// Draws from the substream of `name` for "loss"; nothing where nothing is ever lost.
+    pub(crate) fn new(phases: Phases<Loss>, seed: u64, name: &str) -> Result<Option<Self>, Invalid> {
+        phases.phases().iter().try_for_each(|(_, loss)| loss.check())?;
+        let never = phases.phases().iter().all(|(_, loss)| *loss == Loss::None);
+        Ok((!never).then(|| Self { phases, bad: false, luck: Stream::new(seed, name, "loss") }))
+    }
+
+    /// Whether the packet that leaves at `now` is lost.
+    pub(crate) fn takes(&mut self, now: Time) -> bool {
+        let u = self.luck.uniform();
+        match *self.phases.at(now) {
+            Loss::None => false,
+            Loss::Bernoulli(p) => u < p,
+            Loss::GilbertElliott(model) => {
+                // where u falls within its branch is uniform again: one number decides both questions
+                let turn = if self.bad { model.r } else { model.p };
+                let within = if u < turn { u / turn } else { (u - turn) / (1.0 - turn) };
+                self.bad ^= u < turn;
+                within < if self.bad { model.bad } else { model.good }
+            }
+        }
+    }
+
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.luck.draws());
+    }
+}
+
+/// Independent byte errors: a packet of `n` bytes survives with `(1 - p)^n`.
+#[derive(Clone, Debug)]
+pub(crate) struct ByteErrors {
+    log_survival: f64,
+    size: u32,
+    hit: f64,
+    luck: Stream,
+}
+
+impl ByteErrors {
+    /// Draws from the substream of `name` for "byte errors"; nothing at probability zero.
+    pub(crate) fn new(probability: f64, seed: u64, name: &str) -> Result<Option<Self>, Invalid> {
+        ensure_probability("the byte error rate", probability)?;
+        Ok((probability > 0.0).then(|| Self {
+            log_survival: math::ln_1p(-probability),
+            size: 0,
+            hit: 0.0,
+            luck: Stream::new(seed, name, "byte errors"),
+        }))
+    }
+
+    /// Whether a packet of `size` bytes is hit.
+    pub(crate) fn hit(&mut self, size: u32) -> bool {
+        if size != self.size {
+            self.size = size;
+            // ln 0 is minus infinity, and minus infinity times no bytes is not a number: nothing can be hit
+            self.hit = if size == 0 { 0.0 } else { 1.0 - math::exp(self.log_survival * f64::from(size)) };
+        }
+        self.luck.chance(self.hit)
+    }
+
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.luck.draws());
+    }
+}
+
+impl Phases<Loss> {
+    /// Losses in stretches of the given lengths, one after the other, for ever.
+    ///
+    /// # Errors
+    /// Unless there is one and every length is positive.
+    pub fn repeating(stretches: &[(Span, Loss)]) -> Result<Self, Invalid> {
+        let mut at = Time::ZERO;
+        let mut phases = Vec::with_capacity(stretches.len());
+        for &(length, loss) in stretches {
+            ensure(length > Span::ZERO, || format!("a stretch of {length}"))?;
+            phases.push((at, loss));
+            at += length;
+        }
+        Self::new(phases, Some(at - Time::ZERO))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: usize = 1_000_000;
+
+    fn losses(loss: Loss) -> Vec<bool> {
+        let mut process = LossProcess::new(Phases::constant(loss), 1, "link").unwrap().unwrap();
+        let losses = (0..N).map(|_| process.takes(Time::ZERO)).collect();
+        let mut draws = 0;
+        process.draws(&mut |seen| draws += seen.count);
+        assert_eq!(draws, N as u64, "one number for each packet");
+        losses
+    }
+
+    fn mean_and_burst(losses: &[bool]) -> (f64, f64) {
+        let lost = losses.iter().filter(|&&lost| lost).count() as f64;
+        let bursts = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        (lost / losses.len() as f64, lost / bursts)
+    }
+
+    #[test]
+    fn bernoulli_loses_its_share_and_without_memory() {
+        for p in [0.01, 0.2] {
+            let (mean, burst) = mean_and_burst(&losses(Loss::Bernoulli(p)));
+            assert!((mean / p - 1.0).abs() < 0.02, "{mean}");
+            assert!((burst * (1.0 - p) - 1.0).abs() < 0.02, "{burst}");
+        }
+        assert!(losses(Loss::Bernoulli(1.0)).iter().all(|&lost| lost));
+    }
+
+    #[test]
+    fn gilbert_elliott_has_its_mean_and_bursts() {
+        for (mean, burst) in [(0.05, 4.0), (0.2, 2.0), (0.5, 10.0)] {
+            let model = GilbertElliott::from_bursts(mean, burst).unwrap();
+            assert!((model.mean() - mean).abs() < 1e-12);
+            let seen = mean_and_burst(&losses(Loss::GilbertElliott(model)));
+            assert!((seen.0 / mean - 1.0).abs() < 0.02, "{seen:?} for {mean}, {burst}");
+            assert!((seen.1 / burst - 1.0).abs() < 0.02, "{seen:?} for {mean}, {burst}");
+        }
+        let model = GilbertElliott { p: 0.1, r: 0.3, good: 0.02, bad: 0.4 };
+        // in state good 3/4 of the time: 0.75 * 0.02 + 0.25 * 0.4
+        assert!((model.mean() - 0.115).abs() < 1e-12);
+        let (mean, _) = mean_and_burst(&losses(Loss::GilbertElliott(model)));
+        assert!((mean / 0.115 - 1.0).abs() < 0.02, "{mean}");
+    }
+
+    #[test]
+    fn alternating_states_are_certain() {
+        let model = GilbertElliott { p: 1.0, r: 1.0, good: 0.0, bad: 1.0 };
+        let seen = losses(Loss::GilbertElliott(model));
+        assert!(seen.iter().enumerate().all(|(packet, &lost)| lost == (packet % 2 == 0)));
+    }
+
+    #[test]
+    fn bytes_are_hit_independently() {
+        let mut errors = ByteErrors::new(1e-4, 1, "link").unwrap().unwrap();
+        for size in [1500, 100] {
+            let hits = (0..N).filter(|_| errors.hit(size)).count() as f64 / N as f64;
+            let expected = 1.0 - math::pow(1.0 - 1e-4, f64::from(size));
+            assert!((hits / expected - 1.0).abs() < 0.03, "{hits} for {size} B, {expected} expected");
+        }
+        let mut certain = ByteErrors::new(1.0, 1, "link").unwrap().unwrap();
+        assert!(certain.hit(1) && !certain.hit(0) && certain.hit(9));
+        assert!(ByteErrors::new(0.0, 1, "link").unwrap().is_none());
+    }
+
+    #[test]
+    fn phases_switch_the_model() {
+        let stretches = [(Span::from_secs(1), Loss::None), (Span::from_secs(2), Loss::Bernoulli(1.0))];
+        let phases = Phases::repeating(&stretches).unwrap();
+        let mut process = LossProcess::new(phases, 1, "link").unwrap().unwrap();
+        let lost = [0, 999, 1000, 2999, 3000, 4000].map(|ms| process.takes(Time::from_millis(ms)));
+        assert_eq!(lost, [false, false, true, true, false, true]);
+    }
+
+    #[test]
+    fn what_is_no_probability_is_refused() {
+        for loss in [
+            Loss::Bernoulli(1.1),
+            Loss::Bernoulli(f64::NAN),
+            Loss::GilbertElliott(GilbertElliott { p: -0.1, r: 0.5, good: 0.0, bad: 1.0 }),
+        ] {
+            assert!(LossProcess::new(Phases::constant(loss), 1, "link").is_err());
+        }
+        assert!(ByteErrors::new(-1.0, 1, "link").is_err());
+        assert!(GilbertElliott::from_bursts(0.9, 2.0).is_err());
+        assert!(GilbertElliott::from_bursts(1.0, 2.0).is_err());
+        assert!(GilbertElliott::from_bursts(0.1, 0.5).is_err());
+        assert!(LossProcess::new(Phases::constant(Loss::None), 1, "link").unwrap().is_none());
+    }
+}

@@ -1,0 +1,204 @@
+//! CUBIC's window (RFC 9438), in segments.
+
+use tidegate_core::{Time, math};
+
+/// How aggressive the curve is, in segments/s^3 (RFC 9438 section 5).
+const C: f64 = 0.4;
+/// What is left of the window after a loss (RFC 9438 section 4.6).
+pub(super) const BETA: f64 = 0.7;
+/// The Reno-friendly increase that makes up for the smaller decrease, alpha_cubic (RFC 9438 section 4.3).
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// One congestion avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// t_epoch, later by the times in which the window was not in use.
+    start: Time,
+    /// K in seconds: when the curve is back at `plateau`.
+    k: f64,
+    /// W_max of the curve.
+    plateau: f64,
+    /// W_est: what Reno would have.
+    reno: f64,
+}
+
+/// The state of RFC 9438.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cubic {
+    /// W_max, with fast convergence applied; `None` where there was no loss since the start or a timeout.
+    w_max: Option<f64>,
+    /// cwnd_prior: the window before the last reduction.
+    prior: f64,
+    epoch: Option<Epoch>,
+    /// The last time the window grew, and since when it is not in use.
+    last: Time,
+    idle_since: Option<Time>,
+}
+
+impl Cubic {
+    /// The window after an acknowledgement of `acked` segments in congestion avoidance.
+    ///
+    /// RFC 9438 counts acknowledgements; counting segments makes delayed ones follow the same curve.
+    pub(super) fn avoid(&mut self, now: Time, cwnd: f64, acked: f64, rtt: f64) -> f64 {
+        let idle = self.idle_since.take().map(|since| now.saturating_since(since));
+        self.last = now;
+        let w_max = &mut self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| {
+            // a stage without a loss before it starts on the plateau: K = 0 (sections 4.8 and 4.10)
+            let plateau = w_max.get_or_insert(cwnd).max(cwnd);
+            Epoch { start: now, k: math::cbrt((plateau - cwnd) / C), plateau, reno: cwnd }
+        });
+        if let Some(idle) = idle {
+            epoch.start = if epoch.start + idle > now { now } else { epoch.start + idle };
+        }
+        let t = (now - epoch.start).as_secs_f64();
+        // equation 4; above the window of the last loss it grows as Reno does
+        let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
+        epoch.reno += alpha * acked / cwnd;
+        if epoch.curve(t) < epoch.reno {
+            return cwnd.max(epoch.reno);
+        }
+        let target = epoch.curve(t + rtt).min(1.5 * cwnd).max(cwnd);
+        cwnd + (target - cwnd) / cwnd * acked
+    }
+
+    /// A loss is repaired: the next stage aims for the window of now, or lower if that keeps falling
+    /// (fast convergence, section 4.7).
+    pub(super) fn reduce(&mut self, cwnd: f64) {
+        let falling = self.w_max.is_some_and(|w_max| math::floor(cwnd) < math::floor(w_max));
+        self.w_max = Some(if falling { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
+        self.prior = cwnd;
+        self.epoch = None;
+    }
+
+    /// A timeout: the next stage starts on its plateau (section 4.8).
+    pub(super) fn timeout(&mut self, cwnd: f64) {
+        self.prior = cwnd;
+        self.w_max = None;
+        self.epoch = None;
+    }
+
+    /// The connection was idle and slow-starts again: the next stage begins when that is over.
+    pub(super) fn restart(&mut self) {
+        self.epoch = None;
+    }
+
+    /// An acknowledgement came while the window was not in use: that time does not count (section 5.8).
+    pub(super) fn not_in_use(&mut self) {
+        self.idle_since.get_or_insert(self.last);
+    }
+}
+
+impl Epoch {
+    /// W_cubic(t), equation 1.
+    fn curve(&self, t: f64) -> f64 {
+        let d = t - self.k;
+        C * d * d * d + self.plateau
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::Span;
+
+    /// One acknowledgement per segment and round trip: the window stays within one round trip's growth
+    /// of the closed form W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C).
+    #[test]
+    fn the_window_follows_the_closed_form() {
+        let (w_max, rtt) = (1000.0, 0.1);
+        let mut cubic = Cubic::default();
+        cubic.reduce(w_max);
+        let k = math::cbrt(w_max * (1.0 - BETA) / C);
+        assert!((k - 9.0856).abs() < 1e-4, "{k}");
+        let form = |t: f64| C * (t - k) * (t - k) * (t - k) + w_max;
+        let (mut cwnd, mut now) = (w_max * BETA, Time::from_secs(5));
+        let begin = now;
+        while now - begin < Span::from_secs(15) {
+            let acks = math::floor(cwnd) as i64;
+            for _ in 0..acks {
+                cwnd = cubic.avoid(now, cwnd, 1.0, rtt);
+                now += Span::from_secs_f64(rtt) / acks;
+            }
+            let t = (now - begin).as_secs_f64();
+            assert!(
+                cwnd > form(t - 1.5 * rtt) - 0.5 && cwnd < form(t + rtt) + 0.5,
+                "{t}: {cwnd} {}",
+                form(t)
+            );
+        }
+        assert!((cwnd / form(15.0) - 1.0).abs() < 0.01, "{cwnd} {}", form(15.0));
+    }
+
+    /// Delayed acknowledgements of two segments each give the same curve.
+    #[test]
+    fn delayed_acknowledgements_follow_the_same_curve() {
+        let after = |step: f64| {
+            let mut cubic = Cubic::default();
+            cubic.reduce(400.0);
+            let (mut cwnd, mut now) = (280.0, Time::ZERO);
+            while now < Time::from_secs(10) {
+                let acks = math::floor(cwnd / step) as i64;
+                for _ in 0..acks {
+                    cwnd = cubic.avoid(now, cwnd, step, 0.05);
+                    now += Span::from_millis(50) / acks;
+                }
+            }
+            cwnd
+        };
+        let (each, second) = (after(1.0), after(2.0));
+        assert!((each / second - 1.0).abs() < 0.01, "{each} {second}");
+    }
+
+    /// On a short path with a small window Reno would be faster, and CUBIC grows as it does: by alpha a
+    /// round trip up to the last maximum, by one beyond.
+    #[test]
+    fn in_the_reno_friendly_region_it_grows_by_alpha() {
+        let mut cubic = Cubic::default();
+        cubic.reduce(20.0);
+        let (mut cwnd, mut now) = (14.0, Time::ZERO);
+        let mut windows = vec![cwnd];
+        for _ in 0..15 {
+            let acks = math::floor(cwnd) as i64;
+            for _ in 0..acks {
+                cwnd = cubic.avoid(now, cwnd, 1.0, 0.01);
+                now += Span::from_millis(10) / acks;
+            }
+            windows.push(cwnd);
+        }
+        let growth = |from: usize, to: usize| (windows[to] - windows[from]) / (to - from) as f64;
+        assert!((growth(1, 10) / ALPHA - 1.0).abs() < 0.05, "{windows:?}");
+        assert!((growth(13, 15) - 1.0).abs() < 0.06, "{windows:?}");
+    }
+
+    #[test]
+    fn fast_convergence_gives_way() {
+        let mut cubic = Cubic::default();
+        cubic.reduce(100.0);
+        assert_eq!(cubic.w_max, Some(100.0));
+        cubic.reduce(80.0);
+        assert_eq!(cubic.w_max, Some(80.0 * 1.7 / 2.0));
+        cubic.reduce(90.0);
+        assert_eq!(cubic.w_max, Some(90.0));
+    }
+
+    #[test]
+    fn time_without_use_does_not_count() {
+        let grown = |pause: bool| {
+            let mut cubic = Cubic::default();
+            cubic.reduce(1000.0);
+            let mut cwnd = cubic.avoid(Time::ZERO, 700.0, 1.0, 0.1);
+            let mut now = Time::from_millis(100);
+            if pause {
+                cubic.not_in_use();
+                now = Time::from_secs(8);
+            }
+            for _ in 0..100 {
+                cwnd = cubic.avoid(now, cwnd, 1.0, 0.1);
+            }
+            cwnd
+        };
+        // the pause begins with the last growth, at time zero, so that the second stage is 0.1 s younger
+        assert!(grown(true) <= grown(false) && grown(true) > 700.0, "{} {}", grown(true), grown(false));
+    }
+}

@@ -1,0 +1,214 @@
+//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK and CUBIC.
+//!
+//! A connection is two nodes, a [`TcpSender`] and a [`TcpReceiver`], joined by any path of other nodes.
+//! Data flows one way. What is built:
+//!
+//! - congestion control of RFC 5681 (slow start, congestion avoidance, fast retransmit and recovery,
+//!   restart after idle), NewReno of RFC 6582 (its check of `recover` guards Tahoe and Reno as well, as
+//!   in ns-2), SACK-based recovery of RFC 6675 with the options of RFC 2018, CUBIC of RFC 9438 (on top of
+//!   RFC 6675; without HyStart, which that RFC leaves open), limited transmit of RFC 3042, the initial
+//!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
+//! - delayed acknowledgements of RFC 5681 section 4.2;
+//! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
+//!
+//! What is not: ECN, FIN, urgent data, window scaling as an option (windows are plain 32-bit numbers),
+//! D-SACK, F-RTO, PRR, RACK, pacing, and the bytes of a timestamp option.
+//!
+//! Each download of [`Workload::Web`] is a new connection as far as congestion control goes. Its bytes
+//! continue the sequence numbers of the last one, so that the receiver needs no notice.
+
+mod cubic;
+mod flight;
+mod receiver;
+mod recovery;
+mod rto;
+mod sack;
+mod sender;
+mod sequence;
+mod window;
+mod workload;
+
+pub use receiver::TcpReceiver;
+pub use sender::TcpSender;
+pub use workload::Workload;
+
+use crate::invalid::Invalid;
+use serde::{Deserialize, Serialize};
+use tidegate_core::{Span, Time};
+
+/// How a sender finds and repairs loss, and how its window grows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Fast retransmit without fast recovery: after three duplicates slow start from one segment.
+    Tahoe,
+    /// RFC 5681: fast recovery that ends with the first new acknowledgement.
+    Reno,
+    /// RFC 6582: fast recovery that lasts until all that was in flight is acknowledged.
+    #[default]
+    NewReno,
+    /// RFC 6675: recovery guided by selective acknowledgements; Reno's window.
+    Sack,
+    /// RFC 9438: CUBIC's window; recovery as with [`Variant::Sack`].
+    Cubic,
+}
+
+impl Variant {
+    /// Whether the two ends use selective acknowledgements.
+    #[must_use]
+    pub const fn uses_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Cubic)
+    }
+}
+
+/// What an acknowledgement is worth to Reno's congestion avoidance (RFC 5681 section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Increase {
+    /// Equation (3), SMSS * SMSS / cwnd for each acknowledgement of new data, however much it covers:
+    /// half a segment a round trip where acknowledgements are delayed. What ns-2 and ns-3 do.
+    #[default]
+    PerAck,
+    /// One segment for each window of bytes acknowledged, delayed or not.
+    PerByte,
+}
+
+/// When the sender measures a round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSampling {
+    /// With each acknowledgement of data that was sent only once (what timestamps give, with Karn's rule).
+    #[default]
+    PerAck,
+    /// One segment at a time, without timestamps (RFC 6298 section 3).
+    OneAtATime,
+}
+
+/// All settings of one connection. Both ends take the same.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpSettings {
+    /// Loss recovery and growth.
+    pub variant: Variant,
+    /// Bytes of data in a full segment (SMSS).
+    pub segment: u16,
+    /// Bytes of IP and TCP headers on every packet, options other than SACK included.
+    pub header: u16,
+    /// Initial window in segments: 10 (RFC 6928), 2 to 4 (RFC 5681), 1 (RFC 2001).
+    pub initial_window: u32,
+    /// What the receiver advertises, in bytes.
+    pub receive_window: u32,
+    /// Whether the first two duplicates let a new segment go (RFC 3042).
+    pub limited_transmit: bool,
+    /// Reno's increase.
+    pub increase: Increase,
+    /// When round trips are measured.
+    pub rtt_sampling: RttSampling,
+    /// The retransmission timer never waits for less (RFC 6298 section 2.4).
+    pub min_rto: Span,
+    /// Nor for more (RFC 6298 section 2.5: at least 60 s).
+    pub max_rto: Span,
+    /// Clock granularity G (RFC 6298 section 2).
+    pub granularity: Span,
+    /// The longest delay of an acknowledgement of every second segment; `None`: each is acknowledged at once.
+    pub delayed_ack: Option<Span>,
+    /// Whether a connection begins with SYN and its answer; else it is established from the start.
+    pub handshake: bool,
+    /// Sequence number of the first byte (of the SYN with a handshake).
+    pub initial_sequence: u32,
+    /// What there is to send.
+    pub workload: Workload,
+    /// When the application begins.
+    pub start: Time,
+    /// When the application stops writing: what was sent is still repaired.
+    pub stop: Option<Time>,
+}
+
+impl Default for TcpSettings {
+    fn default() -> Self {
+        Self {
+            variant: Variant::default(),
+            segment: 1460,
+            header: 40,
+            initial_window: 10,
+            // never in the way: 1 GiB, the most that RFC 7323 allows
+            receive_window: 1 << 30,
+            limited_transmit: true,
+            increase: Increase::default(),
+            rtt_sampling: RttSampling::default(),
+            min_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            granularity: Span::from_millis(1),
+            delayed_ack: None,
+            handshake: false,
+            initial_sequence: 0,
+            workload: Workload::default(),
+            start: Time::ZERO,
+            stop: None,
+        }
+    }
+}
+
+impl TcpSettings {
+    /// Whether a connection can work with these.
+    ///
+    /// # Errors
+    /// With the name of the setting, what it is, and what would do.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let wrong = |text: String| Err(Invalid(text));
+        if self.segment == 0 {
+            return wrong("segment is 0 bytes: a segment carries at least 1".into());
+        }
+        if self.initial_window == 0 {
+            return wrong("initial_window is 0 segments: at least 1 must leave".into());
+        }
+        let window = self.receive_window;
+        if window < u32::from(self.segment) || window > 1 << 30 {
+            return wrong(format!(
+                "receive_window is {window} bytes: one segment ({}) to 2^30 (RFC 7323 section 2.3)",
+                self.segment
+            ));
+        }
+        if self.granularity < Span::ZERO {
+            return wrong(format!("granularity is {}: it cannot be negative", self.granularity));
+        }
+        if self.min_rto <= Span::ZERO || self.min_rto > self.max_rto {
+            return wrong(format!(
+                "min_rto is {} and max_rto {}: more than zero, and the minimum not above the maximum",
+                self.min_rto, self.max_rto
+            ));
+        }
+        if let Some(delay) = self.delayed_ack.filter(|&delay| delay <= Span::ZERO) {
+            return wrong(format!("delayed_ack is {delay}: more than zero, or none at all"));
+        }
+        if let Some(stop) = self.stop.filter(|&stop| stop < self.start) {
+            return wrong(format!("stop is {stop}, before start, which is {}", self.start));
+        }
+        self.workload.check().map_err(Invalid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_settings_are_named() {
+        let spoilt = |spoil: fn(&mut TcpSettings)| {
+            let mut settings = TcpSettings::default();
+            spoil(&mut settings);
+            settings.check().unwrap_err().to_string()
+        };
+        assert_eq!(TcpSettings::default().check(), Ok(()));
+        assert!(spoilt(|s| s.segment = 0).starts_with("segment is 0"));
+        assert!(spoilt(|s| s.initial_window = 0).starts_with("initial_window is 0"));
+        assert!(spoilt(|s| s.receive_window = 1459).starts_with("receive_window is 1459"));
+        assert!(spoilt(|s| s.receive_window = u32::MAX).starts_with("receive_window is 4294967295"));
+        assert!(spoilt(|s| s.granularity = Span::from_nanos(-1)).starts_with("granularity"));
+        assert!(spoilt(|s| s.min_rto = Span::ZERO).starts_with("min_rto"));
+        assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));
+        assert!(spoilt(|s| s.delayed_ack = Some(Span::ZERO)).starts_with("delayed_ack"));
+        assert!(spoilt(|s| s.stop = Some(Time::from_nanos(-1))).starts_with("stop"));
+        assert!(spoilt(|s| s.workload = Workload::File { bytes: 0 }).starts_with("workload"));
+    }
+}

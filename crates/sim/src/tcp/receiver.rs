@@ -1,0 +1,201 @@
+//! The receiving end: order, delayed acknowledgements, SACK blocks.
+
+use super::TcpSettings;
+use super::sequence::Numbering;
+use crate::invalid::Invalid;
+use std::sync::Arc;
+use tidegate_core::node::Inside;
+use tidegate_core::packet::{Attachment, SackBlocks, TcpBody};
+use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
+
+/// The receiving end of a connection, with an application that reads at once.
+///
+/// Acknowledgements leave by [`Port::ZERO`] on the route it was given, as soon as they are due. Records
+/// the acknowledgements as sent, and as goodput each byte once, when it is there in order.
+pub struct TcpReceiver {
+    name: String,
+    flow: FlowId,
+    route: RouteId,
+    header: u32,
+    window: u32,
+    delay: Option<Span>,
+    sack: bool,
+    numbering: Numbering,
+    /// The next byte expected (RCV.NXT).
+    next: u64,
+    /// Runs of bytes beyond the hole, the one that grew last in front (RFC 2018 section 4).
+    runs: Vec<(u64, u64)>,
+    /// Segments that came in order and are not acknowledged.
+    owed: u32,
+    /// When the one acknowledgement that waits must leave.
+    deadline: Option<Time>,
+    /// When to look at the deadline; not later than it.
+    check: Option<Time>,
+    number: u32,
+}
+
+impl TcpReceiver {
+    /// The receiver of `flow`, whose acknowledgements take `route`; `settings` are those of the sender.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn new(
+        name: impl Into<String>,
+        flow: FlowId,
+        route: RouteId,
+        settings: &TcpSettings,
+    ) -> Result<Self, Invalid> {
+        let name = name.into();
+        settings.check().map_err(|Invalid(text)| Invalid(format!("{name}: {text}")))?;
+        Ok(Self {
+            name,
+            flow,
+            route,
+            header: u32::from(settings.header),
+            window: settings.receive_window,
+            delay: settings.delayed_ack,
+            sack: settings.variant.uses_sack(),
+            numbering: Numbering::new(settings.initial_sequence),
+            next: 0,
+            runs: Vec::new(),
+            owed: 0,
+            deadline: None,
+            check: None,
+            number: 0,
+        })
+    }
+
+    /// Takes in a data segment.
+    #[inline]
+    fn segment(&mut self, now: Time, start: u64, length: u16, out: &mut Outbox) {
+        let end = start + u64::from(length);
+        if end <= self.next || start > self.next {
+            // old or beyond a hole: say at once where the hole is (RFC 5681 section 4.2)
+            if start > self.next {
+                self.keep(start, end);
+            }
+            self.acknowledge(now, 0, out);
+            return;
+        }
+        let before = self.next;
+        self.next = end;
+        let filled = !self.runs.is_empty();
+        if filled {
+            self.join();
+        }
+        out.record.goodput(now, self.flow, Size::from_bytes(self.next - before));
+        self.owed += 1;
+        match self.delay {
+            // a segment that fills a hole, or part of one, is acknowledged at once, as is every second one
+            Some(delay) if !filled && self.owed < 2 => {
+                let deadline = now + delay;
+                self.deadline = Some(deadline);
+                self.check.get_or_insert(deadline);
+            }
+            _ => self.acknowledge(now, 0, out),
+        }
+    }
+
+    /// Remembers bytes beyond the hole.
+    fn keep(&mut self, start: u64, end: u64) {
+        let mut union = (start, end);
+        self.runs.retain(|&(run_start, run_end)| {
+            let apart = run_end < union.0 || run_start > union.1;
+            if !apart {
+                union = (union.0.min(run_start), union.1.max(run_end));
+            }
+            apart
+        });
+        self.runs.insert(0, union);
+    }
+
+    /// Moves up over the run that the hole was before, if it is full.
+    fn join(&mut self) {
+        // runs neither overlap nor touch, but a segment may reach into several
+        while let Some(index) = self.runs.iter().position(|&(start, _)| start <= self.next) {
+            self.next = self.next.max(self.runs.remove(index).1);
+        }
+    }
+
+    fn acknowledge(&mut self, now: Time, flags: u8, out: &mut Outbox) {
+        self.owed = 0;
+        self.deadline = None;
+        let mut size = self.header;
+        let mut attachment = None;
+        if self.sack && !self.runs.is_empty() {
+            let mut blocks = SackBlocks::default();
+            let mut told = 0;
+            for (block, &(start, end)) in blocks.iter_mut().zip(&self.runs) {
+                *block = (self.numbering.wire(start), self.numbering.wire(end));
+                told += 1;
+            }
+            // kind, length and 8 bytes a block (RFC 2018 section 3), padded to words of 4 bytes
+            size += (2u32 + 8 * told).next_multiple_of(4);
+            attachment = Some(Arc::new(Attachment::Sack(blocks)));
+        }
+        let ack = self.numbering.wire(self.next);
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.flow,
+            route: self.route,
+            sequence: self.number,
+            size,
+            hop: 0,
+            kind: Kind::Ack,
+            ecn: Ecn::NotEct,
+            body: Body::Tcp(TcpBody { sequence: 0, ack, window: self.window, length: 0, flags }),
+            attachment,
+        };
+        self.number = self.number.wrapping_add(1);
+        out.originate(now, Port::ZERO, packet);
+    }
+}
+
+impl Node for TcpReceiver {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    fn next_wakeup(&self) -> Option<Time> {
+        self.check
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        if self.check.is_none_or(|check| check > now) {
+            return;
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.acknowledge(now, 0, out);
+        }
+        self.check = self.deadline;
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        let Body::Tcp(body) = packet.body else {
+            out.fail(format!(
+                "a {} packet of flow {} came to a TCP receiver",
+                packet.kind.name(),
+                packet.flow.0
+            ));
+            return;
+        };
+        out.deliver(now, &packet);
+        let Some(start) = self.numbering.position(body.sequence, self.next) else { return };
+        if body.flags & TcpBody::SYN != 0 {
+            // a SYN takes one number; the answer to a repeated one is the same
+            if start == self.next {
+                self.next += 1;
+            }
+            self.acknowledge(now, TcpBody::SYN, out);
+        } else if body.length > 0 {
+            self.segment(now, start, body.length, out);
+        }
+    }
+
+    fn inside(&self) -> Inside {
+        Inside::default()
+    }
+}

@@ -1,0 +1,262 @@
+//! What an acknowledgement does: round trips, duplicates, recovery of each variant, and the timeout.
+
+use super::flight::Segment;
+use super::sack::{DUP_THRESH, Next};
+use super::sender::{Opening, TcpSender};
+use super::{RttSampling, Variant};
+use tidegate_core::packet::{SackBlocks, TcpBody};
+use tidegate_core::{Outbox, Time};
+
+/// Where a connection is between two losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nothing is being repaired, or a variant without SACK slow-starts after a timeout.
+    Open,
+    /// Fast recovery after duplicates.
+    Recovery,
+    /// With SACK: after a timeout, until all that was under way then is acknowledged.
+    Timeout,
+}
+
+impl TcpSender {
+    /// Takes in the header of a packet from the receiver.
+    pub(super) fn acknowledgement(
+        &mut self,
+        now: Time,
+        body: TcpBody,
+        sack: Option<&SackBlocks>,
+        out: &mut Outbox,
+    ) {
+        let Some(ack) = self.numbering.position(body.ack, self.flight.una()) else { return };
+        // an acknowledgement of what was never sent, or one that others overtook, says nothing (RFC 9293
+        // section 3.10.7.4)
+        if ack > self.flight.max() || ack < self.flight.una() {
+            return;
+        }
+        if let Some(opening) = self.opening {
+            if body.flags & TcpBody::SYN != 0 {
+                self.opened(now, opening, out);
+            }
+            return;
+        }
+        let same_window = self.receive_window == u64::from(body.window);
+        self.receive_window = u64::from(body.window);
+        let mut news = false;
+        if let (Some(board), Some(blocks)) = (&mut self.board, sack) {
+            let (numbering, una) = (self.numbering, self.flight.una());
+            let blocks = blocks.iter().filter(|(start, end)| start != end).filter_map(|&(start, end)| {
+                Some((numbering.position(start, una)?, numbering.position(end, una)?))
+            });
+            news = board.update(&mut self.flight, blocks);
+        }
+        if ack > self.flight.una() {
+            self.advanced(now, ack, out);
+        } else if self.board.is_some() {
+            // RFC 6675 section 2: a duplicate is what tells of new data beyond the hole
+            if news {
+                self.duplicate(now, out);
+            }
+        } else if same_window && !self.flight.is_empty() && body.length == 0 && body.flags == 0 {
+            // RFC 5681 section 2
+            self.duplicate(now, out);
+        }
+        self.fill(now, out);
+    }
+
+    fn opened(&mut self, now: Time, opening: Opening, out: &mut Outbox) {
+        self.opening = None;
+        self.disarm();
+        if opening.repeated {
+            self.rtt.lost_syn();
+            self.window.lost_syn();
+        } else {
+            self.rtt.sample(now - opening.sent);
+        }
+        self.fill(now, out);
+    }
+
+    /// New data was acknowledged, up to `ack`.
+    fn advanced(&mut self, now: Time, ack: u64, out: &mut Outbox) {
+        let before = self.flight.una();
+        let flight = self.flight_size();
+        // no room for another segment: the window was what held the sender back
+        let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
+        self.measure(now, ack);
+        let acked = self.flight.una() - before;
+        self.duplicates = 0;
+        if self.flight.is_empty() {
+            self.disarm();
+        }
+        let covered = self.recover.is_none_or(|recover| self.flight.una() >= recover);
+        match self.phase {
+            Phase::Recovery if self.settings.variant == Variant::NewReno && !covered => {
+                self.partial(now, acked, out);
+                return;
+            }
+            Phase::Recovery if self.settings.variant == Variant::Reno || covered => self.recovered(),
+            Phase::Recovery => {}
+            Phase::Open | Phase::Timeout => {
+                if in_use {
+                    self.window.grow(now, acked, self.rtt.srtt());
+                } else {
+                    self.window.not_in_use();
+                }
+                if covered {
+                    self.phase = Phase::Open;
+                }
+            }
+        }
+        if self.flight.is_empty() {
+            self.check_completed(now, out);
+        } else {
+            // RFC 6298 section 5.3
+            self.arm(now);
+        }
+    }
+
+    /// Bytes sent and not yet acknowledged; without SACK only those sent since the last go-back.
+    fn flight_size(&self) -> u64 {
+        match self.board {
+            Some(_) => self.flight.unacknowledged(),
+            None => self.flight.outstanding(),
+        }
+    }
+
+    /// Takes the acknowledged segments off the flight, and a round trip from the last of them unless one
+    /// was sent twice (Karn) or waited behind a hole.
+    fn measure(&mut self, now: Time, ack: u64) {
+        let mut last = None;
+        let mut clean = true;
+        let each = |segment: &Segment| {
+            clean &= !segment.repeated && !segment.sacked;
+            last = Some(segment.sent);
+        };
+        match &mut self.board {
+            Some(board) => board.acknowledge(&mut self.flight, ack, each),
+            None => self.flight.acknowledge(ack, each),
+        }
+        match self.settings.rtt_sampling {
+            RttSampling::PerAck => {
+                if let (true, Some(sent)) = (clean, last) {
+                    self.rtt.sample(now - sent);
+                }
+            }
+            RttSampling::OneAtATime => {
+                if let Some((_, sent)) = self.timed.take_if(|(end, _)| *end <= ack) {
+                    self.rtt.sample(now - sent);
+                }
+            }
+        }
+    }
+
+    /// NewReno: the next hole (RFC 6582 section 3.2 step 3, partial acknowledgement).
+    fn partial(&mut self, now: Time, acked: u64, out: &mut Outbox) {
+        let segment = u64::from(self.settings.segment);
+        self.repeat(now, 0, out);
+        // deflate by what left the network, but for the segment that was just sent
+        let left = if acked >= segment { acked - segment } else { acked };
+        self.window.cwnd = (self.window.cwnd - left as f64).max(segment as f64);
+        // the impatient variant: only the first partial acknowledgement restarts the timer (section 4)
+        if !std::mem::replace(&mut self.partial_seen, true) {
+            self.arm(now);
+        }
+    }
+
+    /// Everything that was under way when recovery began has arrived.
+    fn recovered(&mut self) {
+        self.phase = Phase::Open;
+        self.window.cwnd = match self.settings.variant {
+            // RFC 6582 section 3.2 step 3 option 1, which sends no burst
+            Variant::NewReno => {
+                let segment = f64::from(self.settings.segment);
+                self.window.ssthresh.min((self.flight.outstanding() as f64).max(segment) + segment)
+            }
+            _ => self.window.ssthresh,
+        };
+    }
+
+    fn duplicate(&mut self, now: Time, out: &mut Outbox) {
+        self.duplicates += 1;
+        let segment = f64::from(self.settings.segment);
+        if self.phase == Phase::Recovery {
+            // each duplicate is a segment that has left the network (RFC 5681 section 3.2 step 4)
+            if self.board.is_none() {
+                self.window.cwnd += segment;
+            }
+            return;
+        }
+        let una = self.flight.una();
+        let lost = match &self.board {
+            Some(board) => {
+                let may = self.recover.is_none_or(|recover| una >= recover);
+                may && (self.duplicates >= DUP_THRESH || board.first_is_lost(&self.flight))
+            }
+            // RFC 6582 section 3.2 step 2: the acknowledgement must cover more than `recover`, or the
+            // duplicates may come from segments that were sent again without need
+            None => self.duplicates == DUP_THRESH && self.recover.is_none_or(|recover| una > recover),
+        };
+        if lost {
+            self.fast_retransmit(now, out);
+        }
+    }
+
+    fn fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
+        let segment = f64::from(self.settings.segment);
+        let flight = self.flight_size();
+        self.window.loss(flight);
+        self.recover = Some(self.flight.max());
+        self.partial_seen = false;
+        // a full timeout for what is sent now (RFC 6675 section 6 allows it; ns-2 does it)
+        self.arm(now);
+        if self.settings.variant == Variant::Tahoe {
+            self.window.cwnd = segment;
+            self.flight.go_back();
+            return;
+        }
+        self.phase = Phase::Recovery;
+        match &mut self.board {
+            Some(board) => {
+                self.window.cwnd = self.window.ssthresh;
+                board.begin_recovery(&mut self.flight);
+                board.repeated(&mut self.flight, Next::Lost(0), 0);
+            }
+            // the three duplicates are three segments that have left the network
+            None => self.window.cwnd = self.window.ssthresh + f64::from(DUP_THRESH) * segment,
+        }
+        self.repeat(now, 0, out);
+    }
+
+    /// The retransmission timer went off (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1).
+    pub(super) fn timeout(&mut self, now: Time, out: &mut Outbox) {
+        self.disarm();
+        self.rtt.back_off();
+        if let Some(opening) = &mut self.opening {
+            opening.repeated = true;
+            self.syn(now, out);
+            return;
+        }
+        let una = self.flight.una();
+        let again = self.timed_out_at.replace(una) == Some(una);
+        // in recovery most of what is not acknowledged has left the network, as the duplicates said: the
+        // inflated window is no measure of it, the one that recovery aims for is
+        if self.phase == Phase::Recovery {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
+        let flight = self.flight_size();
+        self.window.timeout((!again).then_some(flight));
+        self.recover = Some(self.flight.max());
+        self.duplicates = 0;
+        self.timed = None;
+        match &mut self.board {
+            Some(board) => {
+                self.phase = Phase::Timeout;
+                board.timeout(&mut self.flight);
+            }
+            None => {
+                self.phase = Phase::Open;
+                self.flight.go_back();
+            }
+        }
+        self.fill(now, out);
+    }
+}

@@ -1,0 +1,375 @@
+//! The sender's scoreboard: what the receiver has beyond the hole, what is lost, what is in the pipe (RFC 6675).
+
+use super::flight::Flight;
+
+/// So many duplicates, or SACKed runs above a byte, mean that it is lost (RFC 6675 section 2).
+pub(super) const DUP_THRESH: u32 = 3;
+
+/// What may be sent next (NextSeg of RFC 6675 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// Rule 1: the segment at this index is lost.
+    Lost(usize),
+    /// Rule 2: data that was not sent before.
+    New,
+    /// Rule 3: the segment at this index may be lost.
+    MayBeLost(usize),
+    /// Rule 4: the highest outstanding segment, to get an acknowledgement out of the receiver.
+    Rescue(usize),
+}
+
+/// The state of RFC 6675, kept up to date with every acknowledgement instead of computed from all octets.
+#[derive(Debug)]
+pub(super) struct Scoreboard {
+    /// SACKed runs above the cumulative acknowledgement: disjoint, not touching, in order.
+    runs: Vec<(u64, u64)>,
+    /// Bytes that are believed to be in the network.
+    pipe: u64,
+    /// Whatever is not SACKed below this is lost. It only moves up.
+    lost_below: u64,
+    /// One past the highest byte sent again by rules 1 and 3 in this recovery (HighRxt).
+    high_rxt: u64,
+    /// No rescue before everything up to here is acknowledged (RescueRxt).
+    rescued: u64,
+    segment: u64,
+}
+
+impl Scoreboard {
+    pub(super) fn new(segment: u16) -> Self {
+        Self {
+            runs: Vec::new(),
+            pipe: 0,
+            lost_below: 0,
+            high_rxt: 0,
+            rescued: 0,
+            segment: u64::from(segment),
+        }
+    }
+
+    #[inline]
+    pub(super) fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// New data has left.
+    #[inline]
+    pub(super) fn sent(&mut self, length: u32) {
+        self.pipe += u64::from(length);
+    }
+
+    /// The cumulative acknowledgement moves up to `ack`: takes the segments off the flight.
+    #[inline]
+    pub(super) fn acknowledge(
+        &mut self,
+        flight: &mut Flight,
+        ack: u64,
+        mut each: impl FnMut(&super::flight::Segment),
+    ) {
+        flight.acknowledge(ack, |segment| {
+            self.pipe -= segment.in_pipe();
+            each(segment);
+        });
+        if !self.runs.is_empty() {
+            self.runs.retain(|&(_, end)| end > ack);
+        }
+        self.lost_below = self.lost_below.max(ack);
+        self.high_rxt = self.high_rxt.max(ack);
+    }
+
+    /// Takes in the blocks of an acknowledgement, and says whether they told anything new.
+    pub(super) fn update(&mut self, flight: &mut Flight, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
+        let mut news = false;
+        for (start, end) in blocks {
+            // what lies outside of what was sent is stale or wrong
+            let (start, end) = (start.max(flight.una()), end.min(flight.max()));
+            if start < end {
+                news |= self.cover(flight, start, end);
+            }
+        }
+        if news {
+            self.find_lost(flight);
+        }
+        news
+    }
+
+    /// Adds one block to the runs; true if a byte of it was not yet covered.
+    fn cover(&mut self, flight: &mut Flight, start: u64, end: u64) -> bool {
+        let first = self.runs.partition_point(|&(_, run_end)| run_end < start);
+        let mut last = first;
+        let (mut from, mut union) = (start, (start, end));
+        let mut news = false;
+        while let Some(&(run_start, run_end)) = self.runs.get(last).filter(|run| run.0 <= end) {
+            if from < run_start {
+                self.mark_sacked(flight, from, run_start);
+                news = true;
+            }
+            from = from.max(run_end);
+            union = (union.0.min(run_start), union.1.max(run_end));
+            last += 1;
+        }
+        if from < end {
+            self.mark_sacked(flight, from, end);
+            news = true;
+        }
+        if news {
+            self.runs.splice(first..last, [union]);
+        }
+        news
+    }
+
+    fn mark_sacked(&mut self, flight: &mut Flight, from: u64, to: u64) {
+        let mut index = flight.index_from(from);
+        while let Some(segment) = flight.get_mut(index).filter(|segment| segment.end() <= to) {
+            self.pipe -= segment.in_pipe();
+            segment.sacked = true;
+            index += 1;
+        }
+    }
+
+    /// IsLost of RFC 6675 section 4 for all segments at once: three runs above, or more than two
+    /// segments' worth of SACKed bytes, and whatever lies below is lost.
+    fn find_lost(&mut self, flight: &mut Flight) {
+        let (mut runs, mut bytes) = (0, 0);
+        for &(start, end) in self.runs.iter().rev() {
+            runs += 1;
+            bytes += end - start;
+            if runs >= DUP_THRESH || bytes > u64::from(DUP_THRESH - 1) * self.segment {
+                self.mark_lost(flight, start);
+                return;
+            }
+        }
+    }
+
+    fn mark_lost(&mut self, flight: &mut Flight, below: u64) {
+        if below <= self.lost_below {
+            return;
+        }
+        let mut index = flight.index_from(self.lost_below);
+        while let Some(segment) = flight.get_mut(index).filter(|segment| segment.start < below) {
+            if !segment.lost {
+                let before = segment.in_pipe();
+                segment.lost = true;
+                self.pipe -= before - segment.in_pipe();
+            }
+            index += 1;
+        }
+        self.lost_below = below;
+    }
+
+    /// Whether the first unacknowledged segment is lost.
+    pub(super) fn first_is_lost(&self, flight: &Flight) -> bool {
+        flight.una() < self.lost_below
+    }
+
+    /// Recovery begins: rules 1 and 3 start from the first hole.
+    pub(super) fn begin_recovery(&mut self, flight: &mut Flight) {
+        // three duplicates say so even where the SACKed bytes do not yet (RFC 6675 section 5 step 4)
+        if let Some(end) = flight.get(0).map(super::flight::Segment::end) {
+            self.mark_lost(flight, end);
+        }
+        self.high_rxt = flight.una();
+        self.rescued = 0;
+    }
+
+    /// The timer went off: what is not SACKed is lost and nothing is in the pipe (RFC 6675 section 5.1;
+    /// the SACK information is kept, as the simulated receiver never takes any back).
+    pub(super) fn timeout(&mut self, flight: &mut Flight) {
+        for index in 0..flight.len() {
+            if let Some(segment) = flight.get_mut(index) {
+                segment.lost = true;
+                segment.again = false;
+            }
+        }
+        self.pipe = 0;
+        self.lost_below = flight.max();
+        self.high_rxt = flight.una();
+    }
+
+    /// What to send next. `recovery` allows rules 3 and 4, `new_data` says whether rule 2 has any data.
+    pub(super) fn next(&self, flight: &Flight, recovery: bool, new_data: bool) -> Option<Next> {
+        let mut index = flight.index_from(self.high_rxt);
+        while let Some(segment) = flight.get(index).filter(|segment| segment.start < self.lost_below) {
+            if segment.lost && !segment.sacked && !segment.again {
+                return Some(Next::Lost(index));
+            }
+            index += 1;
+        }
+        if new_data {
+            return Some(Next::New);
+        }
+        if !recovery {
+            return None;
+        }
+        let highest = self.runs.last().map_or(0, |&(_, end)| end);
+        while let Some(segment) = flight.get(index).filter(|segment| segment.start < highest) {
+            if !segment.sacked && !segment.again {
+                return Some(Next::MayBeLost(index));
+            }
+            index += 1;
+        }
+        if flight.una() >= self.rescued {
+            let last = (0..flight.len()).rev().find(|&i| flight.get(i).is_some_and(|s| !s.sacked));
+            return last.map(Next::Rescue);
+        }
+        None
+    }
+
+    /// What [`Scoreboard::next`] proposed has been sent again.
+    pub(super) fn repeated(&mut self, flight: &mut Flight, next: Next, recovery_point: u64) {
+        let (Next::Lost(index) | Next::MayBeLost(index) | Next::Rescue(index)) = next else { return };
+        let Some(segment) = flight.get_mut(index) else { return };
+        let before = segment.in_pipe();
+        segment.again = true;
+        self.pipe += segment.in_pipe() - before;
+        match next {
+            Next::Rescue(_) => self.rescued = recovery_point,
+            _ => self.high_rxt = self.high_rxt.max(segment.end()),
+        }
+    }
+
+    /// The pipe counted from the segments, for tests of the running count.
+    #[cfg(test)]
+    pub(super) fn recount(flight: &Flight) -> u64 {
+        (0..flight.len()).filter_map(|index| flight.get(index)).map(super::flight::Segment::in_pipe).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::{Stream, Time};
+
+    const SIZE: u64 = 100;
+
+    fn under_way(segments: u64) -> (Flight, Scoreboard) {
+        let (mut flight, mut board) = (Flight::new(), Scoreboard::new(SIZE as u16));
+        for _ in 0..segments {
+            flight.push(Time::ZERO, SIZE as u32);
+            board.sent(SIZE as u32);
+        }
+        (flight, board)
+    }
+
+    /// Segments `from` to `to` are reported.
+    fn told(flight: &mut Flight, board: &mut Scoreboard, from: u64, to: u64) -> bool {
+        board.update(flight, [(from * SIZE, to * SIZE)].into_iter())
+    }
+
+    fn lost(flight: &Flight) -> Vec<usize> {
+        let is_lost = |index: &usize| flight.get(*index).is_some_and(|s| s.lost && !s.sacked);
+        (0..flight.len()).filter(is_lost).collect()
+    }
+
+    /// RFC 6675 section 4, IsLost: three runs above, or more than two segments' worth of bytes.
+    #[test]
+    fn three_runs_or_three_segments_above_mean_lost() {
+        let (mut flight, mut board) = under_way(10);
+        assert!(told(&mut flight, &mut board, 1, 2));
+        assert!(told(&mut flight, &mut board, 3, 4));
+        assert_eq!(lost(&flight), []);
+        assert!(told(&mut flight, &mut board, 5, 6));
+        assert_eq!(lost(&flight), [0], "three runs");
+        assert!(board.first_is_lost(&flight));
+        let (mut flight, mut board) = under_way(10);
+        told(&mut flight, &mut board, 4, 6);
+        assert_eq!(lost(&flight), [], "two segments are not more than two");
+        told(&mut flight, &mut board, 6, 7);
+        assert_eq!(lost(&flight), [0, 1, 2, 3]);
+        assert_eq!(board.pipe(), 3 * SIZE, "7, 8 and 9");
+    }
+
+    #[test]
+    fn blocks_join_and_say_something_new_only_once() {
+        let (mut flight, mut board) = under_way(20);
+        assert!(told(&mut flight, &mut board, 2, 4));
+        assert!(!told(&mut flight, &mut board, 2, 4));
+        assert!(!told(&mut flight, &mut board, 3, 4));
+        assert!(told(&mut flight, &mut board, 8, 10));
+        assert!(told(&mut flight, &mut board, 4, 8));
+        assert_eq!(board.runs, [(200, 1000)]);
+        assert!(told(&mut flight, &mut board, 12, 13));
+        assert!(told(&mut flight, &mut board, 1, 15), "over all of them");
+        assert_eq!(board.runs, [(100, 1500)]);
+        assert!(!told(&mut flight, &mut board, 30, 40), "beyond what was sent");
+        assert!(!board.update(&mut flight, [(500, 300)].into_iter()), "backwards");
+        board.acknowledge(&mut flight, 1500, |_| {});
+        assert_eq!((board.runs.len(), board.pipe()), (0, 500));
+    }
+
+    /// A copy that may be needless counts beside the original (RFC 6675 section 4, SetPipe).
+    #[test]
+    fn the_pipe_counts_copies() {
+        let (mut flight, mut board) = under_way(6);
+        told(&mut flight, &mut board, 1, 4);
+        assert_eq!(board.pipe(), 200);
+        board.begin_recovery(&mut flight);
+        assert_eq!(board.next(&flight, true, true), Some(Next::Lost(0)));
+        board.repeated(&mut flight, Next::Lost(0), 600);
+        assert_eq!(board.pipe(), 300);
+        assert_eq!(board.next(&flight, true, true), Some(Next::New));
+        // nothing new, nothing below the highest block: the last one, once
+        assert_eq!(board.next(&flight, true, false), Some(Next::Rescue(5)));
+        board.repeated(&mut flight, Next::Rescue(5), 600);
+        assert_eq!(board.pipe(), 400, "4, 5 twice, and 0");
+        assert_eq!(board.next(&flight, true, false), None);
+        board.timeout(&mut flight);
+        assert_eq!((board.pipe(), lost(&flight)), (0, vec![0, 4, 5]));
+        assert_eq!(board.next(&flight, false, true), Some(Next::Lost(0)));
+    }
+
+    /// The running counts and marks against what RFC 6675 defines, computed from scratch octet by octet.
+    #[test]
+    fn the_running_state_is_that_of_the_definitions() {
+        for seed in 0..300 {
+            let mut luck = Stream::new(seed, "test", "scoreboard");
+            let (mut flight, mut board) = under_way(5);
+            let mut sacked: Vec<bool> = vec![false; 5];
+            let mut timed_out_below = 0;
+            for _ in 0..200 {
+                let una = flight.una() / SIZE;
+                let max = flight.max() / SIZE;
+                match luck.below(10) {
+                    0..=3 => {
+                        flight.push(Time::ZERO, SIZE as u32);
+                        board.sent(SIZE as u32);
+                        sacked.push(false);
+                    }
+                    4..=6 if max > una + 1 => {
+                        let from = una + 1 + luck.below(max - una - 1);
+                        let to = from + 1 + luck.below((max - from).min(4));
+                        told(&mut flight, &mut board, from, to);
+                        sacked[from as usize..to.min(max) as usize].fill(true);
+                    }
+                    7 => {
+                        let mut ack = una + luck.below(max - una + 1);
+                        while sacked.get(ack as usize) == Some(&true) {
+                            ack += 1;
+                        }
+                        board.acknowledge(&mut flight, ack * SIZE, |_| {});
+                    }
+                    8 => {
+                        if let Some(next) = board.next(&flight, true, false) {
+                            board.repeated(&mut flight, next, max * SIZE);
+                        }
+                    }
+                    _ if luck.chance(0.1) => {
+                        board.timeout(&mut flight);
+                        timed_out_below = max;
+                    }
+                    _ => {}
+                }
+                assert_eq!(board.pipe(), Scoreboard::recount(&flight));
+                let una = (flight.una() / SIZE) as usize;
+                for (index, position) in (una..sacked.len()).enumerate() {
+                    let above = &sacked[position + 1..];
+                    let runs = (0..above.len()).filter(|&i| above[i] && (i == 0 || !above[i - 1])).count();
+                    let bytes = above.iter().filter(|&&there| there).count();
+                    let is_lost = (position as u64) < timed_out_below || runs >= 3 || bytes > 2;
+                    let segment = flight.get(index).unwrap();
+                    assert_eq!(segment.sacked, sacked[position], "seed {seed}");
+                    assert_eq!(segment.lost && !segment.sacked, is_lost && !segment.sacked, "seed {seed}");
+                }
+            }
+        }
+    }
+}

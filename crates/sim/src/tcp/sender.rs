@@ -1,0 +1,439 @@
+//! The sending end: what may leave, when, and the timer.
+
+use super::flight::Flight;
+use super::recovery::Phase;
+use super::rto::RoundTrip;
+use super::sack::{Next, Scoreboard};
+use super::sequence::Numbering;
+use super::window::Window;
+use super::workload::{Act, Application};
+use super::{RttSampling, TcpSettings};
+use crate::invalid::Invalid;
+use crate::jitter::SendingJitter;
+use std::collections::VecDeque;
+use tidegate_core::node::Inside;
+use tidegate_core::packet::TcpBody;
+use tidegate_core::rng::Draws;
+use tidegate_core::{
+    Body, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
+};
+
+/// The sending end of a connection.
+///
+/// Data packets leave by [`Port::ZERO`] on the route it was given; acknowledgements may come in at any
+/// port. Records the data as sent, and from [`Level::Series`] on, whenever they change, the internals
+/// `cwnd` and `ssthresh` (bytes), `srtt` and `rto` (ms), and `download` (ms) at the end of each download.
+pub struct TcpSender {
+    pub(super) name: String,
+    pub(super) flow: FlowId,
+    route: RouteId,
+    pub(super) settings: TcpSettings,
+    pub(super) numbering: Numbering,
+    pub(super) flight: Flight,
+    /// With the variants that use SACK.
+    pub(super) board: Option<Scoreboard>,
+    pub(super) window: Window,
+    pub(super) rtt: RoundTrip,
+    pub(super) phase: Phase,
+    /// Duplicates in a row.
+    pub(super) duplicates: u32,
+    /// One past the highest byte sent when the last recovery or timeout began (`recover` of RFC 6582,
+    /// RecoveryPoint of RFC 6675).
+    pub(super) recover: Option<u64>,
+    /// Whether this recovery has seen a partial acknowledgement.
+    pub(super) partial_seen: bool,
+    /// The first unacknowledged byte at the last timeout.
+    pub(super) timed_out_at: Option<u64>,
+    /// What the receiver advertised last.
+    pub(super) receive_window: u64,
+    /// With [`RttSampling::OneAtATime`]: the end of the segment that is timed, and when it left.
+    pub(super) timed: Option<(u64, Time)>,
+    /// Whether a SYN is under way, and whether it was repeated.
+    pub(super) opening: Option<Opening>,
+    /// The timer, where it runs.
+    deadline: Option<Time>,
+    /// When the timer is looked at next: not later than the deadline, but often earlier, so that moving
+    /// the deadline with every acknowledgement costs nothing.
+    check: Option<Time>,
+    /// One past the last byte that the application has written.
+    written: u64,
+    began: Time,
+    pub(super) application: Application,
+    last_sent: Time,
+    /// Packets on their way out of a host that needs a moment for each.
+    departures: VecDeque<Packet>,
+    jitter: Option<SendingJitter>,
+    number: u32,
+    noted: Noted,
+}
+
+/// A SYN under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opening {
+    pub(super) sent: Time,
+    pub(super) repeated: bool,
+}
+
+/// The internals as they were last recorded.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Noted {
+    cwnd: f64,
+    ssthresh: f64,
+    srtt: Span,
+    rto: Span,
+}
+
+impl TcpSender {
+    /// The sender of `flow`, whose data take `route`, in the run with `seed`. With `jitter` each data
+    /// packet leaves later by a time uniform in [0, `jitter`), in order, as from a host that is busy: this
+    /// breaks the phase effects of drop-tail queues (Floyd and Jacobson 1992). Acknowledgements have none.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn new(
+        name: impl Into<String>,
+        seed: u64,
+        flow: FlowId,
+        route: RouteId,
+        settings: TcpSettings,
+        jitter: Option<Span>,
+    ) -> Result<Self, Invalid> {
+        let name = name.into();
+        settings.check().map_err(|Invalid(text)| Invalid(format!("{name}: {text}")))?;
+        let application = Application::new(&settings, &name, seed);
+        Ok(Self {
+            flow,
+            route,
+            numbering: Numbering::new(settings.initial_sequence),
+            flight: Flight::new(),
+            board: settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment)),
+            window: Window::new(&settings),
+            rtt: RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity),
+            phase: Phase::Open,
+            duplicates: 0,
+            recover: None,
+            partial_seen: false,
+            timed_out_at: None,
+            receive_window: u64::from(settings.receive_window),
+            timed: None,
+            opening: None,
+            deadline: None,
+            check: None,
+            written: 0,
+            began: settings.start,
+            application,
+            last_sent: settings.start,
+            departures: VecDeque::new(),
+            jitter: jitter.map(|most| SendingJitter::new(most, Stream::new(seed, &name, "jitter"))),
+            number: 0,
+            noted: Noted::default(),
+            name,
+            settings,
+        })
+    }
+
+    /// A new connection, as far as congestion control is concerned, with so many bytes to send.
+    fn begin(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
+        let settings = &self.settings;
+        self.window = Window::new(settings);
+        self.rtt = RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity);
+        self.board = settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment));
+        self.phase = Phase::Open;
+        self.duplicates = 0;
+        self.recover = None;
+        self.timed_out_at = None;
+        self.timed = None;
+        self.deadline = None;
+        self.began = now;
+        if self.settings.handshake {
+            self.flight.skip_one();
+            self.opening = Some(Opening { sent: now, repeated: false });
+            self.syn(now, out);
+        }
+        self.written = self.flight.max() + bytes;
+        self.last_sent = now;
+        self.fill(now, out);
+    }
+
+    /// Sends what window and application allow.
+    pub(super) fn fill(&mut self, now: Time, out: &mut Outbox) {
+        if self.opening.is_some() {
+            return;
+        }
+        if self.flight.is_empty() {
+            if self.flight.max() == self.written {
+                return;
+            }
+            if now.saturating_since(self.last_sent) > self.rtt.timeout() {
+                self.window.restart();
+            }
+        }
+        if self.board.is_some() {
+            while self.send_by_scoreboard(now, out) {}
+        } else {
+            while self.send_in_order(now, out) {}
+        }
+    }
+
+    /// The next segment with new data that the receiver's window has room for.
+    #[inline]
+    fn new_segment(&self) -> Option<u32> {
+        let length = u64::from(self.settings.segment).min(self.written - self.flight.max());
+        let fits = self.flight.unacknowledged() + length <= self.receive_window;
+        (length > 0 && fits).then_some(length as u32)
+    }
+
+    /// Without SACK: the window counts from the first unacknowledged byte.
+    #[inline]
+    fn send_in_order(&mut self, now: Time, out: &mut Outbox) -> bool {
+        let room = self.window.cwnd - self.flight.outstanding() as f64;
+        if let Some(index) = self.flight.to_repeat() {
+            let length = self.flight.get(index).map_or(0, |segment| segment.length);
+            if f64::from(length) > room {
+                return false;
+            }
+            self.flight.repeated();
+            self.repeat(now, index, out);
+            return true;
+        }
+        // RFC 3042: one more segment for each of the first two duplicates
+        let limited = match self.phase {
+            Phase::Open if self.settings.limited_transmit => self.duplicates.min(2),
+            _ => 0,
+        };
+        let room = room + f64::from(limited) * f64::from(self.settings.segment);
+        match self.new_segment() {
+            Some(length) if f64::from(length) <= room => {
+                self.send_new(now, length, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// With SACK: the window counts what is in the pipe (RFC 6675).
+    #[inline]
+    fn send_by_scoreboard(&mut self, now: Time, out: &mut Outbox) -> bool {
+        let Some(board) = &mut self.board else { return false };
+        let room = self.window.cwnd - board.pipe() as f64;
+        if room < 1.0 {
+            return false;
+        }
+        let fresh = self.new_segment();
+        let Some(board) = &mut self.board else { return false };
+        let next = match self.phase {
+            Phase::Open => fresh.map(|_| Next::New),
+            Phase::Recovery | Phase::Timeout => {
+                board.next(&self.flight, self.phase == Phase::Recovery, fresh.is_some())
+            }
+        };
+        let (length, index) = match next {
+            None => return false,
+            Some(Next::New) => (fresh.unwrap_or(0), None),
+            Some(Next::Lost(index) | Next::MayBeLost(index) | Next::Rescue(index)) => {
+                (self.flight.get(index).map_or(0, |segment| segment.length), Some(index))
+            }
+        };
+        if f64::from(length) > room {
+            return false;
+        }
+        match (index, next) {
+            (Some(index), Some(next)) => {
+                board.repeated(&mut self.flight, next, self.recover.unwrap_or(0));
+                self.repeat(now, index, out);
+            }
+            _ => {
+                let unacknowledged = (self.flight.unacknowledged() + u64::from(length)) as f64;
+                let limited = self.phase == Phase::Open && !self.settings.limited_transmit;
+                if limited && unacknowledged > self.window.cwnd {
+                    return false;
+                }
+                self.send_new(now, length, out);
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Time, length: u32, out: &mut Outbox) {
+        let start = self.flight.max();
+        let sent = self.put(now, start, length, out);
+        self.flight.push(sent, length);
+        if let Some(board) = &mut self.board {
+            board.sent(length);
+        }
+        if self.settings.rtt_sampling == RttSampling::OneAtATime {
+            self.timed.get_or_insert((start + u64::from(length), sent));
+        }
+    }
+
+    /// Sends the segment at `index` of the flight again.
+    pub(super) fn repeat(&mut self, now: Time, index: usize, out: &mut Outbox) {
+        let Some(&segment) = self.flight.get(index) else { return };
+        let sent = self.put(now, segment.start, segment.length, out);
+        if let Some(segment) = self.flight.get_mut(index) {
+            segment.sent = sent;
+            segment.repeated = true;
+        }
+        self.timed = None;
+    }
+
+    fn put(&mut self, now: Time, start: u64, length: u32, out: &mut Outbox) -> Time {
+        self.last_sent = now;
+        if self.deadline.is_none() {
+            self.arm(now);
+        }
+        self.depart(now, self.numbering.wire(start), length, 0, out)
+    }
+
+    pub(super) fn syn(&mut self, now: Time, out: &mut Outbox) {
+        self.arm(now);
+        let number = self.numbering.wire(self.flight.una() - 1);
+        self.depart(now, number, 0, TcpBody::SYN, out);
+    }
+
+    /// Puts a segment on the wire, now or after the host's delay, and says when.
+    #[inline]
+    fn depart(&mut self, now: Time, sequence: u32, length: u32, flags: u8, out: &mut Outbox) -> Time {
+        let sent = self.jitter.as_mut().map_or(now, |jitter| jitter.depart(now));
+        let packet = Packet {
+            sent,
+            queued: Span::ZERO,
+            flow: self.flow,
+            route: self.route,
+            sequence: self.number,
+            size: u32::from(self.settings.header) + length,
+            hop: 0,
+            kind: Kind::Data,
+            ecn: Ecn::NotEct,
+            body: Body::Tcp(TcpBody { sequence, ack: 0, window: 0, length: length as u16, flags }),
+            attachment: None,
+        };
+        self.number = self.number.wrapping_add(1);
+        if sent <= now && self.departures.is_empty() {
+            out.originate(now, Port::ZERO, packet);
+        } else {
+            self.departures.push_back(packet);
+        }
+        sent
+    }
+
+    /// (Re)starts the timer.
+    #[inline]
+    pub(super) fn arm(&mut self, now: Time) {
+        let deadline = now + self.rtt.timeout();
+        self.deadline = Some(deadline);
+        if self.check.is_none_or(|check| check > deadline) {
+            self.check = Some(deadline);
+        }
+    }
+
+    /// Stops the timer.
+    #[inline]
+    pub(super) fn disarm(&mut self) {
+        self.deadline = None;
+    }
+
+    fn look_at_timer(&mut self, now: Time, out: &mut Outbox) {
+        if self.check.is_none_or(|check| check > now) {
+            return;
+        }
+        self.check = self.deadline;
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.check = None;
+            self.timeout(now, out);
+        }
+    }
+
+    fn act(&mut self, now: Time, out: &mut Outbox) {
+        loop {
+            match self.application.act(now) {
+                Act::Nothing => return,
+                Act::Begin(bytes) => self.begin(now, bytes, out),
+                Act::Stop => self.written = self.flight.max(),
+            }
+        }
+    }
+
+    /// All that the application wrote has arrived.
+    #[inline]
+    pub(super) fn check_completed(&mut self, now: Time, out: &mut Outbox) {
+        if self.flight.is_empty() && self.flight.max() == self.written {
+            if self.application.completed(now) && out.record.level() >= Level::Series {
+                let took = (now - self.began).as_millis_f64();
+                out.record.internal(now, self.flow, "download", took);
+            }
+        }
+    }
+
+    fn note(&mut self, now: Time, out: &mut Outbox) {
+        if out.record.level() < Level::Series {
+            return;
+        }
+        let new = Noted {
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            srtt: self.rtt.srtt().unwrap_or_default(),
+            rto: self.rtt.timeout(),
+        };
+        let old = std::mem::replace(&mut self.noted, new);
+        let mut say = |changed: bool, name: &str, value: f64| {
+            if changed && value.is_finite() {
+                out.record.internal(now, self.flow, name, value);
+            }
+        };
+        say(old.cwnd != new.cwnd, "cwnd", new.cwnd);
+        say(old.ssthresh != new.ssthresh, "ssthresh", new.ssthresh);
+        say(old.srtt != new.srtt, "srtt", new.srtt.as_millis_f64());
+        say(old.rto != new.rto, "rto", new.rto.as_millis_f64());
+    }
+}
+
+impl Node for TcpSender {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    fn next_wakeup(&self) -> Option<Time> {
+        let departure = self.departures.front().map(|packet| packet.sent);
+        [departure, self.check, self.application.next_wakeup()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        while self.departures.front().is_some_and(|packet| packet.sent <= now) {
+            let Some(packet) = self.departures.pop_front() else { return };
+            out.originate(now, Port::ZERO, packet);
+        }
+        self.act(now, out);
+        self.look_at_timer(now, out);
+        self.note(now, out);
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        let Body::Tcp(body) = packet.body else {
+            out.fail(format!(
+                "a {} packet of flow {} came to a TCP sender",
+                packet.kind.name(),
+                packet.flow.0
+            ));
+            return;
+        };
+        out.deliver(now, &packet);
+        self.acknowledgement(now, body, packet.sack(), out);
+        self.note(now, out);
+    }
+
+    fn inside(&self) -> Inside {
+        // a packet that waits for its departure is not made before
+        Inside::default()
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.application.luck().draws());
+        if let Some(jitter) = &self.jitter {
+            visit(jitter.draws());
+        }
+    }
+}

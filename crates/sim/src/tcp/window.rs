@@ -1,0 +1,185 @@
+//! The congestion window: slow start and what follows it (RFC 5681, RFC 9438).
+
+use super::cubic::{self, Cubic};
+use super::{Increase, TcpSettings, Variant};
+use tidegate_core::{Span, Time};
+
+/// How the window grows in congestion avoidance, and how far it falls.
+#[derive(Debug)]
+enum Growth {
+    Reno { increase: Increase, acked: f64 },
+    Cubic(Cubic),
+}
+
+/// cwnd and ssthresh, in bytes.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// The congestion window.
+    pub(super) cwnd: f64,
+    /// Slow start below this.
+    pub(super) ssthresh: f64,
+    segment: f64,
+    initial: f64,
+    growth: Growth,
+}
+
+impl Window {
+    pub(super) fn new(settings: &TcpSettings) -> Self {
+        let segment = f64::from(settings.segment);
+        let initial = segment * f64::from(settings.initial_window);
+        let growth = match settings.variant {
+            Variant::Cubic => Growth::Cubic(Cubic::default()),
+            _ => Growth::Reno { increase: settings.increase, acked: 0.0 },
+        };
+        // RFC 5681 section 3.1: initially arbitrarily high
+        Self { cwnd: initial, ssthresh: f64::INFINITY, segment, initial, growth }
+    }
+
+    /// `acked` bytes of new data were acknowledged while the window was in use.
+    #[inline]
+    pub(super) fn grow(&mut self, now: Time, acked: u64, srtt: Option<Span>) {
+        let acked = acked as f64;
+        if self.cwnd < self.ssthresh {
+            self.cwnd += acked.min(self.segment);
+            return;
+        }
+        match &mut self.growth {
+            Growth::Reno { increase: Increase::PerAck, .. } => {
+                self.cwnd += self.segment * self.segment / self.cwnd;
+            }
+            Growth::Reno { increase: Increase::PerByte, acked: sum } => {
+                *sum += acked;
+                if *sum >= self.cwnd {
+                    *sum -= self.cwnd;
+                    self.cwnd += self.segment;
+                }
+            }
+            Growth::Cubic(cubic) => {
+                let rtt = srtt.map_or(0.0, Span::as_secs_f64);
+                let segment = self.segment;
+                self.cwnd = segment * cubic.avoid(now, self.cwnd / segment, acked / segment, rtt);
+            }
+        }
+    }
+
+    /// New data was acknowledged, but the window was not in use: it stays.
+    pub(super) fn not_in_use(&mut self) {
+        if let Growth::Cubic(cubic) = &mut self.growth {
+            cubic.not_in_use();
+        }
+    }
+
+    /// Duplicates said that a segment is lost, with `flight` bytes under way: sets ssthresh (RFC 5681
+    /// equation 4; RFC 9438 section 4.6). What becomes of cwnd is up to the recovery.
+    pub(super) fn loss(&mut self, flight: u64) {
+        self.lower(flight);
+        let segments = self.cwnd / self.segment;
+        match &mut self.growth {
+            Growth::Reno { acked, .. } => *acked = 0.0,
+            Growth::Cubic(cubic) => cubic.reduce(segments),
+        }
+    }
+
+    /// The timer went off with `flight` bytes under way; `None` where it did so before for the same
+    /// segment, and ssthresh stays as it is (RFC 5681 section 3.1).
+    pub(super) fn timeout(&mut self, flight: Option<u64>) {
+        if let Some(flight) = flight {
+            self.lower(flight);
+            let segments = self.cwnd / self.segment;
+            match &mut self.growth {
+                Growth::Reno { acked, .. } => *acked = 0.0,
+                Growth::Cubic(cubic) => cubic.timeout(segments),
+            }
+        }
+        self.cwnd = self.segment;
+    }
+
+    fn lower(&mut self, flight: u64) {
+        let factor = match self.growth {
+            Growth::Reno { .. } => 0.5,
+            Growth::Cubic(_) => cubic::BETA,
+        };
+        // what limited transmit sent beyond cwnd is not to count (RFC 5681 section 3.2 step 2)
+        let flight = (flight as f64).min(self.cwnd);
+        self.ssthresh = (flight * factor).max(2.0 * self.segment);
+    }
+
+    /// A SYN had to be repeated: start with one segment (RFC 5681 section 3.1).
+    pub(super) fn lost_syn(&mut self) {
+        self.cwnd = self.segment;
+    }
+
+    /// Nothing was sent for longer than a timeout (RFC 5681 section 4.1).
+    pub(super) fn restart(&mut self) {
+        self.cwnd = self.cwnd.min(self.initial);
+        if let Growth::Cubic(cubic) = &mut self.growth {
+            cubic.restart();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(settings: TcpSettings) -> Window {
+        Window::new(&TcpSettings { segment: 1000, ..settings })
+    }
+
+    #[test]
+    fn slow_start_doubles_and_never_counts_more_than_a_segment() {
+        let mut window = window(TcpSettings { initial_window: 2, ..TcpSettings::default() });
+        for expected in [4000.0, 8000.0, 16_000.0] {
+            for _ in 0..(window.cwnd / 1000.0) as u32 {
+                window.grow(Time::ZERO, 1000, None);
+            }
+            assert_eq!(window.cwnd, expected);
+        }
+        window.grow(Time::ZERO, 5000, None);
+        assert_eq!(window.cwnd, 17_000.0, "L = 1");
+        window.grow(Time::ZERO, 10, None);
+        assert_eq!(window.cwnd, 17_010.0, "no more than was acknowledged");
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_a_segment_per_round_trip() {
+        for (increase, covers, expected) in
+            [(Increase::PerAck, 1, 1.0), (Increase::PerAck, 2, 0.5), (Increase::PerByte, 2, 1.0)]
+        {
+            let mut window = window(TcpSettings { increase, initial_window: 20, ..TcpSettings::default() });
+            window.ssthresh = 1000.0;
+            for _ in 0..10 {
+                for _ in 0..(window.cwnd / 1000.0) as u64 / covers {
+                    window.grow(Time::ZERO, 1000 * covers, None);
+                }
+            }
+            let growth = (window.cwnd / 1000.0 - 20.0) / 10.0;
+            assert!((growth / expected - 1.0).abs() < 0.11, "{increase:?} {covers}: {growth}");
+        }
+    }
+
+    #[test]
+    fn a_loss_halves_the_flight_and_a_timeout_starts_over() {
+        let mut reno = window(TcpSettings { initial_window: 20, ..TcpSettings::default() });
+        reno.loss(22_000);
+        assert_eq!(reno.ssthresh, 10_000.0, "limited transmit does not count");
+        reno.loss(12_000);
+        assert_eq!(reno.ssthresh, 6000.0);
+        reno.timeout(Some(3000));
+        assert_eq!((reno.cwnd, reno.ssthresh), (1000.0, 2000.0), "at least two segments");
+        reno.ssthresh = 7000.0;
+        reno.timeout(None);
+        assert_eq!((reno.cwnd, reno.ssthresh), (1000.0, 7000.0));
+    }
+
+    #[test]
+    fn a_restart_never_raises_the_window() {
+        let mut reno = window(TcpSettings { initial_window: 4, ..TcpSettings::default() });
+        reno.cwnd = 2000.0;
+        reno.restart();
+        assert_eq!(reno.cwnd, 2000.0);
+        reno.cwnd = 90_000.0;
+        reno.restart();
+        assert_eq!(reno.cwnd, 4000.0);
+    }
+}

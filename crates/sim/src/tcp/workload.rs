@@ -1,0 +1,161 @@
+//! What the application above a connection wants to send, and when.
+
+use super::TcpSettings;
+use serde::{Deserialize, Serialize};
+use tidegate_core::{Span, Stream, Time};
+
+/// What there is to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// Always data.
+    #[default]
+    Long,
+    /// One download of so many bytes.
+    File {
+        /// Its size.
+        bytes: u64,
+    },
+    /// Short downloads with idle times between them (RFC 8868 section 4.3: 30 to 50 kB, 10 s).
+    Web {
+        /// No download is smaller, in bytes; sizes are uniform.
+        min: u64,
+        /// No download is larger, in bytes.
+        max: u64,
+        /// Mean of the exponential idle time from the end of one download to the start of the next.
+        idle: Span,
+        /// Whether there is an idle time before the first one.
+        begins_idle: bool,
+    },
+}
+
+impl Workload {
+    pub(super) fn check(&self) -> Result<(), String> {
+        match *self {
+            Self::Long => Ok(()),
+            Self::File { bytes: 0 } => Err("workload: a file of 0 bytes: at least 1".into()),
+            Self::File { .. } => Ok(()),
+            Self::Web { min, max, .. } if min == 0 || min > max || max == u64::MAX => {
+                Err(format!("workload: downloads of {min} to {max} bytes: at least 1, the smallest first"))
+            }
+            Self::Web { idle, .. } if idle <= Span::ZERO => {
+                Err(format!("workload: a mean idle time of {idle}: more than zero"))
+            }
+            Self::Web { .. } => Ok(()),
+        }
+    }
+}
+
+/// The application: tells when a download begins and how large it is.
+#[derive(Debug)]
+pub(super) struct Application {
+    workload: Workload,
+    /// When the next download begins.
+    next: Option<Time>,
+    stop: Option<Time>,
+    stopped: bool,
+    luck: Stream,
+}
+
+/// What the application does at a time it asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    /// Nothing yet.
+    Nothing,
+    /// Begins a download of so many bytes.
+    Begin(u64),
+    /// Writes nothing more.
+    Stop,
+}
+
+/// More than any run sends, and far from overflow when added to a position.
+const ENDLESS: u64 = 1 << 62;
+
+impl Application {
+    pub(super) fn new(settings: &TcpSettings, name: &str, seed: u64) -> Self {
+        let mut luck = Stream::new(seed, name, "downloads");
+        let mut next = settings.start;
+        if let Workload::Web { idle, begins_idle: true, .. } = settings.workload {
+            next += Span::from_secs_f64(luck.exponential(idle.as_secs_f64()));
+        }
+        Self { workload: settings.workload, next: Some(next), stop: settings.stop, stopped: false, luck }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Time> {
+        match (self.next, self.stop) {
+            (Some(next), Some(stop)) => Some(if stop < next { stop } else { next }),
+            (next, stop) => next.or(stop),
+        }
+    }
+
+    /// What is due at `now`; to be asked until it is [`Act::Nothing`].
+    pub(super) fn act(&mut self, now: Time) -> Act {
+        if self.stop.is_some_and(|stop| stop <= now) {
+            self.stop = None;
+            self.next = None;
+            self.stopped = true;
+            return Act::Stop;
+        }
+        if self.next.is_none_or(|next| next > now) {
+            return Act::Nothing;
+        }
+        self.next = None;
+        Act::Begin(match self.workload {
+            Workload::Long => ENDLESS,
+            Workload::File { bytes } => bytes.min(ENDLESS),
+            Workload::Web { min, max, .. } => (min + self.luck.below(max - min + 1)).min(ENDLESS),
+        })
+    }
+
+    /// All that was written has arrived; says whether that was a whole download.
+    pub(super) fn completed(&mut self, now: Time) -> bool {
+        if let (Workload::Web { idle, .. }, false) = (self.workload, self.stopped) {
+            self.next = Some(now + Span::from_secs_f64(self.luck.exponential(idle.as_secs_f64())));
+        }
+        !self.stopped
+    }
+
+    pub(super) fn luck(&self) -> &Stream {
+        &self.luck
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn downloads_have_their_sizes_and_idle_times() {
+        let idle = Span::from_secs(10);
+        let workload = Workload::Web { min: 30_000, max: 50_000, idle, begins_idle: false };
+        let settings = TcpSettings { workload, ..TcpSettings::default() };
+        let mut application = Application::new(&settings, "web", 1);
+        let mut now = application.next_wakeup().unwrap();
+        assert_eq!(now, Time::ZERO);
+        let (mut bytes, mut waited, n) = (0, 0.0, 20_000);
+        for _ in 0..n {
+            let Act::Begin(size) = application.act(now) else { panic!("a download is due") };
+            assert!((30_000..=50_000).contains(&size));
+            assert_eq!(application.act(now), Act::Nothing);
+            assert_eq!(application.next_wakeup(), None);
+            bytes += size;
+            assert!(application.completed(now));
+            let next = application.next_wakeup().unwrap();
+            waited += (next - now).as_secs_f64();
+            now = next;
+        }
+        let mean = bytes as f64 / f64::from(n);
+        assert!((mean - 40_000.0).abs() < 150.0, "{mean}");
+        let mean = waited / f64::from(n);
+        assert!((mean - 10.0).abs() < 0.25, "{mean}");
+    }
+
+    #[test]
+    fn a_stop_comes_before_what_would_begin_at_the_same_time() {
+        let settings = TcpSettings { stop: Some(Time::ZERO), ..TcpSettings::default() };
+        let mut application = Application::new(&settings, "x", 1);
+        assert_eq!(application.act(Time::ZERO), Act::Stop);
+        assert_eq!(application.act(Time::ZERO), Act::Nothing);
+        assert_eq!(application.next_wakeup(), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! What happens to a packet after service: propagation, jitter, loss, byte errors.
+
+use crate::invalid::{Invalid, ensure};
+use crate::jitter::{Jitter, JitterProcess};
+use crate::loss::{ByteErrors, Loss, LossProcess};
+use crate::phases::Phases;
+use crate::service::Served;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Cause, Span, Time};
+
+/// The medium between the two ends of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    delay: Phases<Span>,
+    /// The last arrival, where order is kept: a delay that shrinks does not let packets overtake.
+    last: Option<Time>,
+    jitter: Option<JitterProcess>,
+    loss: Option<LossProcess>,
+    errors: Option<ByteErrors>,
+}
+
+impl Wire {
+    /// The wire of the link called `name` in the run with `seed`.
+    pub(crate) fn new(
+        delay: Phases<Span>,
+        jitter: Jitter,
+        loss: Phases<Loss>,
+        byte_errors: f64,
+        seed: u64,
+        name: &str,
+    ) -> Result<Self, Invalid> {
+        for (at, delay) in delay.phases() {
+            ensure(!delay.is_negative(), || format!("a delay of {delay} from {at} on"))?;
+        }
+        Ok(Self {
+            delay,
+            last: (!jitter.reorders()).then_some(Time::from_nanos(i64::MIN)),
+            jitter: JitterProcess::new(jitter, seed, name)?,
+            loss: LossProcess::new(loss, seed, name)?,
+            errors: ByteErrors::new(byte_errors, seed, name)?,
+        })
+    }
+
+    /// The delay, if that is all there is to this wire.
+    pub(crate) fn plain_delay(&self) -> Option<Span> {
+        let plain = self.jitter.is_none() && self.loss.is_none() && self.errors.is_none();
+        match self.delay.phases() {
+            [(_, delay)] if plain => Some(*delay),
+            _ => None,
+        }
+    }
+
+    /// When a `served` packet of `size` bytes arrives, and what it dies of instead. Whoever dies draws
+    /// and takes as much as whoever does not.
+    pub(crate) fn carry(&mut self, served: Served, size: u32) -> (Time, Option<Cause>) {
+        let delay = *self.delay.at(served.finish);
+        let mut arrival = match &mut self.jitter {
+            Some(jitter) => jitter.arrival(served, delay),
+            None => served.finish + delay,
+        };
+        if let Some(last) = &mut self.last {
+            arrival = arrival.max(*last);
+            *last = arrival;
+        }
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(served.finish));
+        let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
+        let fate = if lost {
+            Some(Cause::Loss)
+        } else if hit {
+            Some(Cause::Corrupt)
+        } else {
+            None
+        };
+        (arrival, fate)
+    }
+
+    /// Shows what each random substream gave out.
+    pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        if let Some(jitter) = &self.jitter {
+            jitter.draws(visit);
+        }
+        if let Some(loss) = &self.loss {
+            loss.draws(visit);
+        }
+        if let Some(errors) = &self.errors {
+            errors.draws(visit);
+        }
+    }
+}

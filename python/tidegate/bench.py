@@ -1,0 +1,170 @@
+"""The tidegate side of ``make bench``: ``python -m tidegate.bench WORK`` prints one line of JSON.
+
+The works are those that ns-2, ns-3 and SimPy do in ``benches/peers``: a dumbbell with three hops a
+packet (access 1 Gb/s 1 ms, bottleneck 20 ms, access), a drop-tail queue at each hop.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from typing import Any
+
+from tidegate import _core
+
+SECOND = 10**9
+MILLISECOND = 10**6
+GIGABIT = 10**9
+
+#: What each work is, in words, with its simulated seconds.
+WORKS: dict[str, tuple[str, float]] = {
+    "a": ("10 CBR flows of 1 Mb/s, 1200 B, over 20 Mb/s", 600),
+    "b": ("1 CBR + 5 SACK TCP over 50 Mb/s, 20 ms", 300),
+    "c": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
+    "d": ("one GCC video call up to 2.5 Mb/s", 3600),
+    "e": ("100 GCC video calls over 100 Mb/s", 600),
+}
+
+
+def _link(name: str, ends: tuple[str, str], rate: int, delay: int, packets: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "from": ends[0],
+        "to": ends[1],
+        "capacity": {"constant": rate},
+        "delay": delay,
+        "queue": {"packets": packets},
+    }
+
+
+def _dumbbell(rate: int, packets: int, pairs: int) -> list[dict[str, Any]]:
+    links = []
+    for a, b, way in (("left", "right", "there"), ("right", "left", "back")):
+        links.append(_link(f"bottleneck {way}", (a, b), rate, 20 * MILLISECOND, packets))
+    for i in range(pairs):
+        for host, router in ((f"s{i}", "left"), (f"t{i}", "right")):
+            links.append(_link(f"{host} up", (host, router), GIGABIT, MILLISECOND, 1000))
+            links.append(_link(f"{host} down", (router, host), GIGABIT, MILLISECOND, 1000))
+    return links
+
+
+def _cbr(index: int, flows: int, pairs: int) -> dict[str, Any]:
+    host = index % pairs
+    return {
+        "name": f"cbr{index}",
+        "from": f"s{host}",
+        "to": f"t{host}",
+        # spread over one packet interval, as in the peers
+        "start": 9_600_000 * index // flows,
+        "kind": {"udp": {"pattern": "cbr", "rate": 10**6, "packet_size": 1200}},
+    }
+
+
+def _tcp(index: int, pairs: int) -> dict[str, Any]:
+    host = (index + 1) % pairs
+    return {
+        "name": f"tcp{index}",
+        "from": f"s{host}",
+        "to": f"t{host}",
+        "start": 100 * MILLISECOND * index,
+        "kind": {
+            "tcp": {
+                "algorithm": "sack",
+                "workload": "long",
+                "initial_window": 10,
+                "min_rto": SECOND,
+                "delayed_ack": False,
+                "receive_window": 1 << 30,
+                "packet_size": 1500,
+            }
+        },
+    }
+
+
+def _call(index: int, pairs: int) -> dict[str, Any]:
+    host = index % pairs
+    return {
+        "name": f"call{index}",
+        "from": f"s{host}",
+        "to": f"t{host}",
+        "start": 10 * MILLISECOND * index,
+        "kind": {
+            "media": {
+                "controller": {"name": "gcc"},
+                "min_rate": 30_000,
+                "max_rate": 2_500_000,
+                "start_rate": 300_000,
+                "video": {"source": "ideal", "min": 30_000, "max": 2_500_000, "fps": 30.0},
+                "feedback": {"format": "twcc", "interval": 50 * MILLISECOND},
+                "playout": {"adaptive": {"min": 0, "max": 10 * SECOND}},
+                "payload": 1200,
+                "overhead": 28,
+            }
+        },
+    }
+
+
+def scenario(work: str, seconds: float) -> dict[str, Any]:
+    """The work as the engine takes it, ``seconds`` of simulated time long."""
+    if work in "ac":
+        flows, rate = (10, 20 * 10**6) if work == "a" else (1000, 1_200 * 10**6)
+        links = _dumbbell(rate, 100, 10)
+        parts = [_cbr(i, flows, 10) for i in range(flows)]
+    elif work == "b":
+        links = _dumbbell(50 * 10**6, 200, 6)
+        parts = [_cbr(0, 1, 6)] + [_tcp(i, 6) for i in range(5)]
+    else:
+        calls, rate, pairs = (1, 10 * 10**6, 1) if work == "d" else (100, 100 * 10**6, 10)
+        links = _dumbbell(rate, 300, pairs)
+        parts = [_call(i, pairs) for i in range(calls)]
+    return {
+        "name": f"bench {work}",
+        "duration": round(seconds * SECOND),
+        "seed": 1,
+        "record": {"level": "summary", "bin": 200 * MILLISECOND},
+        # the peers have none either
+        "sending_jitter": "off",
+        "links": links,
+        "flows": parts,
+    }
+
+
+def measure(work: str, seconds: float) -> dict[str, Any]:
+    """Runs the work and says what it did and how long it took."""
+    recording = _core.run(json.dumps(scenario(work, seconds)))
+    summary = json.loads(recording.summary_json())
+    packets = sum(flow["packets_received"] for flow in summary["flows"])
+    carried = {link["link"]: link["carried_bps"] for link in summary["links"]}
+    return {
+        "tool": "tidegate",
+        "work": work,
+        "simulated_s": seconds,
+        "packets": packets,
+        "dropped": sum(link["dropped_queue"] for link in summary["links"]),
+        # packets carried by any link, feedback and acknowledgements included
+        "hops": recording.hops,
+        # every data packet crosses access, bottleneck, access
+        "hops_per_packet": 3,
+        "events": recording.events,
+        "bottleneck_bps": carried["bottleneck there"],
+        "run_s": recording.run_seconds,
+        "peak_rss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "digest": recording.digest,
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """``WORK [SECONDS]``."""
+    if not arguments or arguments[0] not in WORKS or len(arguments) > 2:
+        works = "\n".join(f"  {key}  {words}, {seconds:g} s" for key, (words, seconds) in WORKS.items())
+        print(f"usage: python -m tidegate.bench WORK [SECONDS]\n{works}", file=sys.stderr)
+        return 2
+    work = arguments[0]
+    seconds = float(arguments[1]) if len(arguments) == 2 else WORKS[work][1]
+    print(json.dumps(measure(work, seconds)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

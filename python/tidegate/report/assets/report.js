@@ -1,0 +1,211 @@
+// The charts of a tidegate report. Data comes from the JSON block of the page; nothing is fetched.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const hue = (pair) => pair[dark.matches ? 1 : 0];
+  const charts = [];
+  let zoom = null; // [from, to] in seconds, the same for every chart over time
+  let logDelay = data.logDelay;
+
+  // Differences of whole steps back to values; see series.py.
+  function unpack(packed, step) {
+    let last = 0;
+    return packed.map((d) => (d === null ? null : ((last += d) * step)));
+  }
+
+  const QUANTITIES = {
+    rate: { unit: "Mbit/s", digits: 2, title: "Rate", height: 230 },
+    delay: { unit: "ms", digits: 0, title: "One-way delay", height: 190 },
+    loss: { unit: "%", digits: 1, title: "Packets lost", height: 130 },
+    queue: { unit: "kB", digits: 1, title: "Queue", height: 130 },
+  };
+
+  function lines(column, panel, quantity) {
+    const out = [];
+    const add = (label, packed, style) => {
+      if (packed && packed.some((d) => d !== null)) {
+        out.push({ label, values: unpack(packed, data.steps[quantity]), ...style });
+      }
+    };
+    const many = column.flows.length > 1;
+    const named = (flow, what) => (many ? `${flow} ${what}` : what);
+    if (quantity === "rate") {
+      add("capacity", panel.capacity, { stroke: css("--edge"), fill: css("--fill"), width: 1, stepped: true });
+      for (const flow of panel.others) add(flow.name, flow.receive, { stroke: css("--muted"), width: 1 });
+    }
+    if (quantity === "queue") {
+      add("queue", panel.queue, { stroke: css("--muted"), fill: css("--fill"), width: 1, stepped: true });
+    }
+    panel.flows.forEach((flow, i) => {
+      const stroke = hue(column.flows[i].colour);
+      if (quantity === "rate") {
+        add(named(flow.name, "received"), flow.receive, { stroke, width: 2 });
+        add(named(flow.name, "target"), flow.target, { stroke: many ? stroke : css("--ink"), width: 1, dash: [5, 4] });
+      } else if (quantity === "delay") {
+        add(named(flow.name, "mean"), flow.delay, { stroke, width: 2 });
+        if (!many) add("largest", flow.delayMax, { stroke, width: 0.7 });
+      } else if (quantity === "loss") {
+        add(named(flow.name, "lost"), flow.loss, { stroke, width: 1.5, stepped: true, fill: many ? undefined : stroke + "33" });
+      }
+    });
+    return out;
+  }
+
+  // Charts of one quantity share their scale, so that controllers can be compared by eye. Capacity far above
+  // every flow would press them to the floor, so it may fill at most half of the height on its own.
+  function scaleOf(quantity) {
+    let flows = 0, capacity = 0, low = Infinity;
+    for (const chart of charts) {
+      if (chart.quantity !== quantity) continue;
+      chart.lines.forEach((line) => {
+        line.values.forEach((v, i) => {
+          const t = chart.t[i];
+          if (v === null || (zoom && (t < zoom[0] || t > zoom[1]))) return;
+          if (line.label === "capacity") capacity = Math.max(capacity, v);
+          else { flows = Math.max(flows, v); if (v > 0) low = Math.min(low, v); }
+        });
+      });
+    }
+    const least = { rate: 0.1, delay: 10, loss: 1, queue: 1 }[quantity];
+    const top = Math.max(flows, Math.min(capacity, flows * 2 || capacity), least) * 1.06;
+    return quantity === "delay" && logDelay ? [Math.min(low, top / 2) * 0.9, top] : [0, top];
+  }
+
+  function axes(label, unit) {
+    const common = () => ({
+      stroke: css("--soft"), font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif",
+      grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 },
+    });
+    return [
+      { ...common(), size: 34, values: (u, ticks) => ticks.map((v) => `${v}${label}`) },
+      { ...common(), size: 48, values: (u, ticks) => ticks.map((v) => (v === null ? "" : `${+v.toPrecision(3)}`)), label: unit, labelSize: 16, labelGap: 0 },
+    ];
+  }
+
+  function timeChart(host, column, panel, quantity) {
+    const spec = QUANTITIES[quantity];
+    const shown = lines(column, panel, quantity);
+    const t = Array.from({ length: panel.n }, (_, i) => +(panel.t0 + i * panel.dt).toFixed(3));
+    const full = [panel.t0, panel.t0 + panel.n * panel.dt];
+    const chart = { quantity, lines: shown, t, host, full };
+    chart.make = () => {
+      const log = quantity === "delay" && logDelay;
+      chart.plot = new uPlot({
+        width: host.clientWidth, height: spec.height, padding: [8, 18, 0, 0],
+        scales: {
+          x: { time: false, range: () => zoom || full },
+          y: { distr: log ? 3 : 1, log: 10, range: () => scaleOf(quantity) },
+        },
+        axes: axes(" s", spec.unit),
+        legend: { live: true },
+        cursor: {
+          drag: { x: true, y: false, setScale: false },
+          sync: {
+            key: "time", scales: ["x", null],
+            filters: { pub: (type) => type === "mousemove" || type === "mouseleave", sub: () => true },
+          },
+          points: { size: 5 },
+          bind: { dblclick: () => () => { setZoom(null); return null; } },
+        },
+        hooks: {
+          setSelect: [(u) => {
+            if (u.select.width < 3) return;
+            const from = u.posToVal(u.select.left, "x"), to = u.posToVal(u.select.left + u.select.width, "x");
+            u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            setZoom([from, to]);
+          }],
+        },
+        series: [
+          { label: "t", value: (u, v) => (v === null ? "–" : `${v.toFixed(1)} s`) },
+          ...shown.map((line) => ({
+            label: line.label, stroke: line.stroke, fill: line.fill, width: line.width, dash: line.dash,
+            paths: line.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
+            points: { show: false }, spanGaps: false,
+            value: (u, v) => (v === null || v === undefined ? "–" : `${v.toFixed(spec.digits)} ${spec.unit}`),
+          })),
+        ],
+      }, [t, ...shown.map((line) => (log ? line.values.map((v) => (v > 0 ? v : null)) : line.values))], host);
+    };
+    charts.push(chart);
+    return shown.length > 0;
+  }
+
+  function setZoom(range) {
+    zoom = range;
+    document.getElementById("reset").disabled = zoom === null;
+    document.documentElement.dataset.zoom = zoom ? zoom.map((s) => s.toFixed(3)).join(" ") : "";
+    for (const chart of charts) {
+      if (!chart.full) continue; // not over time
+      const [min, max] = zoom || chart.full;
+      chart.plot.setScale("x", { min, max });
+    }
+  }
+
+  function build() {
+    for (const chart of charts) if (chart.plot) chart.plot.destroy();
+    charts.length = 0;
+    const seed = document.getElementById("seed");
+    for (const host of document.querySelectorAll("[data-chart]")) {
+      const column = data.columns[+host.dataset.column];
+      const panel = column.panels[seed ? Math.min(+seed.value, column.panels.length - 1) : 0];
+      const some = timeChart(host, column, panel, host.dataset.chart);
+      host.closest("figure").hidden = !some;
+      if (!some) charts.pop();
+    }
+    const host = document.getElementById("cdf");
+    if (host && data.cdf.lines.length) cdfChart(host);
+    for (const chart of charts) chart.make();
+  }
+
+  function cdfChart(host) {
+    const chart = { quantity: "cdf", lines: [], t: [], host };
+    chart.make = () => {
+      chart.plot = new uPlot({
+        width: host.clientWidth, height: 320, padding: [8, 18, 0, 0],
+        scales: { x: { time: false }, y: { range: () => [0, 101] } },
+        axes: axes(" ms", "% of packets"),
+        cursor: { drag: { x: true, y: false }, points: { size: 5 } },
+        series: [
+          { label: "delay", value: (u, v) => (v === null ? "–" : `${v.toFixed(0)} ms`) },
+          ...data.cdf.lines.map((line) => ({
+            label: line.label, stroke: hue(line.colour), width: 2, points: { show: false },
+            value: (u, v) => (v === null || v === undefined ? "–" : `${v.toFixed(1)} %`),
+          })),
+        ],
+      }, [data.cdf.x, ...data.cdf.lines.map((line) => line.y.map((v) => v / 10))], host);
+    };
+    charts.push(chart);
+  }
+
+  function paint() {
+    for (const node of document.querySelectorAll("[data-hue]")) {
+      const colour = hue(node.dataset.hue.split(" "));
+      if (node.namespaceURI.endsWith("svg")) node.style.fill = colour;
+      else if (node.classList.contains("swatch")) node.style.background = colour;
+      else node.style.color = colour;
+    }
+  }
+
+  const seed = document.getElementById("seed");
+  if (seed) seed.addEventListener("change", build);
+  const log = document.getElementById("log");
+  if (log) {
+    log.checked = logDelay;
+    log.addEventListener("change", () => { logDelay = log.checked; build(); });
+  }
+  const reset = document.getElementById("reset");
+  if (reset) reset.addEventListener("click", () => setZoom(null));
+  dark.addEventListener("change", () => { paint(); build(); });
+  let pending = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(pending);
+    pending = requestAnimationFrame(() => {
+      for (const chart of charts) chart.plot.setSize({ width: chart.host.clientWidth, height: chart.plot.height });
+    });
+  });
+  paint();
+  build();
+  document.documentElement.dataset.charts = String(charts.length);
+})();

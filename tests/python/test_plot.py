@@ -1,0 +1,138 @@
+"""Figures: what is drawn is what was recorded, and nothing touches matplotlib's global state."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import synthetic_runs as synthetic
+from tidegate import _view, plot
+from tidegate._palette import HUES, colours
+
+
+def png(figure: Figure) -> bytes:
+    target = io.BytesIO()
+    figure.savefig(target, format="png")
+    return target.getvalue()
+
+
+def line_of(ax, colour):
+    return next(line for line in ax.get_lines() if line.get_color() == colour)
+
+
+def test_comparison_has_a_panel_for_each_controller_and_two_shared_ones() -> None:
+    groups = synthetic.comparison(("gcc", "fixed", "nada"), 3)
+    figure = plot.comparison(groups)
+    assert [ax.get_ylabel() for ax in figure.axes] == ["Rate (Mbit/s)"] * 3 + [
+        "One-way delay (ms)",
+        "Loss (%)",
+    ]
+    assert figure.axes[-1].get_xlabel() == "Time (s)"
+    assert len(png(figure)) > 50_000
+
+
+def test_lines_are_medians_over_seeds_and_bands_their_range() -> None:
+    groups = synthetic.comparison(("gcc",), 3)
+    figure = plot.comparison(groups)
+    stack = (
+        np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
+    )
+    drawn = line_of(figure.axes[0], colours(["gcc"])["gcc"]).get_ydata()
+    np.testing.assert_allclose(drawn, np.median(stack, axis=0))
+    band = figure.axes[0].collections[-1].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(stack.max())
+    assert "median of 3 seeds" in figure._supxlabel.get_text()
+
+
+def test_seeds_with_different_links_are_not_averaged() -> None:
+    groups = synthetic.comparison(("gcc",), 3, wandering=True)
+    figure = plot.comparison(groups)
+    first = _view.flow_series(groups["gcc"][0], "subject").receive_bps / 1e6
+    np.testing.assert_allclose(line_of(figure.axes[0], colours(["gcc"])["gcc"]).get_ydata(), first)
+    assert "lines: seed 1;" in figure._supxlabel.get_text()
+
+
+def test_capacity_is_drawn_as_the_step_it_was() -> None:
+    run = synthetic.run("gcc")
+    figure = plot.time_series(run)
+    t, capacity = _view.truth(run, "bottleneck")
+    step = next(line for line in figure.axes[0].get_lines() if line.get_drawstyle() == "steps-post")
+    np.testing.assert_allclose(step.get_ydata()[:-1], capacity / 1e6)
+    np.testing.assert_allclose(step.get_xdata()[:-1], t)
+
+
+def test_a_controller_keeps_its_colour() -> None:
+    assert colours(["gcc", "mine"])["gcc"] == colours(["mine", "fixed", "gcc"])["gcc"]
+    both = colours(["gcc:draft-02", "gcc"])
+    assert len(set(both.values())) == 2
+    many = colours([f"c{i}" for i in range(len(HUES))])
+    assert sorted(many.values()) == sorted(HUES)
+
+
+def test_sequences_are_grouped_by_the_subjects_controller() -> None:
+    groups = _view.grouped(
+        [synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)]
+    )
+    assert {label: len(runs) for label, runs in groups.items()} == {"gcc": 2, "fixed": 1}
+
+
+def test_cdf_of_single_packets_and_of_bins_say_which_they_are() -> None:
+    single = plot.delay_cdf([synthetic.run("gcc", packets=True)]).axes[0]
+    binned = plot.delay_cdf([synthetic.run("gcc")]).axes[0]
+    assert single.get_xlabel() == "One-way delay (ms)"
+    assert "mean of each bin" in binned.get_xlabel()
+    run = synthetic.run("gcc", packets=True)
+    table = run.table("packets")
+    delay = (table["arrived_s"] - table["sent_s"]) * 1e3
+    x, y = (axis for axis in line_of(single, colours(["gcc"])["gcc"]).get_data())
+    assert len(x) == np.isfinite(delay).sum()
+    assert x[np.searchsorted(y, 0.5)] == pytest.approx(np.nanmedian(delay), rel=1e-3)
+
+
+def test_scatter_has_a_dot_for_each_seed_and_runs_from_slow_to_quick() -> None:
+    groups = synthetic.comparison(("gcc", "nada"), 4)
+    ax = plot.rate_delay_scatter(groups).axes[0]
+    assert [len(c.get_offsets()) for c in ax.collections] == [4, 1, 4, 1]
+    left, right = ax.get_xlim()
+    assert left > right
+    mean = np.mean([_view.metric(run, "subject", "one_way_delay_ms_p95") for run in groups["gcc"]])
+    assert ax.collections[1].get_offsets()[0][0] == pytest.approx(mean)
+
+
+def test_internals_are_named_and_unknown_names_are_refused() -> None:
+    run = synthetic.run("gcc")
+    figure = plot.internals(run, names=["threshold"])
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["threshold"]
+    with pytest.raises(ValueError, match="noted no 'tresh'; it noted trend, threshold"):
+        plot.internals(run, names=["tresh"])
+
+
+def test_what_cannot_be_drawn_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="no run was given"):
+        plot.comparison([])
+    with pytest.raises(ValueError, match="no flow 'nobody'"):
+        plot.time_series(synthetic.run(), flow="nobody")
+    bare = synthetic.run()
+    bare._tables = {}
+    with pytest.raises(ValueError, match="has no series: record it at level"):
+        plot.time_series(bare)
+
+
+def test_a_flow_that_never_received_anything_can_be_drawn() -> None:
+    run = synthetic.run("gcc")
+    for name, column in run.table("series").items():
+        if name.startswith(("receive", "one_way", "queueing", "packets")):
+            column[:] = np.nan if "delay" in name else 0
+    assert png(plot.comparison([run]))
+    assert png(plot.time_series(run))
+    assert png(plot.delay_cdf([run]))
+
+
+def test_pyplot_is_never_imported() -> None:
+    code = "import sys, tidegate.plot; sys.exit('matplotlib.pyplot' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})

@@ -1,0 +1,172 @@
+"""The report in a real browser: nothing fetched, nothing complained of, and every chart drawn."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import chromium
+import synthetic_runs as synthetic
+from tidegate import report
+
+pytestmark = pytest.mark.slow
+
+# For each canvas: how many colours stand on it besides "nothing".
+COLOURS = """[...document.querySelectorAll("canvas")].map((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Set();
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3]) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  }
+  return seen.size;
+})"""
+BOX = """(() => {
+  const box = document.querySelector(".u-over").getBoundingClientRect();
+  return [box.x, box.y, box.width, box.height];
+})()"""
+SECOND_SEED = """(() => {
+  const seed = document.getElementById("seed");
+  seed.value = "1";
+  seed.dispatchEvent(new Event("change"));
+})()"""
+# A frame later everything asked for has been painted.
+SETTLE = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
+    program = chromium.find()
+    if program is None:
+        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
+    with chromium.Browser(program, tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Path:
+    runs = synthetic.comparison(("gcc", "fixed"), 3, flows=4)
+    return report.write(
+        tmp_path / "report.html",
+        report.Source(runs, title="A <b>bold</b> title", command="tidegate compare"),
+    )
+
+
+def test_nothing_is_fetched_and_nothing_complained_of(
+    browser: chromium.Browser, sheet: Path
+) -> None:
+    browser.open(sheet)
+    assert browser.evaluate(SETTLE)
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [
+        sheet.resolve().as_uri()
+    ]
+
+
+def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) -> None:
+    browser.open(sheet)
+    browser.evaluate(SETTLE)
+    # four quantities for each of two controllers, and the distribution
+    assert browser.evaluate("document.querySelectorAll('canvas').length") == 9
+    assert browser.evaluate("document.documentElement.dataset.charts") == "9"
+    assert all(count > 3 for count in browser.evaluate(COLOURS))
+    assert browser.evaluate("document.querySelectorAll('svg circle').length") == 8
+    assert browser.evaluate("document.querySelector('h1').textContent") == "A <b>bold</b> title"
+
+
+def test_a_blank_canvas_would_be_found(browser: chromium.Browser, sheet: Path) -> None:
+    browser.open(sheet)
+    browser.evaluate(SETTLE)
+    browser.evaluate(
+        "(() => { const c = document.querySelector('canvas'); c.getContext('2d').reset(); })()"
+    )
+    assert browser.evaluate(COLOURS)[0] == 0
+
+
+def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(
+    browser: chromium.Browser, sheet: Path
+) -> None:
+    browser.open(sheet)
+    browser.evaluate(SETTLE)
+    before = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
+    box = browser.evaluate(BOX)
+    x, y, width, height = box
+    steps = [
+        ("mouseMoved", 0.25),
+        ("mousePressed", 0.25),
+        ("mouseMoved", 0.4),
+        ("mouseMoved", 0.5),
+        ("mouseReleased", 0.5),
+    ]
+    for kind, share in steps:
+        browser.call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x + share * width,
+            y=y + height / 2,
+            button="left",
+            clickCount=1,
+        )
+    browser.evaluate(SETTLE)
+    start, end = map(float, browser.evaluate("document.documentElement.dataset.zoom").split())
+    assert (start, end) == (pytest.approx(15, abs=0.3), pytest.approx(30, abs=0.3))
+    after = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
+    changed = [a != b for a, b in zip(before, after, strict=True)]
+    # the distribution is not over time
+    assert changed == [True] * 8 + [False]
+    browser.evaluate("document.getElementById('reset').click()")
+    browser.evaluate(SETTLE)
+    assert browser.evaluate("document.documentElement.dataset.zoom") == ""
+    again = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
+    assert again == before
+    assert browser.complaints() == []
+
+
+def test_another_seed_and_a_dark_page_are_drawn_anew(
+    browser: chromium.Browser, sheet: Path, tmp_path: Path
+) -> None:
+    browser.open(sheet)
+    browser.evaluate(SETTLE)
+    first = browser.evaluate("document.querySelector('canvas').toDataURL()")
+    browser.evaluate(SECOND_SEED)
+    browser.evaluate(SETTLE)
+    second = browser.evaluate("document.querySelector('canvas').toDataURL()")
+    assert second != first
+    browser.call(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
+    browser.evaluate(SETTLE)
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
+    assert browser.evaluate("document.querySelector('canvas').toDataURL()") != second
+    assert all(count > 3 for count in browser.evaluate(COLOURS))
+    picture = browser.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    (tmp_path / "dark.png").write_bytes(base64.b64decode(picture["data"]))
+    browser.call("Emulation.setEmulatedMedia", features=[])
+    assert browser.complaints() == []
+
+
+def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet: Path) -> None:
+    browser.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=390,
+        height=800,
+        deviceScaleFactor=2,
+        mobile=True,
+    )
+    browser.open(sheet)
+    browser.evaluate(SETTLE)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    assert all(count > 3 for count in browser.evaluate(COLOURS))
+    browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_single_run_has_its_charts(browser: chromium.Browser, tmp_path: Path) -> None:
+    browser.open(report.write(tmp_path / "one.html", synthetic.run("gcc", flows=3)))
+    browser.evaluate(SETTLE)
+    assert browser.evaluate("document.querySelectorAll('canvas').length") == 5
+    assert browser.evaluate("document.getElementById('seed')") is None
+    assert browser.complaints() == []
