@@ -219,7 +219,7 @@ class Media(Model):
     """Headers of IPv4 and UDP."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
-    pauses: list[Pause] = []
+    pauses: list[Pause] = Field(default_factory=list)
     """Pairs of times between which the sources are off."""
 
     @property
@@ -250,7 +250,7 @@ class Udp(Model):
     """Mean time on, for on_off."""
     off: Duration | None = None
     """Mean time off, for on_off."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = []
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
     """Pairs of a time and the rate from then on."""
 
 
@@ -280,9 +280,7 @@ class Web(Model):
 
 
 Workload = Annotated[
-    Annotated[Literal["long"], Tag("~long")]
-    | Annotated[FileTransfer, Tag("~file")]
-    | Annotated[Web, Tag("~web")],
+    Annotated[Literal["long"], Tag("~long")] | Annotated[FileTransfer, Tag("~file")] | Annotated[Web, Tag("~web")],
     one_of(
         '"long", or a table with file or web',
         [("file", "~file"), ("web", "~web")],
