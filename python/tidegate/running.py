@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -286,7 +287,7 @@ class RunJob:
         try:
             recording = _core.run(json.dumps(made.ir), made.traces, made.python, tick)
         except _core.RunError as error:
-            raise RunError(str(error)) from error.__cause__
+            raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
         except ValueError as error:
             raise InputError(f"{scenario.name}: {error}") from None
         summary = {**json.loads(recording.summary_json())}
@@ -305,6 +306,15 @@ class RunJob:
             "summary": summary,
         }
         return Run(about, _Fresh(recording, scenario.capture))
+
+
+def _place(error: BaseException | None) -> str:
+    """Where in its author's file a controller in Python failed."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" ({last.filename}, line {last.lineno}, in {last.name})"
 
 
 @dataclass(frozen=True)
