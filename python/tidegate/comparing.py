@@ -153,11 +153,11 @@ def with_controller(scenario: Scenario, controller: str) -> Scenario:
         raise InputError(f"{scenario.name}: has no media flow whose controller could be replaced")
     registry.choose(controller, Path())
     data = scenario.to_dict()
-    data["flows"][subjects[0]]["media"]["controller"] = _anchored(controller)
+    data["flows"][subjects[0]]["media"]["controller"] = anchored(controller)
     return Scenario.from_dict(data, scenario.base)
 
 
-def _anchored(controller: str) -> str:
+def anchored(controller: str) -> str:
     """A Python file named on the command line begins where the person is, not where the scenario is."""
     match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
     return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
@@ -365,7 +365,7 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
             flow["udp"] |= {"pattern": pattern} if colon else {}
         case "media" if rest:
             registry.choose(rest, Path())
-            flow["media"] = {"controller": _anchored(rest)}
+            flow["media"] = {"controller": anchored(rest)}
         case _:
             raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
     return flow

@@ -268,7 +268,7 @@ def _check_settings(made_by: Callable[..., Any], settings: Mapping[str, Scalar],
     try:
         if isinstance(made_by, type):
             # not of the class itself: __new__ of the base class takes everything
-            inspect.signature(made_by.__init__).bind(None, **settings)
+            inspect.signature(made_by.__init__).bind(None, **settings)  # type: ignore[misc]
         else:
             inspect.signature(made_by).bind(**settings)
     except TypeError as error:

@@ -7,13 +7,14 @@ import hashlib
 import io
 import itertools
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tidegate import pool
-from tidegate.comparing import _anchored, seeds_from
+from tidegate.comparing import anchored, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import check_folder, named, write_file
 from tidegate.metrics import HEADLINE, metric
@@ -133,20 +134,18 @@ def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequenc
 
 
 def plain_value(text: str) -> Any:
-    """A value from the command line: a number, true, false, or text.
+    """A value from the command line: what TOML takes for one, and text without its quotes.
 
-    >>> plain_value("3"), plain_value("0.5"), plain_value("20ms"), plain_value("false")
-    (3, 0.5, '20ms', False)
+    >>> plain_value("3"), plain_value("20ms"), plain_value("false"), plain_value('{ mean = "1%", burst = 5 }')
+    (3, '20ms', False, {'mean': '1%', 'burst': 5})
     """
-    if text in {"true", "false"}:
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    match = text.startswith("python:")
-    return _anchored(text) if match else text
+    if text.startswith("python:"):
+        return anchored(text)
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return value if isinstance(value, bool | int | float | str | list | dict) else text
 
 
 @dataclass(frozen=True)
@@ -236,9 +235,10 @@ def sweep(
 def _finished(file: Path) -> bool:
     """Whether a run's result is there and whole; a damaged file is as good as none."""
     try:
-        return {"summary", "digest", "seed"} <= read_json(file).keys()
-    except (TidegateError, AttributeError):
+        found = read_json(file)
+    except TidegateError:
         return False
+    return isinstance(found, dict) and {"summary", "digest", "seed"} <= found.keys()
 
 
 __all__ = ["Point", "SweepResult", "points", "sweep"]

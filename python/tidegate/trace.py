@@ -8,14 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from tidegate import _core
+from tidegate._core import Trace
 from tidegate.errors import InputError, TraceError
 from tidegate.units import Duration, Rate
 
 _LARGEST = 512 * 2**20  # bytes unpacked: hours of full-rate recording, and far below the memory
-
-Trace = _core.Trace
-"""A recorded or generated network; see `load` and `generate`."""
 
 
 def load(
@@ -128,3 +125,6 @@ def generate(
         )
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+__all__ = ["Trace", "generate", "load"]

@@ -100,7 +100,7 @@ class Quantity(int):
 
     @classmethod
     def _needs(cls, found: object) -> str:
-        if isinstance(found, int | float | str) and not isinstance(found, bool):
+        if isinstance(found, int | float | str) and not isinstance(found, bool | Quantity):
             right = " or ".join(f'"{found}{unit}"' for unit in cls.usual)
             return f"a {cls.noun} needs a unit, for example {right}"
         return f"expected a {cls.noun}, for example {cls.example}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PLAIN, Cli, begin
+from support import PLAIN, Cli, begin
 
 MINE = """\
 import tidegate
@@ -78,7 +78,7 @@ CASES = [
     Case("huge", RUN, 'x.toml:1: duration: found "1e30s"; the largest time is 1000000000s',
          files=scenario('"4s"', '"1e30s"')),
     Case("times out of order", RUN,
-         'x.toml:5: links.cable.capacity.schedule[2]: "0ms" after "0ms"; steps are in order of time',
+         'x.toml:5: links.cable.capacity.schedule[2]: "0s" after "0s"; steps are in order of time',
          files=scenario('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["0s", "2Mbps"]] }')),
     Case("seed out of range", ("run", "x.toml", "--seed", "99999999999999999999"),
          "seed: found 99999999999999999999; expected a whole number from 0 to 2^64 - 1", files=scenario()),

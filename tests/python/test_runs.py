@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tidegate
-from conftest import PLAIN, Cli
+from support import PLAIN, Cli
 from tidegate import Controller, Run, Scenario, compare, pool, run, scenario_for, sweep
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.files import check_folder, write_file, write_folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 import sys
 from collections.abc import Sequence
@@ -304,14 +305,7 @@ def _split(key: str, values: str) -> list[str]:
     >>> _split("x", 'gcc,"fixed:rate=2Mbps,y=1",a')
     ['gcc', 'fixed:rate=2Mbps,y=1', 'a']
     """
-    lexer = shlex.shlex(values, posix=True)
-    lexer.whitespace = ","
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        found = [value.strip() for value in lexer]
-    except ValueError as error:
-        raise InputError(f"--set {key}={values}: {str(error).lower()}") from None
+    found = next(csv.reader([values], skipinitialspace=True))
     if not found or not all(found):
         raise InputError(f"--set {key}={values}: expected values with commas between them")
     return found

@@ -186,11 +186,12 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
     if media.video is False and media.audio is False:
         yield Problem(path, "has neither video nor audio; expected at least one of them")
     top = media.largest_rate
-    if not media.min_rate:
-        yield _positive((*path, "min_rate"), media.min_rate)
-    yield from _order(("min_rate", media.min_rate), ("max_rate", top), path)
-    if "start_rate" in media.model_fields_set and not media.min_rate <= media.start_rate <= top:
-        what = f'found "{media.start_rate}"; expected between {media.min_rate} and {top}'
+    low = media.least_rate
+    if not low:
+        yield _positive((*path, "min_rate"), low)
+    yield from _order(("min_rate", low), ("max_rate", top), path)
+    if "start_rate" in media.model_fields_set and not low <= media.start_rate <= top:
+        what = f'found "{media.start_rate}"; expected between {low} and {top}'
         yield Problem((*path, "start_rate"), what)
     yield from _sources(media, path)
     if not media.feedback.interval:

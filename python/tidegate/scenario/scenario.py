@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, Tag, ValidationError
 
@@ -46,6 +46,10 @@ class Scenario(Model):
     name = "call"
     media = {}
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "scenario"
     """Its name; the file's by default."""
