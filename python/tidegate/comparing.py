@@ -153,11 +153,11 @@ def with_controller(scenario: Scenario, controller: str) -> Scenario:
         raise InputError(f"{scenario.name}: has no media flow whose controller could be replaced")
     registry.choose(controller, Path())
     data = scenario.to_dict()
-    data["flows"][subjects[0]]["media"]["controller"] = _anchored(controller)
+    data["flows"][subjects[0]]["media"]["controller"] = anchored(controller)
     return Scenario.from_dict(data, scenario.base)
 
 
-def _anchored(controller: str) -> str:
+def anchored(controller: str) -> str:
     """A Python file named on the command line begins where the person is, not where the scenario is."""
     match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
     return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
@@ -213,9 +213,7 @@ def compare(
     variants = {label: with_controller(base, label) for label in labels}
     jobs = [RunJob(variants[label], seed, record) for label in labels for seed in chosen]
     done = execute(jobs, workers=workers, processes=processes, progress=progress)
-    runs = {
-        label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)
-    }
+    runs = {label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)}
     return Comparison(base, runs, command)
 
 
@@ -242,12 +240,8 @@ def execute(
 
 # --- scenarios put together from a few words ------------------------------------------------------
 
-_CROSS = re.compile(
-    r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?"
-)
-_CROSS_FORMS = (
-    "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
-)
+_CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+_CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
 
 
 def scenario_for(
@@ -371,7 +365,7 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
             flow["udp"] |= {"pattern": pattern} if colon else {}
         case "media" if rest:
             registry.choose(rest, Path())
-            flow["media"] = {"controller": _anchored(rest)}
+            flow["media"] = {"controller": anchored(rest)}
         case _:
             raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
     return flow

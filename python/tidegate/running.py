@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from tidegate import _core, pool
+from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
 from tidegate.files import named, write_file, write_folder
 from tidegate.scenario import Scenario
@@ -23,9 +25,6 @@ from tidegate.scenario.scenario import Level
 
 RUN_FILE = "run.json"
 _FORMAT = 1
-
-Table = _core.Table
-"""Columns of equal length: `columns`, `to_numpy(column)`, and the Arrow C stream."""
 
 
 @cache
@@ -188,6 +187,20 @@ class Run:
             raise InputError(f"{path / RUN_FILE}: is damaged: {', '.join(sorted(missing))} missing")
         return cls(about, _Saved(path))
 
+    @property
+    def draws(self) -> Mapping[str, Any]:
+        """For each random substream how many draws were taken, with hashes on the way.
+
+        Two runs with an equal hash at the same number of draws had the same luck there. Not kept in folders.
+
+        Raises:
+            InputError: for a run that was read from a folder.
+        """
+        found: Mapping[str, Any] | None = self._tables.draws()
+        if found is None:
+            raise InputError("the draws of a saved run are not kept; run its scenario again")
+        return found
+
     def kept(self) -> Self:
         """This run with all its tables in memory, so that its folder may go."""
         return type(self)(self._about, _Kept(self._tables))
@@ -228,6 +241,10 @@ class _Fresh:
     def capture(self) -> bytes | None:
         return bytes(self._recording.pcapng()) if self._capture else None
 
+    def draws(self) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] = json.loads(self._recording.draws_json())
+        return found
+
 
 class _Saved:
     """Tables of a run in a folder."""
@@ -249,6 +266,9 @@ class _Saved:
         file = self._folder / "packets.pcapng"
         return file.read_bytes() if file.is_file() else None
 
+    def draws(self) -> Mapping[str, Any] | None:
+        return None
+
 
 class _Kept:
     """Tables of a run in memory that were read from a folder."""
@@ -265,6 +285,9 @@ class _Kept:
 
     def capture(self) -> bytes | None:
         return self._capture
+
+    def draws(self) -> Mapping[str, Any] | None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -286,7 +309,7 @@ class RunJob:
         try:
             recording = _core.run(json.dumps(made.ir), made.traces, made.python, tick)
         except _core.RunError as error:
-            raise RunError(str(error)) from error.__cause__
+            raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
         except ValueError as error:
             raise InputError(f"{scenario.name}: {error}") from None
         summary = {**json.loads(recording.summary_json())}
@@ -305,6 +328,15 @@ class RunJob:
             "summary": summary,
         }
         return Run(about, _Fresh(recording, scenario.capture))
+
+
+def _place(error: BaseException | None) -> str:
+    """Where in its author's file a controller in Python failed."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" ({last.filename}, line {last.lineno}, in {last.name})"
 
 
 @dataclass(frozen=True)
@@ -341,10 +373,9 @@ def run(
     made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     if record not in {None, "summary", "series", "packets"}:
         raise InputError(f"record: found {record!r}; expected summary, series or packets")
-    if seed is not None and not 0 <= seed < 2**64:
-        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
     (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
-    assert isinstance(done, Run)
+    if isinstance(done, BaseException):
+        raise done
     return done
 
 

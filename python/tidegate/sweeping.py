@@ -7,13 +7,14 @@ import hashlib
 import io
 import itertools
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tidegate import pool
-from tidegate.comparing import _anchored, seeds_from
+from tidegate.comparing import anchored, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import check_folder, named, write_file
 from tidegate.metrics import HEADLINE, metric
@@ -81,10 +82,7 @@ class SweepResult:
         lines = [" | ".join([*self.keys, "runs", *heads])]
         lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(names)]))
         for settings, rows in self.groups():
-            cells = [
-                metric(name).show_interval(Interval.of(_value(row, name) for row in rows))
-                for name in names
-            ]
+            cells = [metric(name).show_interval(Interval.of(_value(row, name) for row in rows)) for name in names]
             values = [str(value).replace("|", "\\|") for value in settings.values()]
             lines.append(" | ".join([*values, str(len(rows)), *cells]))
         return "\n".join(f"| {line} |" for line in lines) + "\n"
@@ -102,9 +100,7 @@ def _value(row: Mapping[str, Any], name: str) -> float | None:
     return finite(_subject(row).get(name))
 
 
-def points(
-    scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]
-) -> list[Point]:
+def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[Point]:
     """Every combination of a grid's values with every seed.
 
     Raises:
@@ -138,20 +134,18 @@ def points(
 
 
 def plain_value(text: str) -> Any:
-    """A value from the command line: a number, true, false, or text.
+    """A value from the command line: what TOML takes for one, and text without its quotes.
 
-    >>> plain_value("3"), plain_value("0.5"), plain_value("20ms"), plain_value("false")
-    (3, 0.5, '20ms', False)
+    >>> plain_value("3"), plain_value("20ms"), plain_value("false"), plain_value('{ mean = "1%", burst = 5 }')
+    (3, '20ms', False, {'mean': '1%', 'burst': 5})
     """
-    if text in {"true", "false"}:
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    match = text.startswith("python:")
-    return _anchored(text) if match else text
+    if text.startswith("python:"):
+        return anchored(text)
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return value if isinstance(value, bool | int | float | str | list | dict) else text
 
 
 @dataclass(frozen=True)
@@ -216,12 +210,8 @@ def sweep(
     plan = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": chosen}
     write_file(folder / SWEEP_FILE, json.dumps(plan, indent=1) + "\n")
     there = {point.key for point in every if _finished(results / f"{point.key}.json")}
-    jobs = [
-        SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there
-    ]
-    done = pool.run_all(
-        jobs, workers=workers, processes=processes, progress=progress, keep_going=True
-    )
+    jobs = [SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there]
+    done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
     failed = []
     for job, outcome in zip(jobs, done, strict=True):
         if isinstance(outcome, BaseException):
@@ -245,9 +235,10 @@ def sweep(
 def _finished(file: Path) -> bool:
     """Whether a run's result is there and whole; a damaged file is as good as none."""
     try:
-        return {"summary", "digest", "seed"} <= read_json(file).keys()
-    except (TidegateError, AttributeError):
+        found = read_json(file)
+    except TidegateError:
         return False
+    return isinstance(found, dict) and {"summary", "digest", "seed"} <= found.keys()
 
 
 __all__ = ["Point", "SweepResult", "points", "sweep"]

@@ -8,14 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from tidegate import _core
+from tidegate._core import Trace
 from tidegate.errors import InputError, TraceError
 from tidegate.units import Duration, Rate
 
 _LARGEST = 512 * 2**20  # bytes unpacked: hours of full-rate recording, and far below the memory
-
-Trace = _core.Trace
-"""A recorded or generated network; see `load` and `generate`."""
 
 
 def load(
@@ -80,8 +77,7 @@ def _bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected a file")
-        opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-        with opened as file:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise TraceError(f"{path}: is no gzip file, or is cut short") from None
@@ -129,3 +125,6 @@ def generate(
         )
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+__all__ = ["Trace", "generate", "load"]

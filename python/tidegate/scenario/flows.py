@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,10 @@ Scalar = bool | int | float | str
 
 class Controller(Model):
     """A controller with settings of its own: every further key is one of them."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     model_config = ConfigDict(extra="allow")
 
@@ -124,6 +128,10 @@ def _video_shape(value: object) -> str | None:
 class Audio(Model):
     """Audio at a constant rate."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     rate: Rate = Rate(20_000)
     """The encoder's rate (RFC 8867 section 4)."""
     interval: Duration = Duration(20_000_000)
@@ -132,6 +140,10 @@ class Audio(Model):
 
 class Feedback(Model):
     """Reports from the receiver."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     format: Literal["twcc", "ccfb", "none"] = "twcc"
     """Transport-wide (twcc), RFC 8888 (ccfb), or receiver reports only (none)."""
@@ -180,6 +192,10 @@ class Media(Model):
     Rate('2.5Mbps')
     """
 
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     controller: AnyController = "gcc"
     """The congestion controller."""
     start_rate: Rate = Rate(300_000)
@@ -219,7 +235,7 @@ class Media(Model):
     """Headers of IPv4 and UDP."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
-    pauses: list[Pause] = []
+    pauses: list[Pause] = Field(default_factory=list)
     """Pairs of times between which the sources are off."""
 
     @property
@@ -229,28 +245,39 @@ class Media(Model):
             return self.max_rate
         video = 0 if self.video is False else self.video.max
         audio = 0 if self.audio is False else self.audio.rate
-        return Rate(max(video + audio, self.min_rate))
+        return Rate(video + audio)
+
+    @property
+    def least_rate(self) -> Rate:
+        """The controller's lower bound: `min_rate`, which yields to sources that need less if nobody set it."""
+        if "min_rate" in self.model_fields_set:
+            return self.min_rate
+        return Rate(min(self.min_rate, self.largest_rate))
 
     @property
     def first_rate(self) -> Rate:
         """Where the controller begins, within its bounds."""
-        return Rate(min(max(self.start_rate, self.min_rate), self.largest_rate))
+        return Rate(min(max(self.start_rate, self.least_rate), self.largest_rate))
 
 
 class Udp(Model):
     """UDP cross traffic."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     pattern: Literal["cbr", "poisson", "on_off"] = "cbr"
     """At equal distances, at exponential ones, or at equal ones while on."""
     rate: Rate
     """Mean rate while on."""
     packet_size: Size = Size(1500)
-    """Bytes on the wire of a packet (RFC 8868 section 4.6)."""
+    """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
     on: Duration | None = None
     """Mean time on, for on_off."""
     off: Duration | None = None
     """Mean time off, for on_off."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = []
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
     """Pairs of a time and the rate from then on."""
 
 
@@ -262,7 +289,7 @@ class FileTransfer(Model):
 
 
 class WebSettings(Model):
-    """Downloads of uniform size with exponential idle times between (RFC 8868 section 4.6)."""
+    """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
 
     min: Size = Size(30_000)
     """Least size."""
@@ -280,9 +307,7 @@ class Web(Model):
 
 
 Workload = Annotated[
-    Annotated[Literal["long"], Tag("~long")]
-    | Annotated[FileTransfer, Tag("~file")]
-    | Annotated[Web, Tag("~web")],
+    Annotated[Literal["long"], Tag("~long")] | Annotated[FileTransfer, Tag("~file")] | Annotated[Web, Tag("~web")],
     one_of(
         '"long", or a table with file or web',
         [("file", "~file"), ("web", "~web")],
@@ -294,8 +319,12 @@ Workload = Annotated[
 class Tcp(Model):
     """A TCP connection."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] = "cubic"
-    """Congestion control (RFC 8868 section 4.6 encourages CUBIC)."""
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC)."""
     workload: Workload = "long"
     """What it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
@@ -316,6 +345,10 @@ class Flow(Model):
     >>> Flow(name="call", media=Media(controller="gcc"), stop="60s").stop
     Duration('60s')
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "flow"
     """Its name; unique."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
@@ -79,12 +79,16 @@ Capacity = Annotated[
 class Queue(Model):
     """Limits of a drop-tail queue; several hold at once, an empty table is no limit."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     packets: Annotated[int, Field(ge=1, le=10**9)] | None = None
     """In packets."""
     bytes: Size | None = None
     """In bytes."""
     time: Duration | None = None
-    """In time at the link's mean rate (RFC 8868 section 4.4)."""
+    """In time at the link's mean rate (RFC 8868 section 4.3)."""
     counts_in_service: bool = False
     """Whether the packet in service counts towards the limit (ns-2 and ns-3: no)."""
 
@@ -185,6 +189,10 @@ Jitter = Annotated[
 class Back(Model):
     """What differs in a cable's other direction."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     capacity: Capacity | None = None
     """What it carries."""
     delay: Duration | None = None
@@ -210,6 +218,10 @@ class Link(Model):
     tidegate.errors.ScenarioError: Link: capacity: found "10MBps"; no unit of rate is called "MBps":
     there are Gbps, Mbps, kbps, bps; did you mean Mbps?
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "link"
     """Its name; unique. The other direction is called `NAME.back`."""

@@ -76,6 +76,8 @@ def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = N
     Raises:
         InputError: when a file or a controller that it names is not usable.
     """
+    if seed is not None and not 0 <= seed < 2**64:
+        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
     made = Experiment(
         {
             "name": scenario.name,
@@ -214,13 +216,11 @@ class _Lowering:
         audio = media.audio
         return {
             "controller": chosen.to_ir(),
-            "min_rate": int(media.min_rate),
+            "min_rate": int(media.least_rate),
             "max_rate": int(media.largest_rate),
             "start_rate": int(media.first_rate),
             "video": None if media.video is False else self._video(media.video),
-            "audio": None
-            if audio is False
-            else {"rate": int(audio.rate), "interval": int(audio.interval)},
+            "audio": None if audio is False else {"rate": int(audio.rate), "interval": int(audio.interval)},
             "feedback": {
                 "format": media.feedback.format,
                 "interval": int(media.feedback.interval),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, Tag, ValidationError
 
@@ -47,6 +47,10 @@ class Scenario(Model):
     media = {}
     """
 
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
     name: Name = "scenario"
     """Its name; the file's by default."""
     description: str = ""
@@ -59,7 +63,7 @@ class Scenario(Model):
     """Left out of the metrics at the beginning."""
     seed: Seed = 1
     """The run's seed."""
-    seeds: dict[str, Seed] = {}
+    seeds: dict[str, Seed] = Field(default_factory=dict)
     """Seeds of single components by name, for another luck of just these."""
     sending_jitter: Annotated[
         Annotated[Literal["auto"], Tag("~auto")]
@@ -101,9 +105,7 @@ class Scenario(Model):
         return cls.parse(toml.read(path), path, changes)
 
     @classmethod
-    def parse(
-        cls, text: str, path: str | Path = "scenario.toml", changes: Mapping[str, Any] | None = None
-    ) -> Self:
+    def parse(cls, text: str, path: str | Path = "scenario.toml", changes: Mapping[str, Any] | None = None) -> Self:
         """Reads the text of a scenario file; `path` names it in errors and anchors its files.
 
         Raises:

@@ -1,0 +1,25 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support import Cli, Outcome
+from tidegate.cli import main
+
+
+@pytest.fixture
+def cli(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
+    """Runs the command line in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TIDEGATE_DEBUG", raising=False)
+
+    def run(*argv: str) -> Outcome:
+        capfd.readouterr()
+        code = main(list(argv))
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return run

@@ -1,0 +1,335 @@
+"""Wrong inputs, each with the exact message that a person sees and the exit code; never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from support import PLAIN, Cli, begin
+
+MINE = """\
+import tidegate
+
+class Mine(tidegate.Controller):
+    def __init__(self, gain=0.5):
+        self.gain = gain
+
+    def on_report(self, now_ns, report):
+        {body}
+
+class Bare:
+    def on_limits(self, now_ns, limits):
+        return limits.start_bps
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One wrong input."""
+
+    name: str
+    argv: tuple[str, ...]
+    message: str
+    code: int = 2
+    files: dict[str, str | bytes] = field(default_factory=dict)
+
+
+def scenario(found: str = "", replaced: str = "") -> dict[str, str | bytes]:
+    assert found in PLAIN
+    return {"x.toml": PLAIN.replace(found, replaced, 1)}
+
+
+def mine(body: str) -> dict[str, str | bytes]:
+    return {"mine.py": MINE.format(body=body)}
+
+
+RUN = ("run", "x.toml")
+TOY = ("compare", "gcc", "--duration", "2s", "--capacity", "2Mbps")
+PYTHON = ("compare", "python:mine.py:Mine", "--duration", "2s", "--capacity", "2Mbps")
+
+CASES = [
+    # files
+    Case("no such file", ("run", "nowhere.toml"), "nowhere.toml: there is no such file"),
+    Case("a folder", ("run", "."), ".: is a folder; expected a scenario file"),
+    Case("no such scenario", ("run", "home-brodband"),
+         "home-brodband: no such scenario; did you mean home-broadband? (see tidegate scenario list)"),
+    Case("empty file", RUN, "x.toml: duration: is missing\nx.toml: links: is missing\nx.toml: flows: is missing",
+         files={"x.toml": ""}),
+    Case("binary file", RUN, "x.toml:1: found byte 0xff; expected a TOML file in UTF-8",
+         files={"x.toml": b"\xff\xfe\x00"}),
+    Case("no TOML", RUN, "x.toml:2: not valid TOML: invalid value", files={"x.toml": 'duration = "4s"\nseed =\n'}),
+    # numbers
+    Case("no unit", RUN, 'x.toml:6: links.cable.delay: found 10; a time needs a unit, for example "10ms" or "10s"',
+         files=scenario('"10ms"', "10")),
+    Case("rate of zero", RUN,
+         'x.toml:5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link',
+         files=scenario('"2Mbps"', '"0Mbps"')),
+    Case("negative", RUN, 'x.toml:6: links.cable.delay: found "-1ms"; a time cannot be negative',
+         files=scenario('"10ms"', '"-1ms"')),
+    Case("not a number", RUN, 'x.toml:6: links.cable.loss: found nan; a fraction lies between 0 and 1',
+         files=scenario('delay = "10ms"', "loss = nan")),
+    Case("huge", RUN, 'x.toml:1: duration: found "1e30s"; the largest time is 1000000000s',
+         files=scenario('"4s"', '"1e30s"')),
+    Case("times out of order", RUN,
+         'x.toml:5: links.cable.capacity.schedule[2]: "0s" after "0s"; steps are in order of time',
+         files=scenario('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["0s", "2Mbps"]] }')),
+    Case("seed out of range", ("run", "x.toml", "--seed", "99999999999999999999"),
+         "seed: found 99999999999999999999; expected a whole number from 0 to 2^64 - 1", files=scenario()),
+    # names
+    Case("misspelt key", RUN, "x.toml:6: links.cable.dealy: there is no such key; did you mean delay? (keys here: back, "
+         "byte_error, capacity, delay, from, jitter, loss, name, queue, to)", files=scenario("delay", "dealy")),
+    Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is taken by number 1; names are unique',
+         files={"x.toml": PLAIN + '\n[[flows]]\nname = "call"\nudp = { rate = "1Mbps" }\n'}),
+    Case("no route", RUN, 'x.toml:8: flows.call: no links lead from "right" to "left", which feedback needs',
+         files=scenario('delay = "10ms"', "back = false")),
+    Case("no such point", RUN, 'x.toml:10: flows.call.to: no link touches "rigt"; did you mean right? (points: left, right)',
+         files=scenario('name = "call"', 'name = "call"\nto = "rigt"')),
+    Case("unknown controller", ("compare", "gccc"), "gccc: no such controller; did you mean gcc?"),
+    Case("unknown controller in a file", RUN, "flows.call.media: gccc: no such controller; did you mean gcc?",
+         files=scenario('"gcc"', '"gccc"')),
+    Case("unknown preset", ("compare", "gcc:draft"), "gcc:draft: gcc has no such preset; did you mean draft-02?"),
+    Case("unknown setting", ("compare", "fixed:rte=2Mbps"), "fixed: rte: there is no such setting; did you mean rate?"),
+    Case("setting without unit", ("compare", "fixed:2"),
+         'fixed: rate: found 2; a rate needs a unit, for example "2kbps" or "2Mbps"'),
+    Case("setting out of range", ("compare", "fixed:0bps"),
+         "fixed: `rate` is 0, expected a number from 1 to 1000000000000 bit/s"),
+    Case("named twice", ("compare", "gcc", "gcc"), "gcc: is named twice"),
+    # usage
+    Case("no controller", ("compare",), "Missing argument 'CONTROLLER...'.\n(see tidegate compare --help)"),
+    Case("no such command", ("comapre", "gcc"), "No such command 'comapre'. Did you mean 'compare'?\n(see tidegate --help)"),
+    Case("no seeds", ("compare", "gcc", "--seeds", "0"),
+         "Invalid value for '--seeds': Input should be greater than or equal to 1\n(see tidegate compare --help)"),
+    Case("cross traffic", (*TOY, "--cross", "quic@3s"), '--cross: found "quic@3s"; expected something like tcp, '
+         "tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"),
+    Case("late cross traffic", (*TOY, "--cross", "tcp@20s"),
+         "scenario: flows.tcp.start: found \"20s\"; expected before the run's end (2s)"),
+    Case("link and capacity", ("compare", "gcc", "--link", "x", "--capacity", "1Mbps"),
+         "a recorded link has its own capacity; give --link or --capacity"),
+    Case("queue", (*TOY, "--queue", "some"),
+         '--queue: found "some"; expected a time, a size or packets: "300ms", "64kB", "100p"'),
+    Case("change without value", ("run", "x.toml", "--set", "seed"),
+         "--set seed: expected KEY=VALUE, such as links.uplink.delay=50ms", files=scenario()),
+    Case("sweep of nothing", ("sweep", "x.toml", "--set", "seed=1,,2", "--out", "o"),
+         "--set seed=1,,2: expected values with commas between them", files=scenario()),
+    Case("sweep of a wrong value", ("sweep", "x.toml", "--set", "duration=2s,3", "--out", "o"),
+         'with duration=3: scenario: duration: found 3; a time needs a unit, for example "3ms" or "3s"', files=scenario()),
+    # traces
+    Case("no trace", ("compare", "gcc", "--link", "no.trace"),
+         "links.bottleneck.capacity: {cwd}/no.trace: there is no such file"),
+    Case("empty trace", ("trace", "show", "e.trace"), "e.trace: is empty; expected a recorded network",
+         files={"e.trace": ""}),
+    Case("no gzip", ("trace", "show", "t.csv.gz"), "t.csv.gz: is no gzip file, or is cut short",
+         files={"t.csv.gz": "plain text"}),
+    Case("trace to nowhere", ("trace", "generate", "no/such/x.trace"),
+         "no/such/x.trace: cannot be written: No such file or directory", 1),
+    # controllers in Python
+    Case("no such python file", ("compare", "python:mine.py:Mine"),
+         "mine.py: there is no such file (looked for {cwd}/mine.py)"),
+    Case("no such class", ("compare", "python:mine.py:Mien"),
+         "mine.py: there is no class Mien in it; did you mean Mine?", files=mine("return 1")),
+    Case("no class named", ("compare", "python:mine.py"),
+         'found "python:mine.py"; expected python:file.py:Class or python:package.module:Class'),
+    Case("no method", ("compare", "python:mine.py:Bare"),
+         "python:mine.py:Bare: has no method on_report(now_ns, report); tidegate.Controller as its base class gives it all "
+         "but on_report", files=mine("return 1")),
+    Case("syntax error", ("compare", "python:mine.py:Mine"),
+         "mine.py: cannot be imported: SyntaxError: invalid syntax (line 8)", files=mine("return return")),
+    Case("fails to import", ("compare", "python:mine.py:Mine"),
+         "mine.py: cannot be imported: ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)",
+         files={"mine.py": "import nowhere_at_all\n"}),
+    Case("python setting", ("compare", "python:mine.py:Mine:gian=1"),
+         "python:mine.py:Mine: got an unexpected keyword argument 'gian'", files=mine("return 1")),
+    # places
+    Case("something else there", ("run", "x.toml", "--out", "."),
+         ".: there is something else in it (no run.json); choose an empty or a new folder", 1, files=scenario()),
+    Case("a file is there", ("run", "x.toml", "--out", "x.toml"), "x.toml: is a file; expected a folder, or nothing yet", 1,
+         files=scenario()),
+    Case("under a file", ("run", "x.toml", "--out", "x.toml/y"), "x.toml/y: {cwd}/x.toml is no folder", 1,
+         files=scenario()),
+    Case("no result", ("report", "."), ".: holds neither a run nor a comparison (no run.json or comparison.json)"),
+    Case("damaged result", ("report", "."), "run.json: is damaged: Expecting value: line 1 column 1 (char 0)",
+         files={"run.json": "x"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_wrong_input(case: Case, cli: Cli, tmp_path: Path) -> None:
+    for name, content in case.files.items():
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    got = cli(*case.argv)
+    message = case.message.replace("{cwd}", str(tmp_path))
+    assert got.err == f"tidegate: {message}\n"
+    assert got.code == case.code
+    assert got.out == ""
+    after = sorted(path.name for path in tmp_path.rglob("*") if "__pycache__" not in path.parts[-2:])
+    assert [name for name in after if not name.endswith(".pyc")] == before, "nothing may be left behind"
+
+
+BROKEN = [
+    ("raises", "raise KeyError('oh')", "on_report raised KeyError: 'oh'"),
+    ("returns nan", "return float('nan')", "on_report: NaN is not a rate; it must be finite and not negative"),
+    ("returns text", "return 'fast'", "on_report returned 'fast' of type str; it must be a Decision, a rate in bit/s, or "
+     "None for no change"),
+    ("negative rate", "return -1", "on_report: -1 is not a rate; it must be finite and not negative"),
+    ("alarm in the past", "return tidegate.Decision(10**6, alarm_ns=now_ns)", "which is not later than now"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "body", "reason"), BROKEN, ids=[name for name, *_ in BROKEN])
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_a_controller_in_python_that_fails(
+    name: str, body: str, reason: str, seeds: str, cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(body=body))
+    got = cli(*PYTHON, "--seeds", seeds, "--out", "o")
+    assert got.code == 1
+    assert reason in got.err
+    # who and when in simulated time
+    assert got.err.startswith("tidegate: subject")
+    assert "s: " in got.err
+    assert "Traceback" not in got.err
+    assert got.out == ""
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_line_of_the_failure_is_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(body="return report.packts"))
+    got = cli(*PYTHON)
+    assert got.code == 1
+    assert f"({tmp_path}/mine.py, line 8, in on_report)" in got.err
+
+
+def test_debug_shows_the_traceback(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(body="return report.packts"))
+    monkeypatch.setenv("TIDEGATE_DEBUG", "1")
+    got = cli(*PYTHON)
+    assert "Traceback (most recent call last)" in got.err
+    assert "return report.packts" in got.err
+
+
+@pytest.mark.parametrize("format_", ["mahimahi", "csv"])
+def test_a_broken_line_in_a_trace(format_: str, cli: Cli, tmp_path: Path) -> None:
+    good = "1\n2\n3\n" if format_ == "mahimahi" else "time_s,rate_mbps\n0,1\n1,2\n"
+    number = good.count("\n") + 1
+    (tmp_path / "t.trace").write_text(good + "12x4,oops\n")
+    got = cli("compare", "gcc", "--link", "t.trace")
+    assert got.code == 2
+    assert f"t.trace:{number}" in got.err or f"t.trace, line {number}" in got.err or f"line {number}:" in got.err
+    assert "12x4" in got.err
+    assert "Traceback" not in got.err
+
+
+def test_a_full_disk(cli: Cli, tmp_path: Path) -> None:
+    got = cli("trace", "generate", "/dev/full", "--duration", "5s")
+    assert (got.code, got.err) == (1, "tidegate: /dev/full: cannot be written: No space left on device\n")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A file system of 64 kB."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs the right to mount a tmpfs")
+    return place
+
+
+def test_a_full_disk_leaves_nothing(tiny: Path, cli: Cli, tmp_path: Path) -> None:
+    try:
+        (tmp_path / "x.toml").write_text(PLAIN.replace('"4s"', '"60s"'))
+        got = cli("run", "x.toml", "--record", "packets", "--out", str(tiny / "run"))
+        assert got.code == 1
+        assert got.err.startswith(f"tidegate: {tiny}/")
+        assert "cannot be written" in got.err
+        assert "No space left on device" in got.err
+        assert "Traceback" not in got.err
+        assert list(tiny.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(tiny)], check=True)
+
+
+def test_a_file_system_that_takes_nothing(cli: Cli) -> None:
+    got = cli("run", "home-broadband", "--set", "duration=2s", "--out", "/proc/tidegate-run")
+    assert got.code == 1
+    assert got.err.startswith("tidegate: /proc/tidegate-run: cannot be written: ")
+    assert "Traceback" not in got.err
+
+
+def interrupt(process: subprocess.Popen[str], ready: Path | None) -> tuple[int, str, str]:
+    """Ctrl-C once something is done (or after a moment), then what came of it."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        if ready is not None and ready.is_dir() and len(list(ready.glob("*.json"))) >= 2:
+            break
+        if ready is None and end - time.monotonic() < 57:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_ctrl_c_in_a_sweep_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN.replace('"4s"', '"20s"'))
+    argv = [
+        "sweep",
+        "x.toml",
+        "--set",
+        "links.cable.delay=" + ",".join(f"{ms}ms" for ms in range(1, 201)),
+        "--out",
+        "o",
+    ]
+    code, out, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), tmp_path / "o" / "results")
+    assert (code, out) == (130, "")
+    kept = sorted((tmp_path / "o" / "results").iterdir())
+    assert err == (
+        f"tidegate: stopped; {len(kept)} of 1000 runs are done and kept in o; the same command goes on from there\n"
+    )
+    assert 2 <= len(kept) < 1000
+    for file in kept:
+        assert file.suffix == ".json", "no half-written file"
+        assert {"digest", "summary", "seed"} <= json.loads(file.read_text()).keys()
+    # the same again goes on from there: what is kept is not touched
+    stamps = {file.name: file.stat().st_mtime_ns for file in kept}
+    code, _, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), None)
+    assert code in {0, 130}
+    assert {name: (tmp_path / "o" / "results" / name).stat().st_mtime_ns for name in stamps} == stamps
+
+
+def test_ctrl_c_in_a_comparison_leaves_nothing(tmp_path: Path) -> None:
+    argv = ["compare", "gcc", "fixed", "--duration", "100000s", "--capacity", "5Mbps", "--out", "o"]
+    code, out, err = interrupt(begin(argv, tmp_path), None)
+    assert (code, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    process = begin(["scenario", "schema"], tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert (process.wait(timeout=60), process.stderr.read()) == (0, "")
+    process.stderr.close()
+
+
+def test_a_bug_is_called_a_bug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tidegate.cli import look
+
+    monkeypatch.setattr(look, "versions", lambda: 1 / 0)
+    got = cli("version")
+    assert got.code == 1
+    assert got.err.startswith("tidegate: this is a bug in tidegate: ZeroDivisionError: division by zero\nPlease report")
+    assert "Traceback" not in got.err
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(CASES) + len(BROKEN) >= 25

@@ -1,0 +1,377 @@
+"""Runs, comparisons and sweeps against the engine."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tidegate
+from support import PLAIN, Cli
+from tidegate import Controller, Run, Scenario, compare, pool, run, scenario_for, sweep
+from tidegate.errors import InputError, OutputError, RunError
+from tidegate.files import check_folder, write_file, write_folder
+from tidegate.pool import Tick
+
+
+@pytest.fixture(scope="module")
+def small() -> Scenario:
+    return Scenario.parse(PLAIN)
+
+
+@pytest.fixture(scope="module")
+def once(small: Scenario) -> Run:
+    return run(small)
+
+
+def test_a_run_repeats_itself(small: Scenario, once: Run) -> None:
+    assert run(small).digest == once.digest
+    assert run(small, seed=2).digest != once.digest
+    assert run(small.with_changes({"description": "x"})).digest == once.digest
+
+
+def test_a_run_says_what_happened(once: Run) -> None:
+    metrics = once.metrics()
+    assert (once.subject, once.flows, once.seed) == ("call", ["call"], 1)
+    # 10 ms of cable; 2 Mbit/s is never exceeded, and a call that begins at 300 kbit/s sends some of it
+    assert metrics["one_way_delay_ms_min"] >= 10.0
+    assert 100_000 < metrics["receive_rate_bps"] < 2_000_000
+    assert metrics["packets_received"] + metrics["lost_queue"] + metrics["lost_wire"] <= metrics["packets_sent"]
+    with pytest.raises(InputError, match=r"^cal: no such flow; did you mean call\?$"):
+        once.metrics("cal")
+    with pytest.raises(KeyError, match="truht: no such table in this run; did you mean truth"):
+        once.table("truht")
+    truth = once.table("truth")
+    assert set(truth.to_numpy("capacity_bps")[truth.to_numpy("link") == "cable"]) == {2_000_000.0}
+
+
+def test_a_run_survives_its_folder(once: Run, tmp_path: Path) -> None:
+    folder = once.save(tmp_path / "a" / "run")
+    again = Run.load(folder)
+    assert (again.digest, again.seed, again.summary) == (once.digest, once.seed, once.summary)
+    assert sorted(again.tables) == sorted(once.tables)
+    for name in once.tables:
+        for column in once.table(name).columns:
+            np.testing.assert_array_equal(again.table(name).to_numpy(column), once.table(name).to_numpy(column))
+    about = json.loads((folder / "run.json").read_text())
+    assert about["versions"]["tidegate"] == tidegate.__version__
+    assert len(about["scenario_hash"]) == 64
+    assert run(again.scenario, seed=again.seed).digest == once.digest, "a run can be made again from its folder"
+    once.save(folder)
+    assert Run.load(folder).digest == once.digest, "an earlier run is replaced"
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["run"], "nothing half-written is left"
+
+
+def test_a_damaged_run(once: Run, tmp_path: Path) -> None:
+    folder = once.save(tmp_path / "run")
+    (folder / "truth.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(InputError, match=r"truth.parquet: cannot be read: "):
+        Run.load(folder).table("truth")
+    (folder / "run.json").write_text('{"format": 1}')
+    with pytest.raises(InputError, match=r"run\.json: is damaged: base, digest, name, scenario, seed, summary missing"):
+        Run.load(folder)
+    (folder / "run.json").write_text("[]")
+    with pytest.raises(InputError, match="is not a run of this version of tidegate"):
+        Run.load(folder)
+
+
+class Steady(Controller):
+    """Says the same always."""
+
+    def __init__(self, rate: int = 800_000) -> None:
+        self.rate = rate
+
+    def on_limits(self, now_ns: int, limits: tidegate.Limits) -> int:
+        assert now_ns >= 0
+        assert limits.min_bps == 30_000
+        return self.rate
+
+    def on_report(self, now_ns: int, report: tidegate.Report) -> int:
+        self.internals["packets"] = len(report.packets)
+        return self.rate
+
+
+def test_a_controller_in_python(small: Scenario) -> None:
+    mine = small.with_changes({"flows.call.media.video": {"source": "ideal"}})
+    data = mine.to_dict()
+    data["flows"][0]["media"]["controller"] = Steady
+    got = run(Scenario.from_dict(data))
+    same = run(mine.with_changes({"flows.call.media.controller": "fixed:800kbps"}))
+    targets = set(got.table("decisions").to_numpy("target_bps"))
+    assert targets == {800_000.0}
+    assert got.metrics()["packets_sent"] == same.metrics()["packets_sent"]
+    assert "packets" in set(got.table("internals").to_numpy("name"))
+
+
+def test_the_same_controller_twice_with_other_settings(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import tidegate\nclass Mine(tidegate.Controller):\n    def __init__(self, rate=1):\n        self.rate = rate\n"
+        "    def on_limits(self, now_ns, limits):\n        return self.rate\n"
+        "    def on_report(self, now_ns, report):\n        return self.rate\n"
+    )
+    done = compare(
+        [f"python:{tmp_path}/mine.py:Mine:rate={rate}" for rate in (300_000, 600_000)],
+        scenario_for(capacity="5Mbps", duration="3s"),
+        seeds=2,
+        processes=True,
+    )
+    for (_, runs), rate in zip(done.runs.items(), (300_000, 600_000), strict=True):
+        for one in runs:
+            assert set(one.table("decisions").to_numpy("target_bps")) == {rate}
+
+
+def test_threads_processes_and_order_change_nothing() -> None:
+    lte = scenario_for(duration="3s", cross=["tcp:cubic@1s"])
+    digests = [
+        [one.digest for runs in done.runs.values() for one in runs]
+        for done in (
+            compare(["gcc", "fixed"], lte, seeds=3, workers=1),
+            compare(["gcc", "fixed"], lte, seeds=3, workers=3),
+            compare(["gcc", "fixed"], lte, seeds=3, processes=True, workers=2),
+        )
+    ]
+    assert digests[0] == digests[1] == digests[2]
+    assert len(set(digests[0])) == 6
+    backwards = compare(["fixed", "gcc"], lte, seeds=[3, 2, 1])
+    assert [one.digest for runs in backwards.runs.values() for one in runs] == [
+        *reversed(digests[0][3:]),
+        *reversed(digests[0][:3]),
+    ]
+
+
+def test_all_controllers_see_the_same_network() -> None:
+    done = compare(["gcc", "fixed"], scenario_for(duration="3s"), seeds=2)
+    first, second = (runs[0].table("truth") for runs in done.runs.values())
+    for column in ("t_s", "capacity_bps"):
+        np.testing.assert_array_equal(first.to_numpy(column), second.to_numpy(column))
+    other = done.runs["gcc"][1].table("truth")
+    assert not np.array_equal(first.to_numpy("capacity_bps"), other.to_numpy("capacity_bps"))
+
+
+def test_a_comparison_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    argv = ("compare", "gcc", "fixed", "--duration", "4s", "--cross", "tcp:cubic@2s", "--seeds", "2", "--out", "o")
+    got = cli(*argv)
+    assert (got.code, got.err) == (0, "")
+    assert "receive rate of tcp" in got.out
+    names = {path.relative_to(tmp_path / "o").as_posix() for path in (tmp_path / "o").rglob("*")}
+    assert {"table.md", "table.csv", "comparison.png", "report.html", "scenario.toml", "comparison.json"} <= names
+    assert {f"runs/{one}-seed{seed}/run.json" for one in ("gcc", "fixed") for seed in (1, 2)} <= names
+    again = tidegate.Comparison.load(tmp_path / "o")
+    assert again.table.to_csv() == (tmp_path / "o" / "table.csv").read_text()
+    rows = {(row["metric"], row["controller"]): row for row in csv.DictReader(io.StringIO(again.table.to_csv()))}
+    # fixed sends 1 Mbit/s of RTP; with headers and the ramp of the encoder it is about that on the wire
+    assert 0.7e6 < float(rows["receive_rate_bps", "fixed"]["mean"]) < 1.2e6
+    machine = cli(*argv[:-2], "--json")
+    data = json.loads(machine.out)
+    assert machine.err == ""
+    digests = {(one["controller"], one["seed"]): one["digest"] for one in data["runs"]}
+    assert digests == {(name, run.seed): run.digest for name, runs in again.runs.items() for run in runs}
+    (tmp_path / "o" / "report.html").unlink()
+    assert cli("report", "o").code == 0
+    assert (tmp_path / "o" / "report.html").stat().st_size > 10_000
+    single = cli("report", "o/runs/gcc-seed1", "--out", "one.html")
+    assert (single.code, single.err) == (0, "")
+
+
+def test_a_sweep_goes_on_where_it_was_left(small: Scenario, tmp_path: Path) -> None:
+    grid = {"links.cable.delay": ["10ms", "20ms"], "flows.call.media.controller": ["gcc", "fixed"]}
+    done = sweep(small, grid, out=tmp_path / "s", seeds=2)
+    assert (len(done.rows), done.resumed, done.failed) == (8, 0, [])
+    files = sorted((tmp_path / "s" / "results").iterdir())
+    assert len(files) == 8
+    files[3].unlink()
+    files[5].write_text("{")
+    stamps = {file: file.stat().st_mtime_ns for file in files if file not in {files[3], files[5]}}
+    again = sweep(small, grid, out=tmp_path / "s", seeds=2)
+    assert again.resumed == 6
+    assert again.to_csv() == done.to_csv()
+    assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
+    # more of the same: only what is new is run, and another spelling is the same run
+    more = sweep(small, {**grid, "links.cable.delay": ["0.02s", "10ms"]}, out=tmp_path / "s", seeds=3)
+    assert (len(more.rows), more.resumed) == (12, 8)
+    rows = list(csv.DictReader((tmp_path / "s" / "summary.csv").open()))
+    assert len(rows) == 12
+    assert all(float(row["one_way_delay_ms_min"]) >= 10 for row in rows)
+    fast = [row for row in rows if row["links.cable.delay"] == "10ms" and row["seed"] == "1"]
+    same = run(small.with_changes({"flows.call.media.controller": fast[0]["flows.call.media.controller"]}))
+    assert fast[0]["digest"] == run(small, record="summary").digest or fast[0]["digest"] == same.digest
+    assert (tmp_path / "s" / "summary.md").read_text().count("\n") == 2 + 4
+
+
+def test_a_sweep_tells_of_failures_and_keeps_the_rest(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import tidegate\nclass Mine(tidegate.Controller):\n    def on_report(self, now_ns, report):\n"
+        "        raise ValueError('no')\n"
+    )
+    (tmp_path / "x.toml").write_text(PLAIN)
+    got = cli("sweep", "x.toml", "--set", "flows.call.media.controller=gcc,python:mine.py:Mine", "--out", "o")
+    assert got.code == 1
+    assert "1 of 2 runs failed:" in got.err
+    assert "on_report raised ValueError: no" in got.err
+    assert len(list((tmp_path / "o" / "results").iterdir())) == 1
+
+
+# --- the pool -------------------------------------------------------------------------------------
+
+
+class Wait:
+    """A job that waits for others, or until it is stopped."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        self.barrier = barrier
+
+    def __call__(self, tick: Tick) -> int:
+        self.barrier.wait(timeout=20)
+        return threading.get_ident()
+
+
+def test_jobs_run_at_once() -> None:
+    barrier = threading.Barrier(3)
+    found = pool.run_all([Wait(barrier)] * 3, workers=3)
+    assert len(set(found)) == 3
+
+
+def test_the_first_error_stops_the_others() -> None:
+    stopped = threading.Event()
+
+    def endless(tick: Tick) -> None:
+        try:
+            for _ in range(2000):
+                tick(0.5)
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            stopped.set()
+            raise
+
+    def fails(tick: Tick) -> None:
+        raise RunError("at 1 s: no")
+
+    with pytest.raises(RunError, match="at 1 s: no"):
+        pool.run_all([endless, fails], workers=2)
+    assert stopped.is_set()
+
+
+def test_progress_reaches_the_end_and_never_goes_back() -> None:
+    told: list[float] = []
+
+    def job(tick: Tick) -> None:
+        for step in range(10):
+            tick(step / 10)
+            time.sleep(0.03)
+
+    pool.run_all([job] * 4, workers=2, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert len(told) > 3
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "result"
+
+    def fill(text: str, *, fail: bool) -> None:
+        with write_folder(target, "mark") as making:
+            (making / "mark").write_text(text)
+            assert making != target
+            if fail:
+                raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fill("one", fail=True)
+    assert list(target.parent.iterdir()) == []
+    fill("two", fail=False)
+    with pytest.raises(RuntimeError):
+        fill("three", fail=True)
+    assert (target / "mark").read_text() == "two"
+    fill("four", fail=False)
+    assert (target / "mark").read_text() == "four"
+    assert [path.name for path in target.parent.iterdir()] == ["result"]
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    write_file(file, "one")
+    before = os.umask(0o022)
+    os.umask(before)
+    assert file.stat().st_mode & 0o777 == 0o666 & ~before
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_file(tmp_path / "no" / "x", "two")
+    with pytest.raises(OutputError, match="is a file; expected a folder"):
+        check_folder(file, "mark")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+# --- put together on the command line -------------------------------------------------------------
+
+
+def test_cross_traffic_in_a_word() -> None:
+    made = scenario_for(
+        capacity="10Mbps",
+        delay="30ms",
+        queue="100p",
+        cross=["tcp", "tcp:newreno@2s-5s", "udp:poisson:1Mbps@1s", "web*10", "media:fixed:2Mbps@3s"],
+        duration="20s",
+        media_source="greedy",
+    )
+    plain = {flow.name: flow for flow in made.flows}
+    assert list(plain) == ["subject", "tcp", "tcp2", "udp", "web", "media"]
+    assert (made.links[0].delay, made.links[0].queue.packets) == (30_000_000, 100)
+    tcp, udp, web = plain["tcp2"], plain["udp"].udp, plain["web"]
+    assert tcp.tcp is not None
+    assert (tcp.tcp.algorithm, tcp.start, tcp.stop) == ("newreno", 2 * 10**9, 5 * 10**9)
+    assert udp is not None
+    assert (udp.pattern, udp.rate) == ("poisson", 10**6)
+    assert web.count == 10
+    media = plain["media"].media
+    assert media is not None
+    assert media.controller == "fixed:2Mbps"
+    assert plain["subject"].media is not None
+    assert plain["subject"].media.video is not False
+    assert plain["subject"].media.video.source == "greedy"
+    before = scenario_for(base="tcp-joins", delay="5ms", queue="64kB")
+    assert (before.links[0].delay, before.links[0].queue.bytes) == (5_000_000, 64_000)
+
+
+def test_trace_commands(cli: Cli, tmp_path: Path) -> None:
+    made = cli("trace", "generate", "lte.trace", "--duration", "20s", "--seed", "3")
+    assert (made.code, made.err) == (0, "")
+    again = cli("trace", "generate", "again.trace", "--duration", "20s", "--seed", "3")
+    assert again.code == 0
+    assert (tmp_path / "lte.trace").read_bytes() == (tmp_path / "again.trace").read_bytes()
+    shown = json.loads(cli("trace", "show", "lte.trace", "--json").out)
+    assert shown["format"] == "mahimahi"
+    assert shown["duration_s"] == pytest.approx(20, abs=0.5)
+    assert cli("trace", "convert", "lte.trace", "lte.csv").code == 0
+    back = json.loads(cli("trace", "show", "lte.csv", "--json").out)
+    assert back["mean_rate_bps"] == pytest.approx(shown["mean_rate_bps"], rel=0.02)
+    words = cli("trace", "show", "lte.trace").out
+    assert "mean" in words
+    assert "over 1 s" in words
+    played = cli("compare", "fixed", "--link", "lte.trace", "--duration", "3s", "--json")
+    assert played.code == 0
+    assert json.loads(played.out)["scenario"] == "lte"
+
+
+def test_looking_things_up(cli: Cli) -> None:
+    assert "home-broadband" in cli("scenario", "list").out
+    assert len(json.loads(cli("scenario", "list", "--json").out)) == len(tidegate.scenario.shipped.names())
+    assert cli("scenario", "show", "satellite").out.startswith('description = "One video call over a geo')
+    assert "good (2 one-way links, 1 flows, 60s)" in cli("scenario", "check", "home-broadband").out
+    listed = cli("controllers").out
+    assert "gcc" in listed
+    assert "fixed" in listed
+    details = json.loads(cli("controllers", "fixed", "--json").out)
+    assert details["settings"][0]["name"] == "rate"
+    assert "bit/s" in cli("controllers", "fixed").out
+    assert tidegate.__version__ in cli("version").out
+    for command in ("run", "compare", "sweep", "report", "controllers", "version"):
+        assert "Example: tidegate" in cli(command, "--help").out
