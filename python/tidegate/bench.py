@@ -157,7 +157,9 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
 def main(arguments: list[str]) -> int:
     """``WORK [SECONDS]``."""
     if not arguments or arguments[0] not in WORKS or len(arguments) > 2:
-        works = "\n".join(f"  {key}  {words}, {seconds:g} s" for key, (words, seconds) in WORKS.items())
+        works = "\n".join(
+            f"  {key}  {words}, {seconds:g} s" for key, (words, seconds) in WORKS.items()
+        )
         print(f"usage: python -m tidegate.bench WORK [SECONDS]\n{works}", file=sys.stderr)
         return 2
     work = arguments[0]

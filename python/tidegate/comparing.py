@@ -213,9 +213,7 @@ def compare(
     variants = {label: with_controller(base, label) for label in labels}
     jobs = [RunJob(variants[label], seed, record) for label in labels for seed in chosen]
     done = execute(jobs, workers=workers, processes=processes, progress=progress)
-    runs = {
-        label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)
-    }
+    runs = {label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)}
     return Comparison(base, runs, command)
 
 
@@ -242,12 +240,8 @@ def execute(
 
 # --- scenarios put together from a few words ------------------------------------------------------
 
-_CROSS = re.compile(
-    r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?"
-)
-_CROSS_FORMS = (
-    "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
-)
+_CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+_CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
 
 
 def scenario_for(

@@ -102,9 +102,7 @@ class Controller:
         del now_ns
 
     @_unwritten
-    def on_sent(
-        self, now_ns: int, sequence: int, size: int, in_flight: int, backlog: int
-    ) -> Answer:
+    def on_sent(self, now_ns: int, sequence: int, size: int, in_flight: int, backlog: int) -> Answer:
         """One packet has left; costs a call for every packet, so that only few should write it.
 
         Args:

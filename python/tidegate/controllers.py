@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import inspect
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -165,7 +166,7 @@ def _in_unit(name: str, entry: Mapping[str, Any], key: str, value: Scalar) -> Sc
     if key not in settings:
         hint = did_you_mean(key, settings) or f"; there are {', '.join(settings)}"
         raise ControllerError(f"{name}: {key}: there is no such setting{hint}")
-    if isinstance(value, float) and value != value or value in (float("inf"), float("-inf")):
+    if isinstance(value, float) and not math.isfinite(value):
         raise ControllerError(f"{name}: {key}: found {value}; expected a finite number")
     quantity = _UNITS.get(settings[key].get("unit", ""))
     if quantity is None:
@@ -263,9 +264,7 @@ def _check_class(made_by: type[Any], name: str) -> None:
         raise ControllerError(f"{name}: does not write on_report(now_ns, report)")
 
 
-def _check_settings(
-    made_by: Callable[..., Any], settings: Mapping[str, Scalar], name: str
-) -> None:
+def _check_settings(made_by: Callable[..., Any], settings: Mapping[str, Scalar], name: str) -> None:
     try:
         if isinstance(made_by, type):
             # not of the class itself: __new__ of the base class takes everything

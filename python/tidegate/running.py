@@ -344,7 +344,8 @@ def run(
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
     (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
-    assert isinstance(done, Run)
+    if isinstance(done, BaseException):
+        raise done
     return done
 
 

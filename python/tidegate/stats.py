@@ -94,8 +94,6 @@ def best(cells: Mapping[str, Interval], better: Literal["higher", "lower", "neit
     pick = max if better == "higher" else min
     first = known[pick(known, key=lambda label: known[label].mean)]
     labels = frozenset(
-        label
-        for label, one in known.items()
-        if abs(one.mean - first.mean) <= (one.half or 0.0) + (first.half or 0.0)
+        label for label, one in known.items() if abs(one.mean - first.mean) <= (one.half or 0.0) + (first.half or 0.0)
     )
     return labels if len(labels) < len(known) else frozenset()

@@ -81,10 +81,7 @@ class SweepResult:
         lines = [" | ".join([*self.keys, "runs", *heads])]
         lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(names)]))
         for settings, rows in self.groups():
-            cells = [
-                metric(name).show_interval(Interval.of(_value(row, name) for row in rows))
-                for name in names
-            ]
+            cells = [metric(name).show_interval(Interval.of(_value(row, name) for row in rows)) for name in names]
             values = [str(value).replace("|", "\\|") for value in settings.values()]
             lines.append(" | ".join([*values, str(len(rows)), *cells]))
         return "\n".join(f"| {line} |" for line in lines) + "\n"
@@ -102,9 +99,7 @@ def _value(row: Mapping[str, Any], name: str) -> float | None:
     return finite(_subject(row).get(name))
 
 
-def points(
-    scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]
-) -> list[Point]:
+def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[Point]:
     """Every combination of a grid's values with every seed.
 
     Raises:
@@ -216,12 +211,8 @@ def sweep(
     plan = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": chosen}
     write_file(folder / SWEEP_FILE, json.dumps(plan, indent=1) + "\n")
     there = {point.key for point in every if _finished(results / f"{point.key}.json")}
-    jobs = [
-        SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there
-    ]
-    done = pool.run_all(
-        jobs, workers=workers, processes=processes, progress=progress, keep_going=True
-    )
+    jobs = [SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there]
+    done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
     failed = []
     for job, outcome in zip(jobs, done, strict=True):
         if isinstance(outcome, BaseException):

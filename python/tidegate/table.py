@@ -46,9 +46,8 @@ class ComparisonTable:
         """Over the runs of each controller."""
         rows = [_row(name, runs, None) for name in HEADLINE]
         first = next(iter(runs.values()))[0]
-        for flow in first.flows:
-            if flow != first.subject:
-                rows.append(_row("receive_rate_bps", runs, flow))
+        others = [flow for flow in first.flows if flow != first.subject]
+        rows += [_row("receive_rate_bps", runs, flow) for flow in others]
         if any(finite(run.summary.get("fairness", {}).get("jain_5s")) for run in _all(runs)):
             cells = {
                 name: Interval.of(finite(run.summary["fairness"].get("jain_5s")) for run in some)
@@ -106,10 +105,7 @@ def _all(runs: Mapping[str, Sequence[Run]]) -> Iterable[Run]:
 
 def _row(name: str, runs: Mapping[str, Sequence[Run]], flow: str | None) -> Row:
     one = metric(name)
-    cells = {
-        label: Interval.of(finite(run.metrics(flow).get(name)) for run in some)
-        for label, some in runs.items()
-    }
+    cells = {label: Interval.of(finite(run.metrics(flow).get(name)) for run in some) for label, some in runs.items()}
     key = name if flow is None else f"{flow}:{name}"
     return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, cells)
 

@@ -80,8 +80,7 @@ def _bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected a file")
-        opened = gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-        with opened as file:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise TraceError(f"{path}: is no gzip file, or is cut short") from None

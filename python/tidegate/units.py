@@ -123,9 +123,7 @@ class Quantity(int):
         return f"{type(self).__name__}({str(self)!r})"
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         """How pydantic reads and writes it: as text with a unit."""
         del source, handler
 
@@ -135,14 +133,10 @@ class Quantity(int):
             except InputError as error:
                 raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
 
-        return core_schema.no_info_plain_validator_function(
-            read, serialization=core_schema.to_string_ser_schema()
-        )
+        return core_schema.no_info_plain_validator_function(read, serialization=core_schema.to_string_ser_schema())
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """What an editor is told about it."""
         del schema, handler
         units = "|".join(re.escape(unit) for unit in cls.units)
@@ -233,9 +227,7 @@ class Fraction(float):
         return cls(number)
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         """How pydantic reads it: as a number or a percentage."""
         del source, handler
 
@@ -250,9 +242,7 @@ class Fraction(float):
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """What an editor is told about it."""
         del schema, handler
         return {
@@ -281,5 +271,3 @@ def bits_per_second(value: float) -> Rate:
     Rate('2.5Mbps')
     """
     return Rate.parse(f"{value!r}bps")
-
-

@@ -311,7 +311,7 @@ impl Node for Endpoint {
         self.settle();
     }
 
-    fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
         if let Body::Rtp(body) = &packet.body {
             if let Some(receiver) = &mut self.receiver {

@@ -5,10 +5,10 @@ use crate::errors::{RunError, bad};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_core::control::{
-    self, Arrived, Ask, Context, Controller, Decision, Feedback, Limits, LossReport, Outgoing, PacketResult, Probe,
-    ReceiverHalf, ReceiverSeat, Report, Seat, Sent, Urgency,
+    self, Arrived, Ask, Context, Controller, Decision, Feedback, Limits, LossReport, Outgoing, PacketResult,
+    Probe, ReceiverHalf, ReceiverSeat, Report, Seat, Sent, Urgency,
 };
 use tidegate_core::packet::{Ecn, Extension};
 use tidegate_core::wire::rtcp;
@@ -36,7 +36,14 @@ pub(crate) struct PyPacketResult {
 impl PyPacketResult {
     #[new]
     #[pyo3(signature = (sequence, size, sent_ns, arrival_ns=None, ecn=0, probe=None))]
-    fn new(sequence: u64, size: u64, sent_ns: i64, arrival_ns: Option<i64>, ecn: u8, probe: Option<u32>) -> Self {
+    fn new(
+        sequence: u64,
+        size: u64,
+        sent_ns: i64,
+        arrival_ns: Option<i64>,
+        ecn: u8,
+        probe: Option<u32>,
+    ) -> Self {
         Self { sequence, size, sent_ns, arrival_ns, ecn, probe }
     }
 
@@ -93,7 +100,13 @@ pub(crate) struct PyLossReport {
 impl PyLossReport {
     #[new]
     #[pyo3(signature = (fraction_lost, cumulative_lost=0, highest_sequence=0, jitter_ns=0, expected=0))]
-    fn new(fraction_lost: u8, cumulative_lost: i32, highest_sequence: u32, jitter_ns: i64, expected: u32) -> Self {
+    fn new(
+        fraction_lost: u8,
+        cumulative_lost: i32,
+        highest_sequence: u32,
+        jitter_ns: i64,
+        expected: u32,
+    ) -> Self {
         Self { fraction_lost, cumulative_lost, highest_sequence, jitter_ns, expected }
     }
 
@@ -216,7 +229,11 @@ impl PyReport {
         self.inner.messages.iter().map(|app| (name(app), PyBytes::new(py, &app.data))).collect()
     }
     fn __repr__(&self) -> String {
-        format!("<Report on {} packets, {} bytes in flight>", self.inner.packets.len(), self.inner.in_flight.as_bytes())
+        format!(
+            "<Report on {} packets, {} bytes in flight>",
+            self.inner.packets.len(),
+            self.inner.in_flight.as_bytes()
+        )
     }
 }
 
@@ -415,9 +432,8 @@ impl PyArrived {
 
 /// A rate from Python: a non-negative finite number of bit/s.
 fn rate_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
-    let number: f64 = value
-        .extract()
-        .map_err(|_| bad(format!("{what}: {} is not a number of bit/s", describe(value))))?;
+    let number: f64 =
+        value.extract().map_err(|_| bad(format!("{what}: {} is not a number of bit/s", describe(value))))?;
     if !number.is_finite() || number < 0.0 {
         return Err(bad(format!("{what}: {number} is not a rate; it must be finite and not negative")));
     }
@@ -484,7 +500,8 @@ impl PyHalf {
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Decision {
         Python::attach(|py| {
-            let answer = call(self.object.bind(py)).and_then(|answer| decision_of(answer.bind(py), method, cx));
+            let answer =
+                call(self.object.bind(py)).and_then(|answer| decision_of(answer.bind(py), method, cx));
             match answer {
                 Ok(decision) => decision,
                 Err(error) => {
@@ -690,62 +707,76 @@ fn unpack<T>(answer: Result<T, control::Failure>) -> PyResult<T> {
     answer.map_err(|failure| RunError::new_err(failure.to_string()))
 }
 
+/// The seat behind a lock: Python may call from any thread.
+fn held<T>(seat: &Mutex<T>) -> MutexGuard<'_, T> {
+    seat.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One of tidegate's controllers, to be driven by hand: in a loop of your own, in a test, on a socket.
 ///
 /// Time is an integer of nanoseconds and may begin anywhere, but never goes back.
 #[pyclass(module = "tidegate", name = "ControllerSeat")]
 pub(crate) struct PySeat {
-    seat: Seat,
+    seat: Mutex<Seat>,
 }
 
 #[pymethods]
 impl PySeat {
     /// A feedback report.
-    fn on_report(&mut self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
-        unpack(self.seat.report(Time::from_nanos(now_ns), &report.inner)).map(|d| PyDecision::from_core(&d))
+    fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
+        unpack(held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
+            .map(|d| PyDecision::from_core(&d))
     }
     /// The alarm of the last decision.
-    fn on_alarm(&mut self, now_ns: i64) -> PyResult<PyDecision> {
-        unpack(self.seat.alarm(Time::from_nanos(now_ns))).map(|d| PyDecision::from_core(&d))
+    fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
+        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(|d| PyDecision::from_core(&d))
     }
     /// New bounds, a new wanted rate, or a new route.
-    fn on_limits(&mut self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
-        unpack(self.seat.limits(Time::from_nanos(now_ns), &limits.to_core())).map(|d| PyDecision::from_core(&d))
+    fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
+        unpack(held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
+            .map(|d| PyDecision::from_core(&d))
     }
     /// One packet has left.
     #[pyo3(signature = (now_ns, sequence, size, in_flight=0, backlog=0))]
-    fn on_sent(&mut self, now_ns: i64, sequence: u64, size: u64, in_flight: u64, backlog: u64) -> PyResult<PyDecision> {
+    fn on_sent(
+        &self,
+        now_ns: i64,
+        sequence: u64,
+        size: u64,
+        in_flight: u64,
+        backlog: u64,
+    ) -> PyResult<PyDecision> {
         let sent = Sent {
             sequence,
             size: Size::from_bytes(size),
             in_flight: Size::from_bytes(in_flight),
             backlog: Size::from_bytes(backlog),
         };
-        unpack(self.seat.sent(Time::from_nanos(now_ns), &sent)).map(|d| PyDecision::from_core(&d))
+        unpack(held(&self.seat).sent(Time::from_nanos(now_ns), &sent)).map(|d| PyDecision::from_core(&d))
     }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
     #[pyo3(signature = (now_ns, sequence, size, backlog=0))]
-    fn stamp(&mut self, now_ns: i64, sequence: u64, size: u64, backlog: u64) -> Option<(u8, Vec<u8>)> {
+    fn stamp(&self, now_ns: i64, sequence: u64, size: u64, backlog: u64) -> Option<(u8, Vec<u8>)> {
         let outgoing =
             Outgoing { sequence, size: Size::from_bytes(size), backlog: Size::from_bytes(backlog) };
-        self.seat.stamp(Time::from_nanos(now_ns), &outgoing).map(|e| (e.id, e.data))
+        held(&self.seat).stamp(Time::from_nanos(now_ns), &outgoing).map(|e| (e.id, e.data))
     }
     /// The last decision.
     #[getter]
     fn decision(&self) -> PyDecision {
-        PyDecision::from_core(&self.seat.decision())
+        PyDecision::from_core(&held(&self.seat).decision())
     }
     /// Named values of the last call; of a name said several times, the last one.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        internals(py, &self.seat.notes)
+        internals(py, &held(&self.seat).notes)
     }
 }
 
 /// The receiving half of one of tidegate's controllers, to be driven by hand.
 #[pyclass(module = "tidegate", name = "ReceiverSeat")]
 pub(crate) struct PyReceiverSeat {
-    seat: ReceiverSeat,
+    seat: Mutex<ReceiverSeat>,
 }
 
 fn urgency_name(urgency: Urgency) -> (&'static str, Option<i64>) {
@@ -761,7 +792,7 @@ fn urgency_name(urgency: Urgency) -> (&'static str, Option<i64>) {
 impl PyReceiverSeat {
     /// A data packet has arrived; answers how soon the half wants to speak: ("none" | "regular" |
     /// "early" | "now", for "early" the nanoseconds within which).
-    fn on_packet(&mut self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
+    fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
         let extension = packet.extension.as_ref().map(|(id, data)| Extension { id: *id, data: data.clone() });
         let arrived = Arrived {
             sequence: packet.sequence,
@@ -774,26 +805,26 @@ impl PyReceiverSeat {
             ecn: Ecn::from_bits(packet.ecn),
             extension: extension.as_ref(),
         };
-        unpack(self.seat.packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+        unpack(held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
     }
     /// Its alarm is due.
-    fn on_alarm(&mut self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
-        unpack(self.seat.alarm(Time::from_nanos(now_ns))).map(urgency_name)
+    fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
+        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
     }
     /// What it has to say, as RTCP packets (see ``tidegate.wire``).
-    fn message<'py>(&mut self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
-        let said = unpack(self.seat.message(Time::from_nanos(now_ns)))?;
+    fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
+        let said = unpack(held(&self.seat).message(Time::from_nanos(now_ns)))?;
         crate::wire::packets_to_python(py, &said)
     }
     /// When it wants to be called, in nanoseconds.
     #[getter]
     fn alarm_ns(&self) -> Option<i64> {
-        self.seat.alarm_at.map(Time::as_nanos)
+        held(&self.seat).alarm_at.map(Time::as_nanos)
     }
     /// Named values of the last call.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        internals(py, &self.seat.notes)
+        internals(py, &held(&self.seat).notes)
     }
 }
 
@@ -829,7 +860,7 @@ pub(crate) fn controller(
     let rng = Stream::new(seed, name, "controller");
     let mut seat = unpack(Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
     seat.notes.wanted = true;
-    Ok(PySeat { seat })
+    Ok(PySeat { seat: Mutex::new(seat) })
 }
 
 /// Makes the receiving half of a controller to be driven by hand.
@@ -843,13 +874,14 @@ pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64)
             .filter(|entry| entry.receiver.is_some())
             .map(|entry| entry.name)
             .collect();
-        let others = if having.is_empty() { "no controller has one yet".to_owned() } else { having.join(", ") };
+        let others =
+            if having.is_empty() { "no controller has one yet".to_owned() } else { having.join(", ") };
         return Err(bad(format!("{name} has no receiving half ({others})")));
     };
     let half = make(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
     let mut seat = ReceiverSeat::new(name, half, Stream::new(seed, name, "receiver"));
     seat.notes.wanted = true;
-    Ok(PyReceiverSeat { seat })
+    Ok(PyReceiverSeat { seat: Mutex::new(seat) })
 }
 
 /// Every controller with its presets and settings, as JSON.
@@ -866,7 +898,9 @@ pub(crate) fn controllers_json() -> PyResult<String> {
             let settings: Vec<serde_json::Value> = entry
                 .settings
                 .iter()
-                .map(|s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}))
+                .map(
+                    |s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}),
+                )
                 .collect();
             Ok(serde_json::json!({
                 "name": entry.name,

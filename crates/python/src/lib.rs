@@ -27,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Recording>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<trace::PyTrace>()?;
+    module.add_class::<trace::PyStream>()?;
     module.add_function(wrap_pyfunction!(control::controller, module)?)?;
     module.add_function(wrap_pyfunction!(control::receiver, module)?)?;
     module.add_function(wrap_pyfunction!(control::controllers_json, module)?)?;

@@ -55,7 +55,9 @@ impl Recording {
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let table = py.detach(|| self.outcome.recording.table(name));
         let names = || self.table_names().join(", ");
-        Table::new(table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?)
+        Table::new(
+            table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?,
+        )
     }
 
     /// The capture file (pcapng) of all RTP and RTCP.
@@ -107,21 +109,23 @@ pub(crate) fn run(
     objects: BTreeMap<String, Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recording> {
-    let scenario: Scenario = serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
     let raised: Raised = Arc::new(Mutex::new(None));
     let mut make = |spec: &ControllerSpec| -> Result<Halves, String> {
         if spec.python { from_python(py, spec, &objects, &raised) } else { build::from_registry(spec) }
     };
     let built = Experiment::new(&scenario, &traces, &mut make);
-    let experiment = built.map_err(|error| match raised.lock().ok().and_then(|mut raised| raised.take()) {
-        Some(cause) => {
-            let error = bad(error);
-            error.set_cause(py, Some(cause));
-            error
-        }
-        None => bad(error),
-    })?;
+    let experiment =
+        built.map_err(|error| match raised.lock().ok().and_then(|mut raised| raised.take()) {
+            Some(cause) => {
+                let error = bad(error);
+                error.set_cause(py, Some(cause));
+                error
+            }
+            None => bad(error),
+        })?;
     let done = py.detach(|| drive(experiment, progress.as_ref()));
     match done {
         Ok(recording) => Ok(recording),
@@ -136,7 +140,8 @@ fn from_python(
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
 ) -> Result<Halves, String> {
-    let factory = objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
+    let factory =
+        objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
     let halves = (|| -> PyResult<Halves> {
         let made = factory.bind(py).call0()?;
         let (controller, half) = match made.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {

@@ -5,8 +5,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray,
-    UInt32Array, UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator,
+    StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::DataType;
 use numpy::PyArray1;
@@ -36,9 +36,9 @@ impl Table {
     }
 
     fn column(&self, name: &str) -> PyResult<&ArrayRef> {
-        self.batch.column_by_name(name).ok_or_else(|| {
-            bad(format!("no column {name:?}; there are {}", self.columns().join(", ")))
-        })
+        self.batch
+            .column_by_name(name)
+            .ok_or_else(|| bad(format!("no column {name:?}; there are {}", self.columns().join(", "))))
     }
 }
 
@@ -80,8 +80,12 @@ impl Table {
             DataType::Float64 => {
                 PyArray1::from_slice(py, array.as_primitive::<Float64Type>().values()).into_any()
             }
-            DataType::UInt64 => PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any(),
-            DataType::UInt32 => PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any(),
+            DataType::UInt64 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any()
+            }
+            DataType::UInt32 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any()
+            }
             DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
             _ => {
                 let numpy = py.import("numpy")?;
@@ -106,7 +110,7 @@ impl Table {
         drop(requested_schema);
         let reader = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
-        PyCapsule::new(py, stream, Some(c"arrow_array_stream".into()))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
     /// Writes the table as a Parquet file (zstd).
@@ -115,7 +119,8 @@ impl Table {
             let file = std::fs::File::create(path).map_err(|error| file_error(path, &error))?;
             let level = ZstdLevel::try_new(3).map_err(bad)?;
             let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
-            let mut writer = ArrowWriter::try_new(file, self.batch.schema(), Some(properties)).map_err(bad)?;
+            let mut writer =
+                ArrowWriter::try_new(file, self.batch.schema(), Some(properties)).map_err(bad)?;
             writer.write(&self.batch).map_err(|error| bad(format!("{path}: {error}")))?;
             writer.close().map_err(|error| bad(format!("{path}: {error}")))?;
             Ok(())
@@ -130,7 +135,8 @@ impl Table {
 /// The words of a column and for each row the place in them.
 fn words(array: &ArrayRef) -> PyResult<(Vec<String>, Vec<i64>)> {
     if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
-        let words = dictionary.values().as_string::<i32>().iter().map(|w| w.unwrap_or_default().to_owned()).collect();
+        let words =
+            dictionary.values().as_string::<i32>().iter().map(|w| w.unwrap_or_default().to_owned()).collect();
         return Ok((words, dictionary.keys().values().iter().map(|&code| i64::from(code)).collect()));
     }
     if let Some(strings) = array.as_string_opt::<i32>() {
@@ -145,7 +151,8 @@ fn words(array: &ArrayRef) -> PyResult<(Vec<String>, Vec<i64>)> {
 pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
     py.detach(|| {
         let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
-        let whole = |error: &dyn std::fmt::Display| bad(format!("{path}: not a Parquet file of tidegate: {error}"));
+        let whole =
+            |error: &dyn std::fmt::Display| bad(format!("{path}: not a Parquet file of tidegate: {error}"));
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| whole(&error))?;
         let schema = builder.schema().clone();
         let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
@@ -157,4 +164,3 @@ pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
         Ok(Table { batch })
     })
 }
-

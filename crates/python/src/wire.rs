@@ -273,7 +273,15 @@ fn block_to_python(block: &rtcp::ReportBlock) -> ReportBlock {
         last_sr,
         delay_since_last_sr,
     } = *block;
-    ReportBlock { ssrc, fraction_lost, cumulative_lost, highest_sequence, jitter, last_sr, delay_since_last_sr }
+    ReportBlock {
+        ssrc,
+        fraction_lost,
+        cumulative_lost,
+        highest_sequence,
+        jitter,
+        last_sr,
+        delay_since_last_sr,
+    }
 }
 
 fn block_from_python(block: &ReportBlock) -> rtcp::ReportBlock {
@@ -286,7 +294,15 @@ fn block_from_python(block: &ReportBlock) -> rtcp::ReportBlock {
         last_sr,
         delay_since_last_sr,
     } = *block;
-    rtcp::ReportBlock { ssrc, fraction_lost, cumulative_lost, highest_sequence, jitter, last_sr, delay_since_last_sr }
+    rtcp::ReportBlock {
+        ssrc,
+        fraction_lost,
+        cumulative_lost,
+        highest_sequence,
+        jitter,
+        last_sr,
+        delay_since_last_sr,
+    }
 }
 
 fn to_python<'py>(py: Python<'py>, packet: &rtcp::Packet) -> PyResult<Bound<'py, PyAny>> {
@@ -310,7 +326,8 @@ fn to_python<'py>(py: Python<'py>, packet: &rtcp::Packet) -> PyResult<Bound<'py,
         }
         P::Bye(b) => Bound::new(py, Bye { ssrcs: b.ssrcs, reason: b.reason })?.into_any(),
         P::App(a) => {
-            Bound::new(py, App { subtype: a.subtype, ssrc: a.ssrc, name: a.name.to_vec(), data: a.data })?.into_any()
+            Bound::new(py, App { subtype: a.subtype, ssrc: a.ssrc, name: a.name.to_vec(), data: a.data })?
+                .into_any()
         }
         P::Nack(n) => {
             let pairs = n.pairs.iter().map(|pair| (pair.pid, pair.blp)).collect();
@@ -373,7 +390,10 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
     }
     if let Ok(s) = value.extract::<Sdes>() {
         let item = |(kind, text)| rtcp::SdesItem { kind, text };
-        let chunk = |(ssrc, items): (u32, Vec<_>)| rtcp::SdesChunk { ssrc, items: items.into_iter().map(item).collect() };
+        let chunk = |(ssrc, items): (u32, Vec<_>)| rtcp::SdesChunk {
+            ssrc,
+            items: items.into_iter().map(item).collect(),
+        };
         return Ok(P::Sdes(rtcp::Sdes { chunks: s.chunks.into_iter().map(chunk).collect() }));
     }
     if let Ok(b) = value.extract::<Bye>() {
@@ -381,7 +401,8 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
     }
     if let Ok(a) = value.extract::<App>() {
         let found = a.name.len();
-        let name = a.name.try_into().map_err(|_| bad(format!("App.name has {found} bytes; it must have 4")))?;
+        let name =
+            a.name.try_into().map_err(|_| bad(format!("App.name has {found} bytes; it must have 4")))?;
         return Ok(P::App(rtcp::App { subtype: a.subtype, ssrc: a.ssrc, name, data: a.data }));
     }
     if let Ok(n) = value.extract::<Nack>() {
@@ -427,7 +448,11 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
             metrics: metrics.into_iter().map(metric).collect(),
         };
         let streams = c.streams.into_iter().map(stream).collect();
-        return Ok(P::Ccfb(rtcp::Ccfb { sender_ssrc: c.sender_ssrc, streams, report_timestamp: c.report_timestamp }));
+        return Ok(P::Ccfb(rtcp::Ccfb {
+            sender_ssrc: c.sender_ssrc,
+            streams,
+            report_timestamp: c.report_timestamp,
+        }));
     }
     if let Ok(u) = value.extract::<Unknown>() {
         let Unknown { padding, count, packet_type, body } = u;
@@ -438,7 +463,10 @@ fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
 }
 
 /// RTCP packets as Python objects.
-pub(crate) fn packets_to_python<'py>(py: Python<'py>, packets: &[rtcp::Packet]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn packets_to_python<'py>(
+    py: Python<'py>,
+    packets: &[rtcp::Packet],
+) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for packet in packets {
         list.append(to_python(py, packet)?)?;
@@ -494,7 +522,11 @@ pub(crate) fn encode_rtp<'py>(py: Python<'py>, packet: &Rtp) -> PyResult<Bound<'
         timestamp: packet.timestamp,
         ssrc: packet.ssrc,
         csrcs: packet.csrcs.clone(),
-        extensions: packet.extensions.iter().map(|(id, data)| Extension { id: *id, data: data.clone() }).collect(),
+        extensions: packet
+            .extensions
+            .iter()
+            .map(|(id, data)| Extension { id: *id, data: data.clone() })
+            .collect(),
     };
     let mut out = Vec::new();
     header.encode(&mut out).map_err(bad)?;

@@ -10,8 +10,8 @@ use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
 use crate::scenario::{
     Capacity, ControllerSpec, FeedbackFormat, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, MediaSpec,
-    PlayoutSpec, RecordLevel, Scenario, SendingJitter, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
-    VideoSource,
+    PlayoutSpec, RecordLevel, Scenario, SendingJitter, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern,
+    UdpSpec, VideoSource,
 };
 use crate::service::{BrownianSettings, Service, Steps};
 use crate::sink::Sink;
@@ -28,8 +28,8 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::media::{ladder, statistical};
 use tidegate_endpoint::{
-    Bounds, Endpoint, EndpointSettings, FeedbackSettings, Playout, ReceiveSettings, SendSettings, SourceSettings,
-    StreamSettings,
+    Bounds, Endpoint, EndpointSettings, FeedbackSettings, Playout, ReceiveSettings, SendSettings,
+    SourceSettings, StreamSettings,
 };
 
 /// What is wrong with a scenario: where, and what.
@@ -208,7 +208,10 @@ impl<'a> Builder<'a> {
             };
             let stop = flow.stop.unwrap_or(Time::MAX);
             if stop <= flow.start {
-                return wrong(place, format!("it stops at {stop}, which is not after its start at {}", flow.start));
+                return wrong(
+                    place,
+                    format!("it stops at {stop}, which is not after its start at {}", flow.start),
+                );
             }
             infos.push(FlowInfo {
                 name: flow.name.clone(),
@@ -386,7 +389,8 @@ impl<'a> Builder<'a> {
             pattern,
             jitter: jitter.unwrap_or(Span::ZERO),
         };
-        let source = Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
+        let source =
+            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
         self.nodes.push(Box::new(source));
         self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
         Ok(())
@@ -404,7 +408,10 @@ impl<'a> Builder<'a> {
         let back = self.way_back(flow)?;
         let segment = tcp.packet_size.checked_sub(HEADER).filter(|&bytes| bytes > 0);
         let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
-            format!("packet_size is {}: a segment has {HEADER} bytes of headers and 1 to 65535 of data", tcp.packet_size)
+            format!(
+                "packet_size is {}: a segment has {HEADER} bytes of headers and 1 to 65535 of data",
+                tcp.packet_size
+            )
         })?;
         let settings = TcpSettings {
             variant: match tcp.algorithm {
@@ -457,11 +464,18 @@ impl<'a> Builder<'a> {
                     let found = scenario.flows.iter().position(|other| &other.name == name);
                     let opposite = found.filter(|&other| {
                         let other = &scenario.flows[other];
-                        other.from == flow.to && other.to == flow.from && matches!(other.kind, FlowKind::Media(_))
+                        other.from == flow.to
+                            && other.to == flow.from
+                            && matches!(other.kind, FlowKind::Media(_))
                     });
                     match opposite {
                         Some(other) if !built[other] && other != index => Some(other),
-                        _ => return wrong(place, format!("pair: {name} is not a media flow in the other direction")),
+                        _ => {
+                            return wrong(
+                                place,
+                                format!("pair: {name} is not a media flow in the other direction"),
+                            );
+                        }
                     }
                 }
             };
@@ -507,7 +521,8 @@ fn connect(
     let id = FlowId(index as u32);
     let (controller, half) = make(&media.controller)?;
     let mut send = SendSettings::new(id, controller);
-    send.limits = Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
+    send.limits =
+        Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
     send.start = flow.start;
     send.stop = flow.stop;
     send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
@@ -557,25 +572,20 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
                 transient_change,
                 scale_t,
                 scale_b,
-            } => {
-                SourceSettings::Statistical(statistical::Settings {
-                    reaction: *tau_v,
-                    transient_frames: *transient_frames,
-                    transient_burst: *burst,
-                    transient_change: *transient_change,
-                    interval_scale: *scale_t,
-                    size_scale: *scale_b,
-                    fps,
-                    bounds,
-                    ..statistical::Settings::default()
-                })
-            }
-            VideoSource::Frames { rungs, skip } => SourceSettings::Frames {
-                ladder: Arc::new(ladder_of(rungs)?),
+            } => SourceSettings::Statistical(statistical::Settings {
+                reaction: *tau_v,
+                transient_frames: *transient_frames,
+                transient_burst: *burst,
+                transient_change: *transient_change,
+                interval_scale: *scale_t,
+                size_scale: *scale_b,
                 fps,
-                skip: *skip,
                 bounds,
-            },
+                ..statistical::Settings::default()
+            }),
+            VideoSource::Frames { rungs, skip } => {
+                SourceSettings::Frames { ladder: Arc::new(ladder_of(rungs)?), fps, skip: *skip, bounds }
+            }
         };
         streams.push(StreamSettings::video(ssrc(1), source));
     }
@@ -593,7 +603,8 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
 }
 
 fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {
-    let rungs = rungs.iter().map(|(rate, sizes)| ladder::Rung { rate: *rate, sizes: sizes.clone() }).collect();
+    let rungs =
+        rungs.iter().map(|(rate, sizes)| ladder::Rung { rate: *rate, sizes: sizes.clone() }).collect();
     ladder::Ladder::new(rungs).map_err(|error| error.to_string())
 }
 

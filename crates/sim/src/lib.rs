@@ -2,6 +2,7 @@
 //! and the recording of what happened.
 
 pub mod agenda;
+pub mod build;
 pub mod cross;
 pub mod invalid;
 pub mod jitter;
@@ -14,6 +15,7 @@ pub mod scenario;
 pub mod service;
 pub mod sink;
 pub mod tcp;
+pub mod trace;
 mod wire;
 pub mod world;
 

@@ -45,47 +45,46 @@ STOPPED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; never raises, never shows a traceback unasked."""
-    debug = os.environ.get("TIDEGATE_DEBUG") not in {None, "", "0"}
     try:
         code = app(argv, prog_name="tidegate", standalone_mode=False)
         sys.stdout.flush()
-        if code == STOPPED:
-            say("stopped")
-    except typer.TyperException as error:
-        say(error.format_message() + _usage(error))
-        return error.exit_code
-    except BrokenPipeError:
-        # whoever read the output has seen enough; keep the interpreter from saying so at its exit
-        sys.stdout = None  # type: ignore[assignment]
-        return 0
-    except (KeyboardInterrupt, typer.Abort):
-        say("stopped")
-        return STOPPED
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 1
-    except TidegateError as error:
-        if debug and not isinstance(error, Stopped):
-            traceback.print_exc()
-        say(str(error))
-        return error.exit_code
-    except MemoryError:
-        say("out of memory; a shorter duration or record = \"summary\" needs less")
-        return 1
-    except OSError as error:
-        if debug:
-            traceback.print_exc()
-        place = f"{error.filename}: " if error.filename else ""
-        say(f"{place}{error.strerror or error}")
-        return 1
-    except Exception as error:  # noqa: BLE001
-        if debug:
-            traceback.print_exc()
-        say(
-            f"this is a bug in tidegate: {type(error).__name__}: {error}\n"
-            "Please report it with the command, the scenario and the traceback that TIDEGATE_DEBUG=1 shows."
-        )
-        return 1
+    except BaseException as error:  # noqa: BLE001
+        return _report(error)
+    if code == STOPPED:
+        say("stopped")
     return code if isinstance(code, int) else 0
+
+
+def _report(error: BaseException) -> int:
+    """Says what went wrong and returns the exit code for it."""
+    if os.environ.get("TIDEGATE_DEBUG", "0") not in {"", "0"} and not isinstance(error, Stopped):
+        traceback.print_exception(error)
+    match error:
+        case typer.TyperException():
+            say(error.format_message() + _usage(error))
+            return error.exit_code
+        case BrokenPipeError():
+            # whoever read the output has seen enough; keep the interpreter from saying so at its exit
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+            return 0
+        case KeyboardInterrupt() | typer.Abort():
+            say("stopped")
+            return STOPPED
+        case TidegateError():
+            say(str(error))
+            return error.exit_code
+        case MemoryError():
+            say('out of memory; a shorter duration or record = "summary" needs less')
+        case OSError():
+            say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        case _:
+            say(
+                f"this is a bug in tidegate: {type(error).__name__}: {error}\n"
+                "Please report it with the command, the scenario and the traceback that TIDEGATE_DEBUG=1 shows."
+            )
+    return 1
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -22,7 +22,9 @@ from tidegate.units import Duration, bits_per_second
 
 scenario_app = typer.Typer(help="List, show and check scenarios.", no_args_is_help=True, rich_markup_mode=None)
 trace_app = typer.Typer(
-    help="Look at recorded networks, convert and generate them.", no_args_is_help=True, rich_markup_mode=None
+    help="Look at recorded networks, convert and generate them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -95,25 +97,24 @@ def schema_() -> None:
 
 
 TraceFile = Annotated[Path, typer.Argument(help="A recorded network; .gz is unpacked.")]
-Format = Annotated[
-    str | None, typer.Option(help="Format of the file; found out from its contents by default.")
-]
+Format = Annotated[str | None, typer.Option(help="Format of the file; found out from its contents by default.")]
 Direction = Annotated[str, typer.Option(help="down or up, for formats that hold both.")]
-Frequency = Annotated[
-    float | None, typer.Option(help="Lines a second, for formats without times.")
-]
+Frequency = Annotated[float | None, typer.Option(help="Lines a second, for formats without times.")]
 Reference = Annotated[
-    str | None, typer.Option(help="Rate that a ratio of 1 stands for, for formats that hold ratios.")
+    str | None,
+    typer.Option(help="Rate that a ratio of 1 stands for, for formats that hold ratios."),
 ]
 
 
-def _load(
-    file: Path, form: str | None, direction: str, frequency: float | None, reference: str | None
-) -> traces.Trace:
+def _load(file: Path, form: str | None, direction: str, frequency: float | None, reference: str | None) -> traces.Trace:
     match direction:
         case "down" | "up":
             return traces.load(
-                file, format=form, direction=direction, frequency=frequency, reference_rate=reference
+                file,
+                format=form,
+                direction=direction,
+                frequency=frequency,
+                reference_rate=reference,
             )
     raise InputError(f"--direction: found {direction}; expected down or up")
 

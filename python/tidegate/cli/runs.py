@@ -33,10 +33,8 @@ def _scenarios(incomplete: str) -> list[str]:
 
 
 def _controllers(incomplete: str) -> list[str]:
-    names = [name for name in controllers.registry()]
-    presets = [
-        f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]
-    ]
+    names = list(controllers.registry())
+    presets = [f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]]
     return [name for name in [*names, *presets] if name.startswith(incomplete)]
 
 
@@ -47,13 +45,13 @@ ScenarioName = Annotated[
 Sets = Annotated[
     list[str],
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Another value for a key of the scenario, such as links.uplink.delay=50ms."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Another value for a key of the scenario, such as links.uplink.delay=50ms.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
-Workers = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")
-]
+Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -67,13 +65,9 @@ def add_to(app: typer.Typer) -> None:
 def run(
     scenario: ScenarioName,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
-    record: Annotated[
-        str | None, typer.Option(help="How much is kept: summary, series, or packets.")
-    ] = None,
+    record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
     set_: Sets = [],  # noqa: B006
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario once.
@@ -127,11 +121,10 @@ def compare(
             autocompletion=_controllers,
         ),
     ],
-    scenario: Annotated[
-        str | None, typer.Option(help="Scenario file or name.", autocompletion=_scenarios)
-    ] = None,
+    scenario: Annotated[str | None, typer.Option(help="Scenario file or name.", autocompletion=_scenarios)] = None,
     link: Annotated[
-        Path | None, typer.Option(metavar="TRACE", help="A recorded network; a generated LTE link otherwise.")
+        Path | None,
+        typer.Option(metavar="TRACE", help="A recorded network; a generated LTE link otherwise."),
     ] = None,
     capacity: Annotated[str | None, typer.Option(help="A constant capacity, such as 5Mbps.")] = None,
     delay: Annotated[str | None, typer.Option(help="One-way propagation delay, such as 20ms.")] = None,
@@ -143,15 +136,11 @@ def compare(
             help="Competition: tcp:cubic@20s, udp:1Mbps@10s-30s, web*10, media:gcc@5s. May be given again.",
         ),
     ] = [],  # noqa: B006
-    media_source: Annotated[
-        str | None, typer.Option(help="Video source: statistical, ideal or greedy.")
-    ] = None,
+    media_source: Annotated[str | None, typer.Option(help="Video source: statistical, ideal or greedy.")] = None,
     duration: Annotated[str | None, typer.Option(help="Simulated time, such as 60s.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, for 95 % intervals.")] = 1,
     set_: Sets = [],  # noqa: B006
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for table, picture, report and runs.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for table, picture, report and runs.")] = None,
     jobs: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -175,7 +164,10 @@ def compare(
     if out is not None:
         check_folder(out, comparing.COMPARISON_FILE)
     variants = [comparing.with_controller(made, name) for name in names]
-    with _stoppable("stopped; nothing was written"), progress(_what(names, seeds), shown=not as_json) as tell:
+    with (
+        _stoppable("stopped; nothing was written"),
+        progress(_what(names, seeds), shown=not as_json) as tell,
+    ):
         done = comparing.compare(
             names,
             made,
@@ -275,9 +267,7 @@ def _print_sweep(result: sweeping.SweepResult) -> None:
 
 def report(
     folder: Annotated[Path, typer.Argument(help="What `run` or `compare` wrote with --out.")],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the folder by default.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; report.html in the folder by default.")] = None,
 ) -> None:
     """Make the HTML report of a run or a comparison again.
 
@@ -352,5 +342,3 @@ class _stoppable:  # noqa: N801
 def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
     with _stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
         return comparing.execute(jobs, progress=tell)
-
-

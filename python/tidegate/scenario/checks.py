@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import did_you_mean
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.flows import Adaptive, FileTransfer, Flow, Media, StatisticalVideo, Tcp, Udp, Web
+from tidegate.scenario.flows import (
+    Adaptive,
+    FileTransfer,
+    Flow,
+    Media,
+    StatisticalVideo,
+    Tcp,
+    Udp,
+    Web,
+)
 from tidegate.scenario.links import (
     BrownianCapacity,
     GilbertElliott,
@@ -86,9 +95,7 @@ def _positive(path: Path, value: Quantity) -> Problem:
     return Problem(path, f'found "{value}"; expected more than zero')
 
 
-def _order(
-    low: tuple[str, Quantity], high: tuple[str, Quantity], path: Path
-) -> Iterator[Problem]:
+def _order(low: tuple[str, Quantity], high: tuple[str, Quantity], path: Path) -> Iterator[Problem]:
     """`low` must not be above `high`; both with their keys below `path`."""
     if low[1] > high[1]:
         what = f'found "{low[1]}"; expected at most {high[0]} ({high[1]})'
@@ -185,17 +192,7 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
     if "start_rate" in media.model_fields_set and not media.min_rate <= media.start_rate <= top:
         what = f'found "{media.start_rate}"; expected between {media.min_rate} and {top}'
         yield Problem((*path, "start_rate"), what)
-    if media.video is not False:
-        inner = (*path, "video")
-        yield from _order(("min", media.video.min), ("max", media.video.max), inner)
-        if not media.video.max:
-            yield _positive((*inner, "max"), media.video.max)
-        if isinstance(media.video, StatisticalVideo) and not media.video.burst:
-            yield _positive((*inner, "burst"), media.video.burst)
-    if media.audio is not False:
-        for key, value in (("rate", media.audio.rate), ("interval", media.audio.interval)):
-            if not value:
-                yield _positive((*path, "audio", key), value)
+    yield from _sources(media, path)
     if not media.feedback.interval:
         yield _positive((*path, "feedback", "interval"), media.feedback.interval)
     if isinstance(media.playout, Adaptive):
@@ -207,6 +204,20 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
         if not before <= begin < end:
             what = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
             yield Problem((*path, "pauses", position), what)
+
+
+def _sources(media: Media, path: Path) -> Iterator[Problem]:
+    if media.video is not False:
+        inner = (*path, "video")
+        yield from _order(("min", media.video.min), ("max", media.video.max), inner)
+        if not media.video.max:
+            yield _positive((*inner, "max"), media.video.max)
+        if isinstance(media.video, StatisticalVideo) and not media.video.burst:
+            yield _positive((*inner, "burst"), media.video.burst)
+    if media.audio is not False:
+        for key, value in (("rate", media.audio.rate), ("interval", media.audio.interval)):
+            if not value:
+                yield _positive((*path, "audio", key), value)
 
 
 def _packet(media: Media, path: Path) -> Iterator[Problem]:

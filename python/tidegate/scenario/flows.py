@@ -219,7 +219,7 @@ class Media(Model):
     """Headers of IPv4 and UDP."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
-    pauses: list[Pause] = []
+    pauses: list[Pause] = Field(default_factory=list)
     """Pairs of times between which the sources are off."""
 
     @property
@@ -245,12 +245,12 @@ class Udp(Model):
     rate: Rate
     """Mean rate while on."""
     packet_size: Size = Size(1500)
-    """Bytes on the wire of a packet (RFC 8868 section 4.6)."""
+    """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
     on: Duration | None = None
     """Mean time on, for on_off."""
     off: Duration | None = None
     """Mean time off, for on_off."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = []
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
     """Pairs of a time and the rate from then on."""
 
 
@@ -262,7 +262,7 @@ class FileTransfer(Model):
 
 
 class WebSettings(Model):
-    """Downloads of uniform size with exponential idle times between (RFC 8868 section 4.6)."""
+    """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
 
     min: Size = Size(30_000)
     """Least size."""
@@ -280,9 +280,7 @@ class Web(Model):
 
 
 Workload = Annotated[
-    Annotated[Literal["long"], Tag("~long")]
-    | Annotated[FileTransfer, Tag("~file")]
-    | Annotated[Web, Tag("~web")],
+    Annotated[Literal["long"], Tag("~long")] | Annotated[FileTransfer, Tag("~file")] | Annotated[Web, Tag("~web")],
     one_of(
         '"long", or a table with file or web',
         [("file", "~file"), ("web", "~web")],
@@ -295,7 +293,7 @@ class Tcp(Model):
     """A TCP connection."""
 
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] = "cubic"
-    """Congestion control (RFC 8868 section 4.6 encourages CUBIC)."""
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC)."""
     workload: Workload = "long"
     """What it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ def ladder(base: Path, pattern: str) -> list[Rung]:
     if not files:
         raise InputError(f"video.ladder: no file matches {show(pattern)}")
     rungs = sorted((_rung(file) for file in files), key=lambda rung: rung.rate)
-    for lower, higher in zip(rungs, rungs[1:], strict=False):
+    for lower, higher in itertools.pairwise(rungs):
         if lower.rate == higher.rate:
             both = f"{lower.path.name} and {higher.path.name}"
             raise InputError(f"video.ladder: {both} have the same rate ({lower.rate})")

@@ -84,7 +84,7 @@ class Queue(Model):
     bytes: Size | None = None
     """In bytes."""
     time: Duration | None = None
-    """In time at the link's mean rate (RFC 8868 section 4.4)."""
+    """In time at the link's mean rate (RFC 8868 section 4.3)."""
     counts_in_service: bool = False
     """Whether the packet in service counts towards the limit (ns-2 and ns-3: no)."""
 

@@ -218,9 +218,7 @@ class _Lowering:
             "max_rate": int(media.largest_rate),
             "start_rate": int(media.first_rate),
             "video": None if media.video is False else self._video(media.video),
-            "audio": None
-            if audio is False
-            else {"rate": int(audio.rate), "interval": int(audio.interval)},
+            "audio": None if audio is False else {"rate": int(audio.rate), "interval": int(audio.interval)},
             "feedback": {
                 "format": media.feedback.format,
                 "interval": int(media.feedback.interval),

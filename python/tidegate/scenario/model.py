@@ -38,9 +38,7 @@ class Model(BaseModel):
         try:
             self.__pydantic_validator__.validate_python(values, self_instance=self)
         except ValidationError as error:
-            raise ScenarioError(
-                problem.text(type(self).__name__) for problem in explain(error, type(self))
-            ) from None
+            raise ScenarioError(problem.text(type(self).__name__) for problem in explain(error, type(self))) from None
 
     # pydantic reads this mark to know that nested tables need not go through __init__
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]

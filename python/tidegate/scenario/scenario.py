@@ -59,7 +59,7 @@ class Scenario(Model):
     """Left out of the metrics at the beginning."""
     seed: Seed = 1
     """The run's seed."""
-    seeds: dict[str, Seed] = {}
+    seeds: dict[str, Seed] = Field(default_factory=dict)
     """Seeds of single components by name, for another luck of just these."""
     sending_jitter: Annotated[
         Annotated[Literal["auto"], Tag("~auto")]
@@ -101,9 +101,7 @@ class Scenario(Model):
         return cls.parse(toml.read(path), path, changes)
 
     @classmethod
-    def parse(
-        cls, text: str, path: str | Path = "scenario.toml", changes: Mapping[str, Any] | None = None
-    ) -> Self:
+    def parse(cls, text: str, path: str | Path = "scenario.toml", changes: Mapping[str, Any] | None = None) -> Self:
         """Reads the text of a scenario file; `path` names it in errors and anchors its files.
 
         Raises:

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from tidegate.errors import InputError, did_you_mean
 
-_FOLDERS = (
-    Path(__file__).resolve().parent.parent / "scenarios",  # installed
-    Path(__file__).resolve().parents[3] / "scenarios",  # in a checkout
-)
-
-
-@cache
-def folder() -> Path:
-    """Where they are."""
-    return next((path for path in _FOLDERS if path.is_dir()), _FOLDERS[0])
+FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
+"""Where they are; `scenarios` at the top of a checkout leads there."""
 
 
 def names() -> list[str]:
@@ -27,7 +18,7 @@ def names() -> list[str]:
 
 def files() -> Iterator[Path]:
     """Their files."""
-    return folder().glob("*.toml")
+    return FOLDER.glob("*.toml")
 
 
 def find(what: str | Path) -> Path:
@@ -41,7 +32,7 @@ def find(what: str | Path) -> Path:
         raise InputError(f"{path}: is a folder; expected a scenario file")
     if path.exists():
         return path
-    ours = folder() / f"{what}.toml"
+    ours = FOLDER / f"{what}.toml"
     if isinstance(what, str) and "/" not in what and ours.is_file():
         return ours
     if path.suffix == ".toml" or len(path.parts) > 1:

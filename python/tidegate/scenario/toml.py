@@ -65,9 +65,9 @@ def parse(text: str, where: str) -> dict[str, Any]:
 
 
 def lines(text: str) -> dict[Key, int]:
-    """The line on which each key, table and entry of a list stands.
+    r"""The line on which each key, table and entry of a list stands.
 
-    >>> lines('a = 1\\n[[links]]\\ndelay = "1s"\\nqueue = { time = "2s" }\\n[[links]]\\n')
+    >>> lines('a = 1\n[[links]]\ndelay = "1s"\nqueue = { time = "2s" }\n[[links]]\n')
     ... # doctest: +NORMALIZE_WHITESPACE
     {('a',): 1, ('links',): 2, ('links', 0): 2, ('links', 0, 'delay'): 3, ('links', 0, 'queue'): 4,
     ('links', 0, 'queue', 'time'): 4, ('links', 1): 5}

@@ -6,7 +6,6 @@ use super::settings::{ReceivedRate, Settings};
 use std::collections::VecDeque;
 use tidegate_core::units::{RemoteTime, Size, Span, Time};
 
-/// A far clock that went back by more than the window is a new clock.
 const NANOS_IN_MILLI: i64 = 1_000_000;
 
 #[derive(Clone, Copy)]
@@ -26,6 +25,9 @@ pub struct Acked {
     origin: i64,
     /// The latest send time of a packet that has left the robust window.
     discarded: i64,
+    /// The window's greatest length, and the robust one's least, ns.
+    longest: i64,
+    shortest: i64,
 }
 
 impl Acked {
@@ -37,23 +39,31 @@ impl Acked {
             // a start that saves the first few growths; a sliding window has as many as arrive in it
             ReceivedRate::Window => 256,
         };
-        Self { window: VecDeque::with_capacity(room), bytes: 0, origin: 0, discarded: i64::MIN }
+        let longest = match settings.received_rate {
+            ReceivedRate::Robust => settings.robust_longest,
+            ReceivedRate::Window => settings.received_window,
+        };
+        Self {
+            window: VecDeque::with_capacity(room),
+            bytes: 0,
+            origin: 0,
+            discarded: i64::MIN,
+            longest: Span::from_millis_f64(longest).as_nanos(),
+            shortest: Span::from_millis_f64(settings.received_window).as_nanos(),
+        }
     }
 
     /// Takes a received packet.
     pub fn packet(&mut self, settings: &Settings, sent: Time, arrived: RemoteTime, size: Size) {
         let packet = Packet { arrival: arrived.as_nanos(), sent: sent.as_nanos(), size: size.as_bytes() };
-        let longest = match settings.received_rate {
-            ReceivedRate::Robust => settings.robust_longest,
-            ReceivedRate::Window => settings.received_window,
-        };
-        let longest = Span::from_millis_f64(longest).as_nanos();
-        if self.window.back().is_some_and(|last| last.arrival.saturating_sub(packet.arrival) > longest) {
+        // a far clock that went back by more than the window is a new clock
+        let behind = |last: &Packet| last.arrival.saturating_sub(packet.arrival) > self.longest;
+        if self.window.back().is_some_and(behind) {
             self.clear();
         }
         match settings.received_rate {
             ReceivedRate::Robust => self.robust_packet(settings, packet),
-            ReceivedRate::Window => self.window_packet(packet, longest),
+            ReceivedRate::Window => self.window_packet(packet),
         }
     }
 
@@ -81,10 +91,10 @@ impl Acked {
         }
     }
 
-    fn window_packet(&mut self, packet: Packet, length: i64) {
+    fn window_packet(&mut self, packet: Packet) {
         let newest = self.window.back().map_or(packet.arrival, |last| last.arrival.max(packet.arrival));
         // in whole milliseconds, as there: a window of 1000 ms ends with the present one
-        let oldest = newest.saturating_sub(length);
+        let oldest = newest.saturating_sub(self.longest);
         while self.window.front().is_some_and(|first| first.arrival <= oldest) {
             self.pop();
         }
@@ -98,14 +108,12 @@ impl Acked {
 
     fn robust_packet(&mut self, settings: &Settings, packet: Packet) {
         self.push(packet);
-        let shortest = Span::from_millis_f64(settings.received_window).as_nanos();
-        let longest = Span::from_millis_f64(settings.robust_longest).as_nanos();
         while let (Some(first), Some(last)) = (self.window.front(), self.window.back()) {
             let length = last.arrival.saturating_sub(first.arrival);
             let packets = self.window.len() as u64;
             let over = packets > settings.robust_most
-                || length > longest
-                || (packets > settings.robust_packets && length > shortest);
+                || length > self.longest
+                || (packets > settings.robust_packets && length > self.shortest);
             if !over {
                 break;
             }

@@ -325,6 +325,7 @@ mod tests {
         near(run.step(Usage::Normal, 1e6, 5020), after + 1000.0 + 0.5 * packet);
         // aiortc: a whole packet, and at least 4000 bit/s in a second, in whole bits
         let mut run = Run::new("aiortc", 1e6);
+        run.aimd.set(1e6, at(0));
         let after = run.step(Usage::Over, 1e6, 0);
         near(run.step(Usage::Normal, 1e6, 501), after);
         let slope = (after / 30.0 / 3.0 * 1000.0 / 200.0).floor();

@@ -162,10 +162,10 @@ settings! {
         "libwebrtc kDefaultTrendlineSmoothingCoeff";
     process_noise: f64, "ms^2", Number(1e-12, 1e3), [1e-3, 1e-3, 1e-3],
         "state noise variance q of the Kalman filter",
-        "draft 5.3 table 1; aiortc process_noise[1]";
+        "draft 5.3 table 1; aiortc process_noise, second";
     initial_error: f64, "ms^2", Number(1e-12, 1e6), [0.1, 0.1, 0.1],
         "first error variance e(0) of the Kalman filter",
-        "draft 5.3 table 1; aiortc E[1][1]";
+        "draft 5.3 table 1; aiortc E, lower right";
     initial_noise: f64, "ms^2", Number(1.0, 1e9), [50.0, 50.0, 50.0],
         "first measurement noise variance of the Kalman filter",
         "libwebrtc and aiortc var_noise; not given in the draft";

@@ -67,6 +67,8 @@ pub struct Bottleneck {
     pub seat: Seat,
     pub capacity: Rate,
     pub loss: f64,
+    /// How much the far clock is ahead of ours.
+    pub far: Span,
     pub now: Time,
     /// Sizes that came out since this was last set to zero, bytes.
     pub delivered: u64,
@@ -90,6 +92,7 @@ impl Bottleneck {
             seat,
             capacity,
             loss: 0.0,
+            far: Span::ZERO,
             now: Time::ZERO,
             delivered: 0,
             queueing: Span::ZERO,
@@ -145,7 +148,10 @@ impl Bottleneck {
         let said = (self.now - DELAY).as_nanos();
         let arrived = |packet: &PacketResult| packet.arrival.is_some_and(|at| at.as_nanos() <= said);
         let count = self.in_flight.iter().rposition(arrived).map_or(0, |last| last + 1);
-        let packets: Vec<_> = self.in_flight.drain(..count).collect();
+        let mut packets: Vec<_> = self.in_flight.drain(..count).collect();
+        for packet in &mut packets {
+            packet.arrival = packet.arrival.map(|at| at + self.far);
+        }
         self.delivered += packets.iter().filter(|packet| packet.arrival.is_some()).count() as u64 * SIZE;
         let in_flight = Size::from_bytes(SIZE) * self.in_flight.len() as u64;
         Report { packets, in_flight, ..Report::default() }

@@ -13,11 +13,11 @@ pub mod table;
 
 use digest::Digest;
 use flow::{Bin, Bins, Count, FlowStats};
+use std::collections::VecDeque;
 use table::{Column, Table};
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
 use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
-use std::collections::VecDeque;
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// What the recording must know of a flow.
@@ -682,7 +682,9 @@ impl Recorder for Recording {
         let place = frame.frame.wrapping_sub(first) as usize;
         let Some(entry) = open.get_mut(place).filter(|entry| entry.sent.frame == frame.frame) else { return };
         entry.fate = Some(*frame);
-        while let Some(done) = self.open[flow][usize::from(frame.video)].front().copied().filter(|f| f.fate.is_some()) {
+        while let Some(done) =
+            self.open[flow][usize::from(frame.video)].front().copied().filter(|f| f.fate.is_some())
+        {
             self.open[flow][usize::from(frame.video)].pop_front();
             self.close(done);
         }

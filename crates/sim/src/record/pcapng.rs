@@ -14,7 +14,8 @@ impl Recording {
     /// The capture file; without a packet unless the run was recorded with a capture.
     #[must_use]
     pub fn pcapng(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.captured().iter().map(|p| p.bytes.len() + 72).sum::<usize>() + 128);
+        let mut out =
+            Vec::with_capacity(self.captured().iter().map(|p| p.bytes.len() + 72).sum::<usize>() + 128);
         section_header(&mut out);
         interface(&mut out);
         let mut media_routes = vec![None; self.flows.len()];
@@ -124,8 +125,13 @@ mod tests {
 
     #[test]
     fn blocks_are_closed_and_a_header_checks_out() {
-        let packet =
-            Captured { at: Time::from_secs(5), flow: FlowId(258), rtcp: true, route: 0, bytes: vec![1, 2, 3] };
+        let packet = Captured {
+            at: Time::from_secs(5),
+            flow: FlowId(258),
+            rtcp: true,
+            route: 0,
+            bytes: vec![1, 2, 3],
+        };
         let ip = datagram(&packet, false);
         assert_eq!(ip.len(), 31);
         assert_eq!(ip[12..20], [10, 1, 2, 2, 10, 1, 2, 1]);

@@ -52,10 +52,10 @@ impl BrownianSettings {
         ensure((1.0..=1e7).contains(&max), || {
             format!("a maximum of {max} opportunities/s: 1 to 10 million make sense")
         })?;
-        ensure(sigma == 0.0 || (sigma >= 0.1 && sigma <= 1e7), || {
+        ensure(sigma == 0.0 || (0.1..=1e7).contains(&sigma), || {
             format!("sigma is {sigma}: 0, or 0.1 to 10 million opportunities/s per root second")
         })?;
-        ensure(escape == 0.0 || (escape >= 1e-3 && escape <= 1e6), || {
+        ensure(escape == 0.0 || (1e-3..=1e6).contains(&escape), || {
             format!("an outage ends {escape} times a second: 0, or 0.001 to a million")
         })?;
         ensure(initial.is_none_or(|rate| (0.0..=max).contains(&rate)), || {

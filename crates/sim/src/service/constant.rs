@@ -31,7 +31,10 @@ impl Constant {
     /// A transmitter of `rate` that begins nothing before `start`.
     #[must_use]
     pub const fn idle_until(rate: Rate, start: Time) -> Self {
-        Self { rate: rate.as_bps(), done: start.as_nanos(), part: 0, size: 0, whole: 0, rest: 0 }
+        let rate = rate.as_bps();
+        // at rate zero nothing ever begins
+        let done = if rate == 0 { i64::MAX } else { start.as_nanos() };
+        Self { rate, done, part: 0, size: 0, whole: 0, rest: 0 }
     }
 
     /// The rate.
@@ -73,9 +76,7 @@ impl Constant {
         self.size = size;
         let work = u128::from(size) * WORK_PER_BYTE;
         (self.whole, self.rest) = match u128::from(self.rate) {
-            // never: saturates at Time::MAX, whatever is added
-            0 if size > 0 => (i64::MAX, 0),
-            0 => (0, 0),
+            0 => (i64::MAX, 0),
             rate => (i64::try_from(work / rate).unwrap_or(i64::MAX), (work % rate) as u64),
         };
     }
@@ -115,8 +116,9 @@ mod tests {
     #[test]
     fn nothing_is_ever_served_at_rate_zero() {
         let mut service = Constant::new(Rate::ZERO);
-        assert_eq!(service.serve(Time::ZERO, 1).finish, Time::MAX);
-        assert_eq!(service.serve(Time::ZERO, 1500), Served { start: Time::MAX, finish: Time::MAX });
+        for size in [1, 0, 1500] {
+            assert_eq!(service.serve(Time::ZERO, size), Served { start: Time::MAX, finish: Time::MAX });
+        }
     }
 
     #[test]

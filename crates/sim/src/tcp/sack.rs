@@ -233,3 +233,143 @@ impl Scoreboard {
         (0..flight.len()).filter_map(|index| flight.get(index)).map(super::flight::Segment::in_pipe).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::{Stream, Time};
+
+    const SIZE: u64 = 100;
+
+    fn under_way(segments: u64) -> (Flight, Scoreboard) {
+        let (mut flight, mut board) = (Flight::new(), Scoreboard::new(SIZE as u16));
+        for _ in 0..segments {
+            flight.push(Time::ZERO, SIZE as u32);
+            board.sent(SIZE as u32);
+        }
+        (flight, board)
+    }
+
+    /// Segments `from` to `to` are reported.
+    fn told(flight: &mut Flight, board: &mut Scoreboard, from: u64, to: u64) -> bool {
+        board.update(flight, [(from * SIZE, to * SIZE)].into_iter())
+    }
+
+    fn lost(flight: &Flight) -> Vec<usize> {
+        let is_lost = |index: &usize| flight.get(*index).is_some_and(|s| s.lost && !s.sacked);
+        (0..flight.len()).filter(is_lost).collect()
+    }
+
+    /// RFC 6675 section 4, IsLost: three runs above, or more than two segments' worth of bytes.
+    #[test]
+    fn three_runs_or_three_segments_above_mean_lost() {
+        let (mut flight, mut board) = under_way(10);
+        assert!(told(&mut flight, &mut board, 1, 2));
+        assert!(told(&mut flight, &mut board, 3, 4));
+        assert_eq!(lost(&flight), []);
+        assert!(told(&mut flight, &mut board, 5, 6));
+        assert_eq!(lost(&flight), [0], "three runs");
+        assert!(board.first_is_lost(&flight));
+        let (mut flight, mut board) = under_way(10);
+        told(&mut flight, &mut board, 4, 6);
+        assert_eq!(lost(&flight), [], "two segments are not more than two");
+        told(&mut flight, &mut board, 6, 7);
+        assert_eq!(lost(&flight), [0, 1, 2, 3]);
+        assert_eq!(board.pipe(), 3 * SIZE, "7, 8 and 9");
+    }
+
+    #[test]
+    fn blocks_join_and_say_something_new_only_once() {
+        let (mut flight, mut board) = under_way(20);
+        assert!(told(&mut flight, &mut board, 2, 4));
+        assert!(!told(&mut flight, &mut board, 2, 4));
+        assert!(!told(&mut flight, &mut board, 3, 4));
+        assert!(told(&mut flight, &mut board, 8, 10));
+        assert!(told(&mut flight, &mut board, 4, 8));
+        assert_eq!(board.runs, [(200, 1000)]);
+        assert!(told(&mut flight, &mut board, 12, 13));
+        assert!(told(&mut flight, &mut board, 1, 15), "over all of them");
+        assert_eq!(board.runs, [(100, 1500)]);
+        assert!(!told(&mut flight, &mut board, 30, 40), "beyond what was sent");
+        assert!(!board.update(&mut flight, [(500, 300)].into_iter()), "backwards");
+        board.acknowledge(&mut flight, 1500, |_| {});
+        assert_eq!((board.runs.len(), board.pipe()), (0, 500));
+    }
+
+    /// A copy that may be needless counts beside the original (RFC 6675 section 4, SetPipe).
+    #[test]
+    fn the_pipe_counts_copies() {
+        let (mut flight, mut board) = under_way(6);
+        told(&mut flight, &mut board, 1, 4);
+        assert_eq!(board.pipe(), 200);
+        board.begin_recovery(&mut flight);
+        assert_eq!(board.next(&flight, true, true), Some(Next::Lost(0)));
+        board.repeated(&mut flight, Next::Lost(0), 600);
+        assert_eq!(board.pipe(), 300);
+        assert_eq!(board.next(&flight, true, true), Some(Next::New));
+        // nothing new, nothing below the highest block: the last one, once
+        assert_eq!(board.next(&flight, true, false), Some(Next::Rescue(5)));
+        board.repeated(&mut flight, Next::Rescue(5), 600);
+        assert_eq!(board.pipe(), 400, "4, 5 twice, and 0");
+        assert_eq!(board.next(&flight, true, false), None);
+        board.timeout(&mut flight);
+        assert_eq!((board.pipe(), lost(&flight)), (0, vec![0, 4, 5]));
+        assert_eq!(board.next(&flight, false, true), Some(Next::Lost(0)));
+    }
+
+    /// The running counts and marks against what RFC 6675 defines, computed from scratch octet by octet.
+    #[test]
+    fn the_running_state_is_that_of_the_definitions() {
+        for seed in 0..300 {
+            let mut luck = Stream::new(seed, "test", "scoreboard");
+            let (mut flight, mut board) = under_way(5);
+            let mut sacked: Vec<bool> = vec![false; 5];
+            let mut timed_out_below = 0;
+            for _ in 0..200 {
+                let una = flight.una() / SIZE;
+                let max = flight.max() / SIZE;
+                match luck.below(10) {
+                    0..=3 => {
+                        flight.push(Time::ZERO, SIZE as u32);
+                        board.sent(SIZE as u32);
+                        sacked.push(false);
+                    }
+                    4..=6 if max > una + 1 => {
+                        let from = una + 1 + luck.below(max - una - 1);
+                        let to = from + 1 + luck.below((max - from).min(4));
+                        told(&mut flight, &mut board, from, to);
+                        sacked[from as usize..to.min(max) as usize].fill(true);
+                    }
+                    7 => {
+                        let mut ack = una + luck.below(max - una + 1);
+                        while sacked.get(ack as usize) == Some(&true) {
+                            ack += 1;
+                        }
+                        board.acknowledge(&mut flight, ack * SIZE, |_| {});
+                    }
+                    8 => {
+                        if let Some(next) = board.next(&flight, true, false) {
+                            board.repeated(&mut flight, next, max * SIZE);
+                        }
+                    }
+                    _ if luck.chance(0.1) => {
+                        board.timeout(&mut flight);
+                        timed_out_below = max;
+                    }
+                    _ => {}
+                }
+                assert_eq!(board.pipe(), Scoreboard::recount(&flight));
+                let una = (flight.una() / SIZE) as usize;
+                for (index, position) in (una..sacked.len()).enumerate() {
+                    let above = &sacked[position + 1..];
+                    let runs = (0..above.len()).filter(|&i| above[i] && (i == 0 || !above[i - 1])).count();
+                    let bytes = above.iter().filter(|&&there| there).count();
+                    let is_lost = (position as u64) < timed_out_below || runs >= 3 || bytes > 2;
+                    let segment = flight.get(index).unwrap();
+                    assert_eq!(segment.sacked, sacked[position], "seed {seed}");
+                    assert_eq!(segment.lost && !segment.sacked, is_lost && !segment.sacked, "seed {seed}");
+                }
+            }
+        }
+    }
+}

@@ -411,7 +411,7 @@ impl Node for TcpSender {
     }
 
     #[inline]
-    fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         let Body::Tcp(body) = packet.body else {
             out.fail(format!(
                 "a {} packet of flow {} came to a TCP sender",

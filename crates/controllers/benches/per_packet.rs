@@ -1,0 +1,64 @@
+//! What one packet costs a controller, reports and `on_sent` included: an hour of a 2.5 Mb/s call.
+
+use serde_json::Value;
+use std::hint::black_box;
+use tidegate_controllers::{Entry, registry};
+use tidegate_core::control::{Limits, PacketResult, Report, Sent};
+use tidegate_core::{Ecn, RemoteTime, Seat, Size, Stream, Time};
+
+const PACKETS: u64 = 940_000;
+/// A report every 50 ms.
+const BATCH: u64 = 13;
+const GAP_NANOS: i64 = 3_840_000;
+
+/// Passes for each controller; the fastest counts, being the least disturbed.
+const PASSES: usize = 5;
+
+fn main() {
+    let reports = reports();
+    for entry in registry() {
+        for preset in entry.presets {
+            let nanos = (0..PASSES).map(|_| pass(entry, preset, &reports)).fold(f64::INFINITY, f64::min);
+            println!("{} {preset}: {nanos:.0} ns a packet", entry.name);
+        }
+    }
+}
+
+fn reports() -> Vec<Report> {
+    let mut luck = Stream::new(1, "bench", "jitter");
+    let mut packet = |sequence: u64| {
+        let sent = Time::from_nanos(sequence as i64 * GAP_NANOS);
+        let delay = 50_000_000 + luck.below(2_000_000) as i64;
+        let arrival = Some(RemoteTime::from_nanos(sent.as_nanos() + delay));
+        let size = Size::from_bytes(1200);
+        PacketResult { sequence, size, sent, arrival, ecn: Ecn::default(), probe: None }
+    };
+    let mut batch = |first: u64| Report {
+        packets: (first..first + BATCH).map(&mut packet).collect(),
+        ..Report::default()
+    };
+    (0..PACKETS / BATCH).map(|i| batch(i * BATCH)).collect()
+}
+
+/// Nanoseconds a packet over the whole hour.
+#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark looks at the clock")]
+fn pass(entry: &Entry, preset: &str, reports: &[Report]) -> f64 {
+    let controller = (entry.build)(preset, &Value::Null).expect("valid");
+    let rng = Stream::new(1, "bench", "controller");
+    let mut seat = Seat::new("bench", controller, rng, Time::ZERO, &Limits::default()).expect("seated");
+    let begin = std::time::Instant::now();
+    for report in reports {
+        for packet in &report.packets {
+            if !seat.needs_sent() {
+                break;
+            }
+            let (sequence, size) = (packet.sequence, packet.size);
+            let sent = Sent { sequence, size, in_flight: size, backlog: Size::ZERO };
+            let _ = black_box(seat.sent(packet.sent, &sent).expect("contract"));
+        }
+        let last = report.packets.last().expect("not empty").sent;
+        let now = Time::from_nanos(last.as_nanos() + 100_000_000);
+        let _ = black_box(seat.report(now, report).expect("contract"));
+    }
+    begin.elapsed().as_nanos() as f64 / PACKETS as f64
+}

@@ -1,0 +1,101 @@
+//! GCC in a closed loop with a small bottleneck: what it does, as a table to review, and bounds on it.
+
+mod support;
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use support::{Bottleneck, golden, seat};
+use tidegate_core::control::Limits;
+use tidegate_core::{Rate, Span};
+
+/// What five seconds looked like.
+struct Row {
+    capacity: f64,
+    target: f64,
+    goodput: f64,
+    queue_ms: f64,
+}
+
+/// From which second on, capacity in kbit/s, random loss.
+const PHASES: [(u64, u64, f64); 4] = [(0, 1000, 0.0), (40, 500, 0.0), (70, 2000, 0.0), (130, 2000, 0.05)];
+const END: u64 = 160;
+
+fn run(preset: &str) -> Vec<Row> {
+    let seat = seat("gcc", preset, &Value::Null, &Limits::default());
+    let mut link = Bottleneck::new(seat, Rate::from_kbps(1000));
+    let mut rows = vec![];
+    for from in (0..END).step_by(5) {
+        if let Some(&(_, capacity, loss)) = PHASES.iter().find(|phase| phase.0 == from) {
+            link.capacity = Rate::from_kbps(capacity);
+            link.loss = loss;
+        }
+        link.delivered = 0;
+        let (mut target, mut queue) = (0.0, Span::ZERO);
+        for _ in 0..100 {
+            target += link.step(false).target.as_bps_f64() / 100.0;
+            queue += link.queueing;
+        }
+        rows.push(Row {
+            capacity: link.capacity.as_bps_f64(),
+            target,
+            goodput: link.delivered as f64 * 8.0 / 5.0,
+            queue_ms: queue.as_millis_f64() / 100.0,
+        });
+    }
+    rows
+}
+
+fn table(preset: &str, rows: &[Row]) -> String {
+    let mut text =
+        format!("gcc {preset}\n from  capacity    target   goodput  queue   (kb/s, ms; means of 5 s)\n");
+    for (i, row) in rows.iter().enumerate() {
+        let [capacity, target, goodput] = [row.capacity, row.target, row.goodput].map(|rate| rate / 1000.0);
+        let from = i * 5;
+        writeln!(text, "{from:5} {capacity:9.0} {target:9.0} {goodput:9.0} {:6.0}", row.queue_ms)
+            .expect("a string");
+    }
+    text
+}
+
+/// Mean of what `of` says over the rows from one second to another.
+fn mean(rows: &[Row], from: usize, to: usize, of: impl Fn(&Row) -> f64) -> f64 {
+    let rows = &rows[from / 5..to / 5];
+    rows.iter().map(of).sum::<f64>() / rows.len() as f64
+}
+
+fn within(what: &str, value: f64, low: f64, high: f64) {
+    assert!((low..=high).contains(&value), "{what}: {value:.3} is not in {low} to {high}");
+}
+
+fn check(preset: &str) {
+    let rows = run(preset);
+    golden(&format!("crates/controllers/tests/golden/gcc-{preset}.txt"), &table(preset, &rows));
+    let utilization = |row: &Row| row.goodput / row.capacity;
+    within("at the start", rows[0].target, 250e3, 600e3);
+    within("use of 1 Mb/s", mean(&rows, 25, 40, utilization), 0.75, 1.0);
+    within("use of 0.5 Mb/s", mean(&rows, 50, 70, utilization), 0.7, 1.0);
+    within("use of 2 Mb/s", mean(&rows, 110, 130, utilization), 0.7, 1.0);
+    within("queue at 1 Mb/s", mean(&rows, 25, 40, |row| row.queue_ms), 0.0, 150.0);
+    within("queue at 0.5 Mb/s", mean(&rows, 50, 70, |row| row.queue_ms), 0.0, 150.0);
+    // random loss of 5 % is in the band where nobody moves: what is sent stays, and 95 % of it arrives
+    let target = |from, to| mean(&rows, from, to, |row| row.target);
+    within("target after the loss to that before", target(140, 160) / target(120, 130), 0.9, 1.1);
+    within("goodput to target under loss", mean(&rows, 140, 160, |row| row.goodput / row.target), 0.93, 0.97);
+    // whatever is sent beyond the capacity is not goodput
+    assert!(rows.iter().all(|row| row.goodput <= row.capacity * 1.01));
+}
+
+#[test]
+fn libwebrtc_v1_follows_the_capacity() {
+    check("libwebrtc-v1");
+}
+
+#[test]
+fn draft_02_follows_the_capacity() {
+    check("draft-02");
+}
+
+#[test]
+fn aiortc_follows_the_capacity() {
+    check("aiortc");
+}

@@ -1,0 +1,289 @@
+//! Sequences of arbitrary operations on every registered controller and every preset.
+//!
+//! Whatever comes, the contract holds: the target is within the limits, alarms are in the future, the
+//! controller does not fail. And when the faults cease, it finds its way back.
+
+mod support;
+
+use serde_json::Value;
+use support::{Bottleneck, result, seat};
+use tidegate_controllers::{Needs, registry};
+use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Report, Sent};
+use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
+
+/// FNV-1a over everything a decision says.
+fn digest(mut hash: u64, decision: &Decision) -> u64 {
+    let alarm = decision.alarm.map_or(-1, Time::as_nanos) as u64;
+    for word in [decision.target.as_bps(), decision.pacing.as_bps(), decision.padding.as_bps(), alarm] {
+        for byte in word.to_le_bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+struct Fuzz {
+    seat: Seat,
+    limits: Limits,
+    luck: Stream,
+    now: Time,
+    sequence: u64,
+    /// Offset of the far clock; faults move it.
+    far: i64,
+    pending: Vec<PacketResult>,
+    old: Vec<PacketResult>,
+    hash: u64,
+}
+
+impl Fuzz {
+    fn new(name: &str, preset: &str, seed: u64) -> Self {
+        let luck = Stream::new(seed, name, preset);
+        let limits = Limits::default();
+        let mut seat = seat(name, preset, &Value::Null, &limits);
+        seat.notes.wanted = seed.is_multiple_of(2);
+        let (pending, old) = (vec![], vec![]);
+        let mut fuzz = Self {
+            seat,
+            limits,
+            luck,
+            now: Time::ZERO,
+            sequence: 0,
+            far: 0,
+            pending,
+            old,
+            hash: 0xcbf2_9ce4_8422_2325,
+        };
+        fuzz.check(fuzz.seat.decision());
+        fuzz
+    }
+
+    fn check(&mut self, decision: Decision) {
+        let Limits { min, max, .. } = self.limits;
+        let within = decision.target >= min && decision.target <= max.max(min);
+        assert!(within, "target {:?} at {:?} with {:?}", decision.target, self.now, self.limits);
+        assert!(decision.alarm.is_none_or(|at| at > self.now));
+        for (name, value) in &self.seat.notes.values {
+            assert!(value.is_finite(), "{name} is {value}");
+        }
+        self.hash = digest(self.hash, &decision);
+    }
+
+    fn pass(&mut self, span: Span) {
+        let until = self.now + span;
+        while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
+            self.now = at;
+            let decision = self.seat.alarm(at).expect("contract");
+            self.check(decision);
+        }
+        self.now = until;
+    }
+
+    fn send(&mut self, size: u64) {
+        let delay = Span::from_micros(20_000 + self.luck.below(30_000) as i64);
+        let arrival = (self.now + delay).as_nanos().wrapping_add(self.far);
+        let lost = self.luck.chance(0.1);
+        self.pending.push(result(self.sequence, size, self.now, (!lost).then_some(arrival)));
+        if self.seat.needs_sent() {
+            let size = Size::from_bytes(size);
+            let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
+            let decision = self.seat.sent(self.now, &sent).expect("contract");
+            self.check(decision);
+        }
+        self.sequence += 1;
+    }
+
+    fn report(&mut self, packets: Vec<PacketResult>) {
+        let loss = self.luck.chance(0.2).then(|| LossReport {
+            fraction_lost: self.luck.below(256) as u8,
+            cumulative_lost: self.luck.next_u64() as i32,
+            highest_sequence: self.luck.next_u64() as u32,
+            jitter: Span::from_nanos(self.luck.next_u64() as i64),
+            expected: self.luck.next_u64() as u32,
+        });
+        let rtt = self
+            .luck
+            .chance(0.3)
+            .then(|| Span::from_nanos(self.luck.next_u64() as i64 >> self.luck.below(63)));
+        let remb =
+            self.luck.chance(0.02).then(|| Rate::from_bps(self.luck.next_u64() >> self.luck.below(64)));
+        let report = Report { packets, rtt, loss, remb, ..Report::default() };
+        let decision = self.seat.report(self.now, &report).expect("contract");
+        self.check(decision);
+    }
+
+    fn operation(&mut self) {
+        match self.luck.below(24) {
+            0..=5 => {
+                for _ in 0..=self.luck.below(20) {
+                    let size = 40 + self.luck.below(1400);
+                    self.send(size);
+                    let gap = self.luck.below(8000) as i64;
+                    self.pass(Span::from_micros(gap));
+                }
+            }
+            6..=11 => {
+                let packets = std::mem::take(&mut self.pending);
+                self.old.clone_from(&packets);
+                self.report(packets);
+            }
+            12 => self.report(vec![]),
+            13 => {
+                let again = self.old.clone();
+                self.report(again);
+            }
+            14 => {
+                // reordered, with some changing their mind
+                let mut packets = std::mem::take(&mut self.pending);
+                packets.reverse();
+                for packet in &mut packets {
+                    if self.luck.chance(0.3) {
+                        packet.arrival = None;
+                    }
+                }
+                self.report(packets);
+            }
+            15 => {
+                let span = Span::from_millis(self.luck.below(1000) as i64);
+                self.pass(span);
+            }
+            16 => {
+                let span = Span::from_secs(self.luck.below(20) as i64);
+                self.pass(span);
+            }
+            17 => self.far = self.luck.next_u64() as i64 >> self.luck.below(63),
+            18 => self.sequence += self.luck.below(1 << 20),
+            19 => {
+                let size = self.luck.next_u64() >> self.luck.below(64);
+                self.send(size);
+            }
+            20 => {
+                let wild = |luck: &mut Stream| {
+                    let sent = Time::from_nanos(luck.next_u64() as i64 >> luck.below(63));
+                    let arrival = luck.chance(0.7).then(|| luck.next_u64() as i64 >> luck.below(63));
+                    result(
+                        luck.next_u64() >> luck.below(64),
+                        luck.next_u64() >> luck.below(64),
+                        sent,
+                        arrival,
+                    )
+                };
+                let packets = (0..self.luck.below(30)).map(|_| wild(&mut self.luck)).collect();
+                self.report(packets);
+            }
+            21 => self.limit(false),
+            22 => self.limit(true),
+            _ => self.pass(Span::from_nanos(1)),
+        }
+    }
+
+    fn limit(&mut self, route_changed: bool) {
+        let rate = |luck: &mut Stream| Rate::from_bps(luck.below(20_000_000) >> luck.below(25));
+        let min = rate(&mut self.luck);
+        let max = min + rate(&mut self.luck);
+        let start = rate(&mut self.luck);
+        let wanted = self.luck.chance(0.5).then(|| rate(&mut self.luck));
+        let app_limited = self.luck.chance(0.5);
+        self.limits = Limits { min, max, start, wanted, app_limited, route_changed };
+        let limits = self.limits;
+        let decision = self.seat.limits(self.now, &limits).expect("contract");
+        self.check(decision);
+    }
+}
+
+fn run(name: &str, preset: &str, seed: u64) -> u64 {
+    let mut fuzz = Fuzz::new(name, preset, seed);
+    for _ in 0..400 {
+        fuzz.operation();
+    }
+    fuzz.hash
+}
+
+#[test]
+fn no_sequence_of_operations_breaks_the_contract_and_the_bits_are_pinned() {
+    let mut text = String::new();
+    for entry in registry() {
+        for preset in entry.presets {
+            let hash = (0..200).fold(0, |sum: u64, seed| sum.rotate_left(1) ^ run(entry.name, preset, seed));
+            assert_eq!(run(entry.name, preset, 7), run(entry.name, preset, 7));
+            text += &format!("{} {preset} {hash:016x}\n", entry.name);
+        }
+    }
+    // the same file for debug and release, and for every platform
+    support::golden("crates/controllers/tests/golden/decisions.txt", &text);
+}
+
+/// What came of trouble: target at its end (bit/s), seconds until the target was 75 % of the capacity
+/// again, and mean target of the last ten seconds.
+struct Recovery {
+    worst: f64,
+    seconds: f64,
+    regained: f64,
+}
+
+/// Twenty seconds of trouble on a link of 1 Mb/s, then five minutes of peace.
+fn after_trouble(name: &str, preset: &str, trouble: impl Fn(&mut Bottleneck, u64)) -> Recovery {
+    let mut link =
+        Bottleneck::new(seat(name, preset, &Value::Null, &Limits::default()), Rate::from_kbps(1000));
+    (0..400).for_each(|_| _ = link.step(false));
+    (0..400).for_each(|i| trouble(&mut link, i));
+    (link.capacity, link.loss) = (Rate::from_kbps(1000), 0.0);
+    let worst = link.seat.decision().target.as_bps_f64();
+    let targets: Vec<f64> = (0..6000).map(|_| link.step(false).target.as_bps_f64()).collect();
+    let seconds =
+        targets.iter().position(|&target| target >= 0.75e6).map_or(f64::INFINITY, |i| i as f64 * 0.05);
+    let regained = targets[5800..].iter().sum::<f64>() / 200.0;
+    Recovery { worst, seconds, regained }
+}
+
+#[test]
+fn they_find_their_way_back_when_faults_cease() {
+    type Trouble = fn(&mut Bottleneck, u64);
+    let troubles: [(&str, f64, Trouble); 6] = [
+        ("no feedback", 150.0, |link, _| _ = link.step(true)),
+        ("feedback in spurts of 3 s", 150.0, |link, i| _ = link.step(i % 60 != 0)),
+        ("a far clock that jumps by an hour", 150.0, |link, i| {
+            link.far = Span::from_secs([0, 3600, -3600][i as usize / 50 % 3]);
+            let _ = link.step(false);
+        }),
+        ("a far clock that jumps by a second", 300.0, |link, i| {
+            link.far = Span::from_secs([0, 1, -1][i as usize / 50 % 3]);
+            let _ = link.step(false);
+        }),
+        ("half the packets lost", 150.0, |link, _| {
+            link.loss = 0.5;
+            let _ = link.step(false);
+        }),
+        ("a tenth of the capacity every other second", 150.0, |link, i| {
+            link.capacity = Rate::from_kbps(if i / 20 % 2 == 0 { 100 } else { 1000 });
+            let _ = link.step(false);
+        }),
+    ];
+    let mut text = String::from(
+        "20 s of trouble on 1 Mb/s: target at the end (kb/s), seconds to 75 %, target in the end (kb/s)\n",
+    );
+    for entry in registry().iter().filter(|entry| entry.needs == Needs::PerPacket) {
+        for preset in entry.presets {
+            for (what, allowed, trouble) in troubles {
+                let Recovery { worst, seconds, regained } = after_trouble(entry.name, preset, trouble);
+                let [worst, regained] = [worst, regained].map(|rate| rate / 1000.0);
+                text += &format!("{} {preset}, {what}: {worst:.0} {seconds:.1} {regained:.0}\n", entry.name);
+                // from the least rate of 30 kb/s, 8 % a second take 42 s and 5 % take 66 s; the draft's
+                // filter, fed a few packets a second, needs as long again to see that a queue is gone,
+                // and longer after a second's jump, which looks like a queue and is no reason to start anew
+                let fine = seconds <= allowed && (750.0..=1050.0).contains(&regained);
+                assert!(fine, "{} {preset} after {what}: {worst}, {seconds} s, {regained}", entry.name);
+            }
+        }
+    }
+    support::golden("crates/controllers/tests/golden/recovery.txt", &text);
+}
+
+#[test]
+fn silence_lowers_the_rate_once_a_second_where_it_is_told_to() {
+    let worst = |preset| after_trouble("gcc", preset, |link, _| _ = link.step(true)).worst;
+    // more than 2.9 s of silence, then a fifth less every second of the 20: 16 to 18 times, to the
+    // session's minimum of 30 kb/s
+    assert_eq!(worst("libwebrtc-v1"), 30_000.0);
+    assert_eq!(worst("draft-02"), 30_000.0);
+    assert!(worst("aiortc") > 700_000.0);
+}

@@ -1,0 +1,194 @@
+//! Traces for Python.
+
+use crate::errors::bad;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+use tidegate_core::{Rate, Span, Stream, Time};
+use tidegate_sim::link::Link;
+use tidegate_sim::service::BrownianSettings;
+use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
+
+/// A recorded or generated capacity over time.
+#[pyclass(frozen, module = "tidegate._core", name = "Trace")]
+pub(crate) struct PyTrace {
+    pub(crate) inner: Arc<Trace>,
+    format: String,
+}
+
+fn format_named(name: &str) -> PyResult<Format> {
+    Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        bad(format!("{name}: no such trace format; there are {}", names.join(", ")))
+    })
+}
+
+#[pymethods]
+impl PyTrace {
+    /// Reads the bytes of a trace file. Raises ValueError with file, line, what was found and what
+    /// would be right.
+    #[staticmethod]
+    #[pyo3(signature = (name, data, format=None, frequency_hz=None, direction=None, reference_rate=None))]
+    fn parse(
+        py: Python<'_>,
+        name: &str,
+        data: &[u8],
+        format: Option<&str>,
+        frequency_hz: Option<f64>,
+        direction: Option<&str>,
+        reference_rate: Option<u64>,
+    ) -> PyResult<Self> {
+        let direction = match direction {
+            None => None,
+            Some("down") => Some(Direction::Down),
+            Some("up") => Some(Direction::Up),
+            Some(other) => return Err(bad(format!("direction: {other:?}; it must be \"down\" or \"up\""))),
+        };
+        let reference = reference_rate.map(Rate::from_bps);
+        let options = ReadOptions { frequency: frequency_hz, reference, direction };
+        let format = match format {
+            Some(format) => format_named(format)?,
+            None => Trace::sniff(name, data).map_err(bad)?,
+        };
+        let trace = py.detach(|| Trace::read_as(format, name, data, &options)).map_err(bad)?;
+        Ok(Self { inner: Arc::new(trace), format: format.name().to_owned() })
+    }
+
+    /// Generates a trace: kind "brownian", the rate process of the Sprout paper. Rates are in bit/s;
+    /// sigma is the standard deviation that the rate gains in one second.
+    #[staticmethod]
+    #[pyo3(signature = (kind, seed, duration_ns, *, start=None, max=None, sigma=None, outage_escape=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn generate(
+        py: Python<'_>,
+        kind: &str,
+        seed: u64,
+        duration_ns: i64,
+        start: Option<f64>,
+        max: Option<f64>,
+        sigma: Option<f64>,
+        outage_escape: Option<f64>,
+    ) -> PyResult<Self> {
+        if kind != "brownian" {
+            return Err(bad(format!("{kind}: no such generator; there is \"brownian\"")));
+        }
+        let defaults = BrownianSettings::default();
+        let packets = |bps: f64| bps / (f64::from(defaults.bytes) * 8.0);
+        let settings = BrownianSettings {
+            sigma: sigma.map_or(defaults.sigma, packets),
+            max: max.map_or(defaults.max, packets),
+            escape: outage_escape.unwrap_or(defaults.escape),
+            initial: start.map(packets),
+            // what a mahimahi file's opportunities carry, so that the trace can be written as one
+            bytes: 1504,
+            ..defaults
+        };
+        let trace = py.detach(|| Trace::generate_brownian(settings, seed, Span::from_nanos(duration_ns)));
+        Ok(Self { inner: Arc::new(trace.map_err(bad)?), format: "generated".to_owned() })
+    }
+
+    /// Where it comes from.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+    /// Its file format.
+    #[getter]
+    fn format(&self) -> &str {
+        &self.format
+    }
+    /// "opportunities" or "rates".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.inner.capacity {
+            Capacity::Opportunities(_) => "opportunities",
+            Capacity::Rates(_) => "rates",
+        }
+    }
+    /// Mean capacity in bit/s.
+    #[getter]
+    fn mean_rate(&self) -> u64 {
+        self.inner.mean_rate().as_bps()
+    }
+    /// After how many nanoseconds it repeats.
+    #[getter]
+    fn duration_ns(&self) -> i64 {
+        self.inner.duration().as_nanos()
+    }
+    /// Whether the file tells losses, and whether it tells delays.
+    #[getter]
+    fn tells(&self) -> (bool, bool) {
+        (self.inner.loss.is_some(), self.inner.delay.is_some())
+    }
+
+    /// Mean capacity in bins: (times in s, rates in bit/s).
+    #[allow(clippy::type_complexity)]
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        bin_ns: i64,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+        if bin_ns <= 0 {
+            return Err(bad(format!("a bin of {bin_ns} ns; it must be positive")));
+        }
+        let link = Link::new("trace", 0, self.inner.link(Span::ZERO)).map_err(bad)?;
+        let series =
+            link.capacity_series(Time::ZERO, Time::ZERO + self.inner.duration(), Span::from_nanos(bin_ns));
+        let times = PyArray1::from_iter(py, series.iter().map(|(at, _)| at.as_secs_f64()));
+        Ok((times, PyArray1::from_iter(py, series.iter().map(|(_, rate)| rate.as_bps_f64()))))
+    }
+
+    /// As a mahimahi file: one opportunity of 1504 bytes a line, in milliseconds.
+    fn to_mahimahi<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let text = py.detach(|| self.inner.to_mahimahi()).map_err(bad)?;
+        Ok(PyBytes::new(py, text.as_bytes()))
+    }
+
+    /// As CSV with time_s and rate_bps, in bins where the trace is one of opportunities.
+    #[pyo3(signature = (bin_ns=100_000_000))]
+    fn to_csv<'py>(&self, py: Python<'py>, bin_ns: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let text = py.detach(|| self.inner.to_csv(Span::from_nanos(bin_ns))).map_err(bad)?;
+        Ok(PyBytes::new(py, text.as_bytes()))
+    }
+
+    fn __repr__(&self) -> String {
+        let seconds = self.inner.duration().as_secs_f64();
+        format!(
+            "<Trace {:?}, {}, {:.3} Mb/s, {seconds:.1} s>",
+            self.inner.name,
+            self.format,
+            self.mean_rate() as f64 / 1e6
+        )
+    }
+}
+
+/// Random substreams for Python, the same ones that the engine draws from.
+#[pyclass(module = "tidegate._core", name = "Stream")]
+pub(crate) struct PyStream {
+    inner: Stream,
+}
+
+#[pymethods]
+impl PyStream {
+    #[new]
+    fn new(seed: u64, component: &str, purpose: &str) -> Self {
+        Self { inner: Stream::new(seed, component, purpose) }
+    }
+    /// 64 random bits.
+    fn next_u64(&mut self) -> u64 {
+        self.inner.next_u64()
+    }
+    /// Uniform in [0, 1).
+    fn uniform(&mut self) -> f64 {
+        self.inner.uniform()
+    }
+    /// Exponential with the given mean.
+    fn exponential(&mut self, mean: f64) -> f64 {
+        self.inner.exponential(mean)
+    }
+    /// Standard normal.
+    fn normal(&mut self) -> f64 {
+        self.inner.normal()
+    }
+}

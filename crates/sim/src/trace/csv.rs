@@ -1,0 +1,191 @@
+//! Traces as tables with a header line.
+
+use super::{Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
+use tidegate_core::Span;
+
+/// A table of comma-separated values; none of the known files quotes any.
+struct Table<'a> {
+    names: Vec<&'a str>,
+    rows: Vec<(usize, Vec<&'a str>)>,
+}
+
+impl<'a> Table<'a> {
+    fn new(file: &File<'a>) -> Result<Self, TraceError> {
+        let mut lines = file.lines().filter(|(_, line)| !line.starts_with('#'));
+        let Some((_, header)) = lines.next() else {
+            return Err(file.error(None, "an empty file", "a header line and rows"));
+        };
+        let names: Vec<_> = header.split(',').map(str::trim).collect();
+        let rows: Result<Vec<_>, _> = lines
+            .map(|(number, line)| {
+                let cells: Vec<_> = line.split(',').map(str::trim).collect();
+                if cells.len() == names.len() {
+                    return Ok((number, cells));
+                }
+                let expected = format!("{} columns as in the header, not {}", names.len(), cells.len());
+                Err(file.line_error(number, line, expected))
+            })
+            .collect();
+        Ok(Self { names, rows: rows? })
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|&known| known == name)
+    }
+
+    fn column(&self, file: &File<'_>, name: &str) -> Result<usize, TraceError> {
+        self.find(name).ok_or_else(|| {
+            file.error(None, format!("the columns {}", self.names.join(", ")), format!("a column {name}"))
+        })
+    }
+}
+
+/// The header line, if it looks like one.
+fn header<'a>(file: &File<'a>) -> Option<Vec<&'a str>> {
+    let (_, first) = file.lines().find(|(_, line)| !line.starts_with('#'))?;
+    first.contains(',').then(|| first.split(',').map(str::trim).collect())
+}
+
+/// Tells the tables apart; nothing where there is no header line.
+pub(crate) fn sniff(file: &File<'_>) -> Option<Format> {
+    let names = header(file)?;
+    let has = |name: &str| names.contains(&name);
+    if has("DL_bitrate") && has("Timestamp") {
+        Some(Format::Raca)
+    } else if has("app_throughput") && has("delivery_time") {
+        Some(Format::Lumos)
+    } else if names.iter().any(|name| name.starts_with("time_"))
+        && names.iter().any(|name| name.starts_with("rate_"))
+    {
+        Some(Format::Csv)
+    } else {
+        None
+    }
+}
+
+/// Seconds since 0000-03-01 of "YYYY.MM.DD_hh.mm.ss".
+fn timestamp(text: &str) -> Option<i64> {
+    let (date, clock) = text.split_once('_')?;
+    let numbers = |text: &str| -> Option<[i64; 3]> {
+        let mut parts = text.split('.').map(|part| part.parse::<u16>().ok().map(i64::from));
+        let all = [parts.next()??, parts.next()??, parts.next()??];
+        parts.next().is_none().then_some(all)
+    };
+    let ([year, month, day], [hour, minute, second]) = (numbers(date)?, numbers(clock)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    // the year begins in March, so that the leap day is its last
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
+        + (153 * month + 2) / 5
+        + day
+        - 1;
+    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// Reads [`Format::Raca`].
+pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
+    let table = Table::new(file)?;
+    let time = table.column(file, "Timestamp")?;
+    let rates = table.column(
+        file,
+        match options.direction {
+            Some(Direction::Up) => "UL_bitrate",
+            Some(Direction::Down) | None => "DL_bitrate",
+        },
+    )?;
+    let mut rows: Vec<Row> = Vec::with_capacity(table.rows.len());
+    let mut origin = None;
+    for (line, cells) in &table.rows {
+        if cells[rates] == "-" {
+            continue;
+        }
+        let second = timestamp(cells[time])
+            .ok_or_else(|| file.line_error(*line, cells[time], "a time as 2020.02.27_18.39.27"))?;
+        let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
+        let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for missing"))?;
+        let since = second - *origin.get_or_insert(second);
+        if since < 0 {
+            return Err(file.line_error(*line, cells[time], "a time not before that of the first row"));
+        }
+        rows.push(Row { line: *line, at: Span::from_secs(since), rate, loss: None, delay: None });
+    }
+    Trace::from_stretches(file, &stretches(file, &rows, None)?)
+}
+
+/// Reads [`Format::Lumos`].
+pub(crate) fn lumos(file: &File<'_>) -> Result<Trace, TraceError> {
+    let table = Table::new(file)?;
+    let (rates, times) = (table.column(file, "app_throughput")?, table.column(file, "delivery_time")?);
+    let all: Result<Vec<Stretch>, _> = table
+        .rows
+        .iter()
+        .map(|(line, cells)| {
+            let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
+            let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s"))?;
+            let length = cells[times].parse().ok().and_then(|seconds| span(seconds, 1.0));
+            let length = length.ok_or_else(|| file.line_error(*line, cells[times], "seconds"))?;
+            Ok(Stretch { length, rate, loss: None, delay: None })
+        })
+        .collect();
+    Trace::from_stretches(file, &all?)
+}
+
+/// Reads [`Format::Csv`].
+pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
+    let table = Table::new(file)?;
+    let one_of = |names: &[(&str, f64)]| {
+        let found = names.iter().find_map(|&(name, unit)| table.find(name).map(|column| (column, unit)));
+        let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+        found.ok_or_else(|| {
+            let expected = format!("one of {}", names.join(", "));
+            file.error(None, format!("the columns {}", table.names.join(", ")), expected)
+        })
+    };
+    let (times, second) = one_of(&[("time_s", 1.0), ("time_ms", 1e-3)])?;
+    let (rates, unit) = one_of(&[("rate_bps", 1.0), ("rate_kbps", 1e3), ("rate_mbps", 1e6)])?;
+    let (losses, delays) = (table.find("loss"), table.find("delay_ms"));
+    let mut rows: Vec<Row> = Vec::with_capacity(table.rows.len());
+    for (line, cells) in &table.rows {
+        let number = |column: usize, expected: &str, scale: &dyn Fn(f64) -> bool| {
+            let value = cells[column].parse::<f64>().ok().filter(|&value| scale(value));
+            value.ok_or_else(|| file.line_error(*line, cells[column], expected))
+        };
+        let at = number(times, "a time that is not negative", &|value| span(value, second).is_some())?;
+        let bits = number(rates, "a rate that is not negative", &|value| rate(value, unit).is_some())?;
+        let loss =
+            losses.map(|column| number(column, "a loss of 0 to 1", &|value| (0.0..=1.0).contains(&value)));
+        let delay = delays.map(|column| {
+            number(column, "a delay that is not negative", &|value| span(value, 1e-3).is_some())
+        });
+        rows.push(Row {
+            line: *line,
+            at: span(at, second).unwrap_or_default(),
+            rate: rate(bits, unit).unwrap_or_default(),
+            loss: loss.transpose()?,
+            delay: delay.transpose()?.map(Span::from_millis_f64),
+        });
+    }
+    if let Some(first) = rows.first().filter(|first| first.at > Span::ZERO) {
+        let found = format!("a first row at {} s", first.at.as_secs_f64());
+        return Err(file.error(Some(format!("line {}", first.line)), found, "a first row at time 0"));
+    }
+    let end = match duration(file) {
+        Some((line, text)) => {
+            let end = text.parse().ok().and_then(|seconds| span(seconds, 1.0));
+            Some(end.ok_or_else(|| file.line_error(line, text, "a duration in seconds"))?)
+        }
+        None => None,
+    };
+    Trace::from_stretches(file, &stretches(file, &rows, end)?)
+}
+
+/// The value of a comment `# duration_s=...`.
+fn duration<'a>(file: &File<'a>) -> Option<(usize, &'a str)> {
+    file.lines().find_map(|(number, line)| {
+        let value = line.strip_prefix('#')?.trim().strip_prefix("duration_s=")?;
+        Some((number, value.trim()))
+    })
+}

@@ -1,0 +1,115 @@
+//! Traces of numbers in columns.
+
+use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
+use crate::service::{MAHIMAHI_BYTES, Recorded};
+use tidegate_core::Span;
+
+const NOT_A_TRACE: &str =
+    "milliseconds or kbit/s one a line, \"seconds Mbit/s\", CSV with a header line, or JSON";
+
+/// The samples of a data rate pattern, without its comments.
+fn samples<'a>(file: &File<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+    file.lines().filter(|(_, line)| !line.starts_with('#'))
+}
+
+/// Tells the columns of numbers apart.
+pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
+    let Some((number, first)) = samples(file).next() else {
+        return Err(file.error(None, "an empty file", NOT_A_TRACE));
+    };
+    let columns: Vec<_> = first.split_whitespace().collect();
+    if columns.iter().any(|column| column.parse::<f64>().is_err()) || columns.len() > 2 {
+        return Err(file.line_error(number, first, NOT_A_TRACE));
+    }
+    if columns.len() == 2 {
+        return Ok(Format::SecondsMbps);
+    }
+    // both are one number a line; milliseconds are whole and never go back, and have no comments
+    let base = file.name.rsplit(['/', '\\']).next().unwrap_or(file.name);
+    let pattern = base.starts_with("drp")
+        || file.text.trim_start().starts_with('#')
+        || samples(file)
+            .map(|(_, line)| line.parse::<u32>())
+            .try_fold(0, |last, millis| millis.ok().filter(|&millis| millis >= last))
+            .is_none();
+    Ok(if pattern { Format::DataRatePattern } else { Format::Mahimahi })
+}
+
+/// Reads [`Format::Mahimahi`].
+pub(crate) fn mahimahi(file: &File<'_>) -> Result<Trace, TraceError> {
+    let mut millis: Vec<u32> = Vec::new();
+    for (number, line) in file.lines() {
+        let expected = "whole milliseconds since the beginning, below 2^32";
+        let at = line.parse().map_err(|_| file.line_error(number, line, expected))?;
+        if let Some(&last) = millis.last().filter(|&&last| at < last) {
+            let expected = format!("at least {last}, the value of the line before: times never go back");
+            return Err(file.line_error(number, line, expected));
+        }
+        millis.push(at);
+    }
+    let capacity = Recorded::new(millis, MAHIMAHI_BYTES)
+        .map_err(|error| file.error(None, error.0, "at least one opportunity later than 0 ms"))?;
+    Ok(Trace {
+        name: file.name.to_owned(),
+        capacity: Capacity::Opportunities(capacity),
+        loss: None,
+        delay: None,
+    })
+}
+
+/// Reads [`Format::SecondsMbps`].
+pub(crate) fn seconds_mbps(file: &File<'_>) -> Result<Trace, TraceError> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut origin = Span::ZERO;
+    for (line, text) in samples(file) {
+        let expected = "two numbers that are not negative: seconds and Mbit/s";
+        let row = || {
+            let mut columns = text.split_whitespace().map(|column| column.parse::<f64>().ok());
+            let at = span(columns.next()??, 1.0)?;
+            let rate = rate(columns.next()??, 1e6)?;
+            columns.next().is_none().then_some((at, rate))
+        };
+        let (at, rate) = row().ok_or_else(|| file.line_error(line, text, expected))?;
+        if rows.is_empty() {
+            origin = at;
+        }
+        rows.push(Row { line, at: at - origin, rate, loss: None, delay: None });
+    }
+    Trace::from_stretches(file, &stretches(file, &rows, None)?)
+}
+
+/// The value of a comment of the form `# :key=value` whose key begins with `prefix`.
+fn comment<'a>(file: &File<'a>, prefix: &str) -> Option<(usize, &'a str)> {
+    file.lines().take_while(|(_, line)| line.starts_with('#')).find_map(|(number, line)| {
+        let (key, value) = line.trim_start_matches('#').trim().strip_prefix(':')?.split_once('=')?;
+        key.starts_with(prefix).then_some((number, value.trim()))
+    })
+}
+
+/// Reads [`Format::DataRatePattern`].
+pub(crate) fn data_rate_pattern(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
+    // the key of the bundle is spelt "recommended_freqeuncy": what comes before the slip is enough
+    let frequency = match (comment(file, "recommended_freq"), options.frequency) {
+        (Some((number, value)), _) => {
+            value.parse().ok().filter(|hz| (1e-3..=1e6).contains(hz)).ok_or_else(|| {
+                file.line_error(number, value, "a frequency of 0.001 to a million samples/s")
+            })?
+        }
+        (None, Some(hz)) if (1e-3..=1e6).contains(&hz) => hz,
+        (None, other) => {
+            let found = other.map_or("no frequency".to_owned(), |hz| format!("a frequency of {hz} Hz"));
+            let expected = "a comment \"# :recommended_freqeuncy=10\", or a frequency of 0.001 to a million \
+                            samples/s as an option";
+            return Err(file.error(None, found, expected));
+        }
+    };
+    let length = Span::from_secs_f64(1.0 / frequency);
+    let all: Result<Vec<Stretch>, _> = samples(file)
+        .map(|(number, line)| {
+            let rate = line.parse().ok().and_then(|kbps| rate(kbps, 1e3));
+            let rate = rate.ok_or_else(|| file.line_error(number, line, "a capacity in kbit/s"))?;
+            Ok(Stretch { length, rate, loss: None, delay: None })
+        })
+        .collect();
+    Trace::from_stretches(file, &all?)
+}

@@ -1,0 +1,127 @@
+//! Traces as files again.
+
+use super::{Capacity, Trace};
+use crate::invalid::{Invalid, ensure};
+use crate::loss::Loss;
+use crate::service::{MAHIMAHI_BYTES, Schedule};
+use std::fmt::Write as _;
+use tidegate_core::{Rate, Size, Span, Time};
+
+/// So many opportunities make a file of about a gigabyte.
+const MOST_OPPORTUNITIES: u64 = 100_000_000;
+
+/// A number of nanoseconds as seconds, exact and without trailing zeros.
+fn seconds(nanos: i64) -> String {
+    let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+impl Trace {
+    /// As a mahimahi file: one opportunity of 1504 bytes a line, in milliseconds rounded up. A rate gives an
+    /// opportunity whenever enough for one has come together; the last one is put at the end of the trace,
+    /// because that is where mahimahi repeats it. The mean rate changes by at most one opportunity and the
+    /// rounding of the duration. Losses and delays have no place in the format.
+    ///
+    /// # Errors
+    /// When its opportunities are not of 1504 bytes, it carries less than half of one, or more than 100
+    /// million of them.
+    pub fn to_mahimahi(&self) -> Result<String, Invalid> {
+        let mut text = String::new();
+        match &self.capacity {
+            Capacity::Opportunities(list) => {
+                ensure(list.bytes() == MAHIMAHI_BYTES, || {
+                    format!("opportunities of {} bytes: mahimahi's are of {MAHIMAHI_BYTES}", list.bytes())
+                })?;
+                for millis in list.millis() {
+                    _ = writeln!(text, "{millis}");
+                }
+            }
+            Capacity::Rates(steps) => {
+                let each = Size::from_bytes(u64::from(MAHIMAHI_BYTES));
+                let total = self.mean_rate().bytes_in(self.duration());
+                let count = (total + Size::from_bytes(each.as_bytes() / 2)).as_bytes() / each.as_bytes();
+                ensure((1..=MOST_OPPORTUNITIES).contains(&count), || {
+                    format!(
+                        "{}: {total} are {count} opportunities: 1 to 100 million can be written",
+                        self.name
+                    )
+                })?;
+                let mut link = Schedule::new(steps.clone());
+                let end = (self.duration().as_nanos() + 999_999) / 1_000_000;
+                for _ in 1..count {
+                    let at = link.serve(Time::ZERO, MAHIMAHI_BYTES).finish.as_nanos();
+                    _ = writeln!(text, "{}", ((at + 999_999) / 1_000_000).min(end));
+                }
+                _ = writeln!(text, "{end}");
+            }
+        }
+        Ok(text)
+    }
+
+    /// As CSV with `time_s`, `rate_bps`, and `loss` and `delay_ms` where the trace tells them. A schedule of
+    /// rates is written exactly; opportunities as the mean rate in each `bin`.
+    ///
+    /// # Errors
+    /// When the bin is not positive, or a loss model has no single probability.
+    pub fn to_csv(&self, bin: Span) -> Result<String, Invalid> {
+        ensure(bin > Span::ZERO, || format!("a bin of {bin}"))?;
+        let rates: Vec<(Time, Rate)> = match &self.capacity {
+            Capacity::Rates(steps) => steps.rates().collect(),
+            Capacity::Opportunities(list) => {
+                let end = Time::ZERO + list.period();
+                let mut begin = Time::ZERO;
+                let mut rates = Vec::new();
+                while begin < end {
+                    let until = if end - begin < bin { end } else { begin + bin };
+                    // instants are moved by 1 ns, so that the one at the very end counts in the last bin
+                    let tick = Span::from_nanos(1);
+                    let first = if begin == Time::ZERO { begin } else { begin + tick };
+                    let count = list.count_before(until + tick) - list.count_before(first);
+                    rates.push((begin, Size::from_bytes(count * u64::from(list.bytes())).per(until - begin)));
+                    begin = until;
+                }
+                rates
+            }
+        };
+        // a row wherever anything changes
+        let mut times: Vec<Time> = rates.iter().map(|&(at, _)| at).collect();
+        times.extend(self.loss.iter().flat_map(|loss| loss.phases()).map(|(at, _)| *at));
+        times.extend(self.delay.iter().flat_map(|delay| delay.phases()).map(|(at, _)| *at));
+        times.sort_unstable();
+        times.dedup();
+
+        let (mut loss, mut delay) = (self.loss.clone(), self.delay.clone());
+        let mut text = format!(
+            "# {}\n# duration_s={}\n",
+            self.name.replace(['\r', '\n'], " "),
+            seconds(self.duration().as_nanos())
+        );
+        text.push_str("time_s,rate_bps");
+        text.push_str(if loss.is_some() { ",loss" } else { "" });
+        text.push_str(if delay.is_some() { ",delay_ms\n" } else { "\n" });
+        let mut place = 0;
+        for at in times {
+            while rates.get(place + 1).is_some_and(|&(next, _)| next <= at) {
+                place += 1;
+            }
+            _ = write!(text, "{},{}", seconds(at.as_nanos()), rates[place].1.as_bps());
+            if let Some(loss) = &mut loss {
+                let probability = match *loss.at(at) {
+                    Loss::None => 0.0,
+                    Loss::Bernoulli(p) => p,
+                    Loss::GilbertElliott(_) => {
+                        return Err(Invalid(
+                            "CSV has one probability of loss, and bursts need more".to_owned(),
+                        ));
+                    }
+                };
+                _ = write!(text, ",{probability}");
+            }
+            if let Some(delay) = &mut delay {
+                _ = write!(text, ",{}", delay.at(at).as_millis_f64());
+            }
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}

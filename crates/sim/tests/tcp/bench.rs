@@ -1,0 +1,148 @@
+//! One end of a connection on the bench: packets in by hand, packets out to look at.
+
+use std::sync::Arc;
+use tidegate_core::packet::{Attachment, SackBlocks, TcpBody};
+use tidegate_core::record::Nothing;
+use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
+use tidegate_sim::tcp::{TcpReceiver, TcpSender, TcpSettings};
+
+/// A segment size that is easy to count in.
+pub(crate) const MSS: u32 = 1000;
+
+pub(crate) struct Bench<N> {
+    pub(crate) end: N,
+    pub(crate) now: Time,
+    out: Outbox,
+}
+
+pub(crate) fn sender(settings: TcpSettings) -> Bench<TcpSender> {
+    let settings = TcpSettings { segment: MSS as u16, ..settings };
+    let end = TcpSender::new("sender", 1, FlowId(0), RouteId(0), settings, None).unwrap();
+    Bench::new(end)
+}
+
+pub(crate) fn receiver(settings: &TcpSettings) -> Bench<TcpReceiver> {
+    Bench::new(TcpReceiver::new("receiver", FlowId(0), RouteId(0), settings).unwrap())
+}
+
+impl<N: Node> Bench<N> {
+    fn new(end: N) -> Self {
+        let mut this = Self { end, now: Time::ZERO, out: Outbox::new(Box::new(Nothing)) };
+        this.end.advance(this.now, &mut this.out);
+        this
+    }
+
+    /// What it has sent since the last look.
+    pub(crate) fn sent(&mut self) -> Vec<(TcpBody, Packet)> {
+        self.out
+            .packets
+            .drain(..)
+            .map(|(_, packet)| match packet.body {
+                Body::Tcp(body) => (body, packet),
+                _ => panic!("not TCP: {packet:?}"),
+            })
+            .collect()
+    }
+
+    /// Sequence numbers of the segments it has sent, in segments.
+    pub(crate) fn segments(&mut self) -> Vec<u32> {
+        self.sent().iter().map(|(body, _)| body.sequence / MSS).collect()
+    }
+
+    /// Lets time pass until it sends something.
+    pub(crate) fn wait_for_packet(&mut self) -> Time {
+        while self.out.packets.is_empty() {
+            self.now = self.end.next_wakeup().expect("it has something to do");
+            self.end.advance(self.now, &mut self.out);
+        }
+        self.now
+    }
+
+    /// Lets time pass up to `at`, and returns when it did something first.
+    pub(crate) fn wait_until(&mut self, at: Time) -> Option<Time> {
+        let mut first = None;
+        while let Some(next) = self.end.next_wakeup().filter(|&next| next <= at) {
+            self.now = next;
+            self.end.advance(next, &mut self.out);
+            if !self.out.packets.is_empty() {
+                first.get_or_insert(next);
+            }
+        }
+        self.now = at;
+        first
+    }
+
+    pub(crate) fn pass(&mut self, span: Span) -> Option<Time> {
+        self.wait_until(self.now + span)
+    }
+
+    fn take(&mut self, kind: Kind, body: TcpBody, attachment: Option<Arc<Attachment>>) {
+        let packet = Packet {
+            sent: self.now,
+            queued: Span::ZERO,
+            flow: FlowId(0),
+            route: RouteId(0),
+            sequence: 0,
+            size: 40 + u32::from(body.length),
+            hop: 0,
+            kind,
+            ecn: Ecn::NotEct,
+            body: Body::Tcp(body),
+            attachment,
+        };
+        self.end.receive(self.now, Port::ZERO, packet, &mut self.out);
+    }
+
+    /// An acknowledgement comes in.
+    pub(crate) fn ack(&mut self, ack: u32) {
+        self.ack_with(ack, &[]);
+    }
+
+    /// An acknowledgement with SACK blocks comes in; all in segments.
+    pub(crate) fn ack_with(&mut self, ack: u32, blocks: &[(u32, u32)]) {
+        let mut sack = SackBlocks::default();
+        sack.iter_mut().zip(blocks).for_each(|(place, &(s, e))| *place = (s * MSS, e * MSS));
+        let attachment = (!blocks.is_empty()).then(|| Arc::new(Attachment::Sack(sack)));
+        let body = TcpBody { sequence: 0, ack: ack * MSS, window: 1 << 30, length: 0, flags: 0 };
+        self.take(Kind::Ack, body, attachment);
+    }
+
+    /// An acknowledgement with this header comes in.
+    pub(crate) fn header(&mut self, body: TcpBody) {
+        self.take(Kind::Ack, body, None);
+    }
+
+    /// A data segment comes in.
+    pub(crate) fn data(&mut self, sequence: u32, length: u16) {
+        self.take(Kind::Data, TcpBody { sequence, ack: 0, window: 0, length, flags: 0 }, None);
+    }
+
+    /// A SYN comes in.
+    pub(crate) fn syn(&mut self, sequence: u32) {
+        let body = TcpBody { sequence, ack: 0, window: 0, length: 0, flags: TcpBody::SYN };
+        self.take(Kind::Data, body, None);
+    }
+
+    /// Why it gave up, if it did.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.out.failure.as_deref()
+    }
+
+    /// A packet of another protocol comes in.
+    pub(crate) fn stray(&mut self) {
+        let packet = Packet {
+            sent: self.now,
+            queued: Span::ZERO,
+            flow: FlowId(7),
+            route: RouteId(0),
+            sequence: 0,
+            size: 100,
+            hop: 0,
+            kind: Kind::Datagram,
+            ecn: Ecn::NotEct,
+            body: Body::Empty,
+            attachment: None,
+        };
+        self.end.receive(self.now, Port::ZERO, packet, &mut self.out);
+    }
+}

@@ -1,0 +1,121 @@
+//! What a receiver answers, packet by packet.
+
+use crate::bench::receiver;
+use tidegate_core::packet::TcpBody;
+use tidegate_core::{Span, Time};
+use tidegate_sim::tcp::{TcpSettings, Variant};
+
+fn delayed() -> TcpSettings {
+    TcpSettings { delayed_ack: Some(Span::from_millis(200)), ..TcpSettings::default() }
+}
+
+fn acks(sent: Vec<(TcpBody, tidegate_core::Packet)>) -> Vec<u32> {
+    sent.iter().map(|(body, _)| body.ack).collect()
+}
+
+#[test]
+fn without_delay_every_segment_is_acknowledged_at_once() {
+    let mut end = receiver(&TcpSettings::default());
+    end.data(0, 1000);
+    end.data(1000, 1000);
+    assert_eq!(acks(end.sent()), [1000, 2000]);
+    assert_eq!(end.pass(Span::from_secs(10)), None);
+}
+
+/// RFC 5681 section 4.2.
+#[test]
+fn delayed_acknowledgements_follow_the_rules() {
+    let mut end = receiver(&delayed());
+    end.data(0, 1000);
+    assert_eq!(acks(end.sent()), [], "the first one waits");
+    end.now = Time::from_millis(5);
+    end.data(1000, 1000);
+    assert_eq!(acks(end.sent()), [2000], "every second one");
+    end.now = Time::from_millis(10);
+    end.data(2000, 1000);
+    assert_eq!(end.wait_until(Time::from_secs(1)), Some(Time::from_millis(210)), "200 ms at most");
+    assert_eq!(acks(end.sent()), [3000]);
+    end.data(4000, 1000);
+    assert_eq!(acks(end.sent()), [3000], "beyond a hole: at once");
+    end.data(6000, 1000);
+    assert_eq!(acks(end.sent()), [3000]);
+    end.data(3000, 1000);
+    assert_eq!(acks(end.sent()), [5000], "fills part of the hole: at once");
+    end.data(5000, 1000);
+    assert_eq!(acks(end.sent()), [7000], "fills the rest");
+    end.data(0, 1000);
+    assert_eq!(acks(end.sent()), [7000], "an old one: at once");
+    end.data(7000, 1000);
+    assert_eq!(acks(end.sent()), [], "and all begins again");
+    end.data(9000, 1000);
+    assert_eq!(acks(end.sent()), [8000], "the one that waited is covered");
+    assert_eq!(end.pass(Span::from_secs(1)), None, "and does not come again");
+}
+
+/// RFC 2018 section 4: the block with the newest segment first, then those reported before; section 7 has
+/// these cases with segments of 500 bytes.
+#[test]
+fn sack_blocks_are_those_of_rfc_2018() {
+    let settings = TcpSettings { variant: Variant::Sack, initial_sequence: 5000, ..TcpSettings::default() };
+    let mut end = receiver(&settings);
+    let mut data = |sequence| {
+        end.data(sequence, 500);
+        let (body, packet) = end.sent().pop().unwrap();
+        let blocks: Vec<_> =
+            packet.sack().into_iter().flatten().copied().filter(|(start, end)| start != end).collect();
+        (body.ack, blocks, packet.size)
+    };
+    // case 2: the first of eight is lost
+    assert_eq!(data(5500), (5000, vec![(5500, 6000)], 40 + 12));
+    assert_eq!(data(6000), (5000, vec![(5500, 6500)], 40 + 12));
+    // case 3: every second one is lost
+    assert_eq!(data(7000), (5000, vec![(7000, 7500), (5500, 6500)], 40 + 20));
+    assert_eq!(data(8000), (5000, vec![(8000, 8500), (7000, 7500), (5500, 6500)], 40 + 28));
+    assert_eq!(data(9000).1, [(9000, 9500), (8000, 8500), (7000, 7500)], "three at most");
+    // the hole between two runs is filled: they become one, and come first
+    assert_eq!(data(6500).1, [(5500, 7500), (9000, 9500), (8000, 8500)]);
+    // the first hole: what is joined is acknowledged and no longer in a block
+    assert_eq!(data(5000), (7500, vec![(9000, 9500), (8000, 8500)], 40 + 20));
+    assert_eq!(data(7500), (8500, vec![(9000, 9500)], 40 + 12));
+    assert_eq!(data(8500), (9500, vec![], 40));
+}
+
+#[test]
+fn without_sack_there_are_no_blocks() {
+    let mut end = receiver(&TcpSettings::default());
+    end.data(1000, 1000);
+    let (_, packet) = end.sent().pop().unwrap();
+    assert_eq!((packet.attachment, packet.size), (None, 40));
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let initial = u32::MAX - 1499;
+    let settings =
+        TcpSettings { variant: Variant::Sack, initial_sequence: initial, ..TcpSettings::default() };
+    let mut end = receiver(&settings);
+    end.data(initial.wrapping_add(1000), 1000);
+    end.data(initial.wrapping_add(3000), 1000);
+    end.data(initial, 1000);
+    let sent = end.sent();
+    assert_eq!(sent[1].1.sack().unwrap()[..2], [(1500, 2500), (u32::MAX - 499, 500)]);
+    assert_eq!(sent[2].0.ack, 500);
+}
+
+#[test]
+fn a_syn_is_answered_each_time() {
+    let settings = TcpSettings { handshake: true, initial_sequence: 99, ..TcpSettings::default() };
+    let mut end = receiver(&settings);
+    end.syn(99);
+    end.syn(99);
+    end.data(100, 10);
+    let sent: Vec<_> = end.sent().iter().map(|(body, _)| (body.ack, body.flags)).collect();
+    assert_eq!(sent, [(100, TcpBody::SYN), (100, TcpBody::SYN), (110, 0)]);
+}
+
+#[test]
+fn what_is_not_tcp_ends_the_run_with_a_reason() {
+    let mut end = receiver(&TcpSettings::default());
+    end.stray();
+    assert_eq!(end.failure(), Some("a datagram packet of flow 7 came to a TCP receiver"));
+}
