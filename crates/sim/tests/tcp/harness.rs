@@ -86,7 +86,7 @@ impl Recorder for Tally {
         }
     }
     fn internal(&mut self, _now: Time, flow: FlowId, name: &str, value: f64) {
-        if name == "download" {
+        if name == "download_ms" {
             self.flow(flow).downloads.push(value);
         }
     }
@@ -235,7 +235,9 @@ impl Node for Chaos {
     fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
         self.passed += u32::from(packet.kind == Kind::Data);
         let condemned = packet.kind == Kind::Data
-            && self.periodic.is_some_and(|(first, n)| self.passed >= first && (self.passed - first) % n == 0);
+            && self
+                .periodic
+                .is_some_and(|(first, n)| self.passed >= first && (self.passed - first).is_multiple_of(n));
         if self.luck.chance(self.loss) || condemned {
             out.discard(now, &packet, Cause::Loss);
             return;
