@@ -323,7 +323,7 @@ def test_cross_traffic_in_a_word() -> None:
         media_source="greedy",
     )
     plain = {flow.name: flow for flow in made.flows}
-    assert list(plain) == ["subject", "tcp", "tcp2", "udp", "web", "media"]
+    assert list(plain) == ["call", "tcp", "tcp2", "udp", "web", "media"]
     assert (made.links[0].delay, made.links[0].queue.packets) == (30_000_000, 100)
     tcp, udp, web = plain["tcp2"], plain["udp"].udp, plain["web"]
     assert tcp.tcp is not None
@@ -334,9 +334,9 @@ def test_cross_traffic_in_a_word() -> None:
     media = plain["media"].media
     assert media is not None
     assert media.controller == "fixed:2Mbps"
-    assert plain["subject"].media is not None
-    assert plain["subject"].media.video is not False
-    assert plain["subject"].media.video.source == "greedy"
+    assert plain["call"].media is not None
+    assert plain["call"].media.video is not False
+    assert plain["call"].media.video.source == "greedy"
     before = scenario_for(base="tcp-joins", delay="5ms", queue="64kB")
     assert (before.links[0].delay, before.links[0].queue.bytes) == (5_000_000, 64_000)
 
