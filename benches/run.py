@@ -6,7 +6,7 @@
 
 Rounds are interleaved (A B C A B C ...), so that a busy minute of the machine hits every tool, and medians are
 reported. The rate is bottleneck packets over the seconds inside the simulation loop, as each tool times itself;
-wall time and peak memory are those of the whole process, as the operating system counts them. Every figure goes to
+wall time, CPU time and peak memory are those of the whole process, as the operating system counts them. Every figure goes to
 bench.json. What the works are, and what the comparison leaves out: benches/README.md. Standard library only.
 """
 
@@ -77,6 +77,7 @@ class Measurement:
 
     report: dict
     wall_s: float
+    cpu_s: float
     peak_rss_kib: int
 
     @property
@@ -106,7 +107,8 @@ def run_child(command):
         complaint = errors.read().decode(errors="replace").strip().splitlines()[-1:]
     if child.returncode != 0:
         raise Failed(f"exit status {child.returncode}: {' '.join(complaint) or 'no message'}")
-    return Measurement(read_report(lines), wall_s, peak_kib(usage.ru_maxrss))
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Measurement(read_report(lines), wall_s, cpu_s, peak_kib(usage.ru_maxrss))
 
 
 def read_report(lines):
@@ -296,7 +298,7 @@ def disagreement(work, found, tools):
 
 def table(works, tools, found, absent, failed, floor_kib):
     """The comparison as lines of text. Peaks at the floor are upper bounds and say so."""
-    head = ("work", "tool", "packets", "hops", "packets/s", "spread", "tidegate is", "process", "peak")
+    head = ("work", "tool", "packets", "hops", "packets/s", "spread", "tidegate is", "process", "CPU", "peak")
     rows = [head]
     for work in works:
         ours = found.get((work.name, "tidegate"))
@@ -315,6 +317,7 @@ def table(works, tools, found, absent, failed, floor_kib):
                 work.name, tool.name, f"{runs[0].report['packets']:.0f}", f"{runs[0].report['hops_per_packet']:g}",
                 f"{statistics.median(rates) / 1e3:.1f} k", f"{(max(rates) - min(rates)) / statistics.median(rates):.0%}",
                 ratio, f"{statistics.median(run.wall_s for run in runs):.2f} s",
+                f"{statistics.median(run.cpu_s for run in runs):.2f} s",
                 peak_text(max(run.peak_rss_kib for run in runs), floor_kib),
             ))
     full = [row for row in rows if len(row) == len(head)]
@@ -408,7 +411,7 @@ def entry(key, found, absent, failed):
     runs = found[key]
     kept = {
         "median_packets_per_s": statistics.median(run.packets_per_s for run in runs),
-        "runs": [{**run.report, "wall_s": run.wall_s, "peak_rss_kib": run.peak_rss_kib} for run in runs],
+        "runs": [{**run.report, "wall_s": run.wall_s, "cpu_s": run.cpu_s, "peak_rss_kib": run.peak_rss_kib} for run in runs],
     }
     if key in failed:
         kept["failed"] = failed[key]

@@ -18,6 +18,23 @@ from tidegate.scenario import schema
 HERE = Path(__file__).parent
 NOTE = "<!-- Written by docs/gen_reference.py: changes here are lost. -->\n\n"
 
+SCENARIO = """\
+A scenario is a TOML file. Every time, rate and size carries its unit; 1 kb is 1000 bit and 1 kB is
+1000 bytes. Keys that are not listed are errors. For completion in an editor:
+`tidegate scenario schema > scenario.schema.json`.
+
+"""
+METRICS = """\
+What a run's summary holds, for flows, links and fairness. Names are the same in Python, JSON and
+CSV, where values are in the unit of the name's suffix; tables for people show the unit given here.
+What the metrics have in common is told in [What the numbers mean](../results.md).
+
+"""
+CONTROLLERS = """\
+`NAME:PRESET,KEY=VALUE` names a controller with a preset and settings of one's own; the first preset
+is the default. `tidegate controllers NAME` prints the same.
+"""
+
 Schema = Mapping[str, Any]
 
 
@@ -36,6 +53,16 @@ def head(*names: str) -> str:
     return row(*names) + "|" + "---|" * len(names) + "\n"
 
 
+#: Types of JSON Schema in words.
+WORDS = {
+    "object": "table",
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+}
+
+
 class Scenario:
     """The reference of scenario files, a section for each kind of table in them."""
 
@@ -48,15 +75,15 @@ class Scenario:
         parts = [
             "# Scenario files\n\n",
             NOTE,
-            "A scenario is a TOML file. Every time, rate and size carries its unit; 1 kb is 1000 bit and\n"
-            "1 kB is 1000 bytes. Keys that are not listed are errors. For completion in an editor:\n"
-            "`tidegate scenario schema > scenario.schema.json`.\n\n",
+            SCENARIO,
             "## The file\n\n",
             self.table(self.root),
         ]
         for name in self.reachable():
             definition = self.definitions[name]
-            parts.append(f"\n## {name} {{ #{name.lower()} }}\n\n{definition.get('description', '')}\n\n")
+            # the examples of a docstring are Python, and this page is about files
+            about = definition.get("description", "").partition(">>>")[0].strip()
+            parts.append(f"\n## {name} {{ #{name.lower()} }}\n\n{about}\n\n")
             parts.append(self.table(definition))
         return "".join(parts)
 
@@ -103,28 +130,20 @@ class Scenario:
             if key in node:
                 kinds = [self.kind(one) for one in node[key] if one.get("type") != "null"]
                 return " or ".join(dict.fromkeys(kind for kind in kinds if kind))
-        if "const" in node:
-            return f"`{json.dumps(node['const'])}`"
-        if "enum" in node:
-            return ", ".join(f"`{json.dumps(one)}`" for one in node["enum"])
-        match node.get("type"):
-            case "array" if "prefixItems" in node:
-                return "[" + ", ".join(self.kind(one) for one in node["prefixItems"]) + "]"
-            case "array":
-                return f"list of {self.kind(node.get('items', {}))}"
-            case "object" if "additionalProperties" in node:
-                return "table"
-            case "string" if node.get("examples"):
-                return f"text such as `{json.dumps(node['examples'][0])}`"
-            case "string":
-                return "text"
-            case "integer":
-                return "whole number" + bounds(node)
-            case "number":
-                return "number" + bounds(node)
-            case "boolean":
-                return "true or false"
-        return ""
+        if words := node.get("enum", [node["const"]] if "const" in node else []):
+            return ", ".join(f"`{json.dumps(one)}`" for one in words)
+        if node.get("type") == "array":
+            return self.array(node)
+        if node.get("type") == "string" and node.get("examples"):
+            return f"text such as `{json.dumps(node['examples'][0])}`"
+        word = WORDS.get(node.get("type", ""), "")
+        return word + bounds(node) if "number" in word else word
+
+    def array(self, node: Schema) -> str:
+        """A list, in words."""
+        if "prefixItems" in node:
+            return "[" + ", ".join(self.kind(one) for one in node["prefixItems"]) + "]"
+        return f"list of {self.kind(node.get('items', {}))}"
 
     def named(self, name: str) -> str:
         """A definition: a link to its section, or what it says where it has none."""
@@ -153,13 +172,13 @@ def metrics_page() -> str:
     lines = [
         "# Metrics\n\n",
         NOTE,
-        "What a run's summary holds, for flows, links and fairness. Names are the same in Python, JSON and\n"
-        "CSV, where values are in the unit of the name's suffix; tables for people show the unit given here.\n"
-        "What they have in common is told in [What the numbers mean](../results.md).\n\n",
+        METRICS,
         head("name", "label", "shown in", "better", "definition"),
     ]
-    for one in metrics.METRICS.values():
-        lines.append(row(f"`{one.name}`", one.label, one.unit, better[one.better], one.definition))
+    lines += [
+        row(f"`{one.name}`", one.label, one.unit, better[one.better], one.definition)
+        for one in metrics.METRICS.values()
+    ]
     return "".join(lines)
 
 
@@ -168,12 +187,12 @@ def controllers_page() -> str:
     lines = [
         "# Controllers\n\n",
         NOTE,
-        "`NAME:PRESET,KEY=VALUE` names a controller with a preset and settings of one's own; the first preset\n"
-        "is the default. `tidegate controllers NAME` prints the same.\n",
+        CONTROLLERS,
     ]
     for entry in registry().values():
         presets = ", ".join(f"`{preset}`" for preset in entry["presets"])
-        lines.append(f"\n## {entry['name']}\n\n{entry['summary']}. Presets: {presets}. Feedback: {entry['needs']}.\n\n")
+        lines.append(f"\n## {entry['name']}\n\n{entry['summary']}. Presets: {presets}. ")
+        lines.append(f"Feedback: {entry['needs']}.\n\n")
         lines.append(head("setting", "unit", "meaning", *entry["presets"], "source"))
         for one in entry["settings"]:
             values = [f"`{json.dumps(one['default'][preset])}`" for preset in entry["presets"]]

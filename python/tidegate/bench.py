@@ -19,11 +19,11 @@ GIGABIT = 10**9
 
 #: What each work is, in words, with its simulated seconds.
 WORKS: dict[str, tuple[str, float]] = {
-    "a": ("10 CBR flows of 1 Mb/s, 1200 B, over 20 Mb/s", 600),
-    "b": ("1 CBR + 5 SACK TCP over 50 Mb/s, 20 ms", 300),
-    "c": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
-    "d": ("one GCC video call up to 2.5 Mb/s", 3600),
-    "e": ("100 GCC video calls over 100 Mb/s", 600),
+    "cbr10": ("10 CBR flows of 1 Mb/s, 1200 B, over 20 Mb/s", 600),
+    "tcp5": ("1 CBR + 5 SACK TCP over 50 Mb/s, 20 ms", 300),
+    "cbr1000": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
+    "call": ("one GCC video call up to 2.5 Mb/s", 3600),
+    "calls100": ("100 GCC video calls over 100 Mb/s", 600),
 }
 
 
@@ -107,15 +107,15 @@ def _call(index: int, pairs: int) -> dict[str, Any]:
 
 def scenario(work: str, seconds: float) -> dict[str, Any]:
     """The work as the engine takes it, ``seconds`` of simulated time long."""
-    if work in "ac":
-        flows, rate = (10, 20 * 10**6) if work == "a" else (1000, 1_200 * 10**6)
+    if work in {"cbr10", "cbr1000"}:
+        flows, rate = (10, 20 * 10**6) if work == "cbr10" else (1000, 1_200 * 10**6)
         links = _dumbbell(rate, 100, 10)
         parts = [_cbr(i, flows, 10) for i in range(flows)]
-    elif work == "b":
+    elif work == "tcp5":
         links = _dumbbell(50 * 10**6, 200, 6)
         parts = [_cbr(0, 1, 6)] + [_tcp(i, 6) for i in range(5)]
     else:
-        calls, rate, pairs = (1, 10 * 10**6, 1) if work == "d" else (100, 100 * 10**6, 10)
+        calls, rate, pairs = (1, 10 * 10**6, 1) if work == "call" else (100, 100 * 10**6, 10)
         links = _dumbbell(rate, 300, pairs)
         parts = [_call(i, pairs) for i in range(calls)]
     return {
@@ -155,16 +155,18 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """``WORK [SECONDS]``."""
-    if not arguments or arguments[0] not in WORKS or len(arguments) > 2:
-        works = "\n".join(
-            f"  {key}  {words}, {seconds:g} s" for key, (words, seconds) in WORKS.items()
-        )
-        print(f"usage: python -m tidegate.bench WORK [SECONDS]\n{works}", file=sys.stderr)
-        return 2
-    work = arguments[0]
-    seconds = float(arguments[1]) if len(arguments) == 2 else WORKS[work][1]
-    print(json.dumps(measure(work, seconds)))
+    """``WORK [--scale S]``: S multiplies the simulated seconds."""
+    works = "\n".join(f"  {key}  {words}, {seconds:g} s" for key, (words, seconds) in WORKS.items())
+    usage = f"usage: python -m tidegate.bench WORK [--scale S]\n{works}"
+    match arguments:
+        case [work] if work in WORKS:
+            scale = 1.0
+        case [work, "--scale", text] if work in WORKS:
+            scale = float(text)
+        case _:
+            print(usage, file=sys.stderr)
+            return 2
+    print(json.dumps(measure(work, WORKS[work][1] * scale)))
     return 0
 
 

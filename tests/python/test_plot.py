@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 import synthetic_runs as synthetic
 from tidegate import _view, plot
@@ -21,8 +24,20 @@ def png(figure: Figure) -> bytes:
     return target.getvalue()
 
 
-def line_of(ax, colour):
-    return next(line for line in ax.get_lines() if line.get_color() == colour)
+def values(line: Line2D) -> tuple[Any, Any]:
+    """What a line was drawn from."""
+    x, y = line.get_data()
+    return np.asarray(x), np.asarray(y)
+
+
+def line_of(ax: Axes, controller: str) -> tuple[Any, Any]:
+    hue = colours([controller])[controller]
+    return values(next(line for line in ax.get_lines() if line.get_color() == hue))
+
+
+def note(figure: Figure) -> str:
+    """The small print at the bottom."""
+    return str(figure.get_supxlabel())
 
 
 def test_comparison_has_a_panel_for_each_controller_and_two_shared_ones() -> None:
@@ -42,19 +57,19 @@ def test_lines_are_medians_over_seeds_and_bands_their_range() -> None:
     stack = (
         np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
     )
-    drawn = line_of(figure.axes[0], colours(["gcc"])["gcc"]).get_ydata()
+    drawn = line_of(figure.axes[0], "gcc")[1]
     np.testing.assert_allclose(drawn, np.median(stack, axis=0))
-    band = figure.axes[0].collections[-1].get_paths()[0].vertices[:, 1]
+    band = np.asarray(figure.axes[0].collections[-1].get_paths()[0].vertices)[:, 1]
     assert band.max() == pytest.approx(stack.max())
-    assert "median of 3 seeds" in figure._supxlabel.get_text()
+    assert "median of 3 seeds" in note(figure)
 
 
 def test_seeds_with_different_links_are_not_averaged() -> None:
     groups = synthetic.comparison(("gcc",), 3, wandering=True)
     figure = plot.comparison(groups)
     first = _view.flow_series(groups["gcc"][0], "subject").receive_bps / 1e6
-    np.testing.assert_allclose(line_of(figure.axes[0], colours(["gcc"])["gcc"]).get_ydata(), first)
-    assert "lines: seed 1;" in figure._supxlabel.get_text()
+    np.testing.assert_allclose(line_of(figure.axes[0], "gcc")[1], first)
+    assert "lines: seed 1;" in note(figure)
 
 
 def test_capacity_is_drawn_as_the_step_it_was() -> None:
@@ -62,8 +77,9 @@ def test_capacity_is_drawn_as_the_step_it_was() -> None:
     figure = plot.time_series(run)
     t, capacity = _view.truth(run, "bottleneck")
     step = next(line for line in figure.axes[0].get_lines() if line.get_drawstyle() == "steps-post")
-    np.testing.assert_allclose(step.get_ydata()[:-1], capacity / 1e6)
-    np.testing.assert_allclose(step.get_xdata()[:-1], t)
+    x, y = values(step)
+    np.testing.assert_allclose(y[:-1], capacity / 1e6)
+    np.testing.assert_allclose(x[:-1], t)
 
 
 def test_a_controller_keeps_its_colour() -> None:
@@ -89,7 +105,7 @@ def test_cdf_of_single_packets_and_of_bins_say_which_they_are() -> None:
     run = synthetic.run("gcc", packets=True)
     table = run.table("packets")
     delay = (table["arrived_s"] - table["sent_s"]) * 1e3
-    x, y = (axis for axis in line_of(single, colours(["gcc"])["gcc"]).get_data())
+    x, y = line_of(single, "gcc")
     assert len(x) == np.isfinite(delay).sum()
     assert x[np.searchsorted(y, 0.5)] == pytest.approx(np.nanmedian(delay), rel=1e-3)
 
@@ -97,11 +113,11 @@ def test_cdf_of_single_packets_and_of_bins_say_which_they_are() -> None:
 def test_scatter_has_a_dot_for_each_seed_and_runs_from_slow_to_quick() -> None:
     groups = synthetic.comparison(("gcc", "nada"), 4)
     ax = plot.rate_delay_scatter(groups).axes[0]
-    assert [len(c.get_offsets()) for c in ax.collections] == [4, 1, 4, 1]
+    assert [len(np.asarray(c.get_offsets())) for c in ax.collections] == [4, 1, 4, 1]
     left, right = ax.get_xlim()
     assert left > right
     mean = np.mean([_view.metric(run, "subject", "one_way_delay_ms_p95") for run in groups["gcc"]])
-    assert ax.collections[1].get_offsets()[0][0] == pytest.approx(mean)
+    assert np.asarray(ax.collections[1].get_offsets())[0, 0] == pytest.approx(mean)
 
 
 def test_internals_are_named_and_unknown_names_are_refused() -> None:

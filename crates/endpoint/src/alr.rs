@@ -92,10 +92,10 @@ mod tests {
         alr.set_target(Time::ZERO, Rate::from_mbps(1));
         // 70 % of the target: never
         assert_eq!(run(&mut alr, 0, 20_000, Rate::from_kbps(700)), []);
-        // 30 %: the budget rises by 0.35 of the target's time from about its bottom, -325 kbit, to
-        // 0.8 * 325 kbit: 585 kbit / 350 kb/s = 1.67 s
-        assert_eq!(run(&mut alr, 20_000, 10_000, Rate::from_kbps(300)), [(21_680, true)]);
-        // 100 %: from 325 kbit down to 162.5 kbit at 350 kb/s: 0.46 s
+        // and leaves the budget at its bottom, -325 kbit, plus a step of 6.5. 30 % let it rise by 3.5 kbit
+        // a step, to 0.8 * 325 = 260 kbit: (260 + 318.5) / 3.5 = 165.3 steps
+        assert_eq!(run(&mut alr, 20_000, 10_000, Rate::from_kbps(300)), [(21_660, true)]);
+        // 100 %: from 325 kbit down to 162.5 kbit by 3.5 kbit a step: 46.4 steps
         assert_eq!(run(&mut alr, 30_000, 10_000, Rate::from_mbps(1)), [(30_470, false)]);
     }
 }

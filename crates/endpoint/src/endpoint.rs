@@ -68,7 +68,7 @@ impl Endpoint {
     pub fn change_route(&mut self, now: Time, route: RouteId, out: &mut Outbox) {
         self.path.route = route;
         if let Some(sender) = &mut self.sender {
-            sender.route_changed(now, out);
+            sender.route_changed(now, &self.path, out);
         }
         self.settle();
     }

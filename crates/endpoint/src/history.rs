@@ -94,6 +94,11 @@ impl History {
         }
     }
 
+    /// When the oldest packet in flight is forgotten, if nothing is said of it before.
+    pub(crate) fn expiry(&self) -> Time {
+        if self.landed == self.next { Time::MAX } else { self.ring[self.index(self.landed)].sent + MEMORY }
+    }
+
     /// Settles everything before `sequence`.
     fn land(&mut self, sequence: u64) {
         while self.landed < sequence {

@@ -15,6 +15,9 @@ const RECENT: usize = 100;
 /// Frames that may be open at once; the oldest give way.
 const OPEN_MAX: usize = 4096;
 
+/// A jump over this many frames is no loss but another numbering.
+const JUMP_MAX: u32 = 1 << 16;
+
 /// A frame that is being put together. Nothing is known of it before its first packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -43,6 +46,8 @@ pub(crate) struct PlayoutBuffer {
     slots: VecDeque<Slot>,
     base: u32,
     begun: bool,
+    /// The last frame from behind.
+    stray: Option<u32>,
     /// RTP timestamp, unwrapped: of the first packet, and the latest one.
     origin: i64,
     timestamp: i64,
@@ -61,6 +66,7 @@ impl PlayoutBuffer {
             slots: VecDeque::new(),
             base: 0,
             begun: false,
+            stray: None,
             origin: 0,
             timestamp: 0,
             clock: DelayClock::default(),
@@ -89,7 +95,15 @@ impl PlayoutBuffer {
         }
         if body.frame < self.base {
             out.record.late(now, self.flow, packet);
-            return;
+            let stray = self.stray.replace(body.frame);
+            let again = stray.is_some_and(|stray| body.frame.wrapping_sub(stray) <= 1);
+            if !again || self.base - body.frame < JUMP_MAX {
+                return;
+            }
+            // two in a row from so far behind: the jump ahead before them was in error
+            self.restart(now, body.frame, out);
+        } else if body.frame - self.base >= JUMP_MAX {
+            self.restart(now, body.frame, out);
         }
         // a jump over more frames than are kept gives up the oldest
         while (body.frame - self.base) as usize >= OPEN_MAX {
@@ -103,6 +117,9 @@ impl PlayoutBuffer {
             self.slots.resize(index + 1, Slot::default());
         }
         let media = self.media(body.timestamp);
+        if self.clock.deadline(media, &self.mode).is_some_and(|deadline| now > deadline) {
+            out.record.late(now, self.flow, packet);
+        }
         let slot = &mut self.slots[index];
         let fresh = slot.media.is_none();
         slot.media = Some(media);
@@ -118,8 +135,18 @@ impl PlayoutBuffer {
             self.clock.complete(now, media, &self.mode);
             self.run(now, out);
         } else if fresh && matches!(self.mode, Playout::Fixed { .. }) {
-            self.reschedule();
+            // its deadline is known now, and may have passed
+            self.run(now, out);
         }
+    }
+
+    /// Gives up what is open and goes on with `frame`.
+    fn restart(&mut self, now: Time, frame: u32, out: &mut Outbox) {
+        while !self.slots.is_empty() {
+            self.give_up_front(now, out);
+        }
+        self.base = frame;
+        self.clock = DelayClock::default();
     }
 
     /// The time of capture that a timestamp stands for.
@@ -150,10 +177,6 @@ impl PlayoutBuffer {
                 }
             }
         }
-    }
-
-    fn reschedule(&mut self) {
-        self.due = self.next().map_or(Time::MAX, |(at, _)| at);
     }
 
     /// What happens next: the first whole frame is shown at its time, or given up if it was whole only

@@ -20,6 +20,9 @@ struct InStream {
     gone: bool,
 }
 
+/// Sequence numbers of 16 bits.
+const WRAP: i64 = 1 << 16;
+
 /// No stream has this payload type.
 const NO_STREAM: u8 = u8::MAX;
 
@@ -116,8 +119,9 @@ impl Receiver {
             now,
             Logged {
                 stream: index,
-                rtp_sequence: placed.sequence,
-                transport_sequence,
+                // shifted by a wrap, so that a packet before the first one to arrive has a number, too
+                rtp_sequence: placed.sequence + WRAP,
+                transport_sequence: transport_sequence + WRAP,
                 at: clock(now, clock_offset),
                 ecn: packet.ecn,
                 first: placed.first,

@@ -30,6 +30,8 @@ pub(crate) struct Reception {
     last_sr: Option<(u32, Time)>,
     /// Whether there was anything since the last report.
     heard: bool,
+    /// What would follow on the last packet from far behind.
+    stray_next: i64,
 }
 
 /// A packet as it stands among its siblings.
@@ -56,6 +58,7 @@ impl Reception {
             seen: Box::new([0; WORDS]),
             last_sr: None,
             heard: false,
+            stray_next: -1,
         }
     }
 
@@ -84,7 +87,16 @@ impl Reception {
             self.advance(sequence);
             true
         } else if self.highest - sequence >= WINDOW as i64 {
-            false
+            // appendix A.1: two in a row from so far away are no latecomers; the jump ahead before them
+            // was in error, or the sender has begun anew
+            let again = sequence == self.stray_next;
+            self.stray_next = sequence + 1;
+            if again {
+                self.seen.fill(0);
+                self.highest = sequence;
+                self.mark(sequence);
+            }
+            again
         } else {
             self.mark(sequence)
         };
@@ -215,6 +227,9 @@ mod tests {
         assert_eq!(source.packet(at(6), 12 + 5000, 0), Placed { sequence: 5012, first: true });
         assert_eq!(source.packet(at(6), 12 + 4999, 0), Placed { sequence: 5011, first: true });
         assert_eq!(source.packet(at(6), 12, 0), Placed { sequence: 12, first: false }, "beyond the window");
+        // but two in a row from there show that the jump was in error
+        assert_eq!(source.packet(at(7), 13, 0), Placed { sequence: 13, first: true });
+        assert_eq!(source.packet(at(8), 14, 0), Placed { sequence: 14, first: true });
     }
 
     #[test]

@@ -2,24 +2,23 @@
 
 mod feedback;
 mod stream;
+mod transmit;
 
 use crate::alr::AppLimit;
 use crate::history::History;
 use crate::media::Source;
-use crate::pacer::{Pacer, Turn};
-use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+use crate::pacer::Pacer;
+use crate::packetizer::Extensions;
 use crate::reception::{clock, rtp_clock};
 use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
-use std::sync::Arc;
 use stream::OutStream;
-use tidegate_core::control::{Failure, Limits, Outgoing, Report, Sent};
-use tidegate_core::packet::{Attachment, Extension, RtpBody};
+use tidegate_core::control::{Failure, Limits, Report};
+use tidegate_core::packet::RtpBody;
 use tidegate_core::record::FrameSent;
 use tidegate_core::rng::Draws;
-use tidegate_core::wire::{rtcp, rtp};
+use tidegate_core::wire::rtcp;
 use tidegate_core::{
-    Body, Controller, Decision, Ecn, FlowId, Kind, Level, Outbox, Packet, Port, Rate, RouteId, Seat, Size,
-    Span, Stream, Time,
+    Controller, Decision, Ecn, FlowId, Level, Outbox, Rate, RouteId, Seat, Size, Span, Stream, Time,
 };
 
 /// What the rest of the endpoint needs to know of the outside to send a packet.
@@ -201,6 +200,12 @@ impl Sender {
 
     /// Sends what may leave and tells the controller if the application's limit has changed.
     fn work(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+        if !matches!(self.life, Life::Running(_)) {
+            return;
+        }
+        if self.decision.window.is_some() && self.history.expiry() <= now {
+            self.history.forget(now);
+        }
         self.drain(now, path, out);
         if self.app_limit.limited() != self.limits.app_limited {
             self.refresh_limits(now, out);
@@ -243,6 +248,8 @@ impl Sender {
             Life::Running(_) => self
                 .pacer
                 .due(self.history.in_flight())
+                // where all feedback is lost, only oblivion opens a window again
+                .min(if self.decision.window.is_some() { self.history.expiry() } else { Time::MAX })
                 .min(self.media_due)
                 .min(self.decision.alarm.unwrap_or(Time::MAX))
                 .min(self.stop),
@@ -304,140 +311,6 @@ impl Sender {
 
     fn note_backlog(&self, now: Time, out: &mut Outbox) {
         out.record.internal(now, self.flow, "pacer_backlog", self.pacer.backlog().as_bytes() as f64);
-    }
-
-    fn drain(&mut self, now: Time, path: &Path, out: &mut Outbox) {
-        while let Some(turn) = self.pacer.turn(now, self.history.in_flight()) {
-            self.send(now, turn, path, out);
-            if out.failure.is_some() {
-                return;
-            }
-        }
-    }
-
-    fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
-        let padding = self.streams.len() - 1;
-        let (index, payload, probe) = match turn {
-            Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
-            Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
-        };
-        let sequence = self.history.next();
-        let stamp = self.stamp(now, sequence, payload, out);
-        let header = match &stamp {
-            None => self.header,
-            stamp => self.extensions.header_len(stamp.as_ref()),
-        };
-        let size = u32::from(payload) + header;
-        let stream = &mut self.streams[index];
-        let rtp_sequence = stream.sent(sequence, turn == Turn::Padding(probe), payload);
-        let (timestamp, frame, flags) = match turn {
-            Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags),
-            Turn::Padding(_) => (stream.timestamp(now), 0, 0),
-        };
-        let body = RtpBody {
-            timestamp,
-            frame,
-            sequence: rtp_sequence,
-            transport_sequence: sequence as u16,
-            payload_type: stream.signalled.payload_type,
-            flags,
-        };
-        let kind = match stream.signalled.kind {
-            MediaKind::Video => Kind::Video,
-            MediaKind::Audio => Kind::Audio,
-            MediaKind::Padding => Kind::Padding,
-        };
-        let ssrc = stream.signalled.ssrc;
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.flow,
-            route: path.route,
-            sequence: self.number(),
-            size: size + path.overhead,
-            hop: 0,
-            kind,
-            ecn: self.ecn,
-            body: Body::Rtp(body),
-            attachment: stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
-        };
-        if out.record.wants_bytes() {
-            self.record_bytes(&packet, &body, ssrc, path, out);
-        }
-        out.originate(now, Port::ZERO, packet);
-
-        self.history.sent(now, size, probe);
-        let counted = match self.accounting {
-            Accounting::Packets => size,
-            Accounting::Payload => u32::from(payload),
-        };
-        self.pacer.sent(now, Size::from_bytes(u64::from(counted)));
-        self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
-        if let Life::Running(seat) = &self.life
-            && seat.needs_sent()
-        {
-            let sent = Sent {
-                sequence,
-                size: Size::from_bytes(u64::from(size)),
-                in_flight: self.history.in_flight(),
-                backlog: self.pacer.backlog(),
-            };
-            self.call(now, out, false, |seat| seat.sent(now, &sent));
-        }
-    }
-
-    fn stamp(&mut self, now: Time, sequence: u64, payload: u16, out: &mut Outbox) -> Option<Extension> {
-        let Life::Running(seat) = &mut self.life else { return None };
-        let outgoing = Outgoing {
-            sequence,
-            size: Size::from_bytes(u64::from(payload) + u64::from(self.header)),
-            backlog: self.pacer.backlog(),
-        };
-        let stamp = seat.stamp(now, &outgoing)?;
-        if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
-            let (who, id, length) = (&self.who, stamp.id, stamp.data.len());
-            out.fail(format!(
-                "controller of {who} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
-                 255 and neither {ABS_SEND_TIME_ID} nor {TRANSPORT_SEQUENCE_ID}, the data at most 255 bytes"
-            ));
-            return None;
-        }
-        Some(stamp)
-    }
-
-    /// Hands the packet's real bytes to the record; the payload is zeros.
-    fn record_bytes(&mut self, packet: &Packet, body: &RtpBody, ssrc: u32, path: &Path, out: &mut Outbox) {
-        let mut extensions = Vec::new();
-        if self.extensions.abs_send_time {
-            let local = Time::from_nanos(clock(packet.sent, path.clock_offset).as_nanos());
-            extensions.push(rtp::abs_send_time_element(ABS_SEND_TIME_ID, local));
-        }
-        if self.extensions.transport_sequence {
-            extensions.push(rtp::transport_sequence(TRANSPORT_SEQUENCE_ID, body.transport_sequence));
-        }
-        extensions.extend(packet.extension().cloned());
-        let padding = if packet.kind == Kind::Padding { self.padding_payload } else { 0 };
-        let header = rtp::Header {
-            padding,
-            marker: body.flags & RtpBody::LAST != 0 && packet.kind == Kind::Video,
-            payload_type: body.payload_type,
-            sequence: body.sequence,
-            timestamp: body.timestamp,
-            ssrc,
-            csrcs: Vec::new(),
-            extensions,
-        };
-        self.scratch.clear();
-        match header.encode(&mut self.scratch) {
-            Ok(()) => {
-                self.scratch.resize((packet.size - path.overhead) as usize, 0);
-                if let (1.., Some(last)) = (padding, self.scratch.last_mut()) {
-                    *last = padding;
-                }
-                out.record.bytes(packet.sent, packet, &self.scratch);
-            }
-            Err(error) => out.fail(format!("{}: RTP header: {error}", self.who)),
-        }
     }
 
     /// Calls the controller and takes up what it decides. `told`: the decision is recorded even if it is
@@ -505,12 +378,12 @@ impl Sender {
     fn set_limits(&mut self, now: Time, limits: Limits, out: &mut Outbox) {
         self.limits = Limits { route_changed: false, ..limits };
         self.call(now, out, true, |seat| seat.limits(now, &limits));
-        self.settle();
     }
 
     /// Tells the controller that the route is another one.
-    pub(crate) fn route_changed(&mut self, now: Time, out: &mut Outbox) {
+    pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut Outbox) {
         self.set_limits(now, Limits { route_changed: true, ..self.limits }, out);
+        self.work(now, path, out);
     }
 
     /// The sender reports that are due at `now`: of the streams that have sent since the last report but one.

@@ -261,15 +261,15 @@ pub struct ReceiveSettings {
 }
 
 impl ReceiveSettings {
-    /// Receives `streams` of `flow` from an endpoint with the clock offset `peer_clock_offset`.
+    /// Receives what `peer` sends, as signalled, from an endpoint with the clock offset `peer_clock_offset`.
     #[must_use]
-    pub fn new(flow: FlowId, streams: Vec<Signalled>, peer_clock_offset: Span) -> Self {
+    pub fn new(peer: &SendSettings, peer_clock_offset: Span) -> Self {
         Self {
-            flow,
-            streams,
+            flow: peer.flow,
+            streams: peer.signalled(),
             half: None,
-            feedback: FeedbackSettings::default(),
-            extensions: Extensions::default(),
+            feedback: FeedbackSettings { format: peer.feedback, ..FeedbackSettings::default() },
+            extensions: peer.extensions,
             playout: Playout::default(),
             peer_clock_offset,
         }
@@ -398,9 +398,10 @@ impl std::error::Error for SettingsError {}
 
 impl EndpointSettings {
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
-        let problem = self
-            .rtcp
-            .problem()
+        let long =
+            (self.name.len() > 255).then(|| "the name is longer than the 255 bytes of a CNAME".to_owned());
+        let problem = long
+            .or_else(|| self.rtcp.problem())
             .or_else(|| self.send.as_ref().and_then(SendSettings::problem))
             .or_else(|| self.receive.as_ref().and_then(ReceiveSettings::problem));
         match problem {

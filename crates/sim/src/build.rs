@@ -28,7 +28,7 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::media::{ladder, statistical};
 use tidegate_endpoint::{
-    Bounds, Endpoint, EndpointSettings, FeedbackSettings, Playout, ReceiveSettings, SendSettings,
+    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, SendSettings,
     SourceSettings, StreamSettings,
 };
 
@@ -526,19 +526,16 @@ fn connect(
     send.start = flow.start;
     send.stop = flow.stop;
     send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
+    send.feedback = match media.feedback.format {
+        FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
+        FeedbackFormat::Ccfb => tidegate_endpoint::FeedbackFormat::Ccfb,
+        FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
+    };
     send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
     send.streams = streams(media, id)?;
-    let mut receive = ReceiveSettings::new(id, send.signalled(), sender.clock_offset);
-    receive.extensions = send.extensions;
+    let mut receive = ReceiveSettings::new(&send, sender.clock_offset);
     receive.half = half;
-    receive.feedback = FeedbackSettings {
-        format: match media.feedback.format {
-            FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
-            FeedbackFormat::Ccfb => tidegate_endpoint::FeedbackFormat::Ccfb,
-            FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
-        },
-        interval: media.feedback.interval,
-    };
+    receive.feedback.interval = media.feedback.interval;
     receive.playout = match media.playout {
         PlayoutSpec::Fixed { delay } => Playout::Fixed { delay },
         PlayoutSpec::Adaptive { min, max } => match Playout::default() {

@@ -155,6 +155,7 @@ pub(crate) struct Ticker {
     millihertz: u64,
     start: Time,
     ticks: u64,
+    next: Time,
 }
 
 impl Ticker {
@@ -164,23 +165,24 @@ impl Ticker {
             return Err(format!("fps is {fps}; it must be between 0.001 and 100000"));
         }
         let millihertz = tidegate_core::math::round(fps * 1000.0) as u64;
-        Ok(Self { millihertz, start: Time::MAX, ticks: 0 })
+        Ok(Self { millihertz, start: Time::MAX, ticks: 0, next: Time::MAX })
     }
 
     pub(crate) fn start(&mut self, now: Time) {
-        (self.start, self.ticks) = (now, 0);
+        (self.start, self.ticks, self.next) = (now, 0, now);
     }
 
     pub(crate) fn due(&self) -> Time {
-        let nanos = u128::from(self.ticks) * 1_000_000_000_000 / u128::from(self.millihertz);
-        self.start + Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+        self.next
     }
 
     /// Moves on by one tick and says how long it lasts.
     pub(crate) fn advance(&mut self) -> Span {
-        let before = self.due();
+        let before = self.next;
         self.ticks += 1;
-        self.due() - before
+        let nanos = u128::from(self.ticks) * 1_000_000_000_000 / u128::from(self.millihertz);
+        self.next = self.start + Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+        self.next - before
     }
 
     pub(crate) fn fps(&self) -> f64 {

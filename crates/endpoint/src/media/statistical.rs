@@ -239,7 +239,7 @@ mod tests {
         let mut source = source(Settings::default());
         source.set_target(Time::ZERO, Rate::from_mbps(1));
         let frames = 60_000;
-        let (mut sizes, mut gaps, mut last) = (Vec::new(), Vec::new(), None);
+        let (mut sizes, mut gaps, mut last) = (Vec::new(), Vec::new(), None::<Time>);
         for _ in 0..frames {
             let now = source.due();
             if let Some(last) = last {

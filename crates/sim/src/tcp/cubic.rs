@@ -64,8 +64,9 @@ impl Cubic {
 
     /// A loss is repaired: the next stage aims for the window of now, or lower if that keeps falling
     /// (fast convergence, section 4.7).
-    pub(super) fn reduce(&mut self, cwnd: f64) {
-        let falling = self.w_max.is_some_and(|w_max| math::floor(cwnd) < math::floor(w_max));
+    pub(super) fn reduce(&mut self, cwnd: f64, fast_convergence: bool) {
+        let falling =
+            fast_convergence && self.w_max.is_some_and(|w_max| math::floor(cwnd) < math::floor(w_max));
         self.w_max = Some(if falling { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
         self.prior = cwnd;
         self.epoch = None;
@@ -108,7 +109,7 @@ mod tests {
     fn the_window_follows_the_closed_form() {
         let (w_max, rtt) = (1000.0, 0.1);
         let mut cubic = Cubic::default();
-        cubic.reduce(w_max);
+        cubic.reduce(w_max, true);
         let k = math::cbrt(w_max * (1.0 - BETA) / C);
         assert!((k - 9.0856).abs() < 1e-4, "{k}");
         let form = |t: f64| C * (t - k) * (t - k) * (t - k) + w_max;
@@ -135,7 +136,7 @@ mod tests {
     fn delayed_acknowledgements_follow_the_same_curve() {
         let after = |step: f64| {
             let mut cubic = Cubic::default();
-            cubic.reduce(400.0);
+            cubic.reduce(400.0, true);
             let (mut cwnd, mut now) = (280.0, Time::ZERO);
             while now < Time::from_secs(10) {
                 let acks = math::floor(cwnd / step) as i64;
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn in_the_reno_friendly_region_it_grows_by_alpha() {
         let mut cubic = Cubic::default();
-        cubic.reduce(20.0);
+        cubic.reduce(20.0, true);
         let (mut cwnd, mut now) = (14.0, Time::ZERO);
         let mut windows = vec![cwnd];
         for _ in 0..15 {
@@ -174,31 +175,38 @@ mod tests {
     #[test]
     fn fast_convergence_gives_way() {
         let mut cubic = Cubic::default();
-        cubic.reduce(100.0);
+        cubic.reduce(100.0, true);
         assert_eq!(cubic.w_max, Some(100.0));
-        cubic.reduce(80.0);
+        cubic.reduce(80.0, true);
         assert_eq!(cubic.w_max, Some(80.0 * 1.7 / 2.0));
-        cubic.reduce(90.0);
+        cubic.reduce(90.0, true);
         assert_eq!(cubic.w_max, Some(90.0));
+        cubic.reduce(80.0, false);
+        assert_eq!(cubic.w_max, Some(80.0));
+        cubic.reduce(79.9, true);
+        cubic.reduce(79.1, true);
+        assert_eq!(cubic.w_max, Some(79.1), "less than a segment lower is not lower");
     }
 
     #[test]
     fn time_without_use_does_not_count() {
-        let grown = |pause: bool| {
+        let grown = |unused: bool, now: Time| {
             let mut cubic = Cubic::default();
-            cubic.reduce(1000.0);
+            cubic.reduce(1000.0, true);
             let mut cwnd = cubic.avoid(Time::ZERO, 700.0, 1.0, 0.1);
-            let mut now = Time::from_millis(100);
-            if pause {
+            if unused {
                 cubic.not_in_use();
-                now = Time::from_secs(8);
             }
             for _ in 0..100 {
                 cwnd = cubic.avoid(now, cwnd, 1.0, 0.1);
             }
             cwnd
         };
-        // the pause begins with the last growth, at time zero, so that the second stage is 0.1 s younger
-        assert!(grown(true) <= grown(false) && grown(true) > 700.0, "{} {}", grown(true), grown(false));
+        let soon = grown(false, Time::from_millis(100));
+        let late = grown(false, Time::from_secs(8));
+        let unused = grown(true, Time::from_secs(8));
+        // eight seconds of use lift the curve by nearly 300 segments, of which 100 acknowledgements see a
+        // part; eight seconds without use lift it by nothing
+        assert!(unused > 700.0 && unused <= soon && late > soon + 20.0, "{unused} {soon} {late}");
     }
 }

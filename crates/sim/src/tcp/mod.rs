@@ -102,6 +102,8 @@ pub struct TcpSettings {
     pub limited_transmit: bool,
     /// Reno's increase.
     pub increase: Increase,
+    /// Whether CUBIC aims lower when its window at a loss has fallen (RFC 9438 section 4.7).
+    pub fast_convergence: bool,
     /// When round trips are measured.
     pub rtt_sampling: RttSampling,
     /// The retransmission timer never waits for less (RFC 6298 section 2.4).
@@ -135,6 +137,7 @@ impl Default for TcpSettings {
             receive_window: 1 << 30,
             limited_transmit: true,
             increase: Increase::default(),
+            fast_convergence: true,
             rtt_sampling: RttSampling::default(),
             min_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

@@ -22,7 +22,8 @@ use tidegate_core::{
 ///
 /// Data packets leave by [`Port::ZERO`] on the route it was given; acknowledgements may come in at any
 /// port. Records the data as sent, and from [`Level::Series`] on, whenever they change, the internals
-/// `cwnd` and `ssthresh` (bytes), `srtt` and `rto` (ms), and `download` (ms) at the end of each download.
+/// `cwnd` and `ssthresh` (bytes), `srtt_ms` and `rto_ms`, and at the end of each download `download_ms`,
+/// the time from its beginning (its SYN, with a handshake) until the sender knows that all has arrived.
 pub struct TcpSender {
     pub(super) name: String,
     pub(super) flow: FlowId,
@@ -358,11 +359,10 @@ impl TcpSender {
     /// All that the application wrote has arrived.
     #[inline]
     pub(super) fn check_completed(&mut self, now: Time, out: &mut Outbox) {
-        if self.flight.is_empty() && self.flight.max() == self.written {
-            if self.application.completed(now) && out.record.level() >= Level::Series {
-                let took = (now - self.began).as_millis_f64();
-                out.record.internal(now, self.flow, "download", took);
-            }
+        let done = self.flight.is_empty() && self.flight.max() == self.written;
+        if done && self.application.completed(now) && out.record.level() >= Level::Series {
+            let took = (now - self.began).as_millis_f64();
+            out.record.internal(now, self.flow, "download_ms", took);
         }
     }
 
@@ -384,8 +384,8 @@ impl TcpSender {
         };
         say(old.cwnd != new.cwnd, "cwnd", new.cwnd);
         say(old.ssthresh != new.ssthresh, "ssthresh", new.ssthresh);
-        say(old.srtt != new.srtt, "srtt", new.srtt.as_millis_f64());
-        say(old.rto != new.rto, "rto", new.rto.as_millis_f64());
+        say(old.srtt != new.srtt, "srtt_ms", new.srtt.as_millis_f64());
+        say(old.rto != new.rto, "rto_ms", new.rto.as_millis_f64());
     }
 }
 

@@ -8,7 +8,7 @@ use tidegate_core::{Span, Time};
 #[derive(Debug)]
 enum Growth {
     Reno { increase: Increase, acked: f64 },
-    Cubic(Cubic),
+    Cubic { cubic: Cubic, fast_convergence: bool },
 }
 
 /// cwnd and ssthresh, in bytes.
@@ -28,7 +28,9 @@ impl Window {
         let segment = f64::from(settings.segment);
         let initial = segment * f64::from(settings.initial_window);
         let growth = match settings.variant {
-            Variant::Cubic => Growth::Cubic(Cubic::default()),
+            Variant::Cubic => {
+                Growth::Cubic { cubic: Cubic::default(), fast_convergence: settings.fast_convergence }
+            }
             _ => Growth::Reno { increase: settings.increase, acked: 0.0 },
         };
         // RFC 5681 section 3.1: initially arbitrarily high
@@ -54,7 +56,7 @@ impl Window {
                     self.cwnd += self.segment;
                 }
             }
-            Growth::Cubic(cubic) => {
+            Growth::Cubic { cubic, .. } => {
                 let rtt = srtt.map_or(0.0, Span::as_secs_f64);
                 let segment = self.segment;
                 self.cwnd = segment * cubic.avoid(now, self.cwnd / segment, acked / segment, rtt);
@@ -64,7 +66,7 @@ impl Window {
 
     /// New data was acknowledged, but the window was not in use: it stays.
     pub(super) fn not_in_use(&mut self) {
-        if let Growth::Cubic(cubic) = &mut self.growth {
+        if let Growth::Cubic { cubic, .. } = &mut self.growth {
             cubic.not_in_use();
         }
     }
@@ -76,7 +78,7 @@ impl Window {
         let segments = self.cwnd / self.segment;
         match &mut self.growth {
             Growth::Reno { acked, .. } => *acked = 0.0,
-            Growth::Cubic(cubic) => cubic.reduce(segments),
+            Growth::Cubic { cubic, fast_convergence } => cubic.reduce(segments, *fast_convergence),
         }
     }
 
@@ -88,7 +90,7 @@ impl Window {
             let segments = self.cwnd / self.segment;
             match &mut self.growth {
                 Growth::Reno { acked, .. } => *acked = 0.0,
-                Growth::Cubic(cubic) => cubic.timeout(segments),
+                Growth::Cubic { cubic, .. } => cubic.timeout(segments),
             }
         }
         self.cwnd = self.segment;
@@ -97,7 +99,7 @@ impl Window {
     fn lower(&mut self, flight: u64) {
         let factor = match self.growth {
             Growth::Reno { .. } => 0.5,
-            Growth::Cubic(_) => cubic::BETA,
+            Growth::Cubic { .. } => cubic::BETA,
         };
         // what limited transmit sent beyond cwnd is not to count (RFC 5681 section 3.2 step 2)
         let flight = (flight as f64).min(self.cwnd);
@@ -112,7 +114,7 @@ impl Window {
     /// Nothing was sent for longer than a timeout (RFC 5681 section 4.1).
     pub(super) fn restart(&mut self) {
         self.cwnd = self.cwnd.min(self.initial);
-        if let Growth::Cubic(cubic) = &mut self.growth {
+        if let Growth::Cubic { cubic, .. } = &mut self.growth {
             cubic.restart();
         }
     }

@@ -26,7 +26,6 @@ pub(crate) struct Flow {
     pub(crate) last_arrival: Time,
     /// (s, sequence number) of each data packet, if asked for.
     pub(crate) departures: Vec<(f64, u32)>,
-    pub(crate) windows: Vec<(f64, f64)>,
 }
 
 /// Tallies from `from` on.
@@ -86,11 +85,9 @@ impl Recorder for Tally {
             self.flow(flow).goodput += bytes.as_bytes();
         }
     }
-    fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {
-        if name == "download" {
+    fn internal(&mut self, _now: Time, flow: FlowId, name: &str, value: f64) {
+        if name == "download_ms" {
             self.flow(flow).downloads.push(value);
-        } else if self.detailed && name == "cwnd" {
-            self.flow(flow).windows.push((now.as_secs_f64(), value));
         }
     }
 }
@@ -107,6 +104,8 @@ pub(crate) struct Dumbbell {
     pub(crate) flows: Vec<(TcpSettings, Span)>,
     /// Probability that a data packet is lost behind the bottleneck.
     pub(crate) loss: f64,
+    /// The first data packet that is lost there, and every so many-th after it, besides.
+    pub(crate) periodic: Option<(u32, u32)>,
     pub(crate) from: Time,
     pub(crate) until: Time,
     pub(crate) detailed: bool,
@@ -124,6 +123,7 @@ impl Dumbbell {
             jitter: None,
             flows: vec![(settings, Span::ZERO)],
             loss: 0.0,
+            periodic: None,
             from: Time::from_secs(20),
             until: Time::from_secs(120),
             detailed: false,
@@ -141,7 +141,9 @@ impl Dumbbell {
         let bottleneck = LinkSettings::constant(self.rate, self.one_way);
         let forth = add(link("forth", bottleneck.clone().with_queue(DropTail::packets(self.queue))));
         let back = add(link("back", bottleneck));
-        let loss = add(Box::new(Chaos::new("loss", self.seed, self.loss, 0.0, None)));
+        let mut loss = Chaos::new("loss", self.seed, self.loss, 0.0, None);
+        loss.periodic = self.periodic;
+        let loss = add(Box::new(loss));
         for (index, (settings, further)) in self.flows.iter().enumerate() {
             let flow = FlowId(index as u32);
             let (data, acks) = (RouteId(2 * index as u32), RouteId(2 * index as u32 + 1));
@@ -160,10 +162,9 @@ impl Dumbbell {
         let tally = Tally { from: self.from, detailed: self.detailed, flows: Vec::new() };
         let mut world = World::new(nodes, routes, Box::new(tally));
         world.run_until(self.until).unwrap();
-        let events = world.events();
         let record: Box<dyn Any> = world.finish().unwrap();
         let tally = *record.downcast::<Tally>().unwrap();
-        Result { flows: tally.flows, rate: self.rate, length: self.until - self.from, events }
+        Result { flows: tally.flows, rate: self.rate, length: self.until - self.from }
     }
 }
 
@@ -172,7 +173,6 @@ pub(crate) struct Result {
     pub(crate) flows: Vec<Flow>,
     rate: Rate,
     length: Span,
-    pub(crate) events: u64,
 }
 
 impl Result {
@@ -207,14 +207,15 @@ pub(crate) struct Chaos {
     disorder: Option<Span>,
     luck: Stream,
     held: Vec<(Time, Packet)>,
-    /// Loses exactly the data packets with these running numbers, in place of luck.
-    pub(crate) condemned: Vec<u32>,
+    /// Loses a first data packet and every so many-th after it, besides.
+    pub(crate) periodic: Option<(u32, u32)>,
+    passed: u32,
 }
 
 impl Chaos {
     pub(crate) fn new(name: &str, seed: u64, loss: f64, copies: f64, disorder: Option<Span>) -> Self {
         let luck = Stream::new(seed, name, "chaos");
-        Self { name: name.into(), loss, copies, disorder, luck, held: Vec::new(), condemned: Vec::new() }
+        Self { name: name.into(), loss, copies, disorder, luck, held: Vec::new(), periodic: None, passed: 0 }
     }
 }
 
@@ -232,7 +233,11 @@ impl Node for Chaos {
         }
     }
     fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
-        let condemned = packet.kind == Kind::Data && self.condemned.contains(&packet.sequence);
+        self.passed += u32::from(packet.kind == Kind::Data);
+        let condemned = packet.kind == Kind::Data
+            && self
+                .periodic
+                .is_some_and(|(first, n)| self.passed >= first && (self.passed - first).is_multiple_of(n));
         if self.luck.chance(self.loss) || condemned {
             out.discard(now, &packet, Cause::Loss);
             return;

@@ -83,6 +83,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
         jitter: (jitter > 0.0).then(|| Span::from_millis_f64(jitter)),
         flows,
         loss: number(row, "random_loss"),
+        periodic: None,
         from: Time::ZERO + Span::from_secs_f64(number(row, "from_s")),
         until: Time::ZERO + Span::from_secs_f64(number(row, "to_s")),
         detailed: false,
@@ -90,43 +91,133 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
     Some(path.run())
 }
 
+/// What a row says beside what we get, for one experiment at a time.
+fn compare(row: &Row, result: &Result) -> String {
+    let (mean, p95) = result.queueing();
+    format!(
+        "{} {} {} Mb/s {} ms queue {} delack {} iw {} seed {}: utilisation {} {:.4}, loss {} {:.6}, \
+         queueing {} {mean:.2} ms, p95 {} {p95:.2} ms, goodput {} {:.3?}",
+        row["tool"],
+        row["variant"],
+        row["rate_mbps"],
+        row["one_way_ms"],
+        row["queue_packets"],
+        row["delack"],
+        row["iw"],
+        row["seed"],
+        row["utilisation"],
+        result.utilisation(),
+        row["loss_fraction"],
+        result.loss(),
+        row["mean_qdelay_ms"],
+        row["p95_qdelay_ms"],
+        row["goodput_mbps"],
+        (0..result.flows.len()).map(|flow| result.goodput(flow)).collect::<Vec<_>>(),
+    )
+}
+
+fn relative(ours: f64, theirs: f64) -> f64 {
+    (ours / theirs - 1.0).abs()
+}
+
+/// Runs the rows that `wanted` picks, and checks each with `agrees`.
+fn check(wanted: impl Fn(&Row) -> bool, agrees: impl Fn(&Row, &Result) -> bool) {
+    for row in rows().iter().filter(|row| wanted(row)) {
+        if let Some(result) = ours(row) {
+            let text = compare(row, &result);
+            println!("{text}");
+            assert!(agrees(row, &result), "{text}");
+        }
+    }
+}
+
+/// One flow, 10 Mb/s, 20 ms, 33 packets, with delayed ACKs and without: every variant against ns-2, and
+/// SACK, NewReno and CUBIC against ns-3 (ns-2's CUBIC is another one, with a beta of 0.8).
 #[test]
-#[ignore = "prints a table of all rows"]
-fn print_all() {
-    for row in rows() {
-        let Some(result) = ours(&row) else { continue };
-        print!("{} {} {} ", row["experiment"], row["tool"], row["variant"]);
-        for name in [
-            "rate_mbps",
-            "one_way_ms",
-            "queue_packets",
-            "flows",
-            "delack",
-            "iw",
-            "jitter_ms",
-            "random_loss",
-            "min_rto_s",
-            "seed",
-        ] {
-            print!("{} ", row[name]);
-        }
-        if row["bytes"] != "0" {
-            println!("| dl {} {:.5}", row["download_s"], result.flows[0].downloads[0] / 1e3);
-            continue;
-        }
+fn the_base_case_agrees_with_ns2_and_ns3() {
+    let wanted = |row: &Row| row["experiment"] == "base" && row["seed"] == "1";
+    check(wanted, |row, result| {
         let (mean, p95) = result.queueing();
-        let goodputs: Vec<String> =
-            (0..result.flows.len()).map(|flow| format!("{:.4}", result.goodput(flow))).collect();
-        println!(
-            "| u {} {:.4} | l {} {:.6} | q {} {mean:.3} | p {} {p95:.3} | g {} {}",
-            row["utilisation"],
-            result.utilisation(),
-            row["loss_fraction"],
-            result.loss(),
-            row["mean_qdelay_ms"],
-            row["p95_qdelay_ms"],
-            row["goodput_mbps"],
-            goodputs.join(";")
+        (result.utilisation() - number(row, "utilisation")).abs() < 0.003
+            && relative(mean, number(row, "mean_qdelay_ms")) < 0.05
+            && relative(p95, number(row, "p95_qdelay_ms")) < 0.01
+            // some fifty losses in 100 s: one more or less is 2 %
+            && relative(result.loss(), number(row, "loss_fraction")) < 0.11
+    });
+}
+
+/// The first ten seconds, with slow start's overshoot.
+#[test]
+fn the_start_agrees_with_ns2() {
+    check(
+        |row| row["experiment"] == "startup",
+        |row, result| {
+            (result.utilisation() - number(row, "utilisation")).abs() < 0.02
+                && relative(result.queueing().0, number(row, "mean_qdelay_ms")) < 0.02
+                && relative(result.loss(), number(row, "loss_fraction")) < 0.03
+        },
+    );
+}
+
+/// 5, 10 and 50 Mb/s, queues of 10, 33 and 100 packets, round trips of 20 and 40 ms, delayed ACKs or not.
+/// (Round trips of 200 ms see few losses in 100 s, and what they see depends on how slow start ended.)
+#[test]
+#[ignore = "a minute in the dev profile"]
+fn the_grid_agrees_with_ns2() {
+    let wanted =
+        |row: &Row| row["experiment"] == "grid" && row["tool"] == "ns-2" && row["one_way_ms"] != "100";
+    check(wanted, |row, result| {
+        let mean = number(row, "mean_qdelay_ms");
+        (result.utilisation() - number(row, "utilisation")).abs() < 0.01
+            && (relative(result.queueing().0, mean) < 0.07 || (result.queueing().0 - mean).abs() < 0.1)
+            && relative(result.loss(), number(row, "loss_fraction")) < 0.04
+    });
+}
+
+/// Random loss of 0.1 to 2 % with its timeouts, delayed ACKs or not, minimum timeouts of 0.2 and 1 s. The
+/// losses fall elsewhere than in ns-2.
+#[test]
+#[ignore = "a minute in the dev profile"]
+fn random_loss_agrees_with_ns2() {
+    check(
+        |row| row["rate_mbps"] == "1000",
+        |row, result| relative(result.goodput(0), number(row, "goodput_mbps")) < 0.08,
+    );
+}
+
+/// Two flows with the same round trip share evenly, in step or not; ns-2 likewise.
+#[test]
+#[ignore = "a minute in the dev profile"]
+fn two_equal_flows_share_as_in_ns2() {
+    check(
+        |row| row["experiment"] == "same_rtt" && row["tool"] == "ns-2",
+        |row, result| {
+            let (a, b) = (result.goodput(0), result.goodput(1));
+            let theirs: f64 = list(&row["goodput_mbps"]).iter().sum();
+            relative(a, b) < 0.15
+                && relative(a + b, theirs) < 0.03
+                && relative(result.queueing().0, number(row, "mean_qdelay_ms")) < 0.05
+        },
+    );
+}
+
+/// A download of 50 kB, from the SYN until the last packet is there. (ns-2's rows are about one packet's
+/// service longer than ns-3's and ours; why was not looked into.)
+#[test]
+fn downloads_take_as_long_as_in_ns3() {
+    let wanted = |row: &Row| row["experiment"] == "download" && row["tool"] == "ns-3" && row["delack"] == "0";
+    for row in rows().iter().filter(|row| wanted(row)) {
+        let Some(result) = ours(row) else { continue };
+        let flow = &result.flows[0];
+        let start = Time::ZERO + Span::from_secs_f64(0.334_644_583_675);
+        let took = (flow.last_arrival - start).as_millis_f64();
+        let theirs = 1e3 * number(row, "download_s");
+        println!("{} iw {} {} ms: {theirs:.3} {took:.3} ms", row["variant"], row["iw"], row["one_way_ms"]);
+        assert!(
+            (took - theirs).abs() < 0.5,
+            "{} iw {}: {took} and not {theirs} ms",
+            row["variant"],
+            row["iw"]
         );
     }
 }

@@ -52,8 +52,7 @@ fn delayed_acknowledgements_follow_the_rules() {
     assert_eq!(end.pass(Span::from_secs(1)), None, "and does not come again");
 }
 
-/// RFC 2018 section 4: the block with the newest segment first, then those reported before; section 7 has
-/// these cases with segments of 500 bytes.
+/// RFC 2018 section 4: the block with the newest segment first, then those reported before.
 #[test]
 fn sack_blocks_are_those_of_rfc_2018() {
     let settings = TcpSettings { variant: Variant::Sack, initial_sequence: 5000, ..TcpSettings::default() };
@@ -65,10 +64,10 @@ fn sack_blocks_are_those_of_rfc_2018() {
             packet.sack().into_iter().flatten().copied().filter(|(start, end)| start != end).collect();
         (body.ack, blocks, packet.size)
     };
-    // case 2: the first of eight is lost
+    // the first is lost
     assert_eq!(data(5500), (5000, vec![(5500, 6000)], 40 + 12));
     assert_eq!(data(6000), (5000, vec![(5500, 6500)], 40 + 12));
-    // case 3: every second one is lost
+    // every second one is lost
     assert_eq!(data(7000), (5000, vec![(7000, 7500), (5500, 6500)], 40 + 20));
     assert_eq!(data(8000), (5000, vec![(8000, 8500), (7000, 7500), (5500, 6500)], 40 + 28));
     assert_eq!(data(9000).1, [(9000, 9500), (8000, 8500), (7000, 7500)], "three at most");

@@ -1,0 +1,149 @@
+//! From the pacer to the wire: numbers, stamp, size and, for a capture, the bytes of each packet.
+
+use super::{Life, Path, Sender};
+use crate::pacer::Turn;
+use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+use crate::reception::clock;
+use crate::settings::{Accounting, MediaKind};
+use std::sync::Arc;
+use tidegate_core::control::{Outgoing, Sent};
+use tidegate_core::packet::{Attachment, Extension, RtpBody};
+use tidegate_core::wire::rtp;
+use tidegate_core::{Body, Kind, Outbox, Packet, Port, Size, Span, Time};
+
+impl Sender {
+    /// Sends all that may leave now.
+    pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+        while let Some(turn) = self.pacer.turn(now, self.history.in_flight()) {
+            self.send(now, turn, path, out);
+            if out.failure.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
+        let padding = self.streams.len() - 1;
+        let (index, payload, probe) = match turn {
+            Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
+            Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
+        };
+        let sequence = self.history.next();
+        let stamp = self.stamp(now, sequence, payload, out);
+        let header = match &stamp {
+            None => self.header,
+            stamp => self.extensions.header_len(stamp.as_ref()),
+        };
+        let size = u32::from(payload) + header;
+        let stream = &mut self.streams[index];
+        let rtp_sequence = stream.sent(sequence, turn == Turn::Padding(probe), payload);
+        let (timestamp, frame, flags) = match turn {
+            Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags),
+            Turn::Padding(_) => (stream.timestamp(now), 0, 0),
+        };
+        let body = RtpBody {
+            timestamp,
+            frame,
+            sequence: rtp_sequence,
+            transport_sequence: sequence as u16,
+            payload_type: stream.signalled.payload_type,
+            flags,
+        };
+        let kind = match stream.signalled.kind {
+            MediaKind::Video => Kind::Video,
+            MediaKind::Audio => Kind::Audio,
+            MediaKind::Padding => Kind::Padding,
+        };
+        let ssrc = stream.signalled.ssrc;
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.flow,
+            route: path.route,
+            sequence: self.number(),
+            size: size + path.overhead,
+            hop: 0,
+            kind,
+            ecn: self.ecn,
+            body: Body::Rtp(body),
+            attachment: stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
+        };
+        if out.record.wants_bytes() {
+            self.record_bytes(&packet, &body, ssrc, path, out);
+        }
+        out.originate(now, Port::ZERO, packet);
+
+        self.history.sent(now, size, probe);
+        let counted = match self.accounting {
+            Accounting::Packets => size,
+            Accounting::Payload => u32::from(payload),
+        };
+        self.pacer.sent(now, Size::from_bytes(u64::from(counted)));
+        self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
+        if let Life::Running(seat) = &self.life
+            && seat.needs_sent()
+        {
+            let sent = Sent {
+                sequence,
+                size: Size::from_bytes(u64::from(size)),
+                in_flight: self.history.in_flight(),
+                backlog: self.pacer.backlog(),
+            };
+            self.call(now, out, false, |seat| seat.sent(now, &sent));
+        }
+    }
+
+    fn stamp(&mut self, now: Time, sequence: u64, payload: u16, out: &mut Outbox) -> Option<Extension> {
+        let Life::Running(seat) = &mut self.life else { return None };
+        let outgoing = Outgoing {
+            sequence,
+            size: Size::from_bytes(u64::from(payload) + u64::from(self.header)),
+            backlog: self.pacer.backlog(),
+        };
+        let stamp = seat.stamp(now, &outgoing)?;
+        if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
+            let (who, id, length) = (&self.who, stamp.id, stamp.data.len());
+            out.fail(format!(
+                "controller of {who} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
+                 255 and neither {ABS_SEND_TIME_ID} nor {TRANSPORT_SEQUENCE_ID}, the data at most 255 bytes"
+            ));
+            return None;
+        }
+        Some(stamp)
+    }
+
+    /// Hands the packet's real bytes to the record; the payload is zeros.
+    fn record_bytes(&mut self, packet: &Packet, body: &RtpBody, ssrc: u32, path: &Path, out: &mut Outbox) {
+        let mut extensions = Vec::new();
+        if self.extensions.abs_send_time {
+            let local = Time::from_nanos(clock(packet.sent, path.clock_offset).as_nanos());
+            extensions.push(rtp::abs_send_time_element(ABS_SEND_TIME_ID, local));
+        }
+        if self.extensions.transport_sequence {
+            extensions.push(rtp::transport_sequence(TRANSPORT_SEQUENCE_ID, body.transport_sequence));
+        }
+        extensions.extend(packet.extension().cloned());
+        let padding = if packet.kind == Kind::Padding { self.padding_payload } else { 0 };
+        let header = rtp::Header {
+            padding,
+            marker: body.flags & RtpBody::LAST != 0 && packet.kind == Kind::Video,
+            payload_type: body.payload_type,
+            sequence: body.sequence,
+            timestamp: body.timestamp,
+            ssrc,
+            csrcs: Vec::new(),
+            extensions,
+        };
+        self.scratch.clear();
+        match header.encode(&mut self.scratch) {
+            Ok(()) => {
+                self.scratch.resize((packet.size - path.overhead) as usize, 0);
+                if let (1.., Some(last)) = (padding, self.scratch.last_mut()) {
+                    *last = padding;
+                }
+                out.record.bytes(packet.sent, packet, &self.scratch);
+            }
+            Err(error) => out.fail(format!("{}: RTP header: {error}", self.who)),
+        }
+    }
+}

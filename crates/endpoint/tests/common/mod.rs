@@ -1,0 +1,242 @@
+//! Two endpoints and a path between them: enough of a world to test an endpoint alone.
+
+#![allow(dead_code, unreachable_pub)]
+
+use std::sync::{Arc, Mutex};
+use tidegate_core::control::{Context, Limits, PacketResult, Report};
+use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
+use tidegate_core::wire::rtcp;
+use tidegate_core::{
+    Controller, Decision, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size,
+    Span, Time,
+};
+use tidegate_endpoint::{
+    Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings, clock_offset,
+};
+
+/// All that was told.
+#[derive(Default, Debug)]
+pub struct Told {
+    pub sent: Vec<(Time, Packet)>,
+    pub arrived: Vec<(Time, Packet)>,
+    pub bytes: Vec<(Packet, Vec<u8>)>,
+    pub frames_sent: Vec<(Time, FrameSent)>,
+    pub frames: Vec<(Time, FrameRecord)>,
+    pub freezes: Vec<(Time, Span)>,
+    pub late: usize,
+    pub goodput: u64,
+    pub rtcp: Vec<(Time, RtcpRecord)>,
+    pub internal: Vec<(Time, String, f64)>,
+    pub decisions: Vec<(Time, Decision)>,
+}
+
+pub struct Log(pub Arc<Mutex<Told>>, pub bool);
+
+impl Recorder for Log {
+    fn level(&self) -> Level {
+        Level::Series
+    }
+    fn sent(&mut self, now: Time, packet: &Packet) {
+        self.0.lock().unwrap().sent.push((now, packet.clone()));
+    }
+    fn arrived(&mut self, now: Time, packet: &Packet) {
+        self.0.lock().unwrap().arrived.push((now, packet.clone()));
+    }
+    fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {
+        assert_eq!(now, packet.sent);
+        self.0.lock().unwrap().bytes.push((packet.clone(), bytes.to_vec()));
+    }
+    fn wants_bytes(&self) -> bool {
+        self.1
+    }
+    fn goodput(&mut self, _now: Time, _flow: FlowId, bytes: Size) {
+        self.0.lock().unwrap().goodput += bytes.as_bytes();
+    }
+    fn late(&mut self, _now: Time, _flow: FlowId, _packet: &Packet) {
+        self.0.lock().unwrap().late += 1;
+    }
+    fn decision(&mut self, now: Time, _flow: FlowId, decision: &Decision) {
+        self.0.lock().unwrap().decisions.push((now, *decision));
+    }
+    fn internal(&mut self, now: Time, _flow: FlowId, name: &str, value: f64) {
+        self.0.lock().unwrap().internal.push((now, name.to_owned(), value));
+    }
+    fn frame_sent(&mut self, now: Time, frame: &FrameSent) {
+        self.0.lock().unwrap().frames_sent.push((now, *frame));
+    }
+    fn frame(&mut self, now: Time, frame: &FrameRecord) {
+        self.0.lock().unwrap().frames.push((now, *frame));
+    }
+    fn freeze(&mut self, now: Time, _flow: FlowId, length: Span) {
+        self.0.lock().unwrap().freezes.push((now, length));
+    }
+    fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {
+        self.0.lock().unwrap().rtcp.push((now, *rtcp));
+    }
+}
+
+/// What a scripted controller was told.
+#[derive(Default, Debug)]
+pub struct Heard {
+    pub reports: Vec<(Time, Report)>,
+    pub limits: Vec<(Time, Limits)>,
+}
+
+impl Heard {
+    pub fn results(&self) -> Vec<PacketResult> {
+        self.reports.iter().flat_map(|(_, report)| report.packets.clone()).collect()
+    }
+}
+
+/// A controller that follows a script and remembers what it was told.
+pub struct Scripted {
+    /// Decisions and from when on they hold; the first one from the start on.
+    pub script: Vec<(Time, Decision)>,
+    pub heard: Arc<Mutex<Heard>>,
+}
+
+impl Scripted {
+    fn decide(&self, now: Time) -> Decision {
+        let at = self.script.partition_point(|&(from, _)| from <= now).max(1) - 1;
+        let next = self.script.get(at + 1).map(|&(from, _)| from);
+        let (from, decision) = self.script[at];
+        let probe = decision.probe.filter(|_| now == from);
+        Decision { alarm: next, probe, ..decision }
+    }
+}
+
+impl Controller for Scripted {
+    fn on_report(&mut self, now: Time, report: &Report, _cx: &mut Context<'_>) -> Decision {
+        self.heard.lock().unwrap().reports.push((now, report.clone()));
+        self.decide(now)
+    }
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Decision {
+        self.decide(now)
+    }
+    fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        self.heard.lock().unwrap().limits.push((now, *limits));
+        self.decide(now)
+    }
+}
+
+pub fn scripted(script: Vec<(Time, Decision)>) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
+    let heard = Arc::new(Mutex::new(Heard::default()));
+    (Box::new(Scripted { script, heard: heard.clone() }), heard)
+}
+
+pub fn constant(rate: Rate) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
+    scripted(vec![(Time::ZERO, Decision::rate(rate))])
+}
+
+/// What the path does to a packet: when it arrives, or not at all.
+pub type Path = Box<dyn FnMut(Time, usize, &Packet) -> Option<Time>>;
+
+pub fn delay(millis: i64) -> Path {
+    Box::new(move |now, _, _| Some(now + Span::from_millis(millis)))
+}
+
+/// Two endpoints, a path each way, and the record.
+pub struct World {
+    pub nodes: [Endpoint; 2],
+    pub path: Path,
+    pub out: Outbox,
+    pub told: Arc<Mutex<Told>>,
+    pub now: Time,
+    /// (arrival, order, to whom, packet)
+    flying: Vec<(Time, u64, usize, Packet)>,
+    order: u64,
+}
+
+impl World {
+    pub fn new(first: EndpointSettings, second: EndpointSettings, path: Path) -> Self {
+        Self::with_bytes(first, second, path, false)
+    }
+
+    pub fn with_bytes(first: EndpointSettings, second: EndpointSettings, path: Path, bytes: bool) -> Self {
+        let told = Arc::new(Mutex::new(Told::default()));
+        Self {
+            nodes: [
+                Endpoint::new(first).expect("first endpoint"),
+                Endpoint::new(second).expect("second endpoint"),
+            ],
+            path,
+            out: Outbox::new(Box::new(Log(told.clone(), bytes))),
+            told,
+            now: Time::ZERO,
+            flying: Vec::new(),
+            order: 0,
+        }
+    }
+
+    pub fn run(&mut self, until: Time) {
+        let mut same = 0;
+        loop {
+            let wake = |node: &Endpoint| node.next_wakeup().unwrap_or(Time::MAX);
+            let first = self.flying.iter().enumerate().min_by_key(|(_, f)| (f.0, f.1)).map(|(i, f)| (f.0, i));
+            let next = wake(&self.nodes[0]).min(wake(&self.nodes[1])).min(first.map_or(Time::MAX, |f| f.0));
+            if next > until {
+                self.now = until;
+                return;
+            }
+            same = if next == self.now { same + 1 } else { 0 };
+            assert!(same < 10_000, "a hot loop at {next}");
+            assert!(next >= self.now, "time goes on");
+            self.now = next;
+            if let Some((at, index)) = first
+                && at == next
+            {
+                let (_, _, to, packet) = self.flying.swap_remove(index);
+                self.nodes[to].receive(next, Port::ZERO, packet, &mut self.out);
+                self.collect(to);
+                continue;
+            }
+            let who = usize::from(wake(&self.nodes[0]) != next);
+            self.nodes[who].advance(next, &mut self.out);
+            self.collect(who);
+        }
+    }
+
+    fn collect(&mut self, from: usize) {
+        assert_eq!(self.out.failure, None);
+        for (_, packet) in self.out.packets.drain(..) {
+            if let Some(at) = (self.path)(self.now, from, &packet) {
+                self.order += 1;
+                self.flying.push((at, self.order, 1 - from, packet));
+            }
+        }
+    }
+
+    pub fn finish(&mut self) -> Told {
+        for node in &mut self.nodes {
+            node.finish(self.now, &mut self.out);
+        }
+        std::mem::take(&mut self.told.lock().unwrap())
+    }
+}
+
+pub const SEED: u64 = 11;
+
+/// A sender "caller" of `streams` and a receiver "callee".
+pub fn one_way(
+    streams: Vec<StreamSettings>,
+    controller: Box<dyn Controller>,
+    format: FeedbackFormat,
+) -> (EndpointSettings, EndpointSettings) {
+    let mut send = SendSettings::new(FlowId(1), controller);
+    send.streams = streams;
+    send.feedback = format;
+    let mut caller = EndpointSettings::new("caller", SEED, RouteId(0));
+    let mut callee = EndpointSettings::new("callee", SEED, RouteId(1));
+    callee.receive = Some(ReceiveSettings::new(&send, clock_offset(SEED, "caller")));
+    caller.send = Some(send);
+    (caller, callee)
+}
+
+pub fn media(told: &Told) -> Vec<(Time, Packet)> {
+    told.sent.iter().filter(|(_, p)| matches!(p.kind, Kind::Video | Kind::Audio)).cloned().collect()
+}
+
+pub fn rtcp_packets(told: &Told) -> Vec<(Time, Vec<rtcp::Packet>)> {
+    let bytes = told.sent.iter().filter_map(|(at, p)| p.rtcp().map(|bytes| (*at, bytes)));
+    bytes.map(|(at, bytes)| (at, rtcp::decode(bytes).expect("our own RTCP"))).collect()
+}

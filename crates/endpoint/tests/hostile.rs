@@ -1,0 +1,85 @@
+//! Bytes and numbers that no sane peer sends: an endpoint goes on.
+
+mod common;
+
+use common::*;
+use tidegate_core::packet::{Attachment, RtpBody};
+use tidegate_core::rng::Stream;
+use tidegate_core::{Body, Node, Packet, Port, Rate, Span, Time};
+use tidegate_endpoint::{Bounds, FeedbackFormat, Playout, SourceSettings, StreamSettings};
+
+/// Changes a packet at random.
+fn spoil(packet: &mut Packet, rng: &mut Stream) {
+    match &mut packet.body {
+        Body::Rtp(body) => {
+            let bits = rng.next_u64();
+            let RtpBody { timestamp, frame, sequence, transport_sequence, payload_type, flags } = body;
+            match rng.below(7) {
+                0 => *timestamp = bits as u32,
+                1 => *frame = bits as u32,
+                2 => *frame = frame.wrapping_add(bits as u32 % 9000),
+                3 => *sequence = bits as u16,
+                4 => *transport_sequence = bits as u16,
+                5 => *payload_type = bits as u8,
+                _ => *flags = bits as u8,
+            }
+        }
+        _ => {
+            let mut bytes = packet.rtcp().unwrap_or_default().to_vec();
+            for _ in 0..=rng.below(4) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                match rng.below(3) {
+                    0 => bytes[at] = rng.next_u64() as u8,
+                    1 => bytes[at] ^= 1 << rng.below(8),
+                    _ => bytes.truncate((at / 4 * 4).max(4)),
+                }
+            }
+            packet.attachment = Some(std::sync::Arc::new(Attachment::Rtcp(bytes)));
+        }
+    }
+}
+
+#[test]
+fn spoiled_packets_do_no_harm() {
+    for (round, format) in
+        [FeedbackFormat::Twcc, FeedbackFormat::Ccfb].into_iter().cycle().take(8).enumerate()
+    {
+        let (controller, heard) = constant(Rate::from_mbps(1));
+        let bounds = Bounds::new(Rate::from_kbps(100), Rate::from_mbps(2));
+        let streams = vec![
+            StreamSettings::video(1, SourceSettings::Ideal { fps: 30.0, bounds }),
+            StreamSettings::audio(2, SourceSettings::AUDIO),
+        ];
+        let (caller, mut callee) = one_way(streams, controller, format);
+        if round % 4 > 1 {
+            callee.receive.as_mut().unwrap().playout = Playout::Fixed { delay: Span::from_millis(50) };
+        }
+        let mut rng = Stream::new(round as u64, "hostile", "test");
+        let mut world = World::new(caller, callee, delay(20));
+        let mut last = Time::ZERO;
+        for step in 1..2000 {
+            let now = Time::from_millis(10 * step);
+            world.run(now);
+            let sent = std::mem::take(&mut world.told.lock().unwrap().sent);
+            for (_, packet) in sent.iter().filter(|_| step > 50) {
+                if rng.chance(0.2) {
+                    let mut packet = packet.clone();
+                    spoil(&mut packet, &mut rng);
+                    let to = 1 - packet.route.0 as usize;
+                    world.nodes[to].receive(now, Port::ZERO, packet, &mut world.out);
+                    assert_eq!(world.out.failure, None);
+                    assert!(world.nodes.iter().all(|node| node.next_wakeup().is_none_or(|at| at >= now)));
+                }
+            }
+            last = now;
+        }
+        // and the reports of what is sound still come
+        let heard = heard.lock().unwrap();
+        let recent = heard.reports.iter().filter(|(at, _)| *at > last - Span::from_secs(1)).count();
+        assert!(recent >= 15, "{recent} reports in the last second");
+        let told = world.told.lock().unwrap();
+        let largest = told.rtcp.iter().map(|(_, r)| r.size.as_bytes()).max().unwrap();
+        assert!(largest < 2 * 16_384 + 200, "{largest} bytes of RTCP at once");
+        assert!(heard.results().iter().all(|result| result.sent <= last));
+    }
+}

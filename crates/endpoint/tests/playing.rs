@@ -1,0 +1,188 @@
+//! Whole calls as the viewer sees them: frames, delay, freezes, recorded encoders.
+
+mod common;
+
+use common::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidegate_core::{Kind, Packet, Rate, Span, Time};
+use tidegate_endpoint::media::ladder::{Ladder, Rung};
+use tidegate_endpoint::media::statistical;
+use tidegate_endpoint::{Bounds, FeedbackFormat, Playout, SourceSettings, StreamSettings};
+
+fn video(source: SourceSettings) -> Vec<StreamSettings> {
+    vec![StreamSettings::video(1, source)]
+}
+
+fn ideal() -> Vec<StreamSettings> {
+    let bounds = Bounds::new(Rate::from_kbps(150), Rate::from_kbps(1500));
+    video(SourceSettings::Ideal { fps: 25.0, bounds })
+}
+
+#[test]
+fn frames_on_an_even_path_are_shown_when_their_last_packet_arrives() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(30));
+    world.run(Time::from_secs(10));
+    let told = world.finish();
+    // the 250th is still on its way at 10 s
+    assert_eq!(told.frames.len(), 250);
+    for (k, (_, frame)) in told.frames.iter().take(249).enumerate() {
+        // 39.168 ms in the pacer (see the test of pacing) and 30 ms on the way
+        let captured = Time::from_millis(40 * k as i64);
+        assert_eq!((frame.frame, frame.complete), (k as u32, Some(captured + Span::from_micros(69_168))));
+        // the timestamp's clock ticks every 11.1 us: that much may be in the delay
+        let wait = frame.rendered.unwrap() - frame.complete.unwrap();
+        assert!((0..11_112).contains(&wait.as_nanos()), "{wait}");
+    }
+    assert_eq!(
+        told.goodput,
+        told.arrived.iter().filter(|(_, p)| p.kind == Kind::Video).map(|(_, p)| u64::from(p.size) - 52).sum()
+    );
+    assert_eq!((told.late, told.freezes.len()), (0, 0));
+}
+
+/// Loses what is sent from `from` up to `to` ms.
+fn outage(from: i64, to: i64) -> Path {
+    Box::new(move |now, _, packet: &Packet| {
+        let lost =
+            packet.kind == Kind::Video && now >= Time::from_millis(from) && now < Time::from_millis(to);
+        (!lost).then(|| now + Span::from_millis(30))
+    })
+}
+
+#[test]
+fn an_outage_is_one_freeze_of_its_length_and_its_frames_are_told() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, outage(4000, 4400));
+    world.run(Time::from_secs(10));
+    let told = world.finish();
+    // frames 100 to 109 are gone; 99 and 110 are 440 ms apart
+    let gone: Vec<u32> =
+        told.frames.iter().filter(|(_, f)| f.complete.is_none()).map(|(_, f)| f.frame).collect();
+    assert_eq!(gone[..10], (100..110).collect::<Vec<u32>>()[..]);
+    assert_eq!(gone.len(), 11, "and the last one, which is still on its way");
+    assert_eq!(told.freezes.len(), 1);
+    let length = told.freezes[0].1.as_nanos();
+    assert!((439_980_000..=440_020_000).contains(&length), "{length}");
+    // 100 ms are no freeze at 25 fps: 40 + 150
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, outage(4000, 4080));
+    world.run(Time::from_secs(10));
+    assert_eq!(world.finish().freezes, []);
+}
+
+#[test]
+fn a_picture_that_stands_still_to_the_end_is_a_freeze() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, outage(4000, 1_000_000));
+    world.run(Time::from_secs(10));
+    let told = world.finish();
+    assert_eq!(told.freezes.len(), 1);
+    // the last frame was captured at 3960 ms and shown 69.168 ms later
+    assert_eq!(told.freezes[0].1.as_nanos() / 1_000_000, 10_000 - 3_960 - 70);
+}
+
+#[test]
+fn a_fixed_playout_discards_what_a_step_in_delay_makes_late_and_an_adaptive_one_waits() {
+    let step = || -> Path {
+        Box::new(|now, _, _| Some(now + Span::from_millis(if now < Time::from_secs(5) { 30 } else { 130 })))
+    };
+    let run = |playout| {
+        let (controller, _) = constant(Rate::from_mbps(1));
+        let (caller, mut callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
+        callee.receive.as_mut().unwrap().playout = playout;
+        let mut world = World::new(caller, callee, step());
+        world.run(Time::from_secs(10));
+        world.finish()
+    };
+    let shown = |told: &Told| told.frames.iter().filter(|(_, f)| f.rendered.is_some()).count();
+    let fixed = run(Playout::Fixed { delay: Span::from_millis(60) });
+    // 125 frames before the step; all later ones are 40 ms late
+    assert_eq!(shown(&fixed), 125);
+    assert!(fixed.frames.iter().skip(125).all(|(_, f)| f.rendered.is_none()));
+    // of each late frame the last packets came after its deadline
+    assert!(fixed.late > 200, "{}", fixed.late);
+    assert_eq!(shown(&run(Playout::Fixed { delay: Span::from_millis(101) })), 246, "enough for the step");
+    let adaptive = run(Playout::default());
+    assert_eq!(shown(&adaptive), 246);
+    assert_eq!(adaptive.late, 0);
+    let limited = run(Playout::Adaptive { min: Span::ZERO, max: Span::from_millis(60), shrink: 0.02 });
+    assert_eq!(shown(&limited), 125, "no more than its most");
+}
+
+#[test]
+fn the_statistical_source_keeps_its_mean_rate_through_the_pacer() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let source = SourceSettings::Statistical(statistical::Settings::default());
+    let (caller, callee) = one_way(video(source), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(30));
+    world.run(Time::from_secs(600));
+    let told = world.finish();
+    let rtp: f64 = media(&told).iter().map(|(_, p)| f64::from(p.size - 28) * 8.0).sum::<f64>() / 600.0;
+    // headers are reckoned for frames of equal size, which leaves less than 1 %
+    assert!((rtp - 1e6).abs() < 2e4, "{rtp}");
+    let rate = told.frames_sent.iter().map(|(_, f)| f.size.as_bits() as f64).sum::<f64>() / 600.0;
+    assert!((0.96e6..0.985e6).contains(&rate), "{rate}: less the headers");
+    let fps = told.frames_sent.len() as f64 / 600.0;
+    assert!((fps - 30.0).abs() < 0.2, "{fps}");
+    assert!(told.frames_sent[0].1.key && !told.frames_sent[1].1.key);
+}
+
+fn shared() -> Option<PathBuf> {
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let given = std::env::var_os("TIDEGATE_SHARED").map(PathBuf::from);
+    [given, Some(manifest.join("../../../shared"))]
+        .into_iter()
+        .flatten()
+        .find(|path| path.join("traces").is_dir())
+}
+
+/// The rungs of a folder whose names are `prefix` and a rate in kb/s.
+#[allow(clippy::disallowed_methods)] // the crate is without files, its tests are not
+fn rungs(folder: &PathBuf, prefix: &str) -> Vec<Rung> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder of traces") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if let Some(kbps) = name.strip_prefix(prefix) {
+            let text = std::fs::read(&path).map(|bytes| String::from_utf8(bytes).unwrap()).expect("a trace");
+            let rate = Rate::from_kbps(kbps.parse().expect("kb/s"));
+            found.push(Rung::parse(&name, &text, rate).expect("a well-formed trace"));
+        }
+    }
+    found
+}
+
+#[test]
+fn recorded_encoders_play_at_their_rates() {
+    let Some(shared) = shared() else {
+        println!("skipped: ../shared with its traces is not there");
+        return;
+    };
+    let frames = shared.join("traces/syncodecs-frames");
+    let chat = rungs(&frames.join("chat_firefox_h264"), "chat_360p_");
+    assert!(chat.len() >= 9, "{}", chat.len());
+    let foreman = rungs(&frames.join("other/Foreman_lookahead_1"), "Foreman_ProRes_360p_");
+    assert!(foreman.len() >= 4, "{}", foreman.len());
+    for rungs in [chat, foreman] {
+        let ladder = Arc::new(Ladder::new(rungs.clone()).expect("a ladder"));
+        let rate = Rate::from_kbps(600);
+        let rung = rungs.iter().find(|rung| rung.rate == rate).expect("a rung at 600 kb/s");
+        let source =
+            SourceSettings::Frames { ladder: ladder.clone(), fps: 30.0, skip: 20, bounds: Bounds::default() };
+        let mut source = source.build(1, "caller/video", 1200).expect("a source");
+        source.start(Time::ZERO);
+        source.set_target(Time::ZERO, rate);
+        let length = ladder.length();
+        for k in 0..2 * length {
+            let index = if k < length { k } else { 20 + (k - length) % (length - 20) };
+            let frame = source.frame(source.due());
+            assert_eq!((frame.bytes, frame.key), (rung.sizes[index].max(10), index == 0), "frame {k}");
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! What leaves an endpoint: sizes, marks, pacing, limits, padding.
+
+mod common;
+
+use common::*;
+use tidegate_core::control::{Context, Limits, Outgoing, Probe, Report, Sent};
+use tidegate_core::packet::{Extension, RtpBody};
+use tidegate_core::wire::rtp;
+use tidegate_core::{Body, Controller, Decision, FlowId, Kind, Packet, Rate, Size, Span, Time};
+use tidegate_endpoint::{
+    ABS_SEND_TIME_ID, Accounting, Bounds, FeedbackFormat, SourceSettings, StreamSettings,
+    TRANSPORT_SEQUENCE_ID, clock_offset,
+};
+
+const VIDEO: u32 = 0x11;
+const AUDIO: u32 = 0x22;
+
+fn greedy() -> Vec<StreamSettings> {
+    vec![StreamSettings::video(VIDEO, SourceSettings::Greedy(Bounds::default()))]
+}
+
+fn ideal(min_kbps: u64, max_kbps: u64) -> StreamSettings {
+    let bounds = Bounds::new(Rate::from_kbps(min_kbps), Rate::from_kbps(max_kbps));
+    StreamSettings::video(VIDEO, SourceSettings::Ideal { fps: 25.0, bounds })
+}
+
+fn body(packet: &Packet) -> RtpBody {
+    match packet.body {
+        Body::Rtp(body) => body,
+        _ => panic!("not RTP: {packet:?}"),
+    }
+}
+
+/// The rate of the packets' RTP bytes over the whole time.
+fn rate(packets: &[(Time, Packet)], seconds: f64) -> f64 {
+    packets.iter().map(|(_, p)| f64::from(p.size - 28) * 8.0).sum::<f64>() / seconds
+}
+
+#[test]
+fn a_greedy_flow_sends_full_packets_at_the_target() {
+    let (controller, heard) = constant(Rate::from_mbps(2));
+    let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(30));
+    let told = world.finish();
+    let packets = media(&told);
+    // 1200 payload + 12 + 4 + (4 + 3 padded to 8) + 28
+    assert!(packets.iter().all(|(_, p)| p.size == 1252 && p.kind == Kind::Video));
+    let measured = rate(&packets, 30.0);
+    assert!((measured - 2e6).abs() < 2e3, "{measured}");
+    // numbers: every packet of the flow in this direction counts, RTCP too
+    let ours: Vec<u32> = told.sent.iter().filter(|(_, p)| p.route.0 == 0).map(|(_, p)| p.sequence).collect();
+    assert!(ours.iter().copied().eq(0..ours.len() as u32));
+    let first = body(&packets[0].1);
+    for (k, (_, packet)) in packets.iter().enumerate() {
+        let body = body(packet);
+        assert_eq!(body.transport_sequence, k as u16);
+        assert_eq!(body.sequence, first.sequence.wrapping_add(k as u16));
+        assert_eq!(body.flags, RtpBody::FIRST | RtpBody::LAST | RtpBody::KEY);
+    }
+    // all that arrived is told once, none is lost
+    let results = heard.lock().unwrap().results();
+    // but for those of the last 90 ms: 20 ms each way and up to 50 ms of waiting
+    assert!((1..=19).contains(&(packets.len() - results.len())), "{} of {}", results.len(), packets.len());
+    assert!(results.iter().enumerate().all(|(k, r)| r.sequence == k as u64 && r.arrival.is_some()));
+    assert!(results.iter().all(|r| r.size == Size::from_bytes(1224)));
+    assert_eq!(
+        told.goodput,
+        1200 * (told.arrived.iter().filter(|(_, p)| p.kind == Kind::Video).count() as u64)
+    );
+    assert!(
+        told.frames_sent.is_empty() && told.frames.is_empty(),
+        "packets of a greedy source are no frames"
+    );
+}
+
+#[test]
+fn frames_are_cut_marked_and_paced() {
+    // 1 Mb/s of packets at 25 fps: 5000 bytes a frame, of which 5 x 24 are headers
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(vec![ideal(150, 5000)], controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_nanos(1_999_999_999));
+    let told = world.finish();
+    let packets = media(&told);
+    assert_eq!(told.frames_sent.len(), 50);
+    for (k, (at, frame)) in told.frames_sent.iter().enumerate() {
+        assert_eq!((*at, frame.frame, frame.key), (Time::from_millis(40 * k as i64), k as u32, k == 0));
+        assert_eq!(frame.size, Size::from_bytes(4880));
+        let parts: Vec<&(Time, Packet)> = packets.iter().filter(|(_, p)| body(p).frame == k as u32).collect();
+        let sizes: Vec<u32> = parts.iter().map(|(_, p)| p.size - 52).collect();
+        assert_eq!(sizes, [1200, 1200, 1200, 1200, 80], "frame {k}");
+        let flags: Vec<u8> = parts.iter().map(|(_, p)| body(p).flags & !RtpBody::KEY).collect();
+        assert_eq!(flags, [RtpBody::FIRST, 0, 0, 0, RtpBody::LAST]);
+        assert!(
+            parts.iter().all(
+                |(_, p)| body(p).timestamp == body(&packets[0].1).timestamp.wrapping_add(3600 * k as u32)
+            )
+        );
+        // paced at the rate at which it is made: 1224 bytes take 9.792 ms
+        let times: Vec<i64> = parts.iter().map(|(sent, _)| (*sent - *at).as_nanos()).collect();
+        assert_eq!(times, [0, 9_792_000, 19_584_000, 29_376_000, 39_168_000]);
+    }
+    let measured = rate(&packets, 2.0);
+    assert!((measured - 1e6).abs() < 1.0, "{measured}");
+}
+
+#[test]
+fn payload_accounting_leaves_the_target_to_the_encoder() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (mut caller, callee) = one_way(vec![ideal(150, 5000)], controller, FeedbackFormat::Twcc);
+    caller.send.as_mut().unwrap().accounting = Accounting::Payload;
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_millis(9_999));
+    let told = world.finish();
+    assert!(told.frames_sent.iter().all(|(_, frame)| frame.size == Size::from_bytes(5000)));
+    let backlog = told.internal.iter().filter(|(_, name, _)| name == "pacer_backlog").map(|(_, _, v)| *v);
+    assert_eq!(backlog.fold(0.0, f64::max), 5000.0, "the pacer keeps up");
+}
+
+#[test]
+fn audio_has_its_rate_and_video_the_rest() {
+    let (controller, heard) = constant(Rate::from_mbps(1));
+    let streams = vec![ideal(150, 5000), StreamSettings::audio(AUDIO, SourceSettings::AUDIO)];
+    let (caller, callee) = one_way(streams, controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_millis(9_999));
+    let told = world.finish();
+    let of = |kind: Kind| -> Vec<(Time, Packet)> {
+        media(&told).into_iter().filter(|(_, p)| p.kind == kind).collect()
+    };
+    let (audio, video) = (of(Kind::Audio), of(Kind::Video));
+    // 50 bytes every 20 ms, at once although video waits
+    assert_eq!(audio.len(), 500);
+    for (k, (at, packet)) in audio.iter().enumerate() {
+        assert_eq!((*at, packet.size), (Time::from_millis(20 * k as i64), 50 + 24 + 28));
+        assert_eq!(body(packet).timestamp, body(&audio[0].1).timestamp.wrapping_add(960 * k as u32));
+    }
+    let (audio, video) = (rate(&audio, 10.0), rate(&video, 10.0));
+    assert!((audio - 29_600.0).abs() < 1.0, "{audio}");
+    assert!((audio + video - 1e6).abs() < 2_000.0, "{audio} {video}");
+    // 5 Mb/s of video need 21 packets a frame of 25000 bytes
+    let wanted = heard.lock().unwrap().limits[0].1.wanted;
+    assert_eq!(wanted, Some(Rate::from_bps(5_000_000 + 25 * 21 * 24 * 8 + 29_600)));
+}
+
+#[test]
+fn the_real_bytes_are_the_packet() {
+    struct Stamping;
+    impl Controller for Stamping {
+        fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
+            cx.unchanged()
+        }
+        fn on_limits(&mut self, _: Time, limits: &Limits, _: &mut Context<'_>) -> Decision {
+            Decision { padding: limits.start, ..Decision::rate(limits.start) }
+        }
+        fn stamp(&mut self, _: Time, packet: &Outgoing) -> Option<Extension> {
+            packet
+                .sequence
+                .is_multiple_of(2)
+                .then(|| Extension { id: 9, data: vec![7; packet.sequence as usize % 15 + 2] })
+        }
+    }
+    let (caller, callee) = one_way(vec![ideal(150, 250)], Box::new(Stamping), FeedbackFormat::Twcc);
+    let mut world = World::with_bytes(caller, callee, delay(20), true);
+    world.run(Time::from_secs(5));
+    let told = world.finish();
+    let offset = clock_offset(SEED, "caller");
+    assert!(told.bytes.len() > 100);
+    let (mut paddings, mut stamps) = (0, 0);
+    for (packet, bytes) in &told.bytes {
+        assert_eq!(bytes.len() as u32, packet.size - 28, "{packet:?}");
+        if packet.kind == Kind::Rtcp {
+            assert_eq!(packet.rtcp(), Some(&bytes[..]));
+            continue;
+        }
+        let body = body(packet);
+        let (header, payload) = rtp::Header::decode(bytes).expect("a well-formed packet");
+        assert_eq!((header.sequence, header.timestamp), (body.sequence, body.timestamp));
+        assert_eq!(header.payload_type, body.payload_type);
+        let transport = header.extension(TRANSPORT_SEQUENCE_ID).and_then(rtp::read_transport_sequence);
+        assert_eq!(transport, Some(body.transport_sequence));
+        let sent = header.extension(ABS_SEND_TIME_ID).and_then(rtp::read_abs_send_time);
+        assert_eq!(sent, Some(rtp::abs_send_time(packet.sent + offset)));
+        if packet.kind == Kind::Padding {
+            paddings += 1;
+            assert_eq!((header.padding, payload.len()), (224, 0));
+            assert_eq!(header.ssrc, 0x7064_0001);
+        } else {
+            assert_eq!(header.ssrc, VIDEO);
+            assert_eq!(header.marker, body.flags & RtpBody::LAST != 0);
+        }
+        let stamp = packet.extension();
+        assert_eq!(header.extension(9), stamp.map(|stamp| &stamp.data[..]));
+        stamps += usize::from(stamp.is_some());
+    }
+    assert!(paddings > 10 && stamps > 50, "{paddings} {stamps}");
+}
+
+#[test]
+fn padding_fills_up_to_its_rate_and_has_its_own_numbers() {
+    let padded = Decision { padding: Rate::from_kbps(500), ..Decision::rate(Rate::from_mbps(1)) };
+    let (controller, _) = scripted(vec![(Time::ZERO, padded)]);
+    let (caller, callee) = one_way(vec![ideal(100, 200)], controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(20));
+    let told = world.finish();
+    let all: Vec<(Time, Packet)> = told.sent.iter().filter(|(_, p)| p.kind.is_rtp()).cloned().collect();
+    let measured = rate(&all, 20.0);
+    assert!((measured - 500e3).abs() < 5e3, "{measured}");
+    let padding: Vec<RtpBody> =
+        all.iter().filter(|(_, p)| p.kind == Kind::Padding).map(|(_, p)| body(p)).collect();
+    assert!(padding.windows(2).all(|pair| pair[1].sequence == pair[0].sequence.wrapping_add(1)));
+    assert!(padding.iter().all(|body| body.payload_type == 127));
+    let media: u64 = told.frames_sent.iter().map(|(_, frame)| frame.size.as_bytes()).sum();
+    assert!(told.goodput <= media && told.goodput + 2000 > media, "padding is no goodput");
+}
+
+#[test]
+fn a_probe_is_a_burst_that_the_results_name() {
+    let probe = Probe { id: 3, rate: Rate::from_mbps(3), length: Span::from_millis(15), min_packets: 5 };
+    let at = Time::from_secs(2);
+    let decision = Decision::rate(Rate::from_mbps(1));
+    let (controller, heard) =
+        scripted(vec![(Time::ZERO, decision), (at, Decision { probe: Some(probe), ..decision })]);
+    let (caller, callee) = one_way(vec![ideal(100, 5000)], controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(3));
+    let heard = heard.lock().unwrap();
+    let cluster: Vec<_> = heard.results().into_iter().filter(|r| r.probe == Some(3)).collect();
+    let bytes: u64 = cluster.iter().map(|r| r.size.as_bytes()).sum();
+    assert!((5625..5625 + 1224).contains(&bytes), "{bytes} bytes of 15 ms at 3 Mb/s");
+    assert!(cluster.len() >= 5);
+    let (first, last) = (cluster[0], cluster[cluster.len() - 1]);
+    assert_eq!(first.sent, at);
+    let sent = Size::from_bytes(bytes - last.size.as_bytes()).per(last.sent - first.sent);
+    assert!((sent.as_bps_f64() - 3e6).abs() < 3e3, "{sent:?}");
+    assert!(heard.results().iter().filter(|r| r.sent < at).all(|r| r.probe.is_none()));
+}
+
+#[test]
+fn the_window_bounds_what_is_in_flight() {
+    struct Windowed(std::sync::Arc<std::sync::Mutex<Vec<(Time, Sent)>>>);
+    impl Controller for Windowed {
+        fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
+            cx.unchanged()
+        }
+        fn on_limits(&mut self, _: Time, _: &Limits, _: &mut Context<'_>) -> Decision {
+            Decision { window: Some(Size::from_bytes(20_000)), ..Decision::rate(Rate::from_mbps(20)) }
+        }
+        fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
+            self.0.lock().unwrap().push((now, *packet));
+            cx.unchanged()
+        }
+        fn needs_sent(&self) -> bool {
+            true
+        }
+    }
+    let sent = std::sync::Arc::default();
+    let (caller, mut callee) =
+        one_way(greedy(), Box::new(Windowed(std::sync::Arc::clone(&sent))), FeedbackFormat::Twcc);
+    callee.receive.as_mut().unwrap().feedback.interval = Span::from_millis(10);
+    let mut world = World::new(caller, callee, delay(50));
+    world.run(Time::from_secs(20));
+    let sent = sent.lock().unwrap();
+    let most = sent.iter().map(|(_, s)| s.in_flight.as_bytes()).max().unwrap();
+    assert_eq!(most, 16 * 1224, "as many as fit into 20000 bytes");
+    // a window of 16 packets a round trip of 100 ms and the wait for feedback of up to 10 ms
+    let rate = sent.len() as f64 * 1224.0 * 8.0 / 20.0;
+    let (least, most) = (16.0 * 1224.0 * 8.0 / 0.111, 16.0 * 1224.0 * 8.0 / 0.1);
+    assert!((least..=most).contains(&rate), "{least} {rate} {most}");
+    assert!(sent.last().unwrap().1.backlog.as_bytes() > 0);
+}
+
+#[test]
+fn the_controller_hears_of_pauses_and_of_an_application_that_does_not_fill_its_target() {
+    let (controller, heard) = constant(Rate::from_mbps(2));
+    let mut video = ideal(100, 5000);
+    video.pauses = vec![(Time::from_secs(10), Time::from_secs(20))];
+    let (caller, callee) = one_way(
+        vec![video, StreamSettings::audio(AUDIO, SourceSettings::AUDIO)],
+        controller,
+        FeedbackFormat::Twcc,
+    );
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(30));
+    let told = world.finish();
+    let limits: Vec<(f64, Option<u64>, bool)> = heard
+        .lock()
+        .unwrap()
+        .limits
+        .iter()
+        .map(|(at, l)| (at.as_secs_f64(), l.wanted.map(Rate::as_bps), l.app_limited))
+        .collect();
+    let (all, audio) = (Some(5_130_400), Some(29_600));
+    assert_eq!(limits.len(), 5, "{limits:?}");
+    assert_eq!(limits[0], (0.0, all, false));
+    assert_eq!(limits[1], (10.0, audio, false));
+    // the budget fills at 1.3 Mb/s less 29.6 kb/s from about its least, -650 kbit, to 520 kbit: 0.92 s
+    assert!((10.3..11.0).contains(&limits[2].0) && limits[2].1 == audio && limits[2].2, "{limits:?}");
+    assert_eq!(limits[3], (20.0, all, true));
+    // and empties from 650 to 325 kbit at 0.7 Mb/s: 0.46 s
+    assert!((20.3..20.6).contains(&limits[4].0) && !limits[4].2, "{limits:?}");
+    assert!(
+        told.frames_sent
+            .iter()
+            .all(|(at, f)| !f.video || *at < Time::from_secs(10) || *at >= Time::from_secs(20))
+    );
+    assert!(told.frames_sent.iter().any(|(at, f)| f.video && *at == Time::from_secs(20) && f.key));
+    assert_eq!(told.freezes, [], "a pause is no freeze");
+}
+
+#[test]
+fn what_the_pacer_cannot_send_in_two_seconds_is_skipped() {
+    // the source cannot go below 1 Mb/s, the pacer not above 500 kb/s
+    let (controller, _) = constant(Rate::from_kbps(500));
+    let (caller, callee) = one_way(vec![ideal(1000, 2000)], controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(60));
+    let told = world.finish();
+    let backlog = |(_, name, value): &(Time, String, f64)| (name == "pacer_backlog").then_some(*value);
+    let most = told.internal.iter().filter_map(backlog).fold(0.0, f64::max);
+    assert!((125_000.0..125_000.0 + 5200.0).contains(&most), "{most}");
+    let skipped = told.internal.iter().rev().find(|(_, name, _)| name == "frames_skipped").unwrap().2;
+    assert_eq!(told.frames_sent.len(), 1501);
+    // half of the frames of 5120 bytes, less the 2 s that wait
+    let sent = 60.0 * 62_500.0 / 5120.0 + 24.4;
+    assert!((1501.0 - skipped - sent).abs() < 2.0, "{skipped} {sent}");
+    // packets that were never sent leave no gap in the numbers, frames do
+    let packets = media(&told);
+    assert!(packets.windows(2).all(|p| body(&p[1].1).sequence == body(&p[0].1).sequence.wrapping_add(1)));
+    assert!(told.frames.iter().any(|(_, f)| f.complete.is_none()));
+}
+
+#[test]
+fn start_and_stop_are_kept() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (mut caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+    let send = caller.send.as_mut().unwrap();
+    (send.start, send.stop) = (Time::from_secs(3), Some(Time::from_secs(7)));
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(60));
+    let told = world.finish();
+    let packets = media(&told);
+    assert_eq!(packets[0].0, Time::from_secs(3));
+    let last = packets.last().unwrap().0;
+    assert!(last < Time::from_secs(7) && last > Time::from_millis(6980), "{last}");
+    let (at, goodbye) = rtcp_packets(&told)
+        .into_iter()
+        .rfind(|(_, p)| p.iter().any(|p| matches!(p, tidegate_core::wire::rtcp::Packet::Bye(_))))
+        .expect("a goodbye");
+    assert_eq!(at, Time::from_secs(7));
+    assert!(tidegate_core::wire::rtcp::is_compound(&goodbye));
+    // afterwards the callee has its last feedback to send, and then there is silence
+    assert!(told.sent.iter().all(|(at, _)| *at < Time::from_millis(7_100)));
+    assert_eq!(told.sent.iter().filter(|(_, p)| p.flow != FlowId(1)).count(), 0);
+}
+
+#[test]
+fn a_window_opens_again_when_feedback_stays_away() {
+    let decision =
+        Decision { window: Some(Size::from_bytes(5 * 1224)), ..Decision::rate(Rate::from_mbps(1)) };
+    let (controller, _) = scripted(vec![(Time::ZERO, decision)]);
+    let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+    // nothing comes back between 5 s and 40 s
+    let path = |now: Time, from: usize, _: &Packet| {
+        let lost = from == 1 && now > Time::from_secs(5) && now < Time::from_secs(40);
+        (!lost).then(|| now + Span::from_millis(20))
+    };
+    let mut world = World::new(caller, callee, Box::new(path));
+    world.run(Time::from_secs(60));
+    let told = world.finish();
+    let count = |from: i64, to: i64| {
+        let within = |at: &Time| *at >= Time::from_secs(from) && *at < Time::from_secs(to);
+        media(&told).iter().filter(|(at, _)| within(at)).count()
+    };
+    // five packets each 10 s, which is when they are forgotten
+    assert_eq!((count(6, 14), count(14, 16), count(16, 24), count(24, 26)), (0, 5, 0, 5));
+    assert!(count(50, 60) > 400, "{}", count(50, 60));
+}
+
+#[test]
+fn a_new_route_is_told_to_the_controller() {
+    let (controller, heard) = constant(Rate::from_mbps(1));
+    let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(1));
+    let now = world.now;
+    world.nodes[0].change_route(now, tidegate_core::RouteId(5), &mut world.out);
+    world.run(Time::from_secs(2));
+    let limits: Vec<bool> = heard.lock().unwrap().limits.iter().map(|(_, l)| l.route_changed).collect();
+    assert_eq!(limits, [false, true]);
+    let told = world.finish();
+    assert!(media(&told).iter().all(|(at, p)| (p.route.0 == 5) == (*at > Time::from_secs(1))));
+}
+
+#[test]
+fn senseless_settings_are_named() {
+    let problem = |change: &dyn Fn(&mut tidegate_endpoint::EndpointSettings)| {
+        let (controller, _) = constant(Rate::from_mbps(1));
+        let (mut caller, _) = one_way(greedy(), controller, FeedbackFormat::Twcc);
+        change(&mut caller);
+        tidegate_endpoint::Endpoint::new(caller).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(problem(&|_| ()), "");
+    for (change, word) in [
+        (&|s: &mut tidegate_endpoint::EndpointSettings| s.send.as_mut().unwrap().payload = 0, "payload"),
+        (&|s| s.send.as_mut().unwrap().stop = Some(Time::ZERO), "stops at"),
+        (&|s| s.send.as_mut().unwrap().streams[0].pauses = vec![(Time::MAX, Time::ZERO)], "pauses"),
+        (&|s| s.send.as_mut().unwrap().streams[0].payload_type = 127, "payload type 127"),
+        (&|s| s.send.as_mut().unwrap().streams[0].payload_type = 200, "200"),
+        (&|s| s.send.as_mut().unwrap().streams[0].clock_rate = 0, "clock rate"),
+        (&|s| s.send.as_mut().unwrap().streams.push(ideal(1, 2)), "2 streams of Video"),
+        (&|s| s.send.as_mut().unwrap().extensions.transport_sequence = false, "TWCC"),
+        (&|s| s.rtcp.session_bandwidth = Rate::ZERO, "bandwidth"),
+        (&|s| s.name = "x".repeat(256), "name"),
+    ] as [(&dyn Fn(&mut tidegate_endpoint::EndpointSettings), &str); 10]
+    {
+        let said = problem(change);
+        assert!(said.contains(word), "{word:?}: {said:?}");
+    }
+}
