@@ -17,4 +17,5 @@ class Aimd(Controller):
         lost = any(packet.arrival_ns is None for packet in report.packets)
         wanted = int(self.rate * (self.down if lost else self.up))
         self.rate = min(max(wanted, self.limits.min_bps), self.limits.max_bps)
+        self.internals["lost"] = float(lost)
         return self.rate

@@ -21,6 +21,8 @@ from tidegate.table import ComparisonTable
 from tidegate.units import Duration, Rate, Size, show
 
 COMPARISON_FILE = "comparison.json"
+DEFAULT = "lte-generated"
+"""The scenario of comparisons that name none."""
 _MOST_SEEDS = 100_000
 
 
@@ -202,7 +204,7 @@ def compare(
         raise InputError(f"{twice}: is named twice")
     match scenario:
         case None:
-            base = scenario_for()
+            base = Scenario.load(DEFAULT)
         case Scenario():
             base = scenario
         case _:
@@ -275,12 +277,13 @@ def scenario_for(
     """
     if link is not None and capacity is not None:
         raise InputError("a recorded link has its own capacity; give --link or --capacity")
-    if base is None:
-        data: dict[str, Any] = _plain()
-        where = Path()
-    else:
-        scenario = base if isinstance(base, Scenario) else Scenario.load(base)
-        data, where = scenario.to_dict(), scenario.base
+    scenario = base if isinstance(base, Scenario) else Scenario.load(base or DEFAULT)
+    data, where = scenario.to_dict(), scenario.base
+    if link is not None or capacity is not None:
+        # it is another network now, and what was said of the first one no longer holds
+        data.pop("description", None)
+        data.pop("source", None)
+        data["name"] = file_name(Path(link).stem if link is not None else str(capacity))[:64]
     first = data["links"][0]
     if link is not None:
         first["capacity"] = {"trace": str(Path(link).resolve())}
@@ -300,26 +303,7 @@ def scenario_for(
     taken = {flow.get("name", "flow") for flow in data["flows"]}
     for text in cross:
         data["flows"].append(_cross(text, ends, taken))
-    if link is not None or capacity is not None:
-        data["name"] = file_name(Path(link).stem if link is not None else str(capacity))[:64]
     return Scenario.from_dict(data, where)
-
-
-def _plain() -> dict[str, Any]:
-    """One call over a generated LTE link, nothing in its way back (RFC 8867 section 4)."""
-    return {
-        "name": "lte-generated",
-        "duration": "60s",
-        "links": [
-            {
-                "name": "bottleneck",
-                "capacity": {"brownian": {}},
-                "delay": "20ms",
-                "back": {"capacity": "infinite"},
-            }
-        ],
-        "flows": [{"name": "subject", "media": {}}],
-    }
 
 
 def _named(option: str, parse: Any, text: str) -> Any:

@@ -49,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = app(argv, prog_name="tidegate", standalone_mode=False)
         sys.stdout.flush()
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):
+            return 0  # whoever read the output has seen enough
         return error.code if isinstance(error.code, int) else 1
     except BaseException as error:  # noqa: BLE001
         return _report(error)
@@ -66,7 +68,7 @@ def _report(error: BaseException) -> int:
             say(error.format_message() + _usage(error))
             return error.exit_code
         case BrokenPipeError():
-            # whoever read the output has seen enough; keep the interpreter from saying so at its exit
+            # keep the interpreter from saying so at its exit
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
             return 0
         case KeyboardInterrupt() | typer.Abort():
