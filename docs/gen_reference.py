@@ -195,7 +195,7 @@ def controllers_page() -> str:
         lines.append(f"Feedback: {entry['needs']}.\n\n")
         lines.append(head("setting", "unit", "meaning", *entry["presets"], "source"))
         for one in entry["settings"]:
-            values = [f"`{json.dumps(one['default'][preset])}`" for preset in entry["presets"]]
+            values = [f"`{json.dumps(entry['defaults'][preset][one['name']])}`" for preset in entry["presets"]]
             lines.append(row(f"`{one['name']}`", one["unit"], one["doc"], *values, one["source"]))
     return "".join(lines)
 

@@ -137,9 +137,7 @@ def has(run: RunLike, name: str) -> bool:
     return any(len(column) for column in table.values())
 
 
-def rows(
-    run: RunLike, table: str, key: str, value: str, columns: Iterable[str]
-) -> dict[str, npt.NDArray[Any]]:
+def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     """Columns of those rows of a table whose ``key`` (``flow`` or ``link``) is ``value``."""
     source = keep(run).table(table)
     mask = source[key] == value
@@ -150,8 +148,7 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
     """The series of one flow; a :class:`ValueError` where the run was recorded without series."""
     if not has(run, "series"):
         raise ValueError(
-            f"run {run.summary.get('name', '?')!r} has no series: "
-            "record it at level 'series' or 'packets'"
+            f"run {run.summary.get('name', '?')!r} has no series: record it at level 'series' or 'packets'"
         )
     names = (
         "t_s",
@@ -163,10 +160,7 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
         "packets_lost",
         "packets_arrived",
     )
-    got = {
-        k: np.asarray(v, dtype=np.float64)
-        for k, v in rows(run, "series", "flow", flow, names).items()
-    }
+    got = {k: np.asarray(v, dtype=np.float64) for k, v in rows(run, "series", "flow", flow, names).items()}
     start = got["t_s"]
     width = bin_width(start)
     settled = got["packets_lost"] + got["packets_arrived"]
@@ -246,9 +240,7 @@ def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:
     first_t, first = truth(runs[0], link)
     for run in runs[1:]:
         t, values = truth(run, link)
-        if len(t) != len(first_t) or not (
-            np.array_equal(t, first_t) and np.array_equal(values, first)
-        ):
+        if len(t) != len(first_t) or not (np.array_equal(t, first_t) and np.array_equal(values, first)):
             return False
     return True
 
@@ -279,9 +271,7 @@ def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
         got = rows(run, "packets", "flow", flow, ("sent_s", "arrived_s", "kind"))
         # what the receiver sends back (RTCP) is recorded under the same flow and is not its delay
         media = ~np.isin(got["kind"], ("rtcp", "ack"))
-        delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[
-            media
-        ] * 1e3
+        delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[media] * 1e3
         delay = delay[np.isfinite(delay)]
         return delay, np.ones(len(delay)), True
     series = flow_series(run, flow)

@@ -177,19 +177,13 @@ def _capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
     return True
 
 
-def _band(
-    ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object
-) -> None:
+def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object) -> None:
     ax.plot(t, band.middle * scale, color=colour, **line)  # type: ignore[arg-type]
     if not np.array_equal(band.low, band.high, equal_nan=True):
-        ax.fill_between(
-            t, band.low * scale, band.high * scale, color=colour, alpha=0.18, linewidth=0
-        )
+        ax.fill_between(t, band.low * scale, band.high * scale, color=colour, alpha=0.18, linewidth=0)
 
 
-def _rate_panel(
-    ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str
-) -> None:
+def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str) -> None:
     _capacity(ax, runs[0], link, _end(panel))
     if (panel.cross.high > 0).any():
         ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
@@ -264,9 +258,7 @@ def _rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target
             )
         )
     if target:
-        handles.append(
-            Line2D([], [], color="#222222", linewidth=1.0, linestyle=(0, (3, 2)), label="target")
-        )
+        handles.append(Line2D([], [], color="#222222", linewidth=1.0, linestyle=(0, (3, 2)), label="target"))
     handles.append(Line2D([], [], color=colour, label="receive rate"))
     if cross:
         handles.append(Line2D([], [], color=MUTED, linewidth=1.1, label="other flows, received"))
@@ -287,9 +279,7 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
         return ""
     if max(panel.drawn for panel in panels) == 1:
         seed = _view.seed_of(next(iter(groups.values()))[0])
-        return (
-            f"lines: seed {seed}; figures at the right: means of {count} seeds, each its own link"
-        )
+        return f"lines: seed {seed}; figures at the right: means of {count} seeds, each its own link"
     return f"lines: median of {count} seeds; bands: from least to most; figures at the right: means"
 
 
@@ -333,9 +323,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         _rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
         _shared(grid[k], panels, hue, "delay", 1.0)
         grid[k].set_ylabel("One-way delay (ms)")
-        _delay_axis(
-            grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels]
-        )
+        _delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
         _shared(grid[k + 1], panels, hue, "loss", 100.0, legend=False)
         grid[k + 1].set_ylabel("Loss (%)")
         grid[k + 1].set_ylim(0, max(1.0, _top([panel.loss.high for panel in panels]) * 105))
@@ -363,9 +351,7 @@ def _share_rate_axis(
     link: str | None,
 ) -> None:
     """The same rate axis for all: it holds the flows, and the capacity where that is near."""
-    flows = _top(
-        [panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels]
-    )
+    flows = _top([panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels])
     targets = _top([panel.target.middle for panel in panels], 0.99)
     top = max(flows, targets)
     if link is not None:
@@ -414,9 +400,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
     with mpl.rc_context(_STYLE):
         figure = _new(11, 8.4)
-        rate, delay, loss, queue = figure.subplots(
-            4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8]
-        )
+        rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
         seen = _capacity(rate, run, link, end)
         others = [e["flow"] for e in run.summary["flows"] if e["flow"] != flow]
         for name in others:
@@ -434,9 +418,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
             )
         rate.set_ylabel("Rate (Mbit/s)")
         rate.set_ylim(bottom=0)
-        _rate_legend(
-            rate, colour, link=link if seen else None, cross=bool(others), target=has_target
-        )
+        _rate_legend(rate, colour, link=link if seen else None, cross=bool(others), target=has_target)
         delay.plot(series.t, series.delay_max_ms, color=colour, linewidth=0.8, alpha=0.5)
         delay.plot(series.t, series.delay_ms, color=colour)
         delay.set_ylabel("One-way delay (ms)")
@@ -630,17 +612,14 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     label = str(entry.get("controller") or entry["kind"])
     if not _view.has(run, "internals"):
         raise ValueError(
-            f"run {run.summary.get('name', '?')!r} has no internals: "
-            "record it at level 'series' or 'packets'"
+            f"run {run.summary.get('name', '?')!r} has no internals: record it at level 'series' or 'packets'"
         )
     got = _view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
     noted = list(dict.fromkeys(str(name) for name in got["name"]))
     chosen = list(names) if names is not None else noted
     for name in chosen:
         if name not in noted:
-            raise ValueError(
-                f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}"
-            )
+            raise ValueError(f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}")
     if not chosen:
         raise ValueError(f"the controller of flow {flow!r} noted nothing")
     colour = colours([label])[label]
@@ -653,7 +632,5 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
             ax.set_title(name, fontsize=11)
         axes[-1].set_xlabel("Time (s)")
         axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
-        figure.suptitle(
-            f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold"
-        )
+        figure.suptitle(f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold")
     return figure

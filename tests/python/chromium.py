@@ -29,11 +29,7 @@ FLAGS = (
 def find() -> str | None:
     """The browser's path, if there is one."""
     return next(
-        (
-            path
-            for name in ("chromium", "chromium-browser", "google-chrome")
-            if (path := shutil.which(name))
-        ),
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))),
         None,
     )
 
@@ -138,9 +134,7 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in the page; an exception there is one here."""
-        answer = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
@@ -164,8 +158,4 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Addresses asked for since the page was opened."""
-        return [
-            e["params"]["request"]["url"]
-            for e in self.events
-            if e.get("method") == "Network.requestWillBeSent"
-        ]
+        return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]

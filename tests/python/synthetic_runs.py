@@ -162,9 +162,7 @@ def run(
                 "one_way_delay_ms_mean": float(delay[on].mean()) if on.any() else None,
                 "one_way_delay_ms_p50": float(np.median(delay[on])) if on.any() else None,
                 "one_way_delay_ms_p95": float(np.quantile(delay[on], 0.95)) if on.any() else None,
-                "queueing_delay_ms_p95": float(np.quantile(delay[on] - 20, 0.95))
-                if on.any()
-                else None,
+                "queueing_delay_ms_p95": float(np.quantile(delay[on] - 20, 0.95)) if on.any() else None,
                 "frame_delay_ms_p95": None if j else float(np.quantile(delay, 0.95) + 12),
                 "freezes": None if j else 2,
                 "freeze_time_s": None if j else 0.8,
@@ -206,6 +204,4 @@ def comparison(
     controllers: tuple[str, ...] = ("gcc", "fixed"), seeds: int = 5, **kwargs: Any
 ) -> dict[str, list[SyntheticRun]]:
     """Runs of several controllers over seeds 1 to ``seeds``."""
-    return {
-        name: [run(name, seed, **kwargs) for seed in range(1, seeds + 1)] for name in controllers
-    }
+    return {name: [run(name, seed, **kwargs) for seed in range(1, seeds + 1)] for name in controllers}

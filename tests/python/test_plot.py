@@ -54,9 +54,7 @@ def test_comparison_has_a_panel_for_each_controller_and_two_shared_ones() -> Non
 def test_lines_are_medians_over_seeds_and_bands_their_range() -> None:
     groups = synthetic.comparison(("gcc",), 3)
     figure = plot.comparison(groups)
-    stack = (
-        np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
-    )
+    stack = np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
     drawn = line_of(figure.axes[0], "gcc")[1]
     np.testing.assert_allclose(drawn, np.median(stack, axis=0))
     band = np.asarray(figure.axes[0].collections[-1].get_paths()[0].vertices)[:, 1]
@@ -91,9 +89,7 @@ def test_a_controller_keeps_its_colour() -> None:
 
 
 def test_sequences_are_grouped_by_the_subjects_controller() -> None:
-    groups = _view.grouped(
-        [synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)]
-    )
+    groups = _view.grouped([synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)])
     assert {label: len(runs) for label, runs in groups.items()} == {"gcc": 2, "fixed": 1}
 
 

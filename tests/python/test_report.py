@@ -75,9 +75,7 @@ def test_more_flows_than_can_be_told_apart_are_summed() -> None:
     panel = block(report.html(run))["columns"][0]["panels"][0]
     assert [other["name"] for other in panel["others"]] == ["11 other flows"]
     total = sum(_view.flow_series(run, f"cross-{i}").receive_bps for i in range(1, 12)) / 1e6
-    np.testing.assert_allclose(
-        series.unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051
-    )
+    np.testing.assert_allclose(series.unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051)
 
 
 def test_the_distribution_ends_at_one_and_knows_the_median() -> None:
@@ -96,9 +94,7 @@ def test_names_from_outside_cannot_become_markup() -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     run.summary["name"] = run.summary["flows"][1]["flow"] = evil
     run.table("series")["flow"][run.table("series")["flow"] == "cross-1"] = evil
-    text = report.html(
-        report.Source({evil: [run]}, title=evil, scenario=evil, command=evil, versions={evil: evil})
-    )
+    text = report.html(report.Source({evil: [run]}, title=evil, scenario=evil, command=evil, versions={evil: evil}))
     assert evil not in text
     assert "<img" not in text
     assert html.escape(evil) in text
@@ -134,9 +130,7 @@ def test_runs_without_series_still_give_their_numbers(tmp_path: Path) -> None:
     assert run.digest in text
 
 
-def test_a_report_appears_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "report.html"
     target.write_text("the old one")
 

@@ -33,9 +33,7 @@ SECOND_SEED = """(() => {
   seed.dispatchEvent(new Event("change"));
 })()"""
 # A frame later everything asked for has been painted.
-SETTLE = (
-    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
-)
+SETTLE = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +54,11 @@ def sheet(tmp_path: Path) -> Path:
     )
 
 
-def test_nothing_is_fetched_and_nothing_complained_of(
-    browser: chromium.Browser, sheet: Path
-) -> None:
+def test_nothing_is_fetched_and_nothing_complained_of(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
     assert browser.evaluate(SETTLE)
     assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [
-        sheet.resolve().as_uri()
-    ]
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [sheet.resolve().as_uri()]
 
 
 def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) -> None:
@@ -81,15 +75,11 @@ def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) 
 def test_a_blank_canvas_would_be_found(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
     browser.evaluate(SETTLE)
-    browser.evaluate(
-        "(() => { const c = document.querySelector('canvas'); c.getContext('2d').reset(); })()"
-    )
+    browser.evaluate("(() => { const c = document.querySelector('canvas'); c.getContext('2d').reset(); })()")
     assert browser.evaluate(COLOURS)[0] == 0
 
 
-def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(
-    browser: chromium.Browser, sheet: Path
-) -> None:
+def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
     browser.evaluate(SETTLE)
     before = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
@@ -127,9 +117,7 @@ def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(
     assert browser.complaints() == []
 
 
-def test_another_seed_and_a_dark_page_are_drawn_anew(
-    browser: chromium.Browser, sheet: Path, tmp_path: Path
-) -> None:
+def test_another_seed_and_a_dark_page_are_drawn_anew(browser: chromium.Browser, sheet: Path, tmp_path: Path) -> None:
     browser.open(sheet)
     browser.evaluate(SETTLE)
     first = browser.evaluate("document.querySelector('canvas').toDataURL()")
@@ -137,9 +125,7 @@ def test_another_seed_and_a_dark_page_are_drawn_anew(
     browser.evaluate(SETTLE)
     second = browser.evaluate("document.querySelector('canvas').toDataURL()")
     assert second != first
-    browser.call(
-        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
-    )
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     browser.evaluate(SETTLE)
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
     assert browser.evaluate("document.querySelector('canvas').toDataURL()") != second

@@ -101,9 +101,7 @@ def _uplot(name: str) -> str:
     # only located, not imported: importing the wrapper would start IPython
     spec = importlib.util.find_spec("uplot")
     if spec is None or not spec.submodule_search_locations:
-        raise RuntimeError(
-            "the package uplot-python, whose uPlot draws the charts of a report, is not installed"
-        )
+        raise RuntimeError("the package uplot-python, whose uPlot draws the charts of a report, is not installed")
     return Path(spec.submodule_search_locations[0], "static", name).read_text(encoding="utf-8")
 
 
@@ -134,9 +132,7 @@ def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     ]
     if version := source.versions.get("tidegate"):
         facts.append(f"tidegate {version}")
-    return tag(
-        "header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft")
-    )
+    return tag("header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"))
 
 
 def _swatch(hue: tuple[str, str]) -> Markup:
@@ -159,9 +155,7 @@ def _headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     ]
     rows = []
     for row in tables.headline(groups):
-        name = tag(
-            "span", tables.name(row.about), class_="tip", title=row.about.definition, tabindex=0
-        )
+        name = tag("span", tables.name(row.about), class_="tip", title=row.about.definition, tabindex=0)
         cells: list[Content] = [tag("th", name, scope="row")]
         for label in groups:
             cell = row.cells[label]
@@ -173,9 +167,7 @@ def _headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     seeds = max(len(members) for members in groups.values())
     note = ["Of the subject flow."]
     if seeds > 1:
-        note.append(
-            f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t)."
-        )
+        note.append(f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t).")
     if len(groups) > 1:
         note.append("★ marks the best mean, and every other whose interval overlaps with it.")
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="headline")
@@ -205,9 +197,7 @@ def _data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str
     used = 0
     for place in range(max(len(members) for members in groups.values())):
         new = [
-            series.panel(members[place], [f["name"] for f in column["flows"]], link)
-            if place < len(members)
-            else None
+            series.panel(members[place], [f["name"] for f in column["flows"]], link) if place < len(members) else None
             for column, members in zip(columns, groups.values(), strict=True)
         ]
         used += series.size(new)
@@ -253,17 +243,13 @@ def _media(run: RunLike) -> list[str]:
     return media[: len(HUES)] or [_view.subject_of(run)]
 
 
-def _flow_hues(
-    subjects: Sequence[str], label: str, hues: Mapping[str, tuple[str, str]]
-) -> dict[str, tuple[str, str]]:
+def _flow_hues(subjects: Sequence[str], label: str, hues: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
     if len(subjects) == 1:
         return {subjects[0]: hues[label]}
     return {name: _hue(HUES[i % len(HUES)]) for i, name in enumerate(subjects)}
 
 
-def _charts(
-    data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], link: str | None
-) -> Markup:
+def _charts(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], link: str | None) -> Markup:
     columns = data["columns"]
     hues = _hues(groups)
     seeds = [panel["seed"] for panel in columns[0]["panels"]]
@@ -282,20 +268,12 @@ def _charts(
     )
     rows: list[Content] = []
     heads = (
-        [tag("p", label, class_="name", data_hue=" ".join(hues[label])) for label in groups]
-        if len(groups) > 1
-        else []
+        [tag("p", label, class_="name", data_hue=" ".join(hues[label])) for label in groups] if len(groups) > 1 else []
     )
     for quantity, heading, caption in _QUANTITIES:
         if quantity == "queue" and link is None:
             continue
-        at = (
-            f" of {link}"
-            if quantity == "queue"
-            else f"; capacity of {link}"
-            if quantity == "rate" and link
-            else ""
-        )
+        at = f" of {link}" if quantity == "queue" else f"; capacity of {link}" if quantity == "rate" and link else ""
         figures = []
         for i, column in enumerate(columns):
             chart = tag(
@@ -315,10 +293,7 @@ def _charts(
     if link:
         note += f" Capacity is the truth of link {link}, mean of each bin."
     if len(seeds) < total:
-        note += (
-            f" To keep the file small it holds the series of {len(seeds)} of {total} seeds; "
-            "the numbers are of all."
-        )
+        note += f" To keep the file small it holds the series of {len(seeds)} of {total} seeds; the numbers are of all."
     noscript = tag(
         "noscript",
         tag("p", "The charts need JavaScript (all of it is inside this file); the tables do not."),
@@ -381,15 +356,10 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     rows = []
     for label, members in groups.items():
         if several:
-            rows.append(
-                tag("tr", tag("th", _named(label, hues), colspan=3 + len(shown), scope="rowgroup"))
-            )
+            rows.append(tag("tr", tag("th", _named(label, hues), colspan=3 + len(shown), scope="rowgroup")))
         for entry in members[0].summary["flows"]:
             name = str(entry["flow"])
-            cells = [
-                tag("td", tables.write(about, tables.cell(members, name, about.name).mean))
-                for about in shown
-            ]
+            cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]
             controller = entry.get("controller") or tables.NOTHING
             texts = [
                 tag("td", name),
@@ -416,12 +386,7 @@ def _network(every: Sequence[RunLike]) -> Markup:
     for entry in every[0].summary.get("links", ()):
         cells = []
         for name in names:
-            values = [
-                link.get(name)
-                for run in every
-                for link in run.summary["links"]
-                if link["link"] == entry["link"]
-            ]
+            values = [link.get(name) for run in every for link in run.summary["links"] if link["link"] == entry["link"]]
             known = [float(value) for value in values if value is not None]
             mean = sum(known) / len(known) if known else math.nan
             unlimited = name == "capacity_bps" and not known
@@ -471,11 +436,7 @@ def _reproduce(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Marku
     digests = tag("div", tag("table", tag("thead", head), tag("tbody", *rows)), class_="scroll")
     parts.append(tag("details", tag("summary", f"Seeds and digests ({len(rows)})"), digests))
     if source.versions:
-        pairs = [
-            item
-            for name, value in source.versions.items()
-            for item in (tag("dt", name), tag("dd", value))
-        ]
+        pairs = [item for name, value in source.versions.items() for item in (tag("dt", name), tag("dd", value))]
         parts.append(tag("details", tag("summary", "Versions"), tag("dl", *pairs)))
     if source.scenario:
         parts.append(
@@ -490,9 +451,5 @@ def _reproduce(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Marku
 
 def _definitions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS)))
-    items = [
-        item for one in about for item in (tag("dt", tables.name(one)), tag("dd", one.definition))
-    ]
-    return tag(
-        "section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items))
-    )
+    items = [item for one in about for item in (tag("dt", tables.name(one)), tag("dd", one.definition))]
+    return tag("section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items)))

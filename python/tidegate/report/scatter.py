@@ -25,23 +25,16 @@ def ticks(top: float, count: int = 5) -> list[float]:
     return [round(i * step, 12) for i in range(int(top / step + 1e-9) + 1)]
 
 
-def svg(
-    points: Mapping[str, Sequence[tuple[float, float]]], hues: Mapping[str, tuple[str, str]]
-) -> Markup:
+def svg(points: Mapping[str, Sequence[tuple[float, float]]], hues: Mapping[str, tuple[str, str]]) -> Markup:
     """Each label's points (95th percentile of delay in ms, rate in Mbit/s), delay to the left."""
-    known = {
-        label: [p for p in members if all(map(math.isfinite, p))]
-        for label, members in points.items()
-    }
+    known = {label: [p for p in members if all(map(math.isfinite, p))] for label, members in points.items()}
     every = [point for members in known.values() for point in members]
     slowest = max((x for x, _ in every), default=1.0) * 1.1 or 1.0
     fastest = max((y for _, y in every), default=1.0) * 1.15 or 1.0
 
     def at(x: float, y: float) -> tuple[float, float]:
         across = _WIDTH - _RIGHT - x / slowest * (_WIDTH - _LEFT - _RIGHT)
-        return round(across, 1), round(
-            _HEIGHT - _BOTTOM - y / fastest * (_HEIGHT - _TOP - _BOTTOM), 1
-        )
+        return round(across, 1), round(_HEIGHT - _BOTTOM - y / fastest * (_HEIGHT - _TOP - _BOTTOM), 1)
 
     parts: list[Content] = []
     left, base = at(slowest, 0)

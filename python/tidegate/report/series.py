@@ -138,10 +138,7 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
         subjects: The flows shown in full; of the others only the receive rate is.
         link: Whose capacity and queue; ``None`` for neither.
     """
-    recorded = {
-        str(entry["flow"]): _view.flow_series(run, str(entry["flow"]))
-        for entry in run.summary["flows"]
-    }
+    recorded = {str(entry["flow"]): _view.flow_series(run, str(entry["flow"])) for entry in run.summary["flows"]}
     longest = max(recorded.values(), key=lambda series: len(series.t))
     grid, width = longest.t, longest.width
     k = factor(len(grid), width)
@@ -150,9 +147,7 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
         laid = _flow(recorded[name], grid, k)
         flows.append({"name": name} | {key: pack(v, STEPS[_KIND[key]]) for key, v in laid.items()})
     others = {name: series for name, series in recorded.items() if name not in subjects}
-    rates = {
-        name: _mean(_view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()
-    }
+    rates = {name: _mean(_view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}
     if len(rates) > MAX_OTHERS:
         rates = {f"{len(rates)} other flows": np.nansum(np.vstack(list(rates.values())), axis=0)}
     start = float(grid[0] - width / 2) if len(grid) else 0.0
@@ -164,9 +159,7 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
         "dt": round(width * k, 6),
         "n": shown,
         "flows": flows,
-        "others": [
-            {"name": name, "receive": pack(rate, STEPS["rate"])} for name, rate in rates.items()
-        ],
+        "others": [{"name": name, "receive": pack(rate, STEPS["rate"])} for name, rate in rates.items()],
     }
     if link is not None and shown:
         capacity = step_means(*_view.truth(run, link), edges) / 1e6
@@ -192,6 +185,4 @@ def distribution(runs: Sequence[RunLike], flow: str, grid: Floats) -> list[int]:
         return []
     order = np.argsort(delay)
     share = np.concatenate([[0.0], np.cumsum(weight[order]) / weight.sum()])
-    return [
-        round(float(v) * 1000) for v in share[np.searchsorted(delay[order], grid, side="right")]
-    ]
+    return [round(float(v) * 1000) for v in share[np.searchsorted(delay[order], grid, side="right")]]

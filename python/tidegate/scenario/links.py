@@ -89,8 +89,9 @@ class Queue(Model):
     """In bytes."""
     time: Duration | None = None
     """In time at the link's mean rate (RFC 8868 section 4.3)."""
-    counts_in_service: bool = False
-    """Whether the packet in service counts towards the limit (ns-2 and ns-3: no)."""
+    counts_in_service: bool = True
+    """Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
+    of n packets is ns-2's; a device queue of ns-3 does not count it."""
 
 
 class MeanLoss(Model):

@@ -70,7 +70,10 @@
     }
     const least = { rate: 0.1, delay: 10, loss: 1, queue: 1 }[quantity];
     const top = Math.max(flows, Math.min(capacity, flows * 2 || capacity), least) * 1.06;
-    return quantity === "delay" && logDelay ? [Math.min(low, top / 2) * 0.9, top] : [0, top];
+    if (quantity !== "delay" || !logDelay) return [0, top];
+    // whole decades: a logarithmic axis begun elsewhere would have its ticks at odd numbers
+    const decade = (value, round) => 10 ** round(Math.log10(value));
+    return [decade(Math.min(low, top / 2), Math.floor), decade(top, Math.ceil)];
   }
 
   function axes(label, unit) {
