@@ -317,7 +317,7 @@ fn mean(values: &[f64]) -> Metric {
 fn window(seconds: &Bins<u32>, from: Time, to: Time) -> Vec<f64> {
     let first = math::ceil(from.as_secs_f64()) as usize;
     let last = math::floor(to.as_secs_f64()) as usize;
-    (first..last.max(first)).map(|s| f64::from(seconds.values().get(s).copied().unwrap_or(0))).collect()
+    (first..last.max(first)).map(|s| f64::from(seconds.get(s))).collect()
 }
 
 /// RFC 8868 leaves the rule open. Here: the final share is the mean over the last fifth of the flow's
