@@ -137,7 +137,8 @@ class _Processes:
         return self.executor.submit(_work_in_process, number, job)
 
     def fraction(self) -> float:
-        return sum(self.done) / len(self.done)
+        done: list[float] = self.done[:]
+        return sum(done) / len(done)
 
     def stop(self) -> None:
         self.stopped.set()

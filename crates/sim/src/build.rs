@@ -28,8 +28,8 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::media::{ladder, statistical};
 use tidegate_endpoint::{
-    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, SendSettings,
-    SourceSettings, StreamSettings,
+    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, SendSettings, SourceSettings,
+    StreamSettings,
 };
 
 /// What is wrong with a scenario: where, and what.
@@ -202,9 +202,8 @@ impl<'a> Builder<'a> {
         for (index, flow) in scenario.flows.iter().enumerate() {
             let id = FlowId(index as u32);
             let place = format!("flows.{}", flow.name);
-            let path = match self.graph.path(&flow.from, &flow.to) {
-                Some(path) => path,
-                None => return wrong(place, format!("no way from {} to {}", flow.from, flow.to)),
+            let Some(path) = self.graph.path(&flow.from, &flow.to) else {
+                return wrong(place, format!("no way from {} to {}", flow.from, flow.to));
             };
             let stop = flow.stop.unwrap_or(Time::MAX);
             if stop <= flow.start {

@@ -65,7 +65,8 @@ def _times(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _unique(scenario: Scenario) -> Iterator[Problem]:
-    for key, entries in (("links", scenario.links), ("flows", scenario.flows)):
+    everything: dict[str, Sequence[Link | Flow]] = {"links": scenario.links, "flows": scenario.flows}
+    for key, entries in everything.items():
         seen: dict[str, int] = {}
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
@@ -163,7 +164,7 @@ def _loss(loss: object, path: Path) -> Iterator[Problem]:
             if mean > largest:
                 what = f"found {mean:g}; bursts of {burst:g} allow at most {largest:.3g}"
                 yield Problem((*path, "mean"), what)
-        case GilbertElliott(to_bad=to_bad, to_good=to_good) if to_bad == 0 and to_good == 0:
+        case GilbertElliott(to_bad=to_bad, to_good=to_good) if not to_bad and not to_good:
             yield Problem(path, "to_bad and to_good are both 0; the state would never change")
         case LossSchedule(schedule=steps):
             yield from _steps(steps, (*path, "schedule"))
