@@ -81,7 +81,8 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _seeds(scenario: Scenario) -> Iterator[Problem]:
-    known = [name for entry in (*scenario.links, *scenario.flows) for name in _all_names(entry)]
+    entries: list[Link | Flow] = [*scenario.links, *scenario.flows]
+    known = [name for entry in entries for name in _all_names(entry)]
     for name in scenario.seeds:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
