@@ -134,7 +134,7 @@ class ReceiverHalf:
     """
 
     internals: dict[str, float]
-    """Values worth plotting, by name."""
+    """Values worth plotting, by name: recorded after each message as named series."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""

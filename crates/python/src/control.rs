@@ -458,6 +458,8 @@ pub(crate) struct PyHalf {
     on_alarm: bool,
     on_sent: bool,
     stamp: bool,
+    /// How `stamp` went wrong: it has no context to say so, the next call does.
+    stamp_failure: Option<String>,
 }
 
 impl PyHalf {
@@ -480,14 +482,14 @@ impl PyHalf {
             on_alarm: has("on_alarm")?,
             on_sent: has("on_sent")?,
             stamp: has("stamp")?,
+            stamp_failure: None,
             object: object.clone().unbind(),
             raised,
         })
     }
 
     fn failed(&self, py: Python<'_>, method: &str, error: PyErr, cx: &mut Context<'_>) {
-        let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
-        cx.fail(format!("{method} raised {kind}: {}", error.value(py)));
+        cx.fail(raised_by(method, &error, py));
         if let Ok(mut raised) = self.raised.lock() {
             raised.get_or_insert(error);
         }
@@ -499,6 +501,10 @@ impl PyHalf {
         cx: &mut Context<'_>,
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Decision {
+        if let Some(reason) = &self.stamp_failure {
+            cx.fail(reason.clone());
+            return cx.unchanged();
+        }
         Python::attach(|py| {
             let answer =
                 call(self.object.bind(py)).and_then(|answer| decision_of(answer.bind(py), method, cx));
@@ -511,6 +517,12 @@ impl PyHalf {
             }
         })
     }
+}
+
+/// What to say of an exception.
+fn raised_by(method: &str, error: &PyErr, py: Python<'_>) -> String {
+    let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
+    format!("{method} raised {kind}: {}", error.value(py))
 }
 
 /// What a Python controller may answer: a `Decision`, a rate, or `None` for no change.
@@ -581,6 +593,7 @@ impl Controller for PyHalf {
             match answer.and_then(|answer| answer.extract::<Option<(u8, Vec<u8>)>>()) {
                 Ok(extension) => extension.map(|(id, data)| Extension { id, data }),
                 Err(error) => {
+                    self.stamp_failure.get_or_insert(raised_by("stamp", &error, py));
                     if let Ok(mut raised) = self.raised.lock() {
                         raised.get_or_insert(error);
                     }
@@ -681,7 +694,7 @@ impl ReceiverHalf for PyHalf {
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
-        Python::attach(|py| {
+        let said = Python::attach(|py| {
             let answer = self.object.bind(py).call_method1("message", (now.as_nanos(),));
             match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
                 Ok(packets) => packets,
@@ -690,7 +703,9 @@ impl ReceiverHalf for PyHalf {
                     Feedback::new()
                 }
             }
-        })
+        });
+        self.note_internals(cx);
+        said
     }
 }
 
