@@ -25,12 +25,12 @@ impl Count {
 /// One bin of a flow's series.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
-    /// Bytes put on the wire in this bin.
-    pub sent: u32,
+    /// Bytes put on the wire in this bin; 64 bits, because 32 are full after 34 Gbit, which a wide bin sees.
+    pub sent: u64,
     /// Bytes that arrived in this bin.
-    pub arrived: u32,
+    pub arrived: u64,
     /// Useful bytes that reached the application in this bin.
-    pub good: u32,
+    pub good: u64,
     /// Packets put on the wire in this bin.
     pub packets_sent: u32,
     /// Packets that arrived in this bin.
@@ -110,8 +110,6 @@ pub struct FlowStats {
     pub dropped: [Count; Cause::ALL.len()],
     /// Feedback (RTCP, bare ACKs) sent after the warm-up.
     pub feedback: Count,
-    /// RTCP of the media sender sent after the warm-up.
-    pub control: Count,
     /// Useful bytes after the warm-up.
     pub good: u64,
     /// Media packets that came too late for playout.
@@ -131,11 +129,9 @@ pub struct FlowStats {
     /// Their total length.
     pub freeze_time: Span,
     /// Bytes that arrived in each second: for fairness, convergence and oscillation.
-    pub seconds: Bins<u32>,
+    pub seconds: Bins<u64>,
     /// Hash of all that was told of this flow.
     pub digest: Digest,
-    /// Useful bytes in each second.
-    pub good_seconds: Bins<u32>,
 }
 
 impl FlowStats {
@@ -148,7 +144,6 @@ impl FlowStats {
             arrived: Count::default(),
             dropped: Default::default(),
             feedback: Count::default(),
-            control: Count::default(),
             good: 0,
             late: 0,
             delay: Histogram::default(),
@@ -159,7 +154,6 @@ impl FlowStats {
             freezes: 0,
             freeze_time: Span::ZERO,
             seconds: Bins::new(Span::from_secs(1)),
-            good_seconds: Bins::new(Span::from_secs(1)),
             digest: Digest::default(),
         }
     }
@@ -183,7 +177,6 @@ impl FlowStats {
     /// Useful bytes reached the application.
     #[inline]
     pub fn goodput(&mut self, now: Time, bytes: Size) {
-        *self.good_seconds.at(now) += bytes.as_bytes() as u32;
         if self.counts(now) {
             self.good += bytes.as_bytes();
         }
