@@ -357,7 +357,7 @@ class Stamps(Proxy):
         assert size > 12
         if sequence == 50:
             raise RuntimeError("no more ink")
-        return 5, sequence.to_bytes(4, "big")
+        return 7, sequence.to_bytes(4, "big")
 
 
 def test_an_exception_in_stamp_ends_the_run() -> None:

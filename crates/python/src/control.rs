@@ -614,7 +614,8 @@ impl Controller for PyHalf {
 }
 
 impl PyHalf {
-    /// Records the attribute `internals` of the object, a dict of names and numbers, if it has one.
+    /// Records what a call put into the attribute `internals` of the object, a dict of names and numbers,
+    /// and empties it, so that the next call is not taken to have said the same again.
     fn note_internals(&self, cx: &mut Context<'_>) {
         if !cx.wants_notes() {
             return;
@@ -622,11 +623,12 @@ impl PyHalf {
         Python::attach(|py| {
             let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
             let Ok(internals) = internals.cast_into::<PyDict>() else { return };
-            for (name, value) in internals {
+            for (name, value) in &internals {
                 if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
                     cx.note(name, value);
                 }
             }
+            internals.clear();
         });
     }
 
