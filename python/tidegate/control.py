@@ -38,8 +38,6 @@ from tidegate._core import (
     PacketResult,
     ReceiverSeat,
     Report,
-    controller,
-    receiver,
 )
 
 Answer = Decision | float | None
@@ -174,6 +172,4 @@ __all__ = [
     "ReceiverHalf",
     "ReceiverSeat",
     "Report",
-    "controller",
-    "receiver",
 ]
