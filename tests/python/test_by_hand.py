@@ -177,7 +177,6 @@ class Follow(tidegate.Controller):
     """Does what its receiving half says, twice as fast."""
 
     def on_report(self, now_ns: int, report: Report) -> int | None:
-        self.internals.clear()
         if report.remb_bps is None:
             return None
         ((name, data),) = report.messages

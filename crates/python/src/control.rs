@@ -458,8 +458,19 @@ pub(crate) struct PyHalf {
     on_alarm: bool,
     on_sent: bool,
     stamp: bool,
-    /// How `stamp` went wrong: it has no context to say so, the next call does.
-    stamp_failure: Option<String>,
+    /// Why `stamp` failed, until a call that can say so.
+    broken: Option<String>,
+}
+
+/// An exception in one line.
+pub(crate) fn told(py: Python<'_>, method: &str, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
+    let text = error.value(py).to_string();
+    if text.is_empty() {
+        format!("{method} raised {kind}")
+    } else {
+        format!("{method} raised {kind}: {text}")
+    }
 }
 
 impl PyHalf {
@@ -482,14 +493,19 @@ impl PyHalf {
             on_alarm: has("on_alarm")?,
             on_sent: has("on_sent")?,
             stamp: has("stamp")?,
-            stamp_failure: None,
             object: object.clone().unbind(),
             raised,
+            broken: None,
         })
     }
 
     fn failed(&self, py: Python<'_>, method: &str, error: PyErr, cx: &mut Context<'_>) {
-        cx.fail(raised_by(method, &error, py));
+        cx.fail(told(py, method, &error));
+        self.keep(error);
+    }
+
+    /// Keeps the exception of a failed call for the error of the run.
+    fn keep(&self, error: PyErr) {
         if let Ok(mut raised) = self.raised.lock() {
             raised.get_or_insert(error);
         }
@@ -501,7 +517,7 @@ impl PyHalf {
         cx: &mut Context<'_>,
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Decision {
-        if let Some(reason) = &self.stamp_failure {
+        if let Some(reason) = &self.broken {
             cx.fail(reason.clone());
             return cx.unchanged();
         }
@@ -517,12 +533,6 @@ impl PyHalf {
             }
         })
     }
-}
-
-/// What to say of an exception.
-fn raised_by(method: &str, error: &PyErr, py: Python<'_>) -> String {
-    let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
-    format!("{method} raised {kind}: {}", error.value(py))
 }
 
 /// What a Python controller may answer: a `Decision`, a rate, or `None` for no change.
@@ -593,10 +603,9 @@ impl Controller for PyHalf {
             match answer.and_then(|answer| answer.extract::<Option<(u8, Vec<u8>)>>()) {
                 Ok(extension) => extension.map(|(id, data)| Extension { id, data }),
                 Err(error) => {
-                    self.stamp_failure.get_or_insert(raised_by("stamp", &error, py));
-                    if let Ok(mut raised) = self.raised.lock() {
-                        raised.get_or_insert(error);
-                    }
+                    // a stamp cannot fail the run itself: the next call does, or else the run's end
+                    self.broken.get_or_insert_with(|| told(py, "stamp", &error));
+                    self.keep(error);
                     None
                 }
             }
@@ -605,7 +614,8 @@ impl Controller for PyHalf {
 }
 
 impl PyHalf {
-    /// Records the attribute `internals` of the object, a dict of names and numbers, if it has one.
+    /// Records what a call put into the attribute `internals` of the object, a dict of names and numbers,
+    /// and empties it, so that the next call is not taken to have said the same again.
     fn note_internals(&self, cx: &mut Context<'_>) {
         if !cx.wants_notes() {
             return;
@@ -613,11 +623,12 @@ impl PyHalf {
         Python::attach(|py| {
             let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
             let Ok(internals) = internals.cast_into::<PyDict>() else { return };
-            for (name, value) in internals {
+            for (name, value) in &internals {
                 if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
                     cx.note(name, value);
                 }
             }
+            internals.clear();
         });
     }
 

@@ -159,15 +159,28 @@ impl World {
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        self.run_some(until, u64::MAX).map(drop)
+    }
+
+    /// Does at most `events` events up to and including `until`; says whether the clock got there. So
+    /// that a driver can look after Ctrl-C however slowly simulated time passes.
+    ///
+    /// # Errors
+    /// When a node fails, asks for a time in the past, or never lets time pass.
+    pub fn run_some(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
         while let Some((at, id)) = self.agenda.first() {
             if at > until {
                 break;
             }
+            if events == 0 {
+                return Ok(false);
+            }
+            events -= 1;
             self.event(at, id)?;
         }
         self.sample(until + Span::from_nanos(1));
         self.now = self.now.max(until);
-        Ok(())
+        Ok(true)
     }
 
     /// Gives `packet` to the world at node `id` from outside (SimPy, a socket).
