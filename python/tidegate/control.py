@@ -120,7 +120,11 @@ class Controller:
 
     @_unwritten
     def stamp(self, now_ns: int, sequence: int, size: int) -> tuple[int, bytes] | None:
-        """What rides on a data packet: an RFC 8285 element's identifier (1 to 14) and bytes (1 to 16)."""
+        """What rides on a data packet: an RFC 8285 element's identifier and bytes.
+
+        The identifier is 1 to 255, but not 3 or 5, which the engine itself uses; the bytes are at most 255.
+        From 15 on, or with more than 16 bytes, the packet has two-byte headers.
+        """
         del now_ns, sequence, size
         return None
 
