@@ -11,7 +11,7 @@ True
 >>> controller("gcc", betta=0.9)
 Traceback (most recent call last):
 ...
-ValueError: gcc: `betta` is no setting, ... did you mean `beta`?
+ValueError: gcc: `betta` is not a setting, expected one of `group_length`, ...
 """
 
 from __future__ import annotations
