@@ -71,5 +71,3 @@ def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) 
         ValueError: With what is wrong and what would be right.
     """
     return _core.receiver(name, preset, json.dumps(settings), seed)
-
-
