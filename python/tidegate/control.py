@@ -38,8 +38,6 @@ from tidegate._core import (
     PacketResult,
     ReceiverSeat,
     Report,
-    controller,
-    receiver,
 )
 
 Answer = Decision | float | None
@@ -178,6 +176,4 @@ __all__ = [
     "ReceiverHalf",
     "ReceiverSeat",
     "Report",
-    "controller",
-    "receiver",
 ]

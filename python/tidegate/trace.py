@@ -6,13 +6,16 @@ import gzip
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from tidegate._core import Trace
 from tidegate.errors import InputError, TraceError
-from tidegate.units import Duration, Rate
+from tidegate.units import Duration, Quantity, Rate
+
+Q = TypeVar("Q", bound=Quantity)
 
 _LARGEST = 512 * 2**20  # bytes unpacked: hours of full-rate recording, and far below the memory
+_SHORTEST, _LONGEST = 10**6, 49 * 86_400 * 10**9  # ns that can be generated
 
 
 def load(
@@ -38,7 +41,7 @@ def load(
         InputError: when the file cannot be read.
     """
     path = Path(path)
-    rate = None if reference_rate is None else Rate.parse(reference_rate)
+    rate = None if reference_rate is None else _named("reference_rate", Rate, reference_rate)
     try:
         stamp = path.stat().st_mtime_ns
     except FileNotFoundError:
@@ -72,6 +75,13 @@ def _load(
         )
     except ValueError as error:
         raise TraceError(str(error)) from None
+
+
+def _named(name: str, kind: type[Q], text: object) -> Q:
+    try:
+        return kind.parse(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _bytes(path: Path) -> bytes:
@@ -111,17 +121,22 @@ def generate(
     Raises:
         InputError: when a value is wrong.
     """
-    span = Duration.parse(duration)
-    if not span:
-        raise InputError(f'duration: found "{span}"; expected more than zero')
+    span = _named("duration", Duration, duration)
+    if not _SHORTEST <= span <= _LONGEST:
+        raise InputError(f'duration: found "{span}"; expected from {Duration(_SHORTEST)} to {Duration(_LONGEST)}')
+    if not 0 <= seed < 2**64:
+        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    first, largest = _named("start", Rate, start), _named("max", Rate, max)
+    if first > largest:
+        raise InputError(f'start: found "{first}"; expected at most max ({largest})')
     try:
         return Trace.generate(
             "brownian",
             seed,
             int(span),
-            start=int(Rate.parse(start)),
-            max=int(Rate.parse(max)),
-            sigma=int(Rate.parse(sigma)),
+            start=int(first),
+            max=int(largest),
+            sigma=int(_named("sigma", Rate, sigma)),
             outage_escape=outage_escape,
         )
     except ValueError as error:

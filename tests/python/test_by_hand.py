@@ -135,7 +135,7 @@ def last_values(one: Run) -> dict[tuple[float, str], float]:
 
 
 def test_a_seat_refuses_nonsense() -> None:
-    seat = tidegate.controller("gcc", settings_json="{}", limits=Limits(start_bps=500_000))
+    seat = tidegate.controller("gcc", limits=Limits(start_bps=500_000))
     assert seat.decision.target_bps == 500_000
     with pytest.raises(ValueError, match="gccc: no such controller; there are fixed, gcc"):
         tidegate.controller("gccc")

@@ -251,7 +251,7 @@ WRONG = [
     ('duration = "4s"', 'duration = "4s"\nseed = 1.5', "2: seed: found 1.5; expected a whole number"),
     ('duration = "4s"', 'duration = "4s"\nrecord = "all"', '2: record: found "all"; expected "summary", "series" or '
      '"packets"'),
-    ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; that makes more than 10000000 bins of 4s'),
+    ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; that makes more than 10000000 bins for all flows and links'),
     ('duration = "4s"', 'duraton = "4s"', 'x.toml: duration: is missing'),
     ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
     ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate, for example "2.5Mbps"'),
@@ -277,7 +277,7 @@ WRONG = [
     ('name = "call"', 'name = "call"\nstop = "0s"', '10: flows.call.stop: found "0s"; expected after the start (0s)'),
     ('name = "call"', 'name = "call"\nto = "rihgt"',
      '10: flows.call.to: no link touches "rihgt"; did you mean right? (points: left, right)'),
-    ('name = "call"', 'name = "a call"', '9: flows.a call.name: found "a call"; a name has letters, digits and _ . + -, at '
+    ('name = "call"', 'name = "a call"', '9: flows[1].name: found "a call"; a name has letters, digits and _ . + -, at '
      "most 64 in all"),
     ('name = "call"', 'name = "call"\ntcp = {}', "8: flows.call: has media and tcp; expected exactly one of media, udp and tcp"),
     ('media = { controller = "gcc" }', "", "8: flows.call: has none of them; expected exactly one of media, udp and tcp"),

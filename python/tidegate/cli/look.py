@@ -193,14 +193,17 @@ def convert(
 
 def _write(one: traces.Trace, out: Path, form: str | None) -> None:
     form = form or ("csv" if out.suffix == ".csv" else "mahimahi")
-    match form:
-        case "mahimahi":
-            data = one.to_mahimahi()
-        case "csv":
-            data = one.to_csv()
-        case _:
-            hint = did_you_mean(form, ["mahimahi", "csv"])
-            raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    try:
+        match form:
+            case "mahimahi":
+                data = one.to_mahimahi()
+            case "csv":
+                data = one.to_csv()
+            case _:
+                hint = did_you_mean(form, ["mahimahi", "csv"])
+                raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    except ValueError as error:
+        raise InputError(str(error)) from None
     write_file(out, data)
     console().print(f"written to {out}: {form}, {Duration(one.duration_ns)}, mean {_rate(one.mean_rate)}")
 

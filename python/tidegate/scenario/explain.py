@@ -79,7 +79,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "string_pattern_mismatch":
             return f"found {found}; a name has letters, digits and _ . + -, at most 64 in all"
         case "literal_error":
-            words = str(context["expected"]).replace("'", '"')
+            words = str(context["expected"]).replace("'", '"').replace("False", "false")
             right = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
             hint = did_you_mean(str(detail["input"]), right)
             return f"found {found}; expected {words}{hint}"

@@ -50,7 +50,7 @@ class Brownian(Model):
     """Largest rate; the paper's 1000 packets of 1500 bytes a second."""
     sigma: Rate = Rate(2_400_000)
     """Standard deviation of the change over one second; the paper's 200 packets of 1500 bytes."""
-    outage_escape: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    outage_escape: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 1.0
     """Rate at which outages end, per second."""
 
 
