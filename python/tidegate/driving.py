@@ -1,5 +1,6 @@
 """The engine's controllers in a loop of your own: in a test, on a socket, over a recorded log.
 
+>>> from tidegate import PacketResult, Report
 >>> seat = controller("gcc", "aiortc", beta=0.9)
 >>> seat.decision.target_bps
 300000
@@ -20,7 +21,6 @@ import json
 from typing import TYPE_CHECKING
 
 from tidegate import _core
-from tidegate.control import PacketResult, Report
 
 if TYPE_CHECKING:
     from tidegate.control import ControllerSeat, Limits, ReceiverSeat
