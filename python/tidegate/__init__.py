@@ -25,9 +25,8 @@ from tidegate.control import (
     ReceiverHalf,
     ReceiverSeat,
     Report,
-    controller,
-    receiver,
 )
+from tidegate.driving import controller, receiver
 from tidegate.errors import (
     ControllerError,
     InputError,

@@ -38,8 +38,6 @@ from tidegate._core import (
     PacketResult,
     ReceiverSeat,
     Report,
-    controller,
-    receiver,
 )
 
 Answer = Decision | float | None
@@ -122,7 +120,11 @@ class Controller:
 
     @_unwritten
     def stamp(self, now_ns: int, sequence: int, size: int) -> tuple[int, bytes] | None:
-        """What rides on a data packet: an RFC 8285 element's identifier (1 to 14) and bytes (1 to 16)."""
+        """What rides on a data packet: an RFC 8285 element's identifier and bytes.
+
+        The identifier is 1 to 255, but not 3 or 5, which the engine itself uses; the bytes are at most 255.
+        From 15 on, or with more than 16 bytes, the packet has two-byte headers.
+        """
         del now_ns, sequence, size
         return None
 
@@ -134,7 +136,7 @@ class ReceiverHalf:
     """
 
     internals: dict[str, float]
-    """Values worth plotting, by name."""
+    """Values worth plotting, by name: recorded after each message as named series."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
@@ -174,6 +176,4 @@ __all__ = [
     "ReceiverHalf",
     "ReceiverSeat",
     "Report",
-    "controller",
-    "receiver",
 ]

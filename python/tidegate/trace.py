@@ -23,7 +23,7 @@ def load(
     *,
     format: str | None = None,  # noqa: A002
     frequency: float | None = None,
-    direction: Literal["down", "up"] = "down",
+    direction: Literal["down", "up"] | None = None,
     reference_rate: Rate | str | None = None,
 ) -> Trace:
     """Reads a recorded network; `.gz` files are unpacked.
@@ -32,7 +32,8 @@ def load(
         path: The file.
         format: Its format; found out from its contents by default.
         frequency: Lines a second, for formats without times (hertz).
-        direction: Which of the two directions, for formats that hold both.
+        direction: Which of the two directions, for formats that hold both; by default the one that the
+            format's own users take: down for `raca`, up for `opennetlab`.
         reference_rate: Rate that a ratio of 1 stands for, for formats that hold ratios.
 
     Raises:
@@ -56,7 +57,7 @@ def _load(
     stamp: int,  # a changed file is another file
     format: str | None,  # noqa: A002
     frequency: float | None,
-    direction: Literal["down", "up"],
+    direction: Literal["down", "up"] | None,
     reference_rate: Rate | None,
 ) -> Trace:
     del stamp

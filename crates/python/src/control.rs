@@ -614,7 +614,8 @@ impl Controller for PyHalf {
 }
 
 impl PyHalf {
-    /// Records the attribute `internals` of the object, a dict of names and numbers, if it has one.
+    /// Records what a call put into the attribute `internals` of the object, a dict of names and numbers,
+    /// and empties it, so that the next call is not taken to have said the same again.
     fn note_internals(&self, cx: &mut Context<'_>) {
         if !cx.wants_notes() {
             return;
@@ -622,11 +623,12 @@ impl PyHalf {
         Python::attach(|py| {
             let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
             let Ok(internals) = internals.cast_into::<PyDict>() else { return };
-            for (name, value) in internals {
+            for (name, value) in &internals {
                 if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
                     cx.note(name, value);
                 }
             }
+            internals.clear();
         });
     }
 
@@ -703,7 +705,7 @@ impl ReceiverHalf for PyHalf {
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
-        Python::attach(|py| {
+        let said = Python::attach(|py| {
             let answer = self.object.bind(py).call_method1("message", (now.as_nanos(),));
             match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
                 Ok(packets) => packets,
@@ -712,7 +714,9 @@ impl ReceiverHalf for PyHalf {
                     Feedback::new()
                 }
             }
-        })
+        });
+        self.note_internals(cx);
+        said
     }
 }
 

@@ -49,6 +49,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     """Everything about a scenario that does not fit together."""
     yield from _times(scenario)
     yield from _unique(scenario)
+    yield from _seeds(scenario)
     for position, link in enumerate(scenario.links):
         yield from _link(link, ("links", position))
     for position, flow in enumerate(scenario.flows):
@@ -85,6 +86,15 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
             if len(seen) > _MOST_FLOWS:
                 yield Problem((key,), f"more than {_MOST_FLOWS} in all")
                 return
+
+
+def _seeds(scenario: Scenario) -> Iterator[Problem]:
+    entries: list[Link | Flow] = [*scenario.links, *scenario.flows]
+    known = [name for entry in entries for name in _all_names(entry)]
+    for name in scenario.seeds:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
+            yield Problem(("seeds", name), f"no link or flow has that name{hint}")
 
 
 def _all_names(entry: Link | Flow) -> list[str]:

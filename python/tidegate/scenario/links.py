@@ -29,8 +29,8 @@ class TraceCapacity(Model):
     """File, relative to the scenario's."""
     format: str | None = None
     """Format of the file; found out from its contents by default."""
-    direction: Literal["down", "up"] = "down"
-    """Which of the two directions, for formats that hold both."""
+    direction: Literal["down", "up"] | None = None
+    """Which of the two directions, for formats that hold both; by default down for raca, up for opennetlab."""
     frequency: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     """Lines a second, for formats without times (hertz)."""
     reference_rate: Rate | None = None

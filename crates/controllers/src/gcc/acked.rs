@@ -1,7 +1,9 @@
 //! The received rate R_hat: how fast what was sent arrives.
 //!
-//! Draft 5.5; libwebrtc `robust_throughput_estimator.cc`; aiortc `RateCounter`.
+//! Draft 5.5; libwebrtc `robust_throughput_estimator.cc`, and before it `bitrate_estimator.cc`; aiortc
+//! `RateCounter`.
 
+use super::bayes::Bayes;
 use super::settings::{ReceivedRate, Settings};
 use std::collections::VecDeque;
 use tidegate_core::units::{RemoteTime, Size, Span, Time};
@@ -28,6 +30,7 @@ pub struct Acked {
     /// The window's greatest length, and the robust one's least, ns.
     longest: i64,
     shortest: i64,
+    bayes: Bayes,
 }
 
 impl Acked {
@@ -38,10 +41,11 @@ impl Acked {
             ReceivedRate::Robust => settings.robust_most as usize + 1,
             // a start that saves the first few growths; a sliding window has as many as arrive in it
             ReceivedRate::Window => 256,
+            ReceivedRate::Bayesian => 0,
         };
         let longest = match settings.received_rate {
             ReceivedRate::Robust => settings.robust_longest,
-            ReceivedRate::Window => settings.received_window,
+            ReceivedRate::Window | ReceivedRate::Bayesian => settings.received_window,
         };
         Self {
             window: VecDeque::with_capacity(room),
@@ -50,6 +54,7 @@ impl Acked {
             discarded: i64::MIN,
             longest: Span::from_millis_f64(longest).as_nanos(),
             shortest: Span::from_millis_f64(settings.received_window).as_nanos(),
+            bayes: Bayes::default(),
         }
     }
 
@@ -64,7 +69,13 @@ impl Acked {
         match settings.received_rate {
             ReceivedRate::Robust => self.robust_packet(settings, packet),
             ReceivedRate::Window => self.window_packet(packet),
+            ReceivedRate::Bayesian => self.bayes.packet(packet.arrival, packet.size),
         }
+    }
+
+    /// The application was limited until now (libwebrtc SetAlrEndedTime).
+    pub fn limit_ended(&mut self) {
+        self.bayes.expect_change();
     }
 
     fn clear(&mut self) {
@@ -127,6 +138,7 @@ impl Acked {
         match settings.received_rate {
             ReceivedRate::Robust => self.robust_rate(settings),
             ReceivedRate::Window => self.window_rate(settings),
+            ReceivedRate::Bayesian => self.bayes.rate(),
         }
     }
 

@@ -75,10 +75,14 @@ impl Detector {
             let over_for = self.over_for.map_or(send_delta / 2.0, |so_far| so_far + send_delta);
             self.over_for = Some(over_for);
             self.over_count += 1;
-            if over_for > settings.overuse_time && self.over_count > 1 && estimate >= self.previous {
-                self.over_for = Some(0.0);
-                self.over_count = 0;
+            let over = over_for > settings.overuse_time && self.over_count > 1 && estimate >= self.previous;
+            if over {
                 self.usage = Usage::Over;
+            }
+            match (settings.overuse_latched, over) {
+                (true, true) => (self.over_for, self.over_count) = (Some(0.0), 0),
+                (false, false) => self.usage = Usage::Normal,
+                _ => {}
             }
         } else {
             self.over_for = None;
@@ -131,6 +135,15 @@ mod tests {
         // a sample below the threshold restarts the clock
         let broken = [(13.0, 8.0), (12.0, 8.0), (13.0, 8.0), (13.0, 5.0), (13.0, 5.0)];
         assert_eq!(verdicts(&settings, &broken), [Normal, Normal, Normal, Normal, Over]);
+    }
+
+    #[test]
+    fn over_use_stands_where_it_is_latched_and_else_ends_with_a_falling_estimate() {
+        use Usage::{Normal, Over};
+        let samples = [(13.0, 8.0), (13.0, 8.0), (15.0, 1.0), (14.0, 8.0), (14.0, 1.0), (12.0, 8.0)];
+        let latched = Settings { overuse_latched: true, ..plain() };
+        assert_eq!(verdicts(&latched, &samples), [Normal, Over, Over, Over, Over, Normal]);
+        assert_eq!(verdicts(&plain(), &samples), [Normal, Over, Over, Normal, Over, Normal]);
     }
 
     #[test]

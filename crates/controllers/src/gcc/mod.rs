@@ -13,6 +13,7 @@
 //! What differs between the three is in [`settings`], and only there.
 
 pub mod acked;
+pub mod bayes;
 pub mod capacity;
 pub mod detector;
 pub mod groups;
@@ -337,7 +338,11 @@ impl Controller for Gcc {
     }
 
     fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        let limit_ended = self.limits.app_limited && !limits.app_limited;
         self.limits = *limits;
+        if limit_ended {
+            self.acked.limit_ended();
+        }
         if limits.route_changed || !self.begun {
             self.begin();
         }

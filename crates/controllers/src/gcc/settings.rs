@@ -83,6 +83,8 @@ words! {
     Robust = "robust",
     /// Bits over a sliding window of arrival time.
     Window = "window",
+    /// Bayesian estimate over windows of 150 ms (libwebrtc until 2022).
+    Bayesian = "bayesian",
 }
 words! {
     /// Where the loss part hears of losses.
@@ -204,6 +206,9 @@ settings! {
     overuse_time: f64, "ms", Number(0.0, 10_000.0), [10.0, 10.0, 10.0],
         "over-use is signalled when it lasted longer than this in send time",
         "draft 5.4 overuse_time_th; libwebrtc kOverUsingTimeThreshold";
+    overuse_latched: bool, "", Flag, [true, false, true],
+        "over-use, once signalled, stands until the estimate is back below the threshold, and its clock starts anew; false: each group speaks for itself",
+        "libwebrtc hypothesis_, aiortc hypothesis; draft 5.4: when m(i) < m(i-1), over-use will not be signaled";
     threshold_start: f64, "ms", Number(0.01, 10_000.0), [12.5, 12.5, 12.5],
         "first threshold",
         "draft 5.4 del_var_th(0); libwebrtc threshold_";
@@ -228,7 +233,7 @@ settings! {
     received_rate: ReceivedRate, "", ReceivedRate::KIND,
         [ReceivedRate::Robust, ReceivedRate::Window, ReceivedRate::Window],
         "how the received rate is measured",
-        "libwebrtc RobustThroughputEstimator; draft 5.5 R_hat; aiortc RateCounter";
+        "libwebrtc RobustThroughputEstimator (2023 and later), BitrateEstimator (bayesian, before); draft 5.5 R_hat; aiortc RateCounter";
     received_window: f64, "ms", Number(10.0, 60_000.0), [1000.0, 500.0, 1000.0],
         "length of the sliding window, or the least length of the robust one",
         "libwebrtc min_window_duration; draft 5.5 T in 0.5 to 1 s; aiortc RateCounter(1000)";

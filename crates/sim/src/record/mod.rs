@@ -300,9 +300,10 @@ impl Recording {
 
     fn series_table(&self) -> Table {
         let rows = || {
-            self.series.iter().enumerate().flat_map(|(flow, bins)| {
-                bins.values().iter().enumerate().map(move |(at, bin)| (flow, at, bin))
-            })
+            self.series
+                .iter()
+                .enumerate()
+                .flat_map(|(flow, bins)| bins.iter().enumerate().map(move |(at, bin)| (flow, at, bin)))
         };
         let width = self.bin.as_secs_f64();
         let rate = |bytes: u64| bytes as f64 * 8.0 / width;

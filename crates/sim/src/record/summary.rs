@@ -310,7 +310,7 @@ fn mean(values: &[f64]) -> Metric {
 fn window(seconds: &Bins<u64>, from: Time, to: Time) -> Vec<f64> {
     let first = math::ceil(from.as_secs_f64()) as usize;
     let last = math::floor(to.as_secs_f64()) as usize;
-    (first..last.max(first)).map(|s| seconds.values().get(s).copied().unwrap_or(0) as f64).collect()
+    (first..last.max(first)).map(|s| seconds.get(s) as f64).collect()
 }
 
 /// RFC 8868 leaves the rule open. Here: the final share is the mean over the last fifth of the flow's
