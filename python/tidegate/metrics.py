@@ -112,8 +112,8 @@ _ALL = [
         "utilisation",
         "%",
         "higher",
-        "Receive rate over the mean capacity of the tightest link on the flow's way (RFC 8868 section 3.1, "
-        "metric 10, averaged).",
+        "Receive rate over the mean capacity, in the same time, of the tightest link on the flow's way "
+        "(RFC 8868 section 3.1, metric 10, averaged).",
         100,
         headline=True,
     ),
@@ -125,7 +125,14 @@ _ALL = [
         "Packets put on the wire, feedback left out.",
         digits=0,
     ),
-    Metric("packets_received", "packets received", "", "higher", "Packets that arrived.", digits=0),
+    Metric(
+        "packets_received",
+        "packets received",
+        "",
+        "higher",
+        "Packets that arrived after the warm-up, whenever they were sent.",
+        digits=0,
+    ),
     Metric(
         "bytes_sent",
         "bytes sent",
@@ -149,7 +156,8 @@ _ALL = [
         "loss",
         "%",
         "lower",
-        "Packets lost over packets whose fate is known (RFC 8868 section 3.1, metric 5).",
+        "Packets lost over packets whose fate is known, of those sent after the warm-up "
+        "(RFC 8868 section 3.1, metric 5).",
         100,
         2,
         headline=True,
@@ -245,8 +253,8 @@ _ALL = [
         "oscillation",
         "1/s",
         "lower",
-        "Full swings of the rate between 20 % under and 20 % over its mean, a second (RFC 8868 section 3.1, "
-        "metric 9, which leaves the watermarks open).",
+        "Full swings of the receive rate, by seconds, between 20 % under and 20 % over its mean, a second "
+        "(RFC 8868 section 3.1, metric 9 with the sending rate, which leaves the watermarks open).",
         digits=3,
     ),
     Metric("capacity_bps", "capacity", "Mbit/s", "neither", "Mean capacity of the link.", 1e-6, 2),

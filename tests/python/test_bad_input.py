@@ -102,6 +102,8 @@ CASES = [
          files=scenario('"gcc"', '"gcc", video = { burst = "1GB" }')),
     Case("frames too rare", RUN, "x.toml:10: flows.call.media.video.fps: found 1e-09; expected a number of at least 0.001",
          files=scenario('"gcc"', '"gcc", video = { fps = 1e-9 }')),
+    Case("audio too large", RUN, 'x.toml:10: flows.call.media.audio.interval: found "1000s"; that makes packets of more than 100MB',
+         files=scenario('"gcc"', '"gcc", audio = { rate = "1Gbps", interval = "1000s" }')),
     Case("video is not true", RUN, "x.toml:10: flows.call.media.video: found true; expected false",
          files=scenario('"gcc"', '"gcc", video = true')),
     Case("neither video nor audio", RUN,
@@ -453,3 +455,16 @@ def test_a_bug_is_called_a_bug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_there_are_enough_of_them() -> None:
     assert len(CASES) + len(BROKEN) >= 25
+
+
+def test_a_narrow_terminal_hides_no_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from tidegate.cli import terminal
+
+    monkeypatch.setattr(terminal, "_PIPE_WIDTH", 20)
+    table = terminal.plain_table("flow", "a long head", "another long head")
+    table.add_row("call", "1234567.89", "2345678.90")
+    terminal.print_table(table)
+    shown = capsys.readouterr().out
+    assert "another long head" in shown
+    assert "2345678.90" in shown
+    assert "…" not in shown

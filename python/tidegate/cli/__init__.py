@@ -64,6 +64,9 @@ def _report(error: BaseException) -> int:
     if os.environ.get("TIDEGATE_DEBUG", "0") not in {"", "0"} and not isinstance(error, Stopped):
         traceback.print_exception(error)
     match error:
+        case typer.TyperException() if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stderr.write(error.format_message() + "\n")
+            return error.exit_code
         case typer.TyperException():
             say(error.format_message() + _usage(error))
             return error.exit_code

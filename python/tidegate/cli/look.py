@@ -13,7 +13,7 @@ import typer
 from tidegate import controllers as registry
 from tidegate import trace as traces
 from tidegate.cli.runs import AsJson, ScenarioName
-from tidegate.cli.terminal import console, plain_table, print_json
+from tidegate.cli.terminal import console, plain_table, print_json, print_table
 from tidegate.errors import InputError, did_you_mean
 from tidegate.files import write_file
 from tidegate.running import versions
@@ -255,7 +255,7 @@ def controllers(
         table.columns[1].justify = table.columns[2].justify = "left"
         for one in known.values():
             table.add_row(one["name"], ", ".join(one["presets"]), one["summary"])
-        to.print(table)
+        print_table(table)
         to.print("\nAny class of your own: python:file.py:Class")
         return
     one = known[name]
@@ -267,7 +267,7 @@ def controllers(
     for setting in one["settings"]:
         values = [_value(one["defaults"][preset].get(setting["name"])) for preset in one["presets"]]
         table.add_row(setting["name"], *values, setting["unit"], setting["doc"])
-    to.print(table)
+    print_table(table)
 
 
 def _value(value: object) -> str:

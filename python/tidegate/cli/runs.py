@@ -18,6 +18,7 @@ from tidegate.cli.terminal import (
     console,
     plain_table,
     print_json,
+    print_table,
     progress,
     results_only,
     say,
@@ -101,13 +102,13 @@ def _print_run(done: Run) -> None:
     for flow in done.summary["flows"]:
         cells = [metric(name).show(flow.get(name)) for name in shown]
         table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells)
-    to.print(table)
+    print_table(table)
     names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
     links = plain_table("link", *(_head(name) for name in names))
     for link in done.summary["links"]:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
     to.print()
-    to.print(links)
+    print_table(links)
 
 
 def _head(name: str) -> str:
@@ -189,7 +190,7 @@ def compare(
     to = console()
     last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
     to.print(f"{made.name}, {made.duration}, {last}; * best\n")
-    to.print(comparison_table(done.table))
+    print_table(comparison_table(done.table))
     if out is not None:
         to.print(f"\nwritten to {out}: table.md, table.csv, comparison.png, report.html, runs/")
 
@@ -263,7 +264,7 @@ def _print_sweep(result: sweeping.SweepResult) -> None:
     table = plain_table(*(head.strip() for head in lines[0]))
     for line in lines[2:]:
         table.add_row(*(cell.strip() for cell in line))
-    console().print(table)
+    print_table(table)
 
 
 def report(

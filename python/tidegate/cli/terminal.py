@@ -19,6 +19,7 @@ from tidegate.table import ComparisonTable
 
 _PATIENCE = 1.0  # seconds without a progress bar
 _PIPE_WIDTH = 200  # columns where the output is no terminal
+_WIDEST = 10_000  # columns that no table has
 
 
 class Stopped(TidegateError):
@@ -40,8 +41,20 @@ def results_only() -> redirect_stdout[Any]:
 
 def console() -> Console:
     """For results."""
-    wide = None if sys.stdout.isatty() else _PIPE_WIDTH
-    return Console(width=wide, highlight=False, markup=False, emoji=False)
+    return _console(None if sys.stdout.isatty() else _PIPE_WIDTH)
+
+
+def _console(width: int | None) -> Console:
+    return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def print_table(table: Table) -> None:
+    """A table at its full width: on a narrow terminal its lines run over rather than lose their numbers."""
+    to = console()
+    if all(column.no_wrap for column in table.columns):
+        wide = _console(_WIDEST)
+        to = _console(max(to.width, wide.measure(table).maximum))
+    to.print(table)
 
 
 def print_json(data: Any) -> None:

@@ -259,6 +259,9 @@ def _sources(media: Media, path: Path) -> Iterator[Problem]:
         yield from _rate((*path, "audio", "rate"), media.audio.rate)
         if not media.audio.interval:
             yield _positive((*path, "audio", "interval"), media.audio.interval)
+        if media.audio.rate * media.audio.interval > LARGEST_FRAME * 8 * 10**9:
+            what = f'found "{media.audio.interval}"; that makes packets of more than {Size(LARGEST_FRAME)}'
+            yield Problem((*path, "audio", "interval"), what)
 
 
 def _packet(media: Media, path: Path) -> Iterator[Problem]:

@@ -104,8 +104,11 @@ pub struct FlowStats {
     warmup: Time,
     /// Sent after the warm-up, feedback left out.
     pub sent: Count,
-    /// Those of them that arrived.
+    /// Those of them that arrived: with `dropped` the base of the loss.
     pub arrived: Count,
+    /// What arrived after the warm-up, whenever it was sent: the base of rates. Counted from what was sent,
+    /// a rate would lack the whole queue that the warm-up left behind.
+    pub received: Count,
     /// Those of them that died, by [`Cause`].
     pub dropped: [Count; Cause::ALL.len()],
     /// Feedback (RTCP, bare ACKs) sent after the warm-up.
@@ -142,6 +145,7 @@ impl FlowStats {
             warmup,
             sent: Count::default(),
             arrived: Count::default(),
+            received: Count::default(),
             dropped: Default::default(),
             feedback: Count::default(),
             good: 0,

@@ -565,6 +565,9 @@ impl Recorder for Recording {
         if !packet.kind.is_feedback() {
             let delay = now - packet.sent;
             *stats.seconds.at(now) += u64::from(packet.size);
+            if stats.counts(now) {
+                stats.received.add(packet);
+            }
             if stats.counts(packet.sent) {
                 stats.arrived.add(packet);
                 stats.delay.add(delay);

@@ -46,13 +46,13 @@ pub struct FlowSummary {
     pub goodput_bps: Metric,
     /// Packets sent, feedback left out.
     pub packets_sent: u64,
-    /// Packets that arrived.
+    /// Packets that arrived after the warm-up, whenever they were sent.
     pub packets_received: u64,
     /// Bytes sent.
     pub bytes_sent: u64,
     /// Bytes that arrived.
     pub bytes_received: u64,
-    /// Packets lost over packets whose fate is known.
+    /// Packets lost over packets whose fate is known, of those sent after the warm-up.
     pub loss_fraction: Metric,
     /// Packets lost to full queues.
     pub lost_queue: u64,
@@ -210,12 +210,12 @@ impl Recording {
             start_s: info.start.as_secs_f64(),
             stop_s: info.stop.as_secs_f64(),
             sending_rate_bps: rate(stats.sent.bytes),
-            receive_rate_bps: rate(stats.arrived.bytes),
+            receive_rate_bps: rate(stats.received.bytes),
             goodput_bps: rate(stats.good),
             packets_sent: stats.sent.packets,
-            packets_received: stats.arrived.packets,
+            packets_received: stats.received.packets,
             bytes_sent: stats.sent.bytes,
-            bytes_received: stats.arrived.bytes,
+            bytes_received: stats.received.bytes,
             loss_fraction: (known > 0).then(|| lost.packets as f64 / known as f64),
             lost_queue: queue.packets,
             lost_wire: lost.packets - queue.packets,
@@ -242,9 +242,9 @@ impl Recording {
             freezes: media.then_some(stats.freezes),
             freeze_time_s: media.then(|| stats.freeze_time.as_secs_f64()),
             feedback_rate_bps: rate(stats.feedback.bytes),
-            feedback_overhead: (stats.arrived.bytes > 0)
-                .then(|| stats.feedback.bytes as f64 / stats.arrived.bytes as f64),
-            utilisation: tightest.and_then(|c| rate(stats.arrived.bytes).map(|r| r / c)),
+            feedback_overhead: (stats.received.bytes > 0)
+                .then(|| stats.feedback.bytes as f64 / stats.received.bytes as f64),
+            utilisation: tightest.and_then(|c| rate(stats.received.bytes).map(|r| r / c)),
             convergence_time_s: convergence(stats, info),
             oscillation_hz: oscillation(&seconds),
         }
