@@ -344,8 +344,15 @@ def _loss_axis(ax: Axes, fractions: Sequence[_view.Floats]) -> None:
     ax.set_ylim(0, max(1.0, top * 105))
     if not top:
         ax.text(
-            0.5, 0.5, "no packet was lost", transform=ax.transAxes, ha="center", va="center", color="#777777"
-        )  # fmt: skip
+            0.5,
+            0.5,
+            "no packet was lost",
+            transform=ax.transAxes,
+            ha="center",
+            va="center",
+            color="#777777",
+            bbox={"facecolor": "white", "edgecolor": "none"},
+        )
 
 
 def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
