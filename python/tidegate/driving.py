@@ -1,5 +1,6 @@
 """The engine's controllers in a loop of your own: in a test, on a socket, over a recorded log.
 
+>>> from tidegate import PacketResult, Report
 >>> seat = controller("gcc", "aiortc", beta=0.9)
 >>> seat.decision.target_bps
 300000
@@ -11,7 +12,7 @@ True
 >>> controller("gcc", betta=0.9)
 Traceback (most recent call last):
 ...
-ValueError: gcc: `betta` is no setting, ... did you mean `beta`?
+ValueError: gcc: `betta` is not a setting, expected one of `group_length`, ...
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import json
 from typing import TYPE_CHECKING
 
 from tidegate import _core
-from tidegate.control import PacketResult, Report
 
 if TYPE_CHECKING:
     from tidegate.control import ControllerSeat, Limits, ReceiverSeat
@@ -71,5 +71,3 @@ def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) 
         ValueError: With what is wrong and what would be right.
     """
     return _core.receiver(name, preset, json.dumps(settings), seed)
-
-

@@ -1,0 +1,405 @@
+"""Experiments on GCC: what is run, and what is read off a run.
+
+`test_gcc_behaviour.py` puts bounds on what comes out, `docs/gcc-behaviour.md` explains it, and
+`docs/make_figures.py` draws some of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+import tidegate
+from tidegate import Feedback, Flow, Link, Media, Queue, Run, Scenario, Tcp
+
+PRESETS = ("libwebrtc-v1", "draft-02", "aiortc")
+# The receive rate counts the 12 bytes of RTP and 28 of UDP and IP beside 1200 of payload; so does the capacity.
+MEGA, KILO = 1e6, 1e3
+Floats = npt.NDArray[np.float64]
+Capacity = str | dict[str, object]
+
+
+def scenario(
+    preset: str,
+    capacity: Capacity,
+    duration: str,
+    *,
+    queue: dict[str, object] | None = None,
+    source: str = "greedy",
+    largest: str = "10Mbps",
+    start_rate: str = "300kbps",
+    interval: str = "50ms",
+    loss: str | None = None,
+    jitter: str | None = None,
+    others: Sequence[Flow] = (),
+) -> Scenario:
+    """One call over 50 ms one way and 300 ms of queue, unless said otherwise."""
+    link: dict[str, object] = {
+        "name": "bottleneck",
+        "capacity": capacity,
+        "delay": "50ms",
+        "queue": Queue(**(queue or {"time": "300ms"})),
+        "back": {"capacity": "infinite", "loss": "0%"} if loss else {"capacity": "infinite"},
+    }
+    if loss:
+        link["loss"] = loss
+    if jitter:
+        link["jitter"] = {"rfc8868": {"std": jitter}}
+    return Scenario(
+        name="gcc",
+        duration=duration,
+        links=[Link(**link)],
+        flows=[Flow(name="call", media=media(preset, source, largest, start_rate, interval)), *others],
+    )
+
+
+def media(
+    preset: str,
+    source: str = "greedy",
+    largest: str = "10Mbps",
+    start_rate: str = "300kbps",
+    interval: str = "50ms",
+) -> Media:
+    """A call whose controller may ask for 10 Mbit/s whatever its encoder can make."""
+    return Media(
+        controller=f"gcc:{preset}",
+        start_rate=start_rate,
+        max_rate="10Mbps",
+        video={"source": source, "min": "30kbps", "max": largest},
+        feedback=Feedback(interval=interval),
+    )
+
+
+# --- reading a run --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One flow of a run over time."""
+
+    run: Run
+    flow: str = "call"
+
+    def _columns(self, table: str, *columns: str) -> list[Floats]:
+        got = self.run.table(table)
+        mine = np.asarray(got.to_numpy("flow")) == self.flow
+        return [np.asarray(got.to_numpy(column))[mine] for column in columns]
+
+    def mean_rate(self, start: float, stop: float, column: str = "receive_rate_bps") -> float:
+        """Mean of a rate, bit/s; a flow that nothing is recorded of has zero."""
+        t, rate = self._columns("series", "t_s", column)
+        return float(np.nan_to_num(rate[(t >= start) & (t < stop)]).sum() * _bin(t) / (stop - start))
+
+    def loss(self, start: float, stop: float) -> float:
+        """Lost over known."""
+        t, lost, arrived = self._columns("series", "t_s", "packets_lost", "packets_arrived")
+        within = (t >= start) & (t < stop)
+        return float(lost[within].sum() / max(1, (lost + arrived)[within].sum()))
+
+    def queueing(self, start: float, stop: float) -> tuple[float, float]:
+        """Mean of the queueing delay and its peak, ms."""
+        t, mean, delay = self._columns("series", "t_s", "queueing_delay_ms_mean", "one_way_delay_ms_max")
+        within = (t >= start) & (t < stop)
+        # beyond 50 ms of propagation; a packet's own time on the wire (10 ms at 1 Mbit/s) counts with the queue
+        return float(np.nanmean(mean[within])), float(np.nanmax(delay[within])) - 50.0
+
+    def drained(self, start: float, below: float) -> float:
+        """The first bin from `start` on whose largest queueing delay is less than `below` ms, in s after it."""
+        t, delay = self._columns("series", "t_s", "one_way_delay_ms_max")
+        return _first(t, (t >= start) & (delay - 50.0 < below)) - start
+
+    def target(self, at: float) -> float:
+        """The target at a time, bit/s."""
+        t, target = self._columns("decisions", "t_s", "target_bps")
+        return float(target[np.searchsorted(t, at, side="right") - 1])
+
+    def reaches(self, rate: float, after: float = 0.0) -> float:
+        """How long after a time the target is first at or above a rate, s."""
+        t, target = self._columns("decisions", "t_s", "target_bps")
+        return _first(t, (t >= after) & (target >= rate)) - after
+
+    def falls(self, rate: float, after: float) -> float:
+        """How long after a time the target is first at or below a rate, s."""
+        t, target = self._columns("decisions", "t_s", "target_bps")
+        return _first(t, (t >= after) & (target <= rate)) - after
+
+    def noted(self, name: str, start: float = 0.0, stop: float = math.inf) -> Floats:
+        """What the controller noted under a name."""
+        t, value, names = self._columns("internals", "t_s", "value", "name")
+        within: Floats = value[(names == name) & (t >= start) & (t < stop)]
+        return within
+
+
+def _first(t: Floats, true: npt.NDArray[np.bool_]) -> float:
+    return float(t[np.argmax(true)]) if true.any() else math.nan
+
+
+def _bin(t: Floats) -> float:
+    return float(t[1] - t[0])
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its label, and the numbers behind its cells."""
+
+    label: str
+    numbers: dict[str, float]
+
+    def __getitem__(self, column: str) -> float:
+        return self.numbers[column]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table: columns with the step to which they are rounded, and what makes the rows."""
+
+    name: str
+    columns: dict[str, float]
+    rows: Callable[[], list[Row]]
+
+    def text(self) -> str:
+        """The table in Markdown, rounded so that a last bit does not show."""
+        rows = self.rows()
+        cells = [["", *self.columns], *([row.label, *self._cells(row)] for row in rows)]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+        lines = [
+            "| " + " | ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+            for line in cells
+        ]
+        rule = "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|"
+        return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+
+    def _cells(self, row: Row) -> list[str]:
+        return [_rounded(row[column], step) for column, step in self.columns.items()]
+
+
+def _rounded(value: float, step: float) -> str:
+    if math.isnan(value):
+        return "never"
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    rounded = round(value / step) * step
+    return f"{rounded + 0.0:.{digits}f}"
+
+
+def _each(make: Callable[[str], Row]) -> list[Row]:
+    return [make(preset) for preset in PRESETS]
+
+
+@cache
+def ramp_run(preset: str) -> Run:
+    return tidegate.run(scenario(preset, "5Mbps", "100s"))
+
+
+@cache
+def ramp() -> list[Row]:
+    def row(preset: str) -> Row:
+        seen = Seen(ramp_run(preset))
+        times = {f"to {rate} Mb/s (s)": seen.reaches(rate * MEGA) for rate in (1, 2, 4)}
+        late = {"rate 80-100 s (kb/s)": seen.mean_rate(80, 100) / KILO, "peak queue (ms)": seen.queueing(0, 100)[1]}
+        return Row(preset, {**times, **late})
+
+    return _each(row)
+
+
+STEPS: Capacity = {"schedule": [["0s", "2.5Mbps"], ["60s", "1Mbps"], ["120s", "2.5Mbps"]]}
+STEPS_QUEUE: dict[str, object] = {"bytes": "125kB"}  # one second at 1 Mbit/s, so that nothing is lost
+BAYESIAN = "libwebrtc-v1,received_rate=bayesian,decrease_offset=0bps"
+
+
+@cache
+def steps_run(preset: str) -> Run:
+    return tidegate.run(scenario(preset, STEPS, "200s", queue=STEPS_QUEUE))
+
+
+@cache
+def steps() -> list[Row]:
+    def row(preset: str) -> Row:
+        seen = Seen(steps_run(preset))
+        numbers = {
+            "first less (s)": seen.falls(seen.target(60.0) * 0.97, 60.0),
+            "below 1 Mb/s (s)": seen.falls(MEGA, 60.0),
+            "peak queue (ms)": seen.queueing(60, 80)[1],
+            "queue gone (s)": seen.drained(60.0 + seen.falls(MEGA, 60.0), 20.0) + seen.falls(MEGA, 60.0),
+            "rate 90-120 s (kb/s)": seen.mean_rate(90, 120) / KILO,
+            "to 2 Mb/s again (s)": seen.reaches(2 * MEGA, 120.0),
+        }
+        return Row(preset.replace(BAYESIAN, "libwebrtc 2018-2020"), numbers)
+
+    return [row(preset) for preset in (*PRESETS, BAYESIAN)]
+
+
+LOSSES = (0, 2, 5, 12)
+
+
+@cache
+def loss() -> list[Row]:
+    def row(preset: str, percent: int, start: str) -> Row:
+        seen = Seen(
+            tidegate.run(scenario(preset, "3Mbps", "90s", loss=f"{percent}%" if percent else None, start_rate=start))
+        )
+        targets = {f"at {at} s (kb/s)": seen.target(at) / KILO for at in (10, 30, 60, 90)}
+        return Row(f"{preset}, {percent} %, from {start}", {**targets, "lost (%)": seen.loss(0, 90) * 100})
+
+    return [row(preset, percent, start) for preset in PRESETS for percent in LOSSES for start in ("300kbps", "2Mbps")]
+
+
+SHARING_SEEDS = (1, 2, 3, 4, 5)
+
+
+@cache
+def sharing_run(preset: str, start: str, seed: int) -> Run:
+    second = Flow(name="second", start=start, media=media(preset))
+    return tidegate.run(scenario(preset, "2Mbps", "300s", others=[second]), seed=seed)
+
+
+@cache
+def sharing() -> list[Row]:
+    """Means over five seeds; the worst ratio is that of one seed."""
+
+    def one(preset: str, start: str, seed: int) -> dict[str, float]:
+        run = sharing_run(preset, start, seed)
+        first, second = Seen(run), Seen(run, "second")
+        early = [seen.mean_rate(40, 60) / KILO for seen in (first, second)]
+        a, b = late = [seen.mean_rate(200, 300) / KILO for seen in (first, second)]
+        # when the smaller has three quarters of the larger, over windows of 10 s
+        pairs = [(at, *sorted(seen.mean_rate(at, at + 10) for seen in (first, second))) for at in range(20, 290, 5)]
+        return {
+            "first 40-60 s (kb/s)": early[0],
+            "second 40-60 s (kb/s)": early[1],
+            "first 200-300 s (kb/s)": late[0],
+            "second 200-300 s (kb/s)": late[1],
+            "3/4 at (s)": next((at for at, less, more in pairs if less >= 0.75 * more), math.nan),
+            "Jain 200-300 s": (a + b) ** 2 / (2 * (a * a + b * b)),
+            "worst ratio": min(a, b) / max(a, b),
+        }
+
+    def row(preset: str, start: str) -> Row:
+        seeds = [one(preset, start, seed) for seed in SHARING_SEEDS]
+        numbers = {key: float(np.mean([numbers[key] for numbers in seeds])) for key in seeds[0]}
+        numbers["worst ratio"] = min(numbers["worst ratio"] for numbers in seeds)
+        return Row(f"{preset}, second at {start}", numbers)
+
+    return [row(preset, start) for preset in PRESETS for start in ("0s", "20s")]
+
+
+@cache
+def tcp_run(preset: str, queue: str, algorithm: str) -> Run:
+    other = Flow(name="download", start="30s", tcp=Tcp(algorithm=algorithm))
+    return tidegate.run(scenario(preset, "2Mbps", "150s", source="ideal", queue={"time": queue}, others=[other]))
+
+
+@cache
+def tcp() -> list[Row]:
+    def row(preset: str, queue: str, algorithm: str) -> Row:
+        run = tcp_run(preset, queue, algorithm)
+        call, download = Seen(run), Seen(run, "download")
+        numbers = {
+            "call before (kb/s)": call.mean_rate(20, 30) / KILO,
+            "call 40-60 s (kb/s)": call.mean_rate(40, 60) / KILO,
+            "call 90-150 s (kb/s)": call.mean_rate(90, 150) / KILO,
+            "TCP 90-150 s (kb/s)": download.mean_rate(90, 150) / KILO,
+            "call's loss (%)": call.loss(90, 150) * 100,
+        }
+        return Row(f"{preset}, {algorithm}, {queue}", numbers)
+
+    return [
+        row(preset, queue, algorithm)
+        for preset in (*PRESETS, "draft-02,num_deltas_cap=1")
+        for algorithm, queue in (("cubic", "50ms"), ("cubic", "300ms"), ("newreno", "300ms"))
+    ]
+
+
+@cache
+def limited() -> list[Row]:
+    def row(preset: str) -> Row:
+        seen = Seen(tidegate.run(scenario(preset, "5Mbps", "90s", source="ideal", largest="500kbps")))
+        received = seen.noted("received_rate", 30.0)
+        numbers = {
+            "sent 60-90 s (kb/s)": seen.mean_rate(60, 90, "sending_rate_bps") / KILO,
+            "R least (kb/s)": float(received.min()) / KILO,
+            "R most (kb/s)": float(received.max()) / KILO,
+            "target at 30 s (kb/s)": seen.target(30) / KILO,
+            "target at 90 s (kb/s)": seen.target(90) / KILO,
+        }
+        return Row(preset, numbers)
+
+    return _each(row)
+
+
+@cache
+def feedback() -> list[Row]:
+    def row(preset: str, interval: str) -> Row:
+        seen = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", interval=interval)))
+        numbers = {
+            "to 1 Mb/s (s)": seen.reaches(MEGA),
+            "to 2 Mb/s (s)": seen.reaches(2 * MEGA),
+            "rate 60-120 s (kb/s)": seen.mean_rate(60, 120) / KILO,
+            "peak queue (ms)": seen.queueing(0, 120)[1],
+        }
+        return Row(f"{preset}, {interval}", numbers)
+
+    return [row(preset, interval) for preset in PRESETS for interval in ("50ms", "100ms", "250ms")]
+
+
+@cache
+def jitter() -> list[Row]:
+    def row(preset: str, std: str | None) -> Row:
+        seen = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", jitter=std)))
+        numbers = {
+            "to 2 Mb/s (s)": seen.reaches(2 * MEGA),
+            "rate 60-120 s (kb/s)": seen.mean_rate(60, 120) / KILO,
+            "over-use (% of groups)": float(np.mean(seen.noted("state", 60.0) == 1)) * 100,
+            "threshold (ms)": float(np.mean(seen.noted("threshold", 60.0))),
+        }
+        return Row(f"{preset}, {std or 'none'}", numbers)
+
+    return [row(preset, std) for preset in PRESETS for std in (None, "5ms", "10ms")]
+
+
+@cache
+def buffer_run(preset: str, capacity: str, queue: str) -> Run:
+    return tidegate.run(scenario(preset, capacity, "200s", source="ideal", queue={"time": queue}))
+
+
+@cache
+def buffers() -> list[Row]:
+    def row(preset: str, capacity: str, queue: str) -> Row:
+        seen = Seen(buffer_run(preset, capacity, queue))
+        mean, peak = seen.queueing(100, 200)
+        numbers = {
+            "rate 100-200 s (kb/s)": seen.mean_rate(100, 200) / KILO,
+            "queue, mean (ms)": mean,
+            "queue, peak (ms)": peak,
+            "lost (%)": seen.loss(100, 200) * 100,
+        }
+        return Row(f"{preset}, {capacity}, {queue}", numbers)
+
+    return [
+        row(preset, *net)
+        for preset in PRESETS
+        for net in (("1Mbps", "30ms"), ("1Mbps", "200ms"), ("3Mbps", "50ms"), ("3Mbps", "300ms"))
+    ]
+
+
+EXPERIMENTS = {
+    one.name: one
+    for one in (
+        Experiment("ramp", {"to 1 Mb/s (s)": 0.5, "to 2 Mb/s (s)": 0.5, "to 4 Mb/s (s)": 0.5, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, ramp),
+        Experiment("steps", {"first less (s)": 0.05, "below 1 Mb/s (s)": 0.1, "peak queue (ms)": 20, "queue gone (s)": 0.5, "rate 90-120 s (kb/s)": 20, "to 2 Mb/s again (s)": 1}, steps),
+        Experiment("loss", {"at 10 s (kb/s)": 20, "at 30 s (kb/s)": 20, "at 60 s (kb/s)": 20, "at 90 s (kb/s)": 20, "lost (%)": 0.5}, loss),
+        Experiment("sharing", {"first 40-60 s (kb/s)": 20, "second 40-60 s (kb/s)": 20, "first 200-300 s (kb/s)": 20, "second 200-300 s (kb/s)": 20, "3/4 at (s)": 5, "Jain 200-300 s": 0.01, "worst ratio": 0.05}, sharing),
+        Experiment("tcp", {"call before (kb/s)": 50, "call 40-60 s (kb/s)": 20, "call 90-150 s (kb/s)": 20, "TCP 90-150 s (kb/s)": 20, "call's loss (%)": 0.5}, tcp),
+        Experiment("limited", {"sent 60-90 s (kb/s)": 5, "R least (kb/s)": 5, "R most (kb/s)": 5, "target at 30 s (kb/s)": 10, "target at 90 s (kb/s)": 10}, limited),
+        Experiment("feedback", {"to 1 Mb/s (s)": 0.5, "to 2 Mb/s (s)": 0.5, "rate 60-120 s (kb/s)": 50, "peak queue (ms)": 10}, feedback),
+        Experiment("jitter", {"to 2 Mb/s (s)": 0.5, "rate 60-120 s (kb/s)": 50, "over-use (% of groups)": 1, "threshold (ms)": 1}, jitter),
+        Experiment("buffers", {"rate 100-200 s (kb/s)": 20, "queue, mean (ms)": 5, "queue, peak (ms)": 10, "lost (%)": 0.5}, buffers),
+    )
+}  # fmt: skip
