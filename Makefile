@@ -24,21 +24,24 @@ help:
 	@echo "make docs       the documentation site in site/"
 	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
 
-$(BIN)/python:
+# the environment with the build tool; the stamp comes last, so that an interrupted step is done again
+$(VENV)/.tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tidegate needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
 	@command -v cargo >/dev/null || { echo "tidegate needs Rust (cargo was not found): https://rustup.rs"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	@touch $@
 
-# the extension and what the package, its tests and its tools need
-$(VENV)/.ready: $(BIN)/python $(SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --release --quiet --extras dev
+# the extension, and what the package, its tests and its tools need
+$(VENV)/.ready: $(VENV)/.tools $(SOURCES)
+	@echo "building the extension (two minutes the first time) ..."
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --release --quiet --extras dev > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
 setup: $(VENV)/.ready
 
 demo: setup
-	$(BIN)/tidegate compare gcc gcc:draft-02 fixed --cross tcp:cubic@20s --seeds 3 --out $(OUT)
+	$(BIN)/tidegate compare gcc gcc:draft-02 fixed --cross tcp:cubic@20s-40s --seeds 3 --out $(OUT)
 
 test: test-rust test-python
 
@@ -79,9 +82,9 @@ docs: setup
 	$(BIN)/python docs/gen_reference.py
 	$(BIN)/mkdocs build --strict --quiet
 
-wheel: $(BIN)/python
+wheel: $(VENV)/.tools
 	rm -rf dist
-	$(BIN)/maturin build --release --out dist
+	$(BIN)/maturin build --locked --release --out dist
 	rm -rf .cache/wheel && $(PYTHON) -m venv .cache/wheel
 	.cache/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd .cache && wheel/bin/tidegate compare gcc fixed --duration 20s --seeds 2 --out wheel/demo

@@ -211,8 +211,10 @@ def peer_settings(work, scale):
 
 def python_version(python, package, statement):
     """The version of an importable package; Skip if the statement fails in that interpreter."""
-    code = f"import platform\n{statement}\nimport {package} as p\n" \
+    code = (
+        f"import platform\n{statement}\nimport {package} as p\n"
         "print(getattr(p, '__version__', 'unknown version'), 'on Python', platform.python_version())"
+    )
     done = subprocess.run([python, "-c", code], capture_output=True, text=True)
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()[-1:] or ["no message"]
@@ -244,7 +246,10 @@ def machine():
     except OSError:
         pass
     return {
-        "cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "load_at_start": os.getloadavg()[0],
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "load_at_start": os.getloadavg()[0],
         "commit": query(["git", "-C", str(ROOT), "describe", "--always", "--dirty"]),
     }
 
@@ -313,13 +318,20 @@ def table(works, tools, found, absent, failed, floor_kib):
             ratio = ""
             if ours and tool.name != "tidegate":
                 ratio = f"{statistics.median(run.packets_per_s for run in ours) / statistics.median(rates):.1f} x"
-            rows.append((
-                work.name, tool.name, f"{runs[0].report['packets']:.0f}", f"{runs[0].report['hops_per_packet']:g}",
-                f"{statistics.median(rates) / 1e3:.1f} k", f"{(max(rates) - min(rates)) / statistics.median(rates):.0%}",
-                ratio, f"{statistics.median(run.wall_s for run in runs):.2f} s",
-                f"{statistics.median(run.cpu_s for run in runs):.2f} s",
-                peak_text(max(run.peak_rss_kib for run in runs), floor_kib),
-            ))
+            rows.append(
+                (
+                    work.name,
+                    tool.name,
+                    f"{runs[0].report['packets']:.0f}",
+                    f"{runs[0].report['hops_per_packet']:g}",
+                    f"{statistics.median(rates) / 1e3:.1f} k",
+                    f"{(max(rates) - min(rates)) / statistics.median(rates):.0%}",
+                    ratio,
+                    f"{statistics.median(run.wall_s for run in runs):.2f} s",
+                    f"{statistics.median(run.cpu_s for run in runs):.2f} s",
+                    peak_text(max(run.peak_rss_kib for run in runs), floor_kib),
+                )
+            )
     full = [row for row in rows if len(row) == len(head)]
     widths = [max(len(row[column]) for row in full) for column in range(len(head))]
     # a skipped row has a name and a reason only; it must not stretch the columns of figures
@@ -386,20 +398,30 @@ def main():
         print(line)
     for text in warnings:
         print(f"warning: {text}")
-    args.out.write_text(json.dumps({
-        "machine": where, "versions": versions, "rounds": args.rounds, "scale": scale, "rss_floor_kib": floor_kib,
-        "command": shlex.join(sys.argv),
-        "works": {
-            work.name: {
-                "title": work.title, "simulated_s": work.duration_s * scale, "settings": work.dumbbell,
-                "tools": {
-                    tool.name: entry((work.name, tool.name), found, absent, failed) for tool in tools
+    args.out.write_text(
+        json.dumps(
+            {
+                "machine": where,
+                "versions": versions,
+                "rounds": args.rounds,
+                "scale": scale,
+                "rss_floor_kib": floor_kib,
+                "command": shlex.join(sys.argv),
+                "works": {
+                    work.name: {
+                        "title": work.title,
+                        "simulated_s": work.duration_s * scale,
+                        "settings": work.dumbbell,
+                        "tools": {tool.name: entry((work.name, tool.name), found, absent, failed) for tool in tools},
+                    }
+                    for work in args.works
                 },
-            }
-            for work in args.works
-        },
-        "warnings": warnings,
-    }, indent=2) + "\n")
+                "warnings": warnings,
+            },
+            indent=2,
+        )
+        + "\n"
+    )
     note(f"every figure is in {args.out}")
     return 1 if failed or warnings else 0
 
@@ -411,7 +433,9 @@ def entry(key, found, absent, failed):
     runs = found[key]
     kept = {
         "median_packets_per_s": statistics.median(run.packets_per_s for run in runs),
-        "runs": [{**run.report, "wall_s": run.wall_s, "cpu_s": run.cpu_s, "peak_rss_kib": run.peak_rss_kib} for run in runs],
+        "runs": [
+            {**run.report, "wall_s": run.wall_s, "cpu_s": run.cpu_s, "peak_rss_kib": run.peak_rss_kib} for run in runs
+        ],
     }
     if key in failed:
         kept["failed"] = failed[key]

@@ -126,7 +126,7 @@ def tcp() -> Figure:
 def buffers() -> Figure:
     """The same call before a short queue and before a long one."""
     figure, (rate, delay, loss) = _new(3, 7)
-    for colour, queue in zip(HUES, ("30ms", "200ms"), strict=False):
+    for colour, queue in zip(HUES, ("50ms", "200ms"), strict=False):
         run = gcc.buffer_run("libwebrtc-v1", "1Mbps", queue)
         _rate(rate, run, "call", colour, f"{queue} of queue")
         t, mean = _series(run, "call", "t_s", "queueing_delay_ms_mean")

@@ -60,7 +60,14 @@ def main(link):
     ended = time.perf_counter()
     if sum(received) == 0:
         sys.exit("no packet arrived")
-    print(json.dumps({
-        "packets": bottleneck.sent, "drops": bottleneck.drops, "hops_per_packet": 3,
-        "setup_s": running - begun, "run_s": ended - running,
-    }))
+    print(
+        json.dumps(
+            {
+                "packets": bottleneck.sent,
+                "drops": bottleneck.drops,
+                "hops_per_packet": 3,
+                "setup_s": running - begun,
+                "run_s": ended - running,
+            }
+        )
+    )

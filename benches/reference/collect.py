@@ -28,9 +28,22 @@ COLUMNS = (
 
 # Settings of a run unless an experiment says otherwise; the names are those of tcp.tcl and tcp_ns3.cc.
 DEFAULTS = {
-    "variant": "Newreno", "rate_mbps": 10, "one_way_ms": 20, "extra_ms": "0", "queue": 33, "flows": 1,
-    "delack": 0, "iw": 2, "min_rto": 0.2, "jitter_ms": 0, "loss": 0, "seed": 1, "from": 20, "to": 120,
-    "bytes": 0, "trace": 1,
+    "variant": "Newreno",
+    "rate_mbps": 10,
+    "one_way_ms": 20,
+    "extra_ms": "0",
+    "queue": 33,
+    "flows": 1,
+    "delack": 0,
+    "iw": 2,
+    "min_rto": 0.2,
+    "jitter_ms": 0,
+    "loss": 0,
+    "seed": 1,
+    "from": 20,
+    "to": 120,
+    "bytes": 0,
+    "trace": 1,
 }
 CLASSIC = ("Reno", "Newreno", "Sack1", "Linux/cubic")
 SERVICE_MS = 1.2  # of 1500 bytes at 10 Mb/s
@@ -51,20 +64,38 @@ EXPERIMENTS = {
         variant=CLASSIC, one_way_ms=(10, 20, 100), delack=(0, 1), iw=(2, 3, 10), bytes=50_000, **{"from": 0, "to": 30}
     ),
     "two_rtt": cross(
-        variant=("Newreno", "Sack1", "Linux/cubic"), flows=2, extra_ms="0 40", jitter_ms=(0, SERVICE_MS),
-        seed=(1, 2, 3, 4, 5), to=600,
+        variant=("Newreno", "Sack1", "Linux/cubic"),
+        flows=2,
+        extra_ms="0 40",
+        jitter_ms=(0, SERVICE_MS),
+        seed=(1, 2, 3, 4, 5),
+        to=600,
     ),
     "same_rtt": cross(
         variant=CLASSIC, queue=(33, 100), flows=2, jitter_ms=(0, SERVICE_MS), seed=(1, 2, 3, 4, 5), to=300
     ),
     "mathis": cross(
-        variant=("Reno", "Newreno", "Sack1"), delack=(0, 1), loss=(0.001, 0.005, 0.01, 0.02), seed=(1, 2, 3),
-        rate_mbps=1000, one_way_ms=60, queue=100_000, to=3000, trace=0,
+        variant=("Reno", "Newreno", "Sack1"),
+        delack=(0, 1),
+        loss=(0.001, 0.005, 0.01, 0.02),
+        seed=(1, 2, 3),
+        rate_mbps=1000,
+        one_way_ms=60,
+        queue=100_000,
+        to=3000,
+        trace=0,
     ),
     "min_rto": cross(variant=CLASSIC, queue=(10, 33), min_rto=(0.2, 1))
     + cross(
-        variant=("Reno", "Newreno", "Sack1"), loss=(0.01, 0.02), min_rto=(0.2, 1), seed=(1, 2, 3),
-        rate_mbps=1000, one_way_ms=60, queue=100_000, to=3000, trace=0,
+        variant=("Reno", "Newreno", "Sack1"),
+        loss=(0.01, 0.02),
+        min_rto=(0.2, 1),
+        seed=(1, 2, 3),
+        rate_mbps=1000,
+        one_way_ms=60,
+        queue=100_000,
+        to=3000,
+        trace=0,
     ),
     "grid": cross(variant=CLASSIC, rate_mbps=(5, 10, 50), queue=(10, 33, 100), one_way_ms=(10, 20, 100))
     + cross(variant=CLASSIC, delack=1, queue=(10, 33, 100), one_way_ms=(10, 20, 100)),
@@ -77,8 +108,13 @@ NS3_MIN_RTO = {"min_rto": 1}
 NS3_EXPERIMENTS = {
     "base": cross(variant=NS3_VARIANTS, delack=(0, 1), seed=(1, 2, 3), **NS3_MIN_RTO),
     "download": cross(
-        variant=("TcpNewReno", "TcpCubic"), one_way_ms=(10, 20, 100), delack=(0, 1), iw=(2, 3, 10), bytes=50_000,
-        **{"from": 0, "to": 30}, **NS3_MIN_RTO,
+        variant=("TcpNewReno", "TcpCubic"),
+        one_way_ms=(10, 20, 100),
+        delack=(0, 1),
+        iw=(2, 3, 10),
+        bytes=50_000,
+        **{"from": 0, "to": 30},
+        **NS3_MIN_RTO,
     ),
     "two_rtt": cross(
         variant=("TcpNewReno", "TcpCubic"), flows=2, extra_ms="0 40", seed=(1, 2, 3), to=300, **NS3_MIN_RTO
@@ -87,7 +123,10 @@ NS3_EXPERIMENTS = {
         variant=("TcpNewReno", "TcpCubic"), queue=(33, 100), flows=2, seed=(1, 2, 3), to=300, **NS3_MIN_RTO
     ),
     "grid": cross(
-        variant=("TcpNewReno", "TcpCubic"), rate_mbps=(5, 10), queue=(10, 33, 100), one_way_ms=(10, 20, 100),
+        variant=("TcpNewReno", "TcpCubic"),
+        rate_mbps=(5, 10),
+        queue=(10, 33, 100),
+        one_way_ms=(10, 20, 100),
         **NS3_MIN_RTO,
     ),
 }
@@ -149,12 +188,22 @@ def run(tool, program, settings):
     span = end - begin
     payload = flows[0].get("payload", 1450 if settings["variant"].startswith("Linux/") else 1460)
     row = {
-        "tool": tool, "variant": settings["variant"], "rate_mbps": settings["rate_mbps"],
-        "one_way_ms": settings["one_way_ms"], "queue_packets": settings["queue"], "flows": settings["flows"],
-        "delack": settings["delack"], "iw": settings["iw"], "seed": settings["seed"],
-        "extra_ms": settings["extra_ms"].replace(" ", ";"), "jitter_ms": settings["jitter_ms"],
-        "random_loss": settings["loss"], "min_rto_s": settings["min_rto"], "bytes": settings["bytes"],
-        "from_s": begin, "to_s": end,
+        "tool": tool,
+        "variant": settings["variant"],
+        "rate_mbps": settings["rate_mbps"],
+        "one_way_ms": settings["one_way_ms"],
+        "queue_packets": settings["queue"],
+        "flows": settings["flows"],
+        "delack": settings["delack"],
+        "iw": settings["iw"],
+        "seed": settings["seed"],
+        "extra_ms": settings["extra_ms"].replace(" ", ";"),
+        "jitter_ms": settings["jitter_ms"],
+        "random_loss": settings["loss"],
+        "min_rto_s": settings["min_rto"],
+        "bytes": settings["bytes"],
+        "from_s": begin,
+        "to_s": end,
         "goodput_mbps": ";".join(f"{flow['acked'] * payload * 8 / span / 1e6:.4f}" for flow in flows),
         "retransmitted": ";".join(f"{flow['retransmitted']:.0f}" for flow in flows if "retransmitted" in flow),
         "timeouts": ";".join(f"{flow['timeouts']:.0f}" for flow in flows),

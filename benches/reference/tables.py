@@ -60,25 +60,54 @@ SHARE = ("first flow's share, %", share, 1)
 TOTAL = ("goodput together, Mb/s", lambda row: sum(numbers(row["goodput_mbps"])), 3)
 TIMEOUTS = ("timeouts", lambda row: sum(numbers(row["timeouts"])), 0)
 MATHIS = (
-    ("measured / Mathis", column("mathis_ratio"), 3), ("loss met, %", column("loss_fraction", 100), 3), TIMEOUTS,
+    ("measured / Mathis", column("mathis_ratio"), 3),
+    ("loss met, %", column("loss_fraction", 100), 3),
+    TIMEOUTS,
 )
 SECTIONS = (
     ("base", "One flow: 10 Mb/s, 20 ms one way, 33 packets, seconds 20 to 120", (TOOL, VARIANT, DELACK), LINK),
-    ("two_rtt", "Two flows, round trips of 40 and 120 ms: 10 Mb/s, 33 packets",
-     (TOOL, VARIANT, ("jitter, ms", "jitter_ms"), ("until, s", "to_s")), (SHARE, TOTAL)),
-    ("same_rtt", "Two flows, both 40 ms: 10 Mb/s, seconds 20 to 300",
-     (TOOL, VARIANT, QUEUE, ("jitter, ms", "jitter_ms")), (SHARE, TOTAL)),
-    ("mathis", "Random loss: round trip 120 ms, link never full, seconds 20 to 3000",
-     (TOOL, VARIANT, DELACK, ("loss set", "random_loss")), MATHIS),
-    ("min_rto", "Least retransmission timeout (drop-tail 10 and 33 packets first, then random loss)",
-     (TOOL, VARIANT, QUEUE, ("loss set", "random_loss"), ("min RTO, s", "min_rto_s")),
-     (("goodput, Mb/s", lambda row: float(row["goodput_mbps"]), 4), TIMEOUTS)),
-    ("startup", "The first 10 seconds, by initial window: 10 Mb/s, 20 ms, 33 packets",
-     (TOOL, VARIANT, DELACK, ("initial window", "iw")), LINK),
-    ("download", "50 kB, SYN sent to last byte received, by initial window: 10 Mb/s, 33 packets",
-     (TOOL, VARIANT, ONE_WAY, DELACK, ("initial window", "iw")), (("seconds", column("download_s"), 4),)),
-    ("grid", "Rates, queues and delays: one flow, seconds 20 to 120",
-     (TOOL, VARIANT, ("rate, Mb/s", "rate_mbps"), QUEUE, ONE_WAY, DELACK), LINK),
+    (
+        "two_rtt",
+        "Two flows, round trips of 40 and 120 ms: 10 Mb/s, 33 packets",
+        (TOOL, VARIANT, ("jitter, ms", "jitter_ms"), ("until, s", "to_s")),
+        (SHARE, TOTAL),
+    ),
+    (
+        "same_rtt",
+        "Two flows, both 40 ms: 10 Mb/s, seconds 20 to 300",
+        (TOOL, VARIANT, QUEUE, ("jitter, ms", "jitter_ms")),
+        (SHARE, TOTAL),
+    ),
+    (
+        "mathis",
+        "Random loss: round trip 120 ms, link never full, seconds 20 to 3000",
+        (TOOL, VARIANT, DELACK, ("loss set", "random_loss")),
+        MATHIS,
+    ),
+    (
+        "min_rto",
+        "Least retransmission timeout (drop-tail 10 and 33 packets first, then random loss)",
+        (TOOL, VARIANT, QUEUE, ("loss set", "random_loss"), ("min RTO, s", "min_rto_s")),
+        (("goodput, Mb/s", lambda row: float(row["goodput_mbps"]), 4), TIMEOUTS),
+    ),
+    (
+        "startup",
+        "The first 10 seconds, by initial window: 10 Mb/s, 20 ms, 33 packets",
+        (TOOL, VARIANT, DELACK, ("initial window", "iw")),
+        LINK,
+    ),
+    (
+        "download",
+        "50 kB, SYN sent to last byte received, by initial window: 10 Mb/s, 33 packets",
+        (TOOL, VARIANT, ONE_WAY, DELACK, ("initial window", "iw")),
+        (("seconds", column("download_s"), 4),),
+    ),
+    (
+        "grid",
+        "Rates, queues and delays: one flow, seconds 20 to 120",
+        (TOOL, VARIANT, ("rate, Mb/s", "rate_mbps"), QUEUE, ONE_WAY, DELACK),
+        LINK,
+    ),
 )
 
 

@@ -12,6 +12,7 @@ know?
 from __future__ import annotations
 
 from tidegate import trace, wire
+from tidegate._core import Table
 from tidegate.comparing import Comparison, compare, scenario_for
 from tidegate.control import (
     Arrived,
@@ -24,9 +25,8 @@ from tidegate.control import (
     ReceiverHalf,
     ReceiverSeat,
     Report,
-    controller,
-    receiver,
 )
+from tidegate.driving import controller, receiver
 from tidegate.errors import (
     ControllerError,
     InputError,
@@ -36,7 +36,7 @@ from tidegate.errors import (
     TidegateError,
     TraceError,
 )
-from tidegate.running import Run, Table, run, version
+from tidegate.running import Run, run, version
 from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Media, Queue, Scenario, Tcp, Udp
 from tidegate.sweeping import SweepResult, sweep
 from tidegate.trace import Trace

@@ -116,7 +116,8 @@ def scenario(work: str, seconds: float) -> dict[str, Any]:
         parts = [_cbr(0, 1, 6)] + [_tcp(i, 6) for i in range(5)]
     else:
         calls, rate, pairs = (1, 10 * 10**6, 1) if work == "call" else (100, 100 * 10**6, 10)
-        links = _dumbbell(rate, 300, pairs)
+        # 300 ms of full packets (RFC 8867 section 4)
+        links = _dumbbell(rate, round(rate * 0.3 / 8 / 1248), pairs)
         parts = [_call(i, pairs) for i in range(calls)]
     return {
         "name": f"bench {work}",

@@ -27,7 +27,7 @@ bytes. One call is made for each feedback report, not for each packet.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tidegate._core import (
     Arrived,
@@ -38,8 +38,6 @@ from tidegate._core import (
     PacketResult,
     ReceiverSeat,
     Report,
-    controller,
-    receiver,
 )
 
 Answer = Decision | float | None
@@ -51,6 +49,9 @@ Ask = str | int | tuple[str | int | None, int | None] | None
 `None` or `"none"`: not at all. `"regular"`: with the next regular RTCP packet. `"now"`: at once. A
 number: early, and worthless after so many nanoseconds (RFC 4585).
 """
+
+if TYPE_CHECKING:
+    from tidegate._core import _Packet
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -95,11 +96,13 @@ class Controller:
         Without an answer the engine begins at `limits.start_bps` and goes on as before.
         """
         del now_ns, limits
+        return None
 
     @_unwritten
     def on_alarm(self, now_ns: int) -> Answer:
         """The alarm of the last decision is due."""
         del now_ns
+        return None
 
     @_unwritten
     def on_sent(self, now_ns: int, sequence: int, size: int, in_flight: int, backlog: int) -> Answer:
@@ -113,11 +116,17 @@ class Controller:
             backlog: Bytes that wait in the pacer.
         """
         del now_ns, sequence, size, in_flight, backlog
+        return None
 
     @_unwritten
     def stamp(self, now_ns: int, sequence: int, size: int) -> tuple[int, bytes] | None:
-        """What rides on a data packet: an RFC 8285 element's identifier (1 to 14) and bytes (1 to 16)."""
+        """What rides on a data packet: an RFC 8285 element's identifier and bytes.
+
+        The identifier is 1 to 255, but not 3 or 5, which the engine itself uses; the bytes are at most 255.
+        From 15 on, or with more than 16 bytes, the packet has two-byte headers.
+        """
         del now_ns, sequence, size
+        return None
 
 
 class ReceiverHalf:
@@ -127,7 +136,7 @@ class ReceiverHalf:
     """
 
     internals: dict[str, float]
-    """Values worth plotting, by name."""
+    """Values worth plotting, by name: recorded after each message as named series."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
@@ -147,9 +156,10 @@ class ReceiverHalf:
     def on_alarm(self, now_ns: int) -> Ask:
         """The alarm it asked for is due."""
         del now_ns
+        return None
 
-    def message(self, now_ns: int) -> Sequence[dict[str, Any]]:
-        """What to say, when the RTCP scheduler says so: packets as [wire][tidegate.wire] has them."""
+    def message(self, now_ns: int) -> Sequence[_Packet]:
+        """What to say, when the RTCP scheduler says so: packets of [wire][tidegate.wire]."""
         raise NotImplementedError(f"{type(self).__name__} has no message")
 
 
@@ -166,6 +176,4 @@ __all__ = [
     "ReceiverHalf",
     "ReceiverSeat",
     "Report",
-    "controller",
-    "receiver",
 ]

@@ -227,7 +227,7 @@ def _load_file(path: Path, shown: str) -> Any:
     sys.modules[name] = module  # dataclasses and pickle look their module up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ControllerError(f"{shown}: cannot be imported: {_brief(error, path)}") from error
     return module
@@ -238,7 +238,7 @@ def _import(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ControllerError(f"{name}: cannot be imported: {error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ControllerError(f"{name}: cannot be imported: {_brief(error, None)}") from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import (
@@ -19,7 +20,10 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol, TypeVar
+
+from tidegate.errors import RunError
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -66,6 +70,7 @@ def run_all(
 
     Raises:
         KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
+        RunError: when a process of a run went away.
     """
     count = max(1, min(workers or cores(), len(jobs)))
     if not jobs:
@@ -79,11 +84,14 @@ def run_all(
             if progress is not None:
                 progress(team.fraction())
             failed = next((f for f in futures if f in done and f.exception() is not None), None)
-            if failed is not None and not keep_going:
+            if failed is not None and (not keep_going or isinstance(failed.exception(), BrokenProcessPool)):
                 failed.result()
         if progress is not None:
             progress(1.0)
         return [future.exception() or future.result() for future in futures]
+    except BrokenProcessPool:
+        why = "it used up the memory, or its controller ended it"
+        raise RunError(f"the process of a run ended without a word: {why}") from None
     finally:
         team.stop()
 
@@ -130,14 +138,16 @@ class _Processes:
         context = multiprocessing.get_context("spawn")
         self.done = context.Array("d", jobs)
         self.stopped = context.Event()
-        shared = (self.done, self.stopped)
+        # what controllers print goes where their parent's would
+        shared = (self.done, self.stopped, sys.stdout is sys.stderr)
         self.executor = ProcessPoolExecutor(count, context, _begin_process, shared)
 
     def submit(self, number: int, job: Job[Any]) -> Future[Any]:
         return self.executor.submit(_work_in_process, number, job)
 
     def fraction(self) -> float:
-        return sum(self.done) / len(self.done)
+        done: list[float] = self.done[:]
+        return sum(done) / len(done)
 
     def stop(self) -> None:
         self.stopped.set()
@@ -147,9 +157,11 @@ class _Processes:
 _shared: Any = None
 
 
-def _begin_process(done: Any, stopped: Any) -> None:
+def _begin_process(done: Any, stopped: Any, quiet: bool) -> None:
     global _shared  # noqa: PLW0603
     _shared = (done, stopped)
+    if quiet:
+        sys.stdout = sys.stderr
     # the parent decides what Ctrl-C means, and says so through `stopped`
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

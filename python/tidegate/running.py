@@ -311,7 +311,9 @@ class RunJob:
         except _core.RunError as error:
             raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
         except ValueError as error:
-            raise InputError(f"{scenario.name}: {error}") from None
+            key = str(error).partition(": ")[0]
+            where = scenario.where(key) or scenario.name
+            raise InputError(f"{where}: {error}{_place(error.__cause__)}") from error.__cause__
         summary = {**json.loads(recording.summary_json())}
         summary.setdefault("name", scenario.name)
         summary.setdefault("seed", made.ir["seed"])

@@ -6,13 +6,16 @@ import gzip
 import zlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from tidegate._core import Trace
 from tidegate.errors import InputError, TraceError
-from tidegate.units import Duration, Rate
+from tidegate.units import Duration, Quantity, Rate
+
+Q = TypeVar("Q", bound=Quantity)
 
 _LARGEST = 512 * 2**20  # bytes unpacked: hours of full-rate recording, and far below the memory
+_SHORTEST, _LONGEST = 10**6, 49 * 86_400 * 10**9  # ns that can be generated
 
 
 def load(
@@ -20,7 +23,7 @@ def load(
     *,
     format: str | None = None,  # noqa: A002
     frequency: float | None = None,
-    direction: Literal["down", "up"] = "down",
+    direction: Literal["down", "up"] | None = None,
     reference_rate: Rate | str | None = None,
 ) -> Trace:
     """Reads a recorded network; `.gz` files are unpacked.
@@ -29,7 +32,8 @@ def load(
         path: The file.
         format: Its format; found out from its contents by default.
         frequency: Lines a second, for formats without times (hertz).
-        direction: Which of the two directions, for formats that hold both.
+        direction: Which of the two directions, for formats that hold both; by default the one that the
+            format's own users take: down for `raca`, up for `opennetlab`.
         reference_rate: Rate that a ratio of 1 stands for, for formats that hold ratios.
 
     Raises:
@@ -37,7 +41,7 @@ def load(
         InputError: when the file cannot be read.
     """
     path = Path(path)
-    rate = None if reference_rate is None else Rate.parse(reference_rate)
+    rate = None if reference_rate is None else _named("reference_rate", Rate, reference_rate)
     try:
         stamp = path.stat().st_mtime_ns
     except FileNotFoundError:
@@ -53,7 +57,7 @@ def _load(
     stamp: int,  # a changed file is another file
     format: str | None,  # noqa: A002
     frequency: float | None,
-    direction: Literal["down", "up"],
+    direction: Literal["down", "up"] | None,
     reference_rate: Rate | None,
 ) -> Trace:
     del stamp
@@ -71,6 +75,13 @@ def _load(
         )
     except ValueError as error:
         raise TraceError(str(error)) from None
+
+
+def _named(name: str, kind: type[Q], text: object) -> Q:
+    try:
+        return kind.parse(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _bytes(path: Path) -> bytes:
@@ -110,17 +121,22 @@ def generate(
     Raises:
         InputError: when a value is wrong.
     """
-    span = Duration.parse(duration)
-    if not span:
-        raise InputError(f'duration: found "{span}"; expected more than zero')
+    span = _named("duration", Duration, duration)
+    if not _SHORTEST <= span <= _LONGEST:
+        raise InputError(f'duration: found "{span}"; expected from {Duration(_SHORTEST)} to {Duration(_LONGEST)}')
+    if not 0 <= seed < 2**64:
+        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    first, largest = _named("start", Rate, start), _named("max", Rate, max)
+    if first > largest:
+        raise InputError(f'start: found "{first}"; expected at most max ({largest})')
     try:
         return Trace.generate(
             "brownian",
             seed,
             int(span),
-            start=int(Rate.parse(start)),
-            max=int(Rate.parse(max)),
-            sigma=int(Rate.parse(sigma)),
+            start=int(first),
+            max=int(largest),
+            sigma=int(_named("sigma", Rate, sigma)),
             outage_escape=outage_escape,
         )
     except ValueError as error:

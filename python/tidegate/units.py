@@ -15,6 +15,7 @@ True
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from typing import Any, ClassVar, Self
@@ -25,7 +26,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from tidegate.errors import InputError
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*\Z")
+_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*\Z", re.ASCII)
 _LARGEST = 10**18  # well inside the engine's 64-bit integers, and more than anybody means
 _LONGEST = 24  # characters of a number that are read; more is nonsense, not precision
 
@@ -42,7 +43,7 @@ def show(value: object) -> str:
         case Quantity():
             text = f'"{value}"'
         case str():
-            text = f'"{value}"'
+            text = json.dumps(value, ensure_ascii=False)  # TOML escapes what JSON does
         case dict():
             text = "{" + ", ".join(f"{key} = {show(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
@@ -107,8 +108,10 @@ class Quantity(int):
 
     @classmethod
     def _unknown_unit(cls, unit: str) -> str:
-        known = ", ".join(cls.shown)
-        same = [name for name in cls.shown if name.lower() == unit.lower()]
+        # of units with several names the first
+        names = {size: name for name, size in reversed(cls.units.items())}
+        known = ", ".join(names[size] for size in sorted(names, reverse=True))
+        same = [name for name in names.values() if name.lower() in {unit.lower(), f"{unit.lower()}ps"}]
         hint = f"; did you mean {same[0]}?" if same else ""
         return f"no unit of {cls.noun} is called {show(unit)}: there are {known}{hint}"
 

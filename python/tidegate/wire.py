@@ -1,5 +1,50 @@
-"""RTP and RTCP as real bytes: the engine's own codecs, for tools and tests in Python."""
+"""RTP and RTCP as real bytes: the engine's own codecs, for tools and tests in Python.
 
-from tidegate._core import decode, decode_rtp, encode, encode_rtp
+>>> (packet,) = decode(encode([Pli(1, 2)]))
+>>> packet.media_ssrc
+2
+"""
 
-__all__ = ["decode", "decode_rtp", "encode", "encode_rtp"]
+from tidegate._core import (
+    App,
+    Bye,
+    Ccfb,
+    Fir,
+    Nack,
+    Pli,
+    ReceiverReport,
+    Remb,
+    ReportBlock,
+    Rtp,
+    Sdes,
+    SenderReport,
+    Sli,
+    Twcc,
+    Unknown,
+    decode,
+    decode_rtp,
+    encode,
+    encode_rtp,
+)
+
+__all__ = [
+    "App",
+    "Bye",
+    "Ccfb",
+    "Fir",
+    "Nack",
+    "Pli",
+    "ReceiverReport",
+    "Remb",
+    "ReportBlock",
+    "Rtp",
+    "Sdes",
+    "SenderReport",
+    "Sli",
+    "Twcc",
+    "Unknown",
+    "decode",
+    "decode_rtp",
+    "encode",
+    "encode_rtp",
+]

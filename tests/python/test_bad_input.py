@@ -82,7 +82,48 @@ CASES = [
          files=scenario('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["0s", "2Mbps"]] }')),
     Case("seed out of range", ("run", "x.toml", "--seed", "99999999999999999999"),
          "seed: found 99999999999999999999; expected a whole number from 0 to 2^64 - 1", files=scenario()),
+    Case("digits of another script", RUN,
+         'x.toml:5: links.cable.capacity: found "٣Mbps"; expected a rate, for example "2.5Mbps"',
+         files=scenario('"2Mbps"', '"٣Mbps"')),
+    Case("no such unit", RUN, 'x.toml:1: duration: found "4 d"; no unit of time is called "d": there are h, min, s, ms, us, ns',
+         files=scenario('"4s"', '"4 d"')),
+    Case("half a unit", RUN, 'x.toml:5: links.cable.capacity: found "2Mb"; no unit of rate is called "Mb": there are Gbps, '
+         "Mbps, kbps, bps; did you mean Mbps?", files=scenario('"2Mbps"', '"2Mb"')),
+    Case("duration of zero", RUN, 'x.toml:1: duration: found "0s"; expected more than zero', files=scenario('"4s"', '"0s"')),
+    Case("too many bins", RUN, 'x.toml:2: bin: found "1us"; that makes more than 10000000 bins for all flows and links',
+         files=scenario('duration = "4s"', 'duration = "4s"\nbin = "1us"')),
+    Case("sender too fast for the clock", RUN,
+         'x.toml:10: flows.call.media.max_rate: found "1000000000Gbps"; expected at most 1000Gbps',
+         files=scenario('"gcc"', '"gcc", max_rate = "1e9Gbps"')),
+    Case("largest rate of zero", RUN, 'x.toml:10: flows.call.media.max_rate: found "0Mbps"; expected more than zero',
+         files=scenario('"gcc"', '"gcc", max_rate = "0bps"')),
+    Case("frame too large", RUN, 'x.toml:10: flows.call.media.video.burst: found "1GB"; expected at most 100MB',
+         files=scenario('"gcc"', '"gcc", video = { burst = "1GB" }')),
+    Case("frames too rare", RUN, "x.toml:10: flows.call.media.video.fps: found 1e-09; expected a number of at least 0.001",
+         files=scenario('"gcc"', '"gcc", video = { fps = 1e-9 }')),
+    Case("video is not true", RUN, "x.toml:10: flows.call.media.video: found true; expected false",
+         files=scenario('"gcc"', '"gcc", video = true')),
+    Case("neither video nor audio", RUN,
+         "x.toml:10: flows.call.media: has neither video nor audio; expected at least one of them",
+         files=scenario('"gcc"', '"gcc", video = false')),
+    Case("generated link too wild", RUN,
+         'x.toml:5: links.cable.capacity.brownian.sigma: found "1000000000Gbps"; expected from 1.2kbps to 120Gbps',
+         files=scenario('"2Mbps"', '{ brownian = { sigma = "1e9Gbps" } }')),
+    Case("time-out too long", RUN,
+         'x.toml:10: flows.call.tcp.min_rto: found "1000s"; expected at most the largest time-out (60s)',
+         files=scenario('media = { controller = "gcc" }', 'tcp = { min_rto = "1000s" }')),
+    Case("window too wide", RUN,
+         'x.toml:10: flows.call.tcp.receive_window: found "2GB"; expected at most 1.073741824GB',
+         files=scenario('media = { controller = "gcc" }', 'tcp = { receive_window = "2GB" }')),
+    Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
+         files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),
+    Case("what only the engine refuses", RUN, "x.toml:8: flows.call: cross traffic call: a packet needs 12.000000ms of on-time, "
+         "a million times the mean of 0.000001ms",
+         files=scenario('media = { controller = "gcc" }',
+                        'udp = { rate = "1Mbps", pattern = "on_off", on = "1ns", off = "1ns" }')),
     # names
+    Case("line break in a name", RUN, 'x.toml:9: flows[1].name: found "ca\\nll"; a name has letters, digits and _ . + -, '
+         "at most 64 in all", files=scenario('name = "call"', 'name = "ca\\nll"')),
     Case("misspelt key", RUN, "x.toml:6: links.cable.dealy: there is no such key; did you mean delay? (keys here: back, "
          "byte_error, capacity, delay, from, jitter, loss, name, queue, to)", files=scenario("delay", "dealy")),
     Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is taken by number 1; names are unique',
@@ -92,7 +133,7 @@ CASES = [
     Case("no such point", RUN, 'x.toml:10: flows.call.to: no link touches "rigt"; did you mean right? (points: left, right)',
          files=scenario('name = "call"', 'name = "call"\nto = "rigt"')),
     Case("unknown controller", ("compare", "gccc"), "gccc: no such controller; did you mean gcc?"),
-    Case("unknown controller in a file", RUN, "flows.call.media: gccc: no such controller; did you mean gcc?",
+    Case("unknown controller in a file", RUN, "x.toml:10: flows.call.media: gccc: no such controller; did you mean gcc?",
          files=scenario('"gcc"', '"gccc"')),
     Case("unknown preset", ("compare", "gcc:draft"), "gcc:draft: gcc has no such preset; did you mean draft-02?"),
     Case("unknown setting", ("compare", "fixed:rte=2Mbps"), "fixed: rte: there is no such setting; did you mean rate?"),
@@ -120,7 +161,21 @@ CASES = [
          "--set seed=1,,2: expected values with commas between them", files=scenario()),
     Case("sweep of a wrong value", ("sweep", "x.toml", "--set", "duration=2s,3", "--out", "o"),
          'with duration=3: scenario: duration: found 3; a time needs a unit, for example "3ms" or "3s"', files=scenario()),
+    Case("sweep over two lines", ("sweep", "x.toml", "--set", "name=a\nb", "--out", "o"),
+         "--set name=a\nb: expected values with commas between them", files=scenario()),
     # traces
+    Case("trace of nothing", ("compare", "gcc", "--link", "t.csv"), "links.bottleneck.capacity: {cwd}/t.csv: every rate is "
+         "zero; a link that never carries anything is no link", files={"t.csv": "time_s,rate_mbps\n0,0\n1,0\n"}),
+    Case("trace too long for its format", ("trace", "convert", "t.csv", "o.mm"), "t.csv: 12500012500000 B are 8311178524 "
+         "opportunities: 1 to 100 million can be written", files={"t.csv": "time_s,rate_mbps\n0,1000000\n100,1\n"}),
+    Case("trace of no time", ("trace", "generate", "o", "--duration", "1ns"),
+         'duration: found "1ns"; expected from 1ms to 4233600s'),
+    Case("trace with a wrong rate", ("trace", "generate", "o", "--max", "3"),
+         'max: found "3"; a rate needs a unit, for example "3kbps" or "3Mbps"'),
+    Case("trace that begins too high", ("trace", "generate", "o", "--start", "20Mbps"),
+         'start: found "20Mbps"; expected at most max (12Mbps)'),
+    Case("trace with a huge seed", ("trace", "generate", "o", "--seed", "18446744073709551616"),
+         "seed: found 18446744073709551616; expected a whole number from 0 to 2^64 - 1"),
     Case("no trace", ("compare", "gcc", "--link", "no.trace"),
          "links.bottleneck.capacity: {cwd}/no.trace: there is no such file"),
     Case("empty trace", ("trace", "show", "e.trace"), "e.trace: is empty; expected a recorded network",
@@ -144,6 +199,8 @@ CASES = [
     Case("fails to import", ("compare", "python:mine.py:Mine"),
          "mine.py: cannot be imported: ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)",
          files={"mine.py": "import nowhere_at_all\n"}),
+    Case("exits when imported", ("compare", "python:mine.py:Mine"), "mine.py: cannot be imported: SystemExit: 3 (line 1)",
+         files={"mine.py": "raise SystemExit(3)\n"}),
     Case("python setting", ("compare", "python:mine.py:Mine:gian=1"),
          "python:mine.py:Mine: got an unexpected keyword argument 'gian'", files=mine("return 1")),
     # places
@@ -205,6 +262,25 @@ def test_the_line_of_the_failure_is_told(cli: Cli, tmp_path: Path) -> None:
     got = cli(*PYTHON)
     assert got.code == 1
     assert f"({tmp_path}/mine.py, line 8, in on_report)" in got.err
+
+
+def test_a_process_that_goes_away_is_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import os\n" + MINE.format(body="os._exit(9)"))
+    got = cli(*PYTHON, "--seeds", "2", "--jobs", "2", "--out", "o")
+    why = "it used up the memory, or its controller ended it"
+    assert (got.code, got.err, got.out) == (1, f"tidegate: the process of a run ended without a word: {why}\n", "")
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_what_a_controller_prints_is_no_result(seeds: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("print('loud')\n" + MINE.format(body="print('louder'); return 10**6"))
+    process = begin([*PYTHON, "--seeds", seeds, "--jobs", "2", "--json"], tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert len(json.loads(out)["runs"]) == int(seeds)
+    assert "loud\n" in err
+    assert "louder\n" in err
 
 
 def test_debug_shows_the_traceback(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                 "to": ends[1],
                 "capacity": {"constant": 2_000_000},
                 "delay": 10_000_000,
-                "queue": {"packets": None, "bytes": None, "time": 300_000_000, "counts_in_service": False},
+                "queue": {"packets": None, "bytes": None, "time": 300_000_000, "counts_in_service": True},
                 "loss": "none",
                 "byte_error": 0.0,
                 "jitter": "none",
@@ -104,7 +104,7 @@ capture = true
 name = "cable"
 capacity = { schedule = [["0s", "1Mbps"], ["40s", "0bps"]], period = "50s" }
 delay = "20ms"
-queue = { packets = 100, bytes = "1MB", counts_in_service = true }
+queue = { packets = 100, bytes = "1MB", counts_in_service = false }
 loss = { mean = "2%", burst = 5 }
 byte_error = 1e-6
 jitter = { rfc8868 = {} }
@@ -166,7 +166,7 @@ def test_everything_at_once() -> None:
     ir = json.loads(json.dumps(ir_of(EVERYTHING)))
     cable, back, second, third = ir["links"]
     assert cable["capacity"] == {"schedule": {"steps": [[0, 10**6], [40 * 10**9, 0]], "period": 50 * 10**9}}
-    assert cable["queue"] == {"packets": 100, "bytes": 10**6, "time": None, "counts_in_service": True}
+    assert cable["queue"] == {"packets": 100, "bytes": 10**6, "time": None, "counts_in_service": False}
     states = cable["loss"]["gilbert_elliott"]
     assert states["to_good"] == 0.2
     # in the long run the share of the bad state is the mean loss
@@ -176,7 +176,7 @@ def test_everything_at_once() -> None:
     assert (back["capacity"], back["loss"], back["jitter"]) == ("infinite", "none", "none")
     assert back["delay"] == cable["delay"]
     assert back["byte_error"] == 1e-6
-    assert set(back["queue"].values()) == {None, False}
+    assert set(back["queue"].values()) == {None, True}
     assert second["capacity"]["brownian"]["start"] == 3_000_000
     assert second["loss"]["gilbert_elliott"] == {"to_bad": 0.1, "to_good": 0.5, "loss_good": 0.0, "loss_bad": 0.9}
     assert third["loss"] == {"schedule": [[0, 0.01], [10**10, 0.0]]}
@@ -251,7 +251,7 @@ WRONG = [
     ('duration = "4s"', 'duration = "4s"\nseed = 1.5', "2: seed: found 1.5; expected a whole number"),
     ('duration = "4s"', 'duration = "4s"\nrecord = "all"', '2: record: found "all"; expected "summary", "series" or '
      '"packets"'),
-    ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; that makes more than 10000000 bins of 4s'),
+    ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; that makes more than 10000000 bins for all flows and links'),
     ('duration = "4s"', 'duraton = "4s"', 'x.toml: duration: is missing'),
     ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
     ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate, for example "2.5Mbps"'),
@@ -277,7 +277,7 @@ WRONG = [
     ('name = "call"', 'name = "call"\nstop = "0s"', '10: flows.call.stop: found "0s"; expected after the start (0s)'),
     ('name = "call"', 'name = "call"\nto = "rihgt"',
      '10: flows.call.to: no link touches "rihgt"; did you mean right? (points: left, right)'),
-    ('name = "call"', 'name = "a call"', '9: flows.a call.name: found "a call"; a name has letters, digits and _ . + -, at '
+    ('name = "call"', 'name = "a call"', '9: flows[1].name: found "a call"; a name has letters, digits and _ . + -, at '
      "most 64 in all"),
     ('name = "call"', 'name = "call"\ntcp = {}', "8: flows.call: has media and tcp; expected exactly one of media, udp and tcp"),
     ('media = { controller = "gcc" }', "", "8: flows.call: has none of them; expected exactly one of media, udp and tcp"),

@@ -44,7 +44,7 @@ def test_reads(kind: type[Quantity], text: str, value: int) -> None:
         (Duration, "infs", 'found "infs"; expected a time, for example "20ms"'),
         (Duration, "1e99s", 'found "1e99s"; the largest time is 1000000000s'),
         (Duration, "0.1ns", 'found "0.1ns"; the least time above zero is 1ns'),
-        (Duration, "5 weeks", 'found "5 weeks"; no unit of time is called "weeks": there are s, ms, us, ns'),
+        (Duration, "5 weeks", 'found "5 weeks"; no unit of time is called "weeks": there are h, min, s, ms, us, ns'),
         (Rate, "5MBps", 'found "5MBps"; no unit of rate is called "MBps": there are Gbps, Mbps, kbps, bps; did you '
          "mean Mbps?"),
         (Rate, 3, 'found 3; a rate needs a unit, for example "3kbps" or "3Mbps"'),

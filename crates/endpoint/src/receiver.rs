@@ -166,7 +166,7 @@ impl Receiver {
         }
         self.settle();
         said.unwrap_or_else(|failure| {
-            out.fail(failure.to_string());
+            out.fail(failure.reason);
             Urgency::None
         })
     }
@@ -197,7 +197,7 @@ impl Receiver {
                 said
             }
             Err(failure) => {
-                out.fail(failure.to_string());
+                out.fail(failure.reason);
                 Feedback::new()
             }
         }

@@ -228,7 +228,7 @@ impl Sender {
                 self.life = Life::Running(Box::new(seat));
                 self.apply(now, first, out, true);
             }
-            Err(failure) => out.fail(failure.to_string()),
+            Err(failure) => out.fail(failure.reason),
         }
         self.schedule_media();
     }
@@ -330,7 +330,8 @@ impl Sender {
                 }
                 self.apply(now, decision, out, told);
             }
-            Err(failure) => out.fail(failure.to_string()),
+            // the driver names the endpoint and the time
+            Err(failure) => out.fail(failure.reason),
         }
     }
 

@@ -259,7 +259,7 @@ fn duplicates_count_against_the_loss_and_are_no_goodput() {
             &mut world.nodes[1],
             now,
             tidegate_core::Port::ZERO,
-            packet.clone(),
+            Box::new(packet.clone()),
             &mut world.out,
         );
     }

@@ -66,7 +66,7 @@ fn spoiled_packets_do_no_harm() {
                     let mut packet = packet.clone();
                     spoil(&mut packet, &mut rng);
                     let to = 1 - packet.route.0 as usize;
-                    world.nodes[to].receive(now, Port::ZERO, packet, &mut world.out);
+                    world.nodes[to].receive(now, Port::ZERO, Box::new(packet), &mut world.out);
                     assert_eq!(world.out.failure, None);
                     assert!(world.nodes.iter().all(|node| node.next_wakeup().is_none_or(|at| at >= now)));
                 }

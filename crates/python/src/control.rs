@@ -458,6 +458,19 @@ pub(crate) struct PyHalf {
     on_alarm: bool,
     on_sent: bool,
     stamp: bool,
+    /// Why `stamp` failed, until a call that can say so.
+    broken: Option<String>,
+}
+
+/// An exception in one line.
+pub(crate) fn told(py: Python<'_>, method: &str, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
+    let text = error.value(py).to_string();
+    if text.is_empty() {
+        format!("{method} raised {kind}")
+    } else {
+        format!("{method} raised {kind}: {text}")
+    }
 }
 
 impl PyHalf {
@@ -482,12 +495,17 @@ impl PyHalf {
             stamp: has("stamp")?,
             object: object.clone().unbind(),
             raised,
+            broken: None,
         })
     }
 
     fn failed(&self, py: Python<'_>, method: &str, error: PyErr, cx: &mut Context<'_>) {
-        let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
-        cx.fail(format!("{method} raised {kind}: {}", error.value(py)));
+        cx.fail(told(py, method, &error));
+        self.keep(error);
+    }
+
+    /// Keeps the exception of a failed call for the error of the run.
+    fn keep(&self, error: PyErr) {
         if let Ok(mut raised) = self.raised.lock() {
             raised.get_or_insert(error);
         }
@@ -499,6 +517,10 @@ impl PyHalf {
         cx: &mut Context<'_>,
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Decision {
+        if let Some(reason) = &self.broken {
+            cx.fail(reason.clone());
+            return cx.unchanged();
+        }
         Python::attach(|py| {
             let answer =
                 call(self.object.bind(py)).and_then(|answer| decision_of(answer.bind(py), method, cx));
@@ -581,9 +603,9 @@ impl Controller for PyHalf {
             match answer.and_then(|answer| answer.extract::<Option<(u8, Vec<u8>)>>()) {
                 Ok(extension) => extension.map(|(id, data)| Extension { id, data }),
                 Err(error) => {
-                    if let Ok(mut raised) = self.raised.lock() {
-                        raised.get_or_insert(error);
-                    }
+                    // a stamp cannot fail the run itself: the next call does, or else the run's end
+                    self.broken.get_or_insert_with(|| told(py, "stamp", &error));
+                    self.keep(error);
                     None
                 }
             }
@@ -592,7 +614,8 @@ impl Controller for PyHalf {
 }
 
 impl PyHalf {
-    /// Records the attribute `internals` of the object, a dict of names and numbers, if it has one.
+    /// Records what a call put into the attribute `internals` of the object, a dict of names and numbers,
+    /// and empties it, so that the next call is not taken to have said the same again.
     fn note_internals(&self, cx: &mut Context<'_>) {
         if !cx.wants_notes() {
             return;
@@ -600,11 +623,12 @@ impl PyHalf {
         Python::attach(|py| {
             let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
             let Ok(internals) = internals.cast_into::<PyDict>() else { return };
-            for (name, value) in internals {
+            for (name, value) in &internals {
                 if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
                     cx.note(name, value);
                 }
             }
+            internals.clear();
         });
     }
 
@@ -681,7 +705,7 @@ impl ReceiverHalf for PyHalf {
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
-        Python::attach(|py| {
+        let said = Python::attach(|py| {
             let answer = self.object.bind(py).call_method1("message", (now.as_nanos(),));
             match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
                 Ok(packets) => packets,
@@ -690,7 +714,9 @@ impl ReceiverHalf for PyHalf {
                     Feedback::new()
                 }
             }
-        })
+        });
+        self.note_internals(cx);
+        said
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs and what they leave.
 
-use crate::control::{PyHalf, Raised};
+use crate::control::{PyHalf, Raised, told};
 use crate::errors::{RunError, bad};
 use crate::table::Table;
 use crate::trace::PyTrace;
@@ -8,12 +8,15 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tidegate_core::{Span, Time};
+use tidegate_core::Time;
 use tidegate_sim::build::{self, Experiment, Halves, Outcome};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 
 /// So often, in wall time, a run looks for Ctrl-C and tells how far it is.
 const PULSE: Duration = Duration::from_millis(50);
+
+/// The engine handles at most so many events between two looks at the clock: about a millisecond's worth.
+const MOST_EVENTS: u64 = 4096;
 
 /// What a run left: metrics, tables, hashes.
 #[pyclass(frozen, module = "tidegate._core")]
@@ -128,6 +131,10 @@ pub(crate) fn run(
         })?;
     let done = py.detach(|| drive(experiment, progress.as_ref()));
     match done {
+        // a stamp that failed after the last feedback: nobody else has told of it
+        Ok(_) if raised.lock().is_ok_and(|raised| raised.is_some()) => {
+            Err(with_cause(py, "a controller's stamp failed at the end of the run".to_owned(), &raised))
+        }
         Ok(recording) => Ok(recording),
         Err(Ended::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), &raised)),
         Err(Ended::Raised(error)) => Err(error),
@@ -143,7 +150,11 @@ fn from_python(
     let factory =
         objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
     let halves = (|| -> PyResult<Halves> {
-        let made = factory.bind(py).call0()?;
+        let made = factory.bind(py).call0().map_err(|error| {
+            let outer = bad(told(py, "making it", &error));
+            outer.set_cause(py, Some(error));
+            outer
+        })?;
         let (controller, half) = match made.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
             Ok(pair) => pair,
             Err(_) => (made, py.None().into_bound(py)),
@@ -159,8 +170,8 @@ fn from_python(
     })();
     halves.map_err(|error| {
         let reason = format!("{}: {}", spec.name, error.value(py));
-        if let Ok(mut raised) = raised.lock() {
-            raised.get_or_insert(error);
+        if let (Some(cause), Ok(mut raised)) = (error.cause(py), raised.lock()) {
+            raised.get_or_insert(cause);
         }
         reason
     })
@@ -175,23 +186,20 @@ enum Ended {
 fn drive(mut experiment: Experiment, progress: Option<&Py<PyAny>>) -> Result<Recording, Ended> {
     let begun = Instant::now();
     let end = Time::ZERO + experiment.duration();
-    let mut at = Time::ZERO;
     let mut pulse = begun;
-    // begin with short steps and let them grow until one takes about a pulse
-    let mut step = Span::from_millis(100);
-    while at < end {
+    // in events, because simulated time may pass as slowly as it likes
+    let mut events = MOST_EVENTS;
+    loop {
         let before = Instant::now();
-        at = (at + step).min(end);
-        experiment.run_until(at).map_err(Ended::Stopped)?;
-        let took = before.elapsed();
-        if took < PULSE / 4 {
-            step = step * 2;
-        } else if took > PULSE && step > Span::from_millis(1) {
-            step = step / 2;
+        if experiment.run_some(end, events).map_err(Ended::Stopped)? {
+            break;
         }
+        // a controller in Python may take seconds for one
+        let slow = before.elapsed() > PULSE;
+        events = if slow { (events / 2).max(1) } else { (events * 2).min(MOST_EVENTS) };
         if pulse.elapsed() >= PULSE {
             pulse = Instant::now();
-            let share = at.as_secs_f64() / end.as_secs_f64();
+            let share = experiment.now().as_secs_f64() / end.as_secs_f64();
             Python::attach(|py| {
                 py.check_signals()?;
                 progress.map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))

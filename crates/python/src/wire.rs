@@ -8,6 +8,11 @@ use tidegate_core::packet::Extension;
 use tidegate_core::wire::rtcp::{self, Metric, Status};
 use tidegate_core::wire::rtp;
 
+/// SSRC, and (item type, text).
+type SourceItems = (u32, Vec<(u8, Vec<u8>)>);
+/// SSRC, first sequence number, and for each packet (ECN bits, arrival offset) if it was received.
+type StreamArrivals = (u32, u16, Vec<Option<(u8, u16)>>);
+
 /// A frozen Python class with the fields of a wire struct, made by keyword or position, compared by value.
 macro_rules! wire_class {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $ty:ty),* $(,)? }) => {
@@ -84,7 +89,7 @@ wire_class!(
     /// A source description (RFC 3550 section 6.5): for each source its items as (type, text).
     Sdes {
         /// (SSRC, [(item type, text as bytes)]).
-        chunks: Vec<(u32, Vec<(u8, Vec<u8>)>)>,
+        chunks: Vec<SourceItems>,
     }
 );
 wire_class!(
@@ -184,7 +189,7 @@ wire_class!(
         /// Who reports.
         sender_ssrc: u32,
         /// (SSRC, first sequence number, for each packet None or (ECN bits, arrival offset in 1/1024 s)).
-        streams: Vec<(u32, u16, Vec<Option<(u8, u16)>>)>,
+        streams: Vec<StreamArrivals>,
         /// Middle 32 bits of the NTP time of the report.
         report_timestamp: u32,
     }

@@ -19,7 +19,7 @@ use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
 use std::any::Any;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use tidegate_core::control::{Controller, Limits, ReceiverHalf};
@@ -28,8 +28,8 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::media::{ladder, statistical};
 use tidegate_endpoint::{
-    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, SendSettings,
-    SourceSettings, StreamSettings,
+    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, SendSettings, SourceSettings,
+    StreamSettings,
 };
 
 /// What is wrong with a scenario: where, and what.
@@ -121,13 +121,31 @@ impl Experiment {
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
     pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        self.run_some(until, u64::MAX).map(drop)
+    }
+
+    /// Runs up to `until`, or to its end if that is earlier, but handles not many more than `events`
+    /// events; says whether it got there.
+    ///
+    /// # Errors
+    /// When a component fails: with its name, the time and the reason.
+    pub fn run_some(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
         let until = until.min(Time::ZERO + self.duration);
         let warm = Time::ZERO + self.warmup;
         if self.before.is_none() && until >= warm {
-            self.world.run_until(warm)?;
+            // what happens at the very end of the warm-up counts already
+            if warm > Time::ZERO && !self.world.run_some(warm - Span::from_nanos(1), events)? {
+                return Ok(false);
+            }
             self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
         }
-        self.world.run_until(until)
+        self.world.run_some(until, events)
+    }
+
+    /// The simulated time that it has got to.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.world.now()
     }
 
     /// Ends the run.
@@ -202,9 +220,8 @@ impl<'a> Builder<'a> {
         for (index, flow) in scenario.flows.iter().enumerate() {
             let id = FlowId(index as u32);
             let place = format!("flows.{}", flow.name);
-            let path = match self.graph.path(&flow.from, &flow.to) {
-                Some(path) => path,
-                None => return wrong(place, format!("no way from {} to {}", flow.from, flow.to)),
+            let Some(path) = self.graph.path(&flow.from, &flow.to) else {
+                return wrong(place, format!("no way from {} to {}", flow.from, flow.to));
             };
             let stop = flow.stop.unwrap_or(Time::MAX);
             if stop <= flow.start {
@@ -222,7 +239,8 @@ impl<'a> Builder<'a> {
                 },
                 controller: label(&flow.kind),
                 start: flow.start,
-                stop,
+                stop: stop.min(Time::ZERO + scenario.duration),
+                tightest: None,
                 links: path.iter().map(|&link| NodeId(link as u32)).collect(),
             });
             match &flow.kind {
@@ -236,9 +254,19 @@ impl<'a> Builder<'a> {
         self.finish(infos)
     }
 
-    fn finish(self, infos: Vec<FlowInfo>) -> Result<Experiment, BuildError> {
+    fn finish(self, mut infos: Vec<FlowInfo>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
         let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
+        // many flows are active over the same stretch of time, and a generated link is costly to average
+        let mut known = BTreeMap::new();
+        for info in &mut infos {
+            let (from, to) = (begin.max(info.start), info.stop);
+            let capacities = info.links.iter().filter_map(|link| {
+                let index = link.0 as usize;
+                *known.entry((index, from, to)).or_insert_with(|| self.capacity(index, from, to))
+            });
+            info.tightest = capacities.min();
+        }
         let links = scenario
             .links
             .iter()
@@ -327,8 +355,7 @@ impl<'a> Builder<'a> {
 
     /// Mean capacity of a link between two instants; `None`: no limit.
     fn capacity(&self, index: usize, begin: Time, end: Time) -> Option<Rate> {
-        let series = self.links[index].capacity_series(begin, end, end - begin);
-        series.first().map(|&(_, rate)| rate).filter(|&rate| rate != Rate::MAX)
+        Some(self.links[index].mean_rate(begin, end)).filter(|&rate| rate != Rate::MAX)
     }
 
     /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.

@@ -288,7 +288,7 @@ mod tests {
 
     fn departures(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Vec<Time> {
         let mut source = source(pattern, size, jitter, stop).unwrap();
-        let mut out = Outbox::new(Box::new(Nothing));
+        let mut out = Outbox::new(1, Box::new(Nothing));
         while let Some(at) = source.next_wakeup() {
             source.advance(at, &mut out);
         }

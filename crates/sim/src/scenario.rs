@@ -140,6 +140,10 @@ pub enum Capacity {
     Brownian(BrownianSpec),
 }
 
+const fn yes() -> bool {
+    true
+}
+
 const fn tenth() -> f64 {
     0.1
 }
@@ -175,8 +179,9 @@ pub struct QueueSpec {
     /// In time at the link's mean rate.
     #[serde(default)]
     pub time: Option<Span>,
-    /// Whether the packet in service counts towards the limit (ns-2 and ns-3: no).
-    #[serde(default)]
+    /// Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
+    /// of n packets is ns-2's; a device queue of ns-3 does not count it.
+    #[serde(default = "yes")]
     pub counts_in_service: bool,
 }
 

@@ -31,12 +31,39 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
+/// All routes in one piece of memory: a hop is looked up for every packet at every node.
+struct Routes {
+    /// Where each route begins among the hops, and behind the last one their end.
+    begins: Vec<u32>,
+    hops: Vec<(NodeId, Port)>,
+}
+
+impl Routes {
+    fn new(routes: &[Vec<(NodeId, Port)>]) -> Self {
+        let mut begins = Vec::with_capacity(routes.len() + 1);
+        let mut end = 0;
+        begins.push(0);
+        for route in routes {
+            end += route.len() as u32;
+            begins.push(end);
+        }
+        Self { begins, hops: routes.iter().flatten().copied().collect() }
+    }
+
+    #[inline]
+    fn hop(&self, RouteId(route): RouteId, hop: u8) -> Option<(NodeId, Port)> {
+        let ends = self.begins.get(route as usize..route as usize + 2)?;
+        let place = ends[0] + u32::from(hop);
+        if place < ends[1] { Some(self.hops[place as usize]) } else { None }
+    }
+}
+
 /// A network under virtual time.
 pub struct World {
     now: Time,
     nodes: Vec<Box<dyn Node>>,
     agenda: Agenda,
-    routes: Vec<Vec<(NodeId, Port)>>,
+    routes: Routes,
     out: Outbox,
     events: u64,
     events_now: u64,
@@ -66,7 +93,7 @@ impl World {
         Self {
             now: Time::ZERO,
             agenda,
-            routes,
+            routes: Routes::new(&routes),
             out: Outbox::new(nodes.len().max(1), record),
             events: 0,
             events_now: 0,
@@ -132,15 +159,28 @@ impl World {
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        self.run_some(until, u64::MAX).map(drop)
+    }
+
+    /// Does at most `events` events up to and including `until`; says whether the clock got there. So
+    /// that a driver can look after Ctrl-C however slowly simulated time passes.
+    ///
+    /// # Errors
+    /// When a node fails, asks for a time in the past, or never lets time pass.
+    pub fn run_some(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
         while let Some((at, id)) = self.agenda.first() {
             if at > until {
                 break;
             }
+            if events == 0 {
+                return Ok(false);
+            }
+            events -= 1;
             self.event(at, id)?;
         }
         self.sample(until + Span::from_nanos(1));
         self.now = self.now.max(until);
-        Ok(())
+        Ok(true)
     }
 
     /// Gives `packet` to the world at node `id` from outside (SimPy, a socket).
@@ -222,10 +262,7 @@ impl World {
     #[inline]
     fn carry(&mut self) -> Result<(), Stopped> {
         while let Some((_, mut packet)) = self.out.packets.pop_front() {
-            let hop = packet.hop as usize;
-            let Some(&(next, port)) =
-                self.routes.get(packet.route.0 as usize).and_then(|route| route.get(hop))
-            else {
+            let Some((next, port)) = self.routes.hop(packet.route, packet.hop) else {
                 return Err(self.off_route(&packet));
             };
             packet.hop += 1;

@@ -129,7 +129,7 @@ fn by_opportunities(
 /// The link itself, woken now before and now after a packet that comes at the same instant.
 fn by_link(settings: LinkSettings, arrivals: &[(i64, u64)], luck: &mut Stream) -> Vec<Fate> {
     let mut link = Link::new("link", 1, settings).unwrap();
-    let mut out = Outbox::new(Box::new(Nothing));
+    let mut out = Outbox::new(1, Box::new(Nothing));
     let mut fates = vec![None; arrivals.len()];
     let mut upcoming = arrivals.iter().enumerate().peekable();
     loop {
@@ -161,7 +161,7 @@ fn by_link(settings: LinkSettings, arrivals: &[(i64, u64)], luck: &mut Stream) -
                 body: Body::Empty,
                 attachment: None,
             };
-            link.receive(now, Port::ZERO, packet, &mut out);
+            link.receive(now, Port::ZERO, Box::new(packet), &mut out);
         }
     }
 }

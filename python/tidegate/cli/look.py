@@ -98,7 +98,10 @@ def schema_() -> None:
 
 TraceFile = Annotated[Path, typer.Argument(help="A recorded network; .gz is unpacked.")]
 Format = Annotated[str | None, typer.Option(help="Format of the file; found out from its contents by default.")]
-Direction = Annotated[str, typer.Option(help="down or up, for formats that hold both.")]
+Direction = Annotated[
+    str | None,
+    typer.Option(help="down or up, for formats that hold both; by default what their users take."),
+]
 Frequency = Annotated[float | None, typer.Option(help="Lines a second, for formats without times.")]
 Reference = Annotated[
     str | None,
@@ -106,9 +109,11 @@ Reference = Annotated[
 ]
 
 
-def _load(file: Path, form: str | None, direction: str, frequency: float | None, reference: str | None) -> traces.Trace:
+def _load(
+    file: Path, form: str | None, direction: str | None, frequency: float | None, reference: str | None
+) -> traces.Trace:
     match direction:
-        case "down" | "up":
+        case "down" | "up" | None:
             return traces.load(
                 file,
                 format=form,
@@ -123,7 +128,7 @@ def _load(file: Path, form: str | None, direction: str, frequency: float | None,
 def show_trace(
     file: TraceFile,
     format_: Annotated[str | None, typer.Option("--format", help="Format of the file.")] = None,
-    direction: Direction = "down",
+    direction: Direction = None,
     frequency: Frequency = None,
     reference_rate: Reference = None,
     as_json: AsJson = False,
@@ -174,7 +179,7 @@ def convert(
     out: Annotated[Path, typer.Argument(help="File to write.")],
     to: Annotated[str | None, typer.Option(help="mahimahi or csv; csv for names that end so.")] = None,
     format_: Annotated[str | None, typer.Option("--format", help="Format of the input.")] = None,
-    direction: Direction = "down",
+    direction: Direction = None,
     frequency: Frequency = None,
     reference_rate: Reference = None,
 ) -> None:
@@ -188,14 +193,17 @@ def convert(
 
 def _write(one: traces.Trace, out: Path, form: str | None) -> None:
     form = form or ("csv" if out.suffix == ".csv" else "mahimahi")
-    match form:
-        case "mahimahi":
-            data = one.to_mahimahi()
-        case "csv":
-            data = one.to_csv()
-        case _:
-            hint = did_you_mean(form, ["mahimahi", "csv"])
-            raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    try:
+        match form:
+            case "mahimahi":
+                data = one.to_mahimahi()
+            case "csv":
+                data = one.to_csv()
+            case _:
+                hint = did_you_mean(form, ["mahimahi", "csv"])
+                raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    except ValueError as error:
+        raise InputError(str(error)) from None
     write_file(out, data)
     console().print(f"written to {out}: {form}, {Duration(one.duration_ns)}, mean {_rate(one.mean_rate)}")
 

@@ -19,6 +19,7 @@ from tidegate.cli.terminal import (
     plain_table,
     print_json,
     progress,
+    results_only,
     say,
 )
 from tidegate.errors import InputError, RunError
@@ -80,7 +81,8 @@ def run(
     made = Scenario.load(scenario, _changes(set_))
     if out is not None:
         check_folder(out, RUN_FILE)
-    (done,) = _execute([RunJob(made, seed, record)], made.name, shown=not as_json)
+    with results_only():
+        (done,) = _execute([RunJob(made, seed, record)], made.name, shown=not as_json)
     if out is not None:
         done.save(out)
     if as_json:
@@ -164,11 +166,12 @@ def compare(
     made = made.with_changes(_changes(set_)) if set_ else made
     if out is not None:
         check_folder(out, comparing.COMPARISON_FILE)
-    variants = [comparing.with_controller(made, name) for name in names]
     with (
+        results_only(),
         _stoppable("stopped; nothing was written"),
-        progress(_what(names, seeds), shown=not as_json) as tell,
+        progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):
+        variants = [comparing.with_controller(made, name) for name in names]
         done = comparing.compare(
             names,
             made,
@@ -189,10 +192,6 @@ def compare(
     to.print(comparison_table(done.table))
     if out is not None:
         to.print(f"\nwritten to {out}: table.md, table.csv, comparison.png, report.html, runs/")
-
-
-def _what(names: Sequence[str], seeds: int) -> str:
-    return f"{len(names) * seeds} runs"
 
 
 def _command() -> str:
@@ -229,10 +228,11 @@ def sweep(
         if key in grid:
             raise InputError(f"--set {key}: is given twice; write {key}=A,B")
         grid[key] = _split(key, values)
-    every = sweeping.points(made, grid, comparing.seeds_from(seeds))
+    with results_only():
+        every = sweeping.points(made, grid, comparing.seeds_from(seeds))
     check_folder(out, sweeping.SWEEP_FILE)
     try:
-        with progress(f"{len(every)} runs", shown=not as_json) as tell:
+        with results_only(), progress(f"{len(every)} runs", shown=not as_json) as tell:
             result = sweeping.sweep(
                 made,
                 grid,
@@ -305,7 +305,10 @@ def _split(key: str, values: str) -> list[str]:
     >>> _split("x", 'gcc,"fixed:rate=2Mbps,y=1",a')
     ['gcc', 'fixed:rate=2Mbps,y=1', 'a']
     """
-    found = next(csv.reader([values], skipinitialspace=True))
+    try:
+        found = next(csv.reader([values], skipinitialspace=True))
+    except csv.Error:
+        found = []
     if not found or not all(found):
         raise InputError(f"--set {key}={values}: expected values with commas between them")
     return found

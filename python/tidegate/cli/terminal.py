@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from rich.console import Console
@@ -31,6 +31,11 @@ def say(message: str) -> None:
     """A message for the person, beside the results."""
     sys.stderr.write(f"tidegate: {message}\n")
     sys.stderr.flush()
+
+
+def results_only() -> redirect_stdout[Any]:
+    """Keeps what controllers in Python print out of the results: it goes beside them, to stderr."""
+    return redirect_stdout(sys.stderr)
 
 
 def console() -> Console:

@@ -18,6 +18,7 @@ from tidegate.scenario.flows import (
     Udp,
     Web,
 )
+from tidegate.scenario.frames import LARGEST as LARGEST_FRAME
 from tidegate.scenario.links import (
     BrownianCapacity,
     GilbertElliott,
@@ -37,12 +38,18 @@ _MOST_FLOWS = 100_000
 _MOST_BINS = 10_000_000
 _IP_PACKET = 65_535  # bytes, RFC 791
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
+_WIDEST_WINDOW = 2**30  # bytes, RFC 7323 section 2.3
+_LONGEST_RTO = 60 * 10**9  # ns; RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
+_MOST_RATE = Rate(10**12)  # of a sender: 12 ns for a packet of 1500 bytes, where the clock ticks in ns
+# opportunities of the generated link are of 1500 bytes, and the engine takes from 1 to 10 million a second
+_LEAST_BROWNIAN, _MOST_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
     """Everything about a scenario that does not fit together."""
     yield from _times(scenario)
     yield from _unique(scenario)
+    yield from _seeds(scenario)
     for position, link in enumerate(scenario.links):
         yield from _link(link, ("links", position))
     for position, flow in enumerate(scenario.flows):
@@ -58,13 +65,16 @@ def _times(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("warmup",), what)
     if not scenario.bin:
         yield _positive(("bin",), scenario.bin)
-    elif scenario.duration / scenario.bin > _MOST_BINS:
-        what = f'found "{scenario.bin}"; that makes more than {_MOST_BINS} bins of {scenario.duration}'
-        yield Problem(("bin",), what)
+    elif scenario.record != "summary":
+        series = sum(flow.count for flow in scenario.flows) + 2 * len(scenario.links)
+        if scenario.duration / scenario.bin * series > _MOST_BINS:
+            what = f'found "{scenario.bin}"; that makes more than {_MOST_BINS} bins for all flows and links'
+            yield Problem(("bin",), what)
 
 
 def _unique(scenario: Scenario) -> Iterator[Problem]:
-    for key, entries in (("links", scenario.links), ("flows", scenario.flows)):
+    everything: dict[str, Sequence[Link | Flow]] = {"links": scenario.links, "flows": scenario.flows}
+    for key, entries in everything.items():
         seen: dict[str, int] = {}
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
@@ -76,6 +86,15 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
             if len(seen) > _MOST_FLOWS:
                 yield Problem((key,), f"more than {_MOST_FLOWS} in all")
                 return
+
+
+def _seeds(scenario: Scenario) -> Iterator[Problem]:
+    entries: list[Link | Flow] = [*scenario.links, *scenario.flows]
+    known = [name for entry in entries for name in _all_names(entry)]
+    for name in scenario.seeds:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
+            yield Problem(("seeds", name), f"no link or flow has that name{hint}")
 
 
 def _all_names(entry: Link | Flow) -> list[str]:
@@ -137,8 +156,11 @@ def _direction(capacity: object, loss: object, jitter: object, path: Path) -> It
                 yield Problem((*at, "period"), what)
         case BrownianCapacity(brownian=settings):
             yield from _order(("start", settings.start), ("max", settings.max), (*at, "brownian"))
-            if settings.max == 0:
-                yield _positive((*at, "brownian", "max"), settings.max)
+            bounds = (("max", settings.max, _LEAST_BROWNIAN), ("sigma", settings.sigma, Rate(1_200)))
+            for key, rate, least in bounds:
+                if not least <= rate <= _MOST_BROWNIAN and not (key == "sigma" and not rate):
+                    what = f'found "{rate}"; expected from {least} to {_MOST_BROWNIAN}'
+                    yield Problem((*at, "brownian", key), what)
     yield from _loss(loss, (*path, "loss"))
     match jitter:
         case UniformJitter(uniform=span) if span == 0:
@@ -154,7 +176,7 @@ def _loss(loss: object, path: Path) -> Iterator[Problem]:
             if mean > largest:
                 what = f"found {mean:g}; bursts of {burst:g} allow at most {largest:.3g}"
                 yield Problem((*path, "mean"), what)
-        case GilbertElliott(to_bad=to_bad, to_good=to_good) if to_bad == 0 and to_good == 0:
+        case GilbertElliott(to_bad=to_bad, to_good=to_good) if not to_bad and not to_good:
             yield Problem(path, "to_bad and to_good are both 0; the state would never change")
         case LossSchedule(schedule=steps):
             yield from _steps(steps, (*path, "schedule"))
@@ -168,7 +190,7 @@ def _flow(flow: Flow, path: Path, duration: Duration) -> Iterator[Problem]:
     if flow.from_ == flow.to:
         yield Problem((*path, "to"), f'found "{flow.to}"; a flow goes to another point than its from')
     last = Duration(flow.start + flow.start_step * (flow.count - 1))
-    if last >= duration:
+    if last >= duration > 0:
         which = "start" if flow.start >= duration else "start_step"
         what = f'the last one starts at "{last}"' if which == "start_step" else f'found "{last}"'
         yield Problem((*path, which), f"{what}; expected before the run's end ({duration})")
@@ -185,14 +207,7 @@ def _flow(flow: Flow, path: Path, duration: Duration) -> Iterator[Problem]:
 def _media(media: Media, path: Path) -> Iterator[Problem]:
     if media.video is False and media.audio is False:
         yield Problem(path, "has neither video nor audio; expected at least one of them")
-    top = media.largest_rate
-    low = media.least_rate
-    if not low:
-        yield _positive((*path, "min_rate"), low)
-    yield from _order(("min_rate", low), ("max_rate", top), path)
-    if "start_rate" in media.model_fields_set and not low <= media.start_rate <= top:
-        what = f'found "{media.start_rate}"; expected between {low} and {top}'
-        yield Problem((*path, "start_rate"), what)
+    yield from _bounds(media, path)
     yield from _sources(media, path)
     if not media.feedback.interval:
         yield _positive((*path, "feedback", "interval"), media.feedback.interval)
@@ -207,18 +222,43 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
             yield Problem((*path, "pauses", position), what)
 
 
+def _bounds(media: Media, path: Path) -> Iterator[Problem]:
+    low, top = media.least_rate, media.largest_rate
+    if media.max_rate is not None:
+        yield from _rate((*path, "max_rate"), media.max_rate)
+    if not top:
+        return  # it was said of max_rate, or is of the sources
+    if not low:
+        yield _positive((*path, "min_rate"), low)
+    yield from _order(("min_rate", low), ("max_rate", top), path)
+    if "start_rate" in media.model_fields_set and not low <= media.start_rate <= top:
+        what = f'found "{media.start_rate}"; expected between {low} and {top}'
+        yield Problem((*path, "start_rate"), what)
+
+
+def _rate(path: Path, rate: Rate) -> Iterator[Problem]:
+    """A rate of a sender: some, and not so much that time cannot pass between two packets."""
+    if not rate:
+        yield _positive(path, rate)
+    if rate > _MOST_RATE:
+        yield Problem(path, f'found "{rate}"; expected at most {_MOST_RATE}')
+
+
 def _sources(media: Media, path: Path) -> Iterator[Problem]:
     if media.video is not False:
         inner = (*path, "video")
         yield from _order(("min", media.video.min), ("max", media.video.max), inner)
-        if not media.video.max:
-            yield _positive((*inner, "max"), media.video.max)
-        if isinstance(media.video, StatisticalVideo) and not media.video.burst:
-            yield _positive((*inner, "burst"), media.video.burst)
+        yield from _rate((*inner, "max"), media.video.max)
+        if isinstance(media.video, StatisticalVideo):
+            burst = media.video.burst
+            if not burst:
+                yield _positive((*inner, "burst"), burst)
+            if burst > LARGEST_FRAME:
+                yield Problem((*inner, "burst"), f'found "{burst}"; expected at most {Size(LARGEST_FRAME)}')
     if media.audio is not False:
-        for key, value in (("rate", media.audio.rate), ("interval", media.audio.interval)):
-            if not value:
-                yield _positive((*path, "audio", key), value)
+        yield from _rate((*path, "audio", "rate"), media.audio.rate)
+        if not media.audio.interval:
+            yield _positive((*path, "audio", "interval"), media.audio.interval)
 
 
 def _packet(media: Media, path: Path) -> Iterator[Problem]:
@@ -232,8 +272,11 @@ def _packet(media: Media, path: Path) -> Iterator[Problem]:
 
 
 def _udp(udp: Udp, path: Path) -> Iterator[Problem]:
-    if not udp.rate and not any(rate for _, rate in udp.schedule):
-        yield _positive((*path, "rate"), udp.rate)
+    if udp.rate or not any(rate for _, rate in udp.schedule):
+        yield from _rate((*path, "rate"), udp.rate)
+    for position, (_, rate) in enumerate(udp.schedule):
+        if rate:
+            yield from _rate((*path, "schedule", position), rate)
     yield from _steps(udp.schedule, (*path, "schedule"))
     if not 1 <= udp.packet_size <= _IP_PACKET:
         what = f'found "{udp.packet_size}"; expected from 1B to {Size(_IP_PACKET)}'
@@ -252,16 +295,23 @@ def _tcp(tcp: Tcp, path: Path) -> Iterator[Problem]:
     if tcp.receive_window < tcp.packet_size:
         what = f'found "{tcp.receive_window}"; expected at least packet_size ({tcp.packet_size})'
         yield Problem((*path, "receive_window"), what)
+    elif tcp.receive_window > _WIDEST_WINDOW:
+        what = f'found "{tcp.receive_window}"; expected at most {Size(_WIDEST_WINDOW)}'
+        yield Problem((*path, "receive_window"), what)
     if not tcp.min_rto:
         yield _positive((*path, "min_rto"), tcp.min_rto)
+    elif tcp.min_rto > _LONGEST_RTO:
+        what = f'found "{tcp.min_rto}"; expected at most the largest time-out ({Duration(_LONGEST_RTO)})'
+        yield Problem((*path, "min_rto"), what)
     match tcp.workload:
         case FileTransfer(file=size) if not size:
             yield _positive((*path, "workload", "file"), size)
         case Web(web=web):
             inner = (*path, "workload", "web")
             yield from _order(("min", web.min), ("max", web.max), inner)
-            if not web.min:
-                yield _positive((*inner, "min"), web.min)
+            for key, value in (("min", web.min), ("idle", web.idle)):
+                if not value:
+                    yield _positive((*inner, key), value)
 
 
 def _routes(scenario: Scenario) -> Iterator[Problem]:

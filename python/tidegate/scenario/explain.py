@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from tidegate.errors import did_you_mean
 from tidegate.units import show
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 Path = tuple[str | int, ...]
 """Keys and positions from the top of the file."""
@@ -81,7 +79,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "string_pattern_mismatch":
             return f"found {found}; a name has letters, digits and _ . + -, at most 64 in all"
         case "literal_error":
-            words = str(context["expected"]).replace("'", '"')
+            words = str(context["expected"]).replace("'", '"').replace("False", "false")
             right = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
             hint = did_you_mean(str(detail["input"]), right)
             return f"found {found}; expected {words}{hint}"
@@ -95,7 +93,7 @@ def _plain(detail: ErrorDetails) -> str:
     return message[:1].lower() + message[1:]
 
 
-_EXPECTED = {
+_EXPECTED: dict[str, Callable[[ErrorDetails], str]] = {
     "int_type": lambda _: "a whole number",
     "int_from_float": lambda _: "a whole number",
     "float_type": lambda _: "a number",

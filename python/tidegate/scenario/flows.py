@@ -71,7 +71,7 @@ class Video(Model):
     """The encoder's least rate (RFC 8867 section 4)."""
     max: Rate = Rate(2_500_000)
     """The encoder's largest rate."""
-    fps: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 30.0
+    fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 30.0
     """Frames a second."""
 
 

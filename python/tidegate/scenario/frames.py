@@ -12,7 +12,8 @@ from tidegate.scenario import toml
 from tidegate.units import Rate, show
 
 _COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces
-_LARGEST = 100_000_000  # bytes of a frame; the engine clips at 1 MB (RFC 8593 section 5)
+LARGEST = 100_000_000
+"""Bytes that may be a frame; the engine clips at 1 MB (RFC 8593 section 5)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _rung(path: Path) -> Rung:
             right = "frame, type, two columns more, and the size in bytes"
             raise ScenarioError([f"{path}:{number}: found {show(line.strip())}; expected {right}"])
         size = int(words[-1][:12])
-        if size > _LARGEST:
+        if size > LARGEST:
             raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; that is no frame"])
         sizes.append(size)
     if not sizes:

@@ -29,8 +29,8 @@ class TraceCapacity(Model):
     """File, relative to the scenario's."""
     format: str | None = None
     """Format of the file; found out from its contents by default."""
-    direction: Literal["down", "up"] = "down"
-    """Which of the two directions, for formats that hold both."""
+    direction: Literal["down", "up"] | None = None
+    """Which of the two directions, for formats that hold both; by default down for raca, up for opennetlab."""
     frequency: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     """Lines a second, for formats without times (hertz)."""
     reference_rate: Rate | None = None
@@ -50,7 +50,7 @@ class Brownian(Model):
     """Largest rate; the paper's 1000 packets of 1500 bytes a second."""
     sigma: Rate = Rate(2_400_000)
     """Standard deviation of the change over one second; the paper's 200 packets of 1500 bytes."""
-    outage_escape: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    outage_escape: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 1.0
     """Rate at which outages end, per second."""
 
 
@@ -89,8 +89,9 @@ class Queue(Model):
     """In bytes."""
     time: Duration | None = None
     """In time at the link's mean rate (RFC 8868 section 4.3)."""
-    counts_in_service: bool = False
-    """Whether the packet in service counts towards the limit (ns-2 and ns-3: no)."""
+    counts_in_service: bool = True
+    """Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
+    of n packets is ns-2's; a device queue of ns-3 does not count it."""
 
 
 class MeanLoss(Model):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate import controllers, trace
-from tidegate.errors import InputError, TidegateError
+from tidegate.errors import InputError, TidegateError, TraceError
 from tidegate.scenario import frames
 from tidegate.scenario.checks import flow_names
 from tidegate.scenario.flows import (
@@ -93,7 +93,7 @@ def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = N
             "sending_jitter": _jitter_of_senders(scenario.sending_jitter),
         }
     )
-    lowering = _Lowering(made, scenario.base)
+    lowering = _Lowering(made, scenario)
     made.ir["links"] = [ir for link in scenario.links for ir in lowering.link(link)]
     made.ir["flows"] = [ir for flow in scenario.flows for ir in lowering.flow(flow)]
     return made
@@ -106,9 +106,10 @@ def _jitter_of_senders(value: str | Duration) -> str | int:
 class _Lowering:
     """One pass over a scenario."""
 
-    def __init__(self, made: Experiment, base: Path) -> None:
+    def __init__(self, made: Experiment, scenario: Scenario) -> None:
         self.made = made
-        self.base = base
+        self.scenario = scenario
+        self.base = scenario.base
         self.indices: dict[str, int] = {}
 
     def link(self, link: Link) -> Iterator[Ir]:
@@ -123,7 +124,7 @@ class _Lowering:
             return getattr(link, key) if special is None else special
 
         queue = value("queue")
-        with _Place(f"links.{name}.capacity"):
+        with _Place(self.scenario, f"links.{name}.capacity"):
             capacity = self._capacity(value("capacity"))
         return {
             "name": name,
@@ -177,6 +178,8 @@ class _Lowering:
                 direction=capacity.direction,
                 reference_rate=capacity.reference_rate,
             )
+            if loaded.mean_rate == 0:
+                raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
             self.made.inputs[capacity.trace] = _digest(path)
             self.indices[key] = len(self.made.traces)
             self.made.traces.append(loaded)
@@ -192,7 +195,7 @@ class _Lowering:
                 "stop": _maybe(flow.stop),
             }
             if flow.media is not None:
-                with _Place(f"flows.{flow.name}.media"):
+                with _Place(self.scenario, f"flows.{flow.name}.media"):
                     media = self._media(flow.media)
                 if not flow.media.both_ways:
                     yield {**ir, "kind": {"media": media}}
@@ -262,7 +265,8 @@ class _Lowering:
 class _Place:
     """Puts the key before the message of whatever goes wrong inside."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, scenario: Scenario, key: str) -> None:
+        self.scenario = scenario
         self.key = key
 
     def __enter__(self) -> None:
@@ -271,7 +275,8 @@ class _Place:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Names the place in an error that leaves it."""
         if isinstance(error, InputError):
-            raise type(error)(f"{self.key}: {error}") from error.__cause__
+            where = self.scenario.where(self.key)
+            raise type(error)(f"{where + ': ' if where else ''}{self.key}: {error}") from error.__cause__
 
 
 def _maybe(value: int | None) -> int | None:

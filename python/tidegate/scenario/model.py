@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationErro
 from tidegate.errors import ScenarioError
 from tidegate.scenario.explain import TAG, explain
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$")]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
+"""What names look like."""
+
+Name = Annotated[str, Field(pattern=NAME)]
 """A name: letters, digits and `_ . + -`, at most 64 characters."""
 
 Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]

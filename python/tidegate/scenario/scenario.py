@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -16,7 +17,7 @@ from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
-from tidegate.scenario.model import Model, Name, one_of
+from tidegate.scenario.model import NAME, Model, Name, one_of
 from tidegate.units import Duration
 
 Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -85,6 +86,8 @@ class Scenario(Model):
 
     _base: Path = PrivateAttr(default=Path())
     """Where the names of files in it begin."""
+    _places: dict[str, str] = PrivateAttr(default_factory=dict)
+    """File and line of every key, for a scenario that was read from a file as it is."""
 
     @classmethod
     def load(cls, what: str | Path, changes: Mapping[str, Any] | None = None) -> Self:
@@ -130,7 +133,10 @@ class Scenario(Model):
                 place = place[:-1]
             return f"{path}:{lines[place]}" if place else str(path)
 
-        return cls._build(data, path.parent, where)
+        made = cls._build(data, path.parent, where)
+        if not changes:
+            made._places = {dotted(place, named): f"{path}:{line}" for place, line in lines.items()}  # noqa: SLF001
+        return made
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], base: str | Path = ".") -> Self:
@@ -163,6 +169,12 @@ class Scenario(Model):
     def base(self) -> Path:
         """The folder that names of files in it begin at."""
         return self._base
+
+    def where(self, key: str) -> str:
+        """File and line of a dotted key, or of the table that it would be in; empty where nobody knows."""
+        while key and key not in self._places:
+            key = key.rpartition(".")[0]
+        return self._places.get(key, "")
 
     def check(self) -> None:
         """Checks what no single key can tell: names, routes, times, files and controllers.
@@ -209,8 +221,9 @@ def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
     for key in ("links", "flows"):
         entries = data.get(key)
         for position, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-                named[(key, position)] = entry["name"]
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if isinstance(name, str) and re.match(NAME, name):
+                named[(key, position)] = name
     return named
 
 

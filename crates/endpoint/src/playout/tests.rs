@@ -42,7 +42,7 @@ impl Bench {
         let told = Arc::new(Mutex::new(Told::default()));
         Self {
             buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000),
-            out: Outbox::new(Box::new(Log(told.clone()))),
+            out: Outbox::new(1, Box::new(Log(told.clone()))),
             told,
         }
     }

@@ -160,7 +160,7 @@ impl World {
                 Endpoint::new(second).expect("second endpoint"),
             ],
             path,
-            out: Outbox::new(Box::new(Log(told.clone(), bytes))),
+            out: Outbox::new(1, Box::new(Log(told.clone(), bytes))),
             told,
             now: Time::ZERO,
             flying: Vec::new(),
@@ -186,7 +186,7 @@ impl World {
                 && at == next
             {
                 let (_, _, to, packet) = self.flying.swap_remove(index);
-                self.nodes[to].receive(next, Port::ZERO, packet, &mut self.out);
+                self.nodes[to].receive(next, Port::ZERO, Box::new(packet), &mut self.out);
                 self.collect(to);
                 continue;
             }
@@ -201,7 +201,7 @@ impl World {
         for (_, packet) in self.out.packets.drain(..) {
             if let Some(at) = (self.path)(self.now, from, &packet) {
                 self.order += 1;
-                self.flying.push((at, self.order, 1 - from, packet));
+                self.flying.push((at, self.order, 1 - from, *packet));
             }
         }
     }

@@ -25,12 +25,12 @@ impl Count {
 /// One bin of a flow's series.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
-    /// Bytes put on the wire in this bin.
-    pub sent: u32,
+    /// Bytes put on the wire in this bin; 64 bits, because 32 are full after 34 Gbit, which a wide bin sees.
+    pub sent: u64,
     /// Bytes that arrived in this bin.
-    pub arrived: u32,
+    pub arrived: u64,
     /// Useful bytes that reached the application in this bin.
-    pub good: u32,
+    pub good: u64,
     /// Packets put on the wire in this bin.
     pub packets_sent: u32,
     /// Packets that arrived in this bin.
@@ -46,38 +46,54 @@ pub struct Bin {
 }
 
 /// Series in bins of equal width, the first one from time zero; grows as time goes on.
+///
+/// Facts come in order of time, so that nearly always the present bin is meant: it is kept beside the
+/// others, where adding to it touches no further memory.
 #[derive(Clone, Debug)]
 pub struct Bins<T> {
-    width: Span,
-    values: Vec<T>,
-    /// The last one touched: facts come in order of time, so that it is nearly always the one.
-    current: usize,
+    present: T,
     ends: Time,
+    width: Span,
+    past: Vec<T>,
 }
 
-impl<T: Clone + Default> Bins<T> {
+impl<T: Copy + Default> Bins<T> {
     /// Empty, `width` wide each.
     #[must_use]
     pub fn new(width: Span) -> Self {
         assert!(width > Span::ZERO, "a bin of {width}");
-        Self { width, values: vec![T::default()], current: 0, ends: Time::ZERO + width }
+        Self { present: T::default(), ends: Time::ZERO + width, width, past: Vec::new() }
     }
 
     /// The bin of the present.
     #[inline]
     pub fn at(&mut self, now: Time) -> &mut T {
         if now >= self.ends {
-            self.current = (now.as_nanos() / self.width.as_nanos()) as usize;
-            self.values.resize(self.current + 1, T::default());
-            self.ends = Time::from_nanos((self.current as i64 + 1) * self.width.as_nanos());
+            self.move_on(now);
         }
-        &mut self.values[self.current]
+        &mut self.present
+    }
+
+    fn move_on(&mut self, now: Time) {
+        let index = (now.as_nanos() / self.width.as_nanos()) as usize;
+        self.past.push(std::mem::take(&mut self.present));
+        self.past.resize(index, T::default());
+        self.ends = Time::from_nanos((index as i64 + 1) * self.width.as_nanos());
+    }
+
+    /// The bin at `index`, empty beyond the last one touched.
+    #[must_use]
+    pub fn get(&self, index: usize) -> T {
+        match self.past.get(index) {
+            Some(&bin) => bin,
+            None if index == self.past.len() => self.present,
+            None => T::default(),
+        }
     }
 
     /// All bins up to the last one touched.
-    #[must_use]
-    pub fn values(&self) -> &[T] {
-        &self.values
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.past.iter().copied().chain([self.present])
     }
 }
 
@@ -94,8 +110,6 @@ pub struct FlowStats {
     pub dropped: [Count; Cause::ALL.len()],
     /// Feedback (RTCP, bare ACKs) sent after the warm-up.
     pub feedback: Count,
-    /// RTCP of the media sender sent after the warm-up.
-    pub control: Count,
     /// Useful bytes after the warm-up.
     pub good: u64,
     /// Media packets that came too late for playout.
@@ -115,11 +129,9 @@ pub struct FlowStats {
     /// Their total length.
     pub freeze_time: Span,
     /// Bytes that arrived in each second: for fairness, convergence and oscillation.
-    pub seconds: Bins<u32>,
+    pub seconds: Bins<u64>,
     /// Hash of all that was told of this flow.
     pub digest: Digest,
-    /// Useful bytes in each second.
-    pub good_seconds: Bins<u32>,
 }
 
 impl FlowStats {
@@ -132,7 +144,6 @@ impl FlowStats {
             arrived: Count::default(),
             dropped: Default::default(),
             feedback: Count::default(),
-            control: Count::default(),
             good: 0,
             late: 0,
             delay: Histogram::default(),
@@ -143,7 +154,6 @@ impl FlowStats {
             freezes: 0,
             freeze_time: Span::ZERO,
             seconds: Bins::new(Span::from_secs(1)),
-            good_seconds: Bins::new(Span::from_secs(1)),
             digest: Digest::default(),
         }
     }
@@ -167,7 +177,6 @@ impl FlowStats {
     /// Useful bytes reached the application.
     #[inline]
     pub fn goodput(&mut self, now: Time, bytes: Size) {
-        *self.good_seconds.at(now) += bytes.as_bytes() as u32;
         if self.counts(now) {
             self.good += bytes.as_bytes();
         }
@@ -185,6 +194,7 @@ mod tests {
         *bins.at(Time::from_millis(199)) += 1;
         *bins.at(Time::from_millis(200)) += 5;
         *bins.at(Time::from_millis(1000)) += 7;
-        assert_eq!(bins.values(), [2, 5, 0, 0, 0, 7]);
+        assert_eq!(bins.iter().collect::<Vec<_>>(), [2, 5, 0, 0, 0, 7]);
+        assert_eq!((bins.get(1), bins.get(5), bins.get(9)), (5, 7, 0));
     }
 }

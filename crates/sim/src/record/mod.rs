@@ -31,8 +31,11 @@ pub struct FlowInfo {
     pub controller: String,
     /// When it begins.
     pub start: Time,
-    /// When it ends.
+    /// When it ends: its own stop, or the end of the run.
     pub stop: Time,
+    /// Mean capacity, while the statistics run and the flow is active, of the tightest link on its way;
+    /// `None`: no limit.
+    pub tightest: Option<Rate>,
     /// The nodes of the links that its packets cross, in order.
     pub links: Vec<NodeId>,
 }
@@ -297,12 +300,13 @@ impl Recording {
 
     fn series_table(&self) -> Table {
         let rows = || {
-            self.series.iter().enumerate().flat_map(|(flow, bins)| {
-                bins.values().iter().enumerate().map(move |(at, bin)| (flow, at, bin))
-            })
+            self.series
+                .iter()
+                .enumerate()
+                .flat_map(|(flow, bins)| bins.iter().enumerate().map(move |(at, bin)| (flow, at, bin)))
         };
         let width = self.bin.as_secs_f64();
-        let rate = |bytes: u32| f64::from(bytes) * 8.0 / width;
+        let rate = |bytes: u64| bytes as f64 * 8.0 / width;
         let mean = |sum: Span, count: u32| {
             if count == 0 { f64::NAN } else { sum.as_millis_f64() / f64::from(count) }
         };
@@ -543,7 +547,7 @@ impl Recorder for Recording {
         }
         if let Some(bins) = self.series.get_mut(flow) {
             let bin = bins.at(now);
-            bin.sent += packet.size;
+            bin.sent += u64::from(packet.size);
             bin.packets_sent += 1;
         }
     }
@@ -560,7 +564,7 @@ impl Recorder for Recording {
         stats.digest.add_all([tag::ARRIVED ^ identity(packet), now.as_nanos() as u64]);
         if !packet.kind.is_feedback() {
             let delay = now - packet.sent;
-            *stats.seconds.at(now) += packet.size;
+            *stats.seconds.at(now) += u64::from(packet.size);
             if stats.counts(packet.sent) {
                 stats.arrived.add(packet);
                 stats.delay.add(delay);
@@ -568,7 +572,7 @@ impl Recorder for Recording {
             }
             if let Some(bins) = self.series.get_mut(flow) {
                 let bin = bins.at(now);
-                bin.arrived += packet.size;
+                bin.arrived += u64::from(packet.size);
                 bin.packets_arrived += 1;
                 bin.delay_sum += delay;
                 bin.delay_max = bin.delay_max.max(delay);
@@ -619,7 +623,7 @@ impl Recorder for Recording {
         stats.digest.add_all([tag::GOODPUT ^ bytes.as_bytes(), now.as_nanos() as u64]);
         stats.goodput(now, bytes);
         if let Some(bins) = self.series.get_mut(flow.0 as usize) {
-            bins.at(now).good += bytes.as_bytes() as u32;
+            bins.at(now).good += bytes.as_bytes();
         }
     }
 

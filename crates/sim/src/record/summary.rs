@@ -36,7 +36,7 @@ pub struct FlowSummary {
     pub controller: String,
     /// When it is active, in seconds.
     pub start_s: f64,
-    /// When it ends.
+    /// When it ends: its own stop, or the end of the run.
     pub stop_s: f64,
     /// Bytes sent over time (RFC 8868 section 3.1, metric 1).
     pub sending_rate_bps: Metric,
@@ -106,11 +106,11 @@ pub struct FlowSummary {
     pub feedback_rate_bps: Metric,
     /// Feedback bytes over bytes that arrived.
     pub feedback_overhead: Metric,
-    /// Receive rate over the mean capacity of the tightest link on its way.
+    /// Receive rate over the mean capacity, in the same time, of the tightest link on its way.
     pub utilisation: Metric,
-    /// First time from which the rate stays within 10 % of its final share for 5 s, from the flow's start.
+    /// First time from which the receive rate stays within 10 % of its final share for 5 s, from the flow's start.
     pub convergence_time_s: Metric,
-    /// Full swings of the rate between 20 % under and 20 % over its mean, per second.
+    /// Full swings of the receive rate between 20 % under and 20 % over its mean, per second.
     pub oscillation_hz: Metric,
 }
 
@@ -169,7 +169,7 @@ impl Recording {
             duration_s: duration.as_secs_f64(),
             warmup_s: warmup.as_secs_f64(),
             digest: format!("{:016x}", self.digest()),
-            flows: (0..self.flows.len()).map(|flow| self.flow_summary(flow, begin, end)).collect(),
+            flows: (0..self.flows.len()).map(|flow| self.flow_summary(flow, begin)).collect(),
             links: self
                 .links
                 .iter()
@@ -192,22 +192,15 @@ impl Recording {
         }
     }
 
-    fn flow_summary(&self, flow: usize, begin: Time, end: Time) -> FlowSummary {
+    fn flow_summary(&self, flow: usize, begin: Time) -> FlowSummary {
         let (info, stats) = (&self.flows[flow], &self.stats()[flow]);
-        let (from, to) = (begin.max(info.start), end.min(info.stop));
+        let (from, to) = (begin.max(info.start), info.stop);
         let length = (to - from).as_secs_f64();
         let rate = |bytes: u64| (length > 0.0).then(|| bytes as f64 * 8.0 / length);
         let lost = stats.lost();
         let queue = stats.dropped[Cause::Queue as usize];
         let known = lost.packets + stats.arrived.packets;
-        let tightest = self
-            .links
-            .iter()
-            .filter(|link| info.links.contains(&link.node))
-            .filter_map(|link| link.capacity)
-            .min()
-            .map(tidegate_core::Rate::as_bps_f64)
-            .filter(|&capacity| capacity > 0.0);
+        let tightest = info.tightest.map(tidegate_core::Rate::as_bps_f64).filter(|&capacity| capacity > 0.0);
         let media = info.kind == "media";
         let seconds = window(&stats.seconds, from, to);
         FlowSummary {
@@ -215,7 +208,7 @@ impl Recording {
             kind: info.kind,
             controller: info.controller.clone(),
             start_s: info.start.as_secs_f64(),
-            stop_s: to.as_secs_f64(),
+            stop_s: info.stop.as_secs_f64(),
             sending_rate_bps: rate(stats.sent.bytes),
             receive_rate_bps: rate(stats.arrived.bytes),
             goodput_bps: rate(stats.good),
@@ -252,7 +245,7 @@ impl Recording {
             feedback_overhead: (stats.arrived.bytes > 0)
                 .then(|| stats.feedback.bytes as f64 / stats.arrived.bytes as f64),
             utilisation: tightest.and_then(|c| rate(stats.arrived.bytes).map(|r| r / c)),
-            convergence_time_s: convergence(stats, info, end),
+            convergence_time_s: convergence(stats, info),
             oscillation_hz: oscillation(&seconds),
         }
     }
@@ -314,17 +307,17 @@ fn mean(values: &[f64]) -> Metric {
 }
 
 /// The whole seconds between `from` and `to`, in bytes; silent ones are zero.
-fn window(seconds: &Bins<u32>, from: Time, to: Time) -> Vec<f64> {
+fn window(seconds: &Bins<u64>, from: Time, to: Time) -> Vec<f64> {
     let first = math::ceil(from.as_secs_f64()) as usize;
     let last = math::floor(to.as_secs_f64()) as usize;
-    (first..last.max(first)).map(|s| f64::from(seconds.values().get(s).copied().unwrap_or(0))).collect()
+    (first..last.max(first)).map(|s| seconds.get(s) as f64).collect()
 }
 
 /// RFC 8868 leaves the rule open. Here: the final share is the mean over the last fifth of the flow's
 /// life (at least 5 s); converged is the first second from which five in a row are within 10 % of it.
-fn convergence(stats: &FlowStats, info: &FlowInfo, end: Time) -> Metric {
+fn convergence(stats: &FlowStats, info: &FlowInfo) -> Metric {
     const HOLD: usize = 5;
-    let rates = window(&stats.seconds, info.start, end.min(info.stop));
+    let rates = window(&stats.seconds, info.start, info.stop);
     let tail = (rates.len() / 5).max(HOLD);
     let share = mean(rates.get(rates.len().checked_sub(tail)?..)?)?;
     if share <= 0.0 {
@@ -387,18 +380,19 @@ mod tests {
             kind: "media",
             controller: "y".into(),
             start: Time::from_secs(10),
-            stop: Time::MAX,
+            stop: Time::from_secs(70),
+            tightest: None,
             links: vec![],
         };
         let mut stats = FlowStats::new(Time::ZERO);
         for second in 10..70 {
             // a ramp of 100 a second up to 1000, with one second out of line on the way
             let rate = if second == 17 { 2000 } else { (100 * (second - 9)).min(1000) };
-            *stats.seconds.at(Time::from_secs(second)) = rate as u32;
+            *stats.seconds.at(Time::from_secs(second)) = rate as u64;
         }
-        let got = convergence(&stats, &info, Time::from_secs(70));
+        let got = convergence(&stats, &info);
         // 900 of 1000 is within 10 %, at second 18: eight seconds after the start
         assert_eq!(got, Some(8.0));
-        assert_eq!(convergence(&FlowStats::new(Time::ZERO), &info, Time::from_secs(70)), None);
+        assert_eq!(convergence(&FlowStats::new(Time::ZERO), &info), None);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn receiver(settings: &TcpSettings) -> Bench<TcpReceiver> {
 
 impl<N: Node> Bench<N> {
     fn new(end: N) -> Self {
-        let mut this = Self { end, now: Time::ZERO, out: Outbox::new(Box::new(Nothing)) };
+        let mut this = Self { end, now: Time::ZERO, out: Outbox::new(1, Box::new(Nothing)) };
         this.end.advance(this.now, &mut this.out);
         this
     }
@@ -38,7 +38,7 @@ impl<N: Node> Bench<N> {
             .packets
             .drain(..)
             .map(|(_, packet)| match packet.body {
-                Body::Tcp(body) => (body, packet),
+                Body::Tcp(body) => (body, *packet),
                 _ => panic!("not TCP: {packet:?}"),
             })
             .collect()
@@ -90,7 +90,7 @@ impl<N: Node> Bench<N> {
             body: Body::Tcp(body),
             attachment,
         };
-        self.end.receive(self.now, Port::ZERO, packet, &mut self.out);
+        self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 
     /// An acknowledgement comes in.
@@ -143,6 +143,6 @@ impl<N: Node> Bench<N> {
             body: Body::Empty,
             attachment: None,
         };
-        self.end.receive(self.now, Port::ZERO, packet, &mut self.out);
+        self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 }

@@ -206,7 +206,7 @@ pub(crate) struct Chaos {
     copies: f64,
     disorder: Option<Span>,
     luck: Stream,
-    held: Vec<(Time, Packet)>,
+    held: Vec<(Time, Box<Packet>)>,
     /// Loses a first data packet and every so many-th after it, besides.
     pub(crate) periodic: Option<(u32, u32)>,
     passed: u32,
@@ -232,7 +232,7 @@ impl Node for Chaos {
             out.forward(Port::ZERO, packet);
         }
     }
-    fn receive(&mut self, now: Time, _port: Port, packet: Packet, out: &mut Outbox) {
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         self.passed += u32::from(packet.kind == Kind::Data);
         let condemned = packet.kind == Kind::Data
             && self
@@ -243,7 +243,7 @@ impl Node for Chaos {
             return;
         }
         if self.luck.chance(self.copies) {
-            out.copy(now, Port::ZERO, packet.clone());
+            out.copy(now, Port::ZERO, (*packet).clone());
         }
         match self.disorder {
             None => out.forward(Port::ZERO, packet),

@@ -27,7 +27,7 @@ fn without_delay_every_segment_is_acknowledged_at_once() {
 fn delayed_acknowledgements_follow_the_rules() {
     let mut end = receiver(&delayed());
     end.data(0, 1000);
-    assert_eq!(acks(end.sent()), [], "the first one waits");
+    assert!(acks(end.sent()).is_empty(), "the first one waits");
     end.now = Time::from_millis(5);
     end.data(1000, 1000);
     assert_eq!(acks(end.sent()), [2000], "every second one");
@@ -46,7 +46,7 @@ fn delayed_acknowledgements_follow_the_rules() {
     end.data(0, 1000);
     assert_eq!(acks(end.sent()), [7000], "an old one: at once");
     end.data(7000, 1000);
-    assert_eq!(acks(end.sent()), [], "and all begins again");
+    assert!(acks(end.sent()).is_empty(), "and all begins again");
     end.data(9000, 1000);
     assert_eq!(acks(end.sent()), [8000], "the one that waited is covered");
     assert_eq!(end.pass(Span::from_secs(1)), None, "and does not come again");

@@ -1,0 +1,95 @@
+//! The same bits everywhere: whole experiments against hashes written once.
+//!
+//! `cargo test` and `cargo test --release`, on every platform, must give what `digest/golden.txt` says. A
+//! change of behaviour changes it, too: then `TIDEGATE_BLESS=1 cargo test -p tidegate-sim --test digest`
+//! writes it again, and the commit says why.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use tidegate_core::{Span, Time};
+use tidegate_sim::build::{Experiment, Outcome, from_registry};
+use tidegate_sim::record::digest::Digest;
+use tidegate_sim::scenario::{RecordLevel, Scenario};
+
+/// A call over a generated cellular link with a CUBIC download; a lossy link with jitter, steps of
+/// capacity, RFC 8888 and web traffic; a call in both directions over unequal ways.
+const SCENARIOS: [&str; 3] = [
+    include_str!("digest/brownian.json"),
+    include_str!("digest/lossy.json"),
+    include_str!("digest/both-ways.json"),
+];
+
+fn parsed(text: &str) -> Scenario {
+    serde_json::from_str(text).expect("a scenario")
+}
+
+/// Runs to the end in steps of `step`.
+fn run(scenario: &Scenario, step: Span) -> Outcome {
+    let mut experiment = Experiment::new(scenario, &[], &mut from_registry).expect("valid");
+    let mut at = Time::ZERO;
+    while at < Time::ZERO + scenario.duration {
+        at += step;
+        experiment.run_until(at).expect("no component fails");
+    }
+    experiment.finish().expect("every packet is accounted for")
+}
+
+fn hash(text: &str) -> u64 {
+    let mut digest = Digest::default();
+    text.bytes().for_each(|byte| digest.add(u64::from(byte)));
+    digest.value()
+}
+
+/// What is pinned: the digest (every packet's times, every decision, frame and report), the metrics to the
+/// last bit, and the luck of each component; the counts are there to be read.
+fn told(outcome: &Outcome) -> String {
+    let metrics = serde_json::to_string(&outcome.summary).expect("plain data");
+    let mut text = format!("digest {}, metrics {:016x}\n", outcome.summary.digest, hash(&metrics));
+    for flow in &outcome.summary.flows {
+        let (sent, received, late) = (flow.packets_sent, flow.packets_received, flow.discarded_late);
+        let _ = writeln!(text, "  {}: {sent} sent, {received} received, {late} late", flow.flow);
+    }
+    for draws in &outcome.draws {
+        let last = draws.checkpoints.last().map_or(0, |&(_, hash)| hash);
+        let _ = writeln!(text, "  {}: {} draws, {last:016x}", draws.name, draws.count);
+    }
+    text
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "golden files are blessed by hand")]
+fn the_same_bits_in_debug_and_release_and_everywhere() {
+    let mut text = String::new();
+    for scenario in SCENARIOS.map(parsed) {
+        let _ = write!(text, "{}: {}", scenario.name, told(&run(&scenario, scenario.duration)));
+    }
+    let path = "tests/digest/golden.txt";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var("TIDEGATE_BLESS").is_ok_and(|value| value == "1") {
+        std::fs::write(&file, &text).expect("writable");
+    }
+    let golden = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(golden == text, "{path} differs (TIDEGATE_BLESS=1 accepts it); now:\n{text}");
+}
+
+#[test]
+fn steps_and_levels_change_nothing() {
+    for scenario in SCENARIOS.map(parsed) {
+        let whole = told(&run(&scenario, scenario.duration));
+        assert_eq!(told(&run(&scenario, Span::from_micros(12_345))), whole, "{} in steps", scenario.name);
+        for level in [RecordLevel::Summary, RecordLevel::Series, RecordLevel::Packets] {
+            let mut other = scenario.clone();
+            other.record.level = level;
+            other.record.capture = level == RecordLevel::Packets;
+            assert_eq!(told(&run(&other, scenario.duration)), whole, "{} at {level:?}", scenario.name);
+        }
+        let mut other = scenario.clone();
+        other.seed += 1;
+        assert_ne!(
+            told(&run(&other, scenario.duration)),
+            whole,
+            "{}: another seed, another run",
+            scenario.name
+        );
+    }
+}

@@ -1,0 +1,782 @@
+"""The compiled core of tidegate, as type checkers see it; `crates/python` is the source."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "App",
+    "Arrived",
+    "Bye",
+    "Ccfb",
+    "ControllerSeat",
+    "Decision",
+    "Fir",
+    "Limits",
+    "LossReport",
+    "Nack",
+    "PacketResult",
+    "Pli",
+    "ReceiverReport",
+    "ReceiverSeat",
+    "Recording",
+    "Remb",
+    "Report",
+    "ReportBlock",
+    "Rtp",
+    "RunError",
+    "Sdes",
+    "SenderReport",
+    "Sli",
+    "Stream",
+    "Table",
+    "Trace",
+    "Twcc",
+    "Unknown",
+    "__version__",
+    "check_controller",
+    "controller",
+    "controller_defaults",
+    "controllers_json",
+    "decode",
+    "decode_rtp",
+    "encode",
+    "encode_rtp",
+    "read_parquet",
+    "receiver",
+    "run",
+]
+
+__version__: str
+
+class RunError(RuntimeError):
+    """A run stopped before its end: the message names the component, the simulated time and the reason."""
+
+@final
+class PacketResult:
+    """What feedback says of one packet, joined with what was sent."""
+
+    def __new__(
+        cls,
+        sequence: int,
+        size: int,
+        sent_ns: int,
+        arrival_ns: int | None = None,
+        ecn: int = 0,
+        probe: int | None = None,
+    ) -> Self: ...
+    @property
+    def sequence(self) -> int:
+        """Transport-wide sequence number, unwrapped."""
+    @property
+    def size(self) -> int:
+        """Bytes: payload and RTP header with extensions, without IP and UDP."""
+    @property
+    def sent_ns(self) -> int:
+        """When it was sent, by our clock, in nanoseconds."""
+    @property
+    def arrival_ns(self) -> int | None:
+        """When it arrived, by the far clock, in nanoseconds; None: reported as not received."""
+    @property
+    def ecn(self) -> int:
+        """The ECN field as it arrived: 0 not ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
+    @property
+    def probe(self) -> int | None:
+        """The probe it was part of."""
+
+@final
+class LossReport:
+    """What a receiver report says (RFC 3550 section 6.4.1)."""
+
+    def __new__(
+        cls,
+        fraction_lost: int,
+        cumulative_lost: int = 0,
+        highest_sequence: int = 0,
+        jitter_ns: int = 0,
+        expected: int = 0,
+    ) -> Self: ...
+    @property
+    def fraction_lost(self) -> int:
+        """Fraction lost since the last report, in 1/256."""
+    @property
+    def cumulative_lost(self) -> int:
+        """Packets lost since the session began."""
+    @property
+    def highest_sequence(self) -> int:
+        """Extended highest sequence number received."""
+    @property
+    def jitter_ns(self) -> int:
+        """Interarrival jitter in nanoseconds."""
+    @property
+    def expected(self) -> int:
+        """Packets expected since the last report."""
+
+@final
+class Report:
+    """One feedback report, joined with what was sent."""
+
+    def __new__(
+        cls,
+        packets: Sequence[PacketResult] = ...,
+        *,
+        in_flight: int = 0,
+        rtt_ns: int | None = None,
+        loss: LossReport | None = None,
+        remb_bps: int | None = None,
+        messages: Sequence[tuple[str, bytes]] = ...,
+        reporter: int = 0,
+    ) -> Self: ...
+    @property
+    def reporter(self) -> int:
+        """SSRC of the reporter."""
+    @property
+    def packets(self) -> list[PacketResult]:
+        """Per-packet results in order of sequence."""
+    @property
+    def sequence(self) -> npt.NDArray[np.uint64]:
+        """Their sequence numbers as an array."""
+    @property
+    def size(self) -> npt.NDArray[np.uint64]:
+        """Their sizes in bytes as an array."""
+    @property
+    def sent_ns(self) -> npt.NDArray[np.int64]:
+        """Their sending times in nanoseconds as an array."""
+    @property
+    def arrival_ns(self) -> npt.NDArray[np.float64]:
+        """Their arrival times in nanoseconds of the far clock as floats; NaN: not received."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes sent and not yet reported on."""
+    @property
+    def rtt_ns(self) -> int | None:
+        """A fresh round-trip sample in nanoseconds."""
+    @property
+    def loss(self) -> LossReport | None:
+        """Receiver-report statistics."""
+    @property
+    def remb_bps(self) -> int | None:
+        """A REMB rate in bit/s."""
+    @property
+    def messages(self) -> list[tuple[str, bytes]]:
+        """The scheme's own messages as (name, bytes)."""
+
+@final
+class Limits:
+    """What the session allows and wants."""
+
+    def __new__(
+        cls,
+        min_bps: int = 30_000,
+        max_bps: int = 10_000_000,
+        start_bps: int = 300_000,
+        wanted_bps: int | None = None,
+        app_limited: bool = False,
+        route_changed: bool = False,
+    ) -> Self: ...
+    @property
+    def min_bps(self) -> int:
+        """Never less than this, in bit/s."""
+    @property
+    def max_bps(self) -> int:
+        """Never more than this, in bit/s."""
+    @property
+    def start_bps(self) -> int:
+        """Begin with this, in bit/s."""
+    @property
+    def wanted_bps(self) -> int | None:
+        """What the sources would use if they could, in bit/s; None: as much as there is."""
+    @property
+    def app_limited(self) -> bool:
+        """Whether the sources use less than the target lately."""
+    @property
+    def route_changed(self) -> bool:
+        """The network route changed."""
+
+@final
+class Decision:
+    """The complete present policy of a controller."""
+
+    def __new__(
+        cls,
+        target_bps: float,
+        pacing_bps: float | None = None,
+        padding_bps: float | None = None,
+        min_gap_ns: int | None = None,
+        window: int | None = None,
+        alarm_ns: int | None = None,
+        probe: tuple[int, int, int, int] | None = None,
+    ) -> Self: ...
+    @property
+    def target_bps(self) -> int:
+        """What the encoder may use, in bit/s."""
+    @property
+    def pacing_bps(self) -> int:
+        """What the pacer may send, in bit/s."""
+    @property
+    def padding_bps(self) -> int:
+        """Keep at least this much on the wire, in bit/s."""
+    @property
+    def min_gap_ns(self) -> int | None:
+        """At least this much time between two packets, in nanoseconds."""
+    @property
+    def window(self) -> int | None:
+        """At most so many bytes in flight."""
+    @property
+    def alarm_ns(self) -> int | None:
+        """When to be called next, in nanoseconds; later than now."""
+    @property
+    def probe(self) -> tuple[int, int, int, int] | None:
+        """A burst of probe packets: (id, rate in bit/s, length in ns, least packets)."""
+
+@final
+class Arrived:
+    """A data packet that has arrived at the receiver."""
+
+    def __new__(
+        cls,
+        sequence: int,
+        size: int,
+        abs_send_time: int,
+        *,
+        ssrc: int = 0,
+        rtp_sequence: int | None = None,
+        timestamp: int = 0,
+        marker: bool = False,
+        ecn: int = 0,
+        extension: tuple[int, bytes] | None = None,
+    ) -> Self: ...
+    @property
+    def sequence(self) -> int:
+        """Transport-wide sequence number, unwrapped."""
+    @property
+    def size(self) -> int:
+        """Bytes: payload and RTP header with extensions, without IP and UDP."""
+    @property
+    def abs_send_time(self) -> int:
+        """Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s)."""
+    @property
+    def ssrc(self) -> int:
+        """SSRC of its stream."""
+    @property
+    def rtp_sequence(self) -> int:
+        """RTP sequence number, unwrapped."""
+    @property
+    def timestamp(self) -> int:
+        """RTP timestamp."""
+    @property
+    def marker(self) -> bool:
+        """Whether it is the last of its frame."""
+    @property
+    def ecn(self) -> int:
+        """The ECN field as it arrived."""
+    @property
+    def extension(self) -> tuple[int, bytes] | None:
+        """What the sending half stamped on it: (id, bytes)."""
+
+@final
+class ControllerSeat:
+    """One of tidegate's controllers, to be driven by hand: in a loop of your own, in a test, on a socket."""
+
+    def on_report(self, now_ns: int, report: Report) -> Decision:
+        """A feedback report."""
+    def on_alarm(self, now_ns: int) -> Decision:
+        """The alarm of the last decision."""
+    def on_limits(self, now_ns: int, limits: Limits) -> Decision:
+        """New bounds, a new wanted rate, or a new route."""
+    def on_sent(self, now_ns: int, sequence: int, size: int, in_flight: int = 0, backlog: int = 0) -> Decision:
+        """One packet has left."""
+    def stamp(self, now_ns: int, sequence: int, size: int, backlog: int = 0) -> tuple[int, bytes] | None:
+        """What rides on a packet that is about to leave: (id, bytes) or None."""
+    @property
+    def decision(self) -> Decision:
+        """The last decision."""
+    @property
+    def internals(self) -> dict[str, float]:
+        """Named values of the last call; of a name said several times, the last one."""
+
+_TwccStatus: TypeAlias = int | Literal["untimed"] | None
+_Urgency: TypeAlias = Literal["none", "regular", "early", "now"]
+
+@final
+class ReceiverSeat:
+    """The receiving half of one of tidegate's controllers, to be driven by hand."""
+
+    def on_packet(self, now_ns: int, packet: Arrived) -> tuple[_Urgency, int | None]:
+        """A data packet has arrived; how soon the half wants to speak, for "early" within which time."""
+    def on_alarm(self, now_ns: int) -> tuple[_Urgency, int | None]:
+        """Its alarm is due."""
+    def message(self, now_ns: int) -> list[_Packet]:
+        """What it has to say, as RTCP packets."""
+    @property
+    def alarm_ns(self) -> int | None:
+        """When it wants to be called, in nanoseconds."""
+    @property
+    def internals(self) -> dict[str, float]:
+        """Named values of the last call."""
+
+def controller(
+    name: str,
+    preset: str = "",
+    settings_json: str = "{}",
+    seed: int = 0,
+    now_ns: int = 0,
+    limits: Limits | None = None,
+) -> ControllerSeat:
+    """Makes a controller to be driven by hand."""
+
+def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int = 0) -> ReceiverSeat:
+    """Makes the receiving half of a controller to be driven by hand."""
+
+def controllers_json() -> str:
+    """Every controller with its presets and settings, as JSON."""
+
+def controller_defaults(name: str, preset: str) -> str:
+    """All settings of a preset, as JSON."""
+
+def check_controller(name: str, preset: str = "", settings_json: str = "{}") -> None:
+    """Raises ValueError if the settings would not make a controller."""
+
+@final
+class Stream:
+    """A random substream, named by seed, component and purpose: the one that the engine draws from."""
+
+    def __new__(cls, seed: int, component: str, purpose: str) -> Self: ...
+    def next_u64(self) -> int:
+        """64 random bits."""
+    def uniform(self) -> float:
+        """Uniform in [0, 1)."""
+    def exponential(self, mean: float) -> float:
+        """Exponential with the given mean."""
+    def normal(self) -> float:
+        """Standard normal."""
+
+@final
+class Table:
+    """Columns of equal length with names; speaks the Arrow C stream interface."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in order."""
+    @property
+    def num_rows(self) -> int:
+        """How many rows."""
+    def __len__(self) -> int: ...
+    def to_numpy(self, column: str) -> npt.NDArray[Any]:
+        """One column as a NumPy array; words become an array of strings."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def write_parquet(self, path: str) -> None:
+        """Writes the table as a Parquet file (zstd)."""
+
+def read_parquet(path: str) -> Table:
+    """Reads a Parquet file that `Table.write_parquet` wrote."""
+
+@final
+class Trace:
+    """A recorded or generated network."""
+
+    @staticmethod
+    def parse(
+        name: str,
+        data: bytes,
+        format: str | None = None,
+        frequency_hz: float | None = None,
+        direction: Literal["down", "up"] | None = None,
+        reference_rate: int | None = None,
+    ) -> Trace:
+        """Reads a recorded network; ValueError names file, line, what was found and what would be right."""
+    @staticmethod
+    def generate(
+        kind: Literal["brownian"],
+        seed: int,
+        duration_ns: int,
+        *,
+        start: int | None = None,
+        max: int | None = None,
+        sigma: int | None = None,
+        outage_escape: float | None = None,
+    ) -> Trace:
+        """A cellular link by the process of Winstein et al. (NSDI 2013)."""
+    @property
+    def name(self) -> str:
+        """Where it came from."""
+    @property
+    def format(self) -> str:
+        """The format it was read from."""
+    @property
+    def kind(self) -> str:
+        """Delivery opportunities, or a schedule of rates."""
+    @property
+    def mean_rate(self) -> int:
+        """Mean capacity in bit/s."""
+    @property
+    def duration_ns(self) -> int:
+        """After which time it starts again, in nanoseconds."""
+    @property
+    def tells(self) -> tuple[bool, bool]:
+        """Whether it tells of loss, and of delay."""
+    def series(self, bin_ns: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean capacity in bins: (times in s, rates in bit/s)."""
+    def to_mahimahi(self) -> bytes:
+        """As delivery opportunities in milliseconds."""
+    def to_csv(self, bin_ns: int = 100_000_000) -> bytes:
+        """As times and rates."""
+
+@final
+class Recording:
+    """What a run left: metrics, tables, hashes."""
+
+    def summary_json(self) -> str:
+        """All metrics, as JSON."""
+    @property
+    def digest(self) -> str:
+        """Hash of all that was recorded, in hex."""
+    def draws_json(self) -> str:
+        """What each random substream gave out, as JSON: {name: {count, checkpoints: [[draws, hash]]}}."""
+    def table_names(self) -> list[str]:
+        """The names of the tables there are."""
+    def table(self, name: str) -> Table:
+        """One table."""
+    def pcapng(self) -> bytes:
+        """The capture file (pcapng) of all RTP and RTCP."""
+    @property
+    def events(self) -> int:
+        """Events that the engine handled."""
+    @property
+    def hops(self) -> int:
+        """Packets that left a link, counted at every link."""
+    @property
+    def run_seconds(self) -> float:
+        """Wall seconds that the run took, without building the world and writing results."""
+
+def run(
+    scenario_json: str,
+    traces: Sequence[Trace] = ...,
+    objects: Mapping[str, Callable[[], Any]] = ...,
+    progress: Callable[[float], object] | None = None,
+) -> Recording:
+    """Runs an experiment; `progress` is told the share of simulated time that is done."""
+
+@final
+class ReportBlock:
+    """A report block (RFC 3550 section 6.4.1)."""
+
+    @property
+    def ssrc(self) -> int:
+        """The stream reported on."""
+    @property
+    def fraction_lost(self) -> int:
+        """Fraction lost since the last report, in 1/256."""
+    @property
+    def cumulative_lost(self) -> int:
+        """Packets lost since the beginning, signed 24 bits."""
+    @property
+    def highest_sequence(self) -> int:
+        """Extended highest sequence number received."""
+    @property
+    def jitter(self) -> int:
+        """Interarrival jitter in timestamp units."""
+    @property
+    def last_sr(self) -> int:
+        """Middle 32 bits of the NTP timestamp of the last SR."""
+    @property
+    def delay_since_last_sr(self) -> int:
+        """Delay since then, in 1/65536 s."""
+    def __new__(
+        cls,
+        ssrc: int,
+        fraction_lost: int,
+        cumulative_lost: int,
+        highest_sequence: int,
+        jitter: int,
+        last_sr: int,
+        delay_since_last_sr: int,
+    ) -> Self: ...
+
+@final
+class SenderReport:
+    """A sender report (RFC 3550 section 6.4.1)."""
+
+    @property
+    def ssrc(self) -> int:
+        """The sender."""
+    @property
+    def ntp(self) -> int:
+        """NTP timestamp, 32.32 bits."""
+    @property
+    def rtp_timestamp(self) -> int:
+        """The same instant in RTP timestamp units."""
+    @property
+    def packet_count(self) -> int:
+        """Packets sent."""
+    @property
+    def octet_count(self) -> int:
+        """Payload bytes sent."""
+    @property
+    def blocks(self) -> list[ReportBlock]:
+        """Reports on what it receives."""
+    @property
+    def extension(self) -> bytes:
+        """Profile-specific extension."""
+    def __new__(
+        cls,
+        ssrc: int,
+        ntp: int,
+        rtp_timestamp: int,
+        packet_count: int,
+        octet_count: int,
+        blocks: list[ReportBlock],
+        extension: bytes,
+    ) -> Self: ...
+
+@final
+class ReceiverReport:
+    """A receiver report (RFC 3550 section 6.4.2)."""
+
+    @property
+    def ssrc(self) -> int:
+        """The receiver."""
+    @property
+    def blocks(self) -> list[ReportBlock]:
+        """Reports on what it receives."""
+    @property
+    def extension(self) -> bytes:
+        """Profile-specific extension."""
+    def __new__(cls, ssrc: int, blocks: list[ReportBlock], extension: bytes) -> Self: ...
+
+@final
+class Sdes:
+    """A source description (RFC 3550 section 6.5): for each source its items as (type, text)."""
+
+    @property
+    def chunks(self) -> list[tuple[int, list[tuple[int, bytes]]]]:
+        """(SSRC, [(item type, text as bytes)])."""
+    def __new__(cls, chunks: list[tuple[int, list[tuple[int, bytes]]]]) -> Self: ...
+
+@final
+class Bye:
+    """A goodbye (RFC 3550 section 6.6)."""
+
+    @property
+    def ssrcs(self) -> list[int]:
+        """Who leaves."""
+    @property
+    def reason(self) -> bytes | None:
+        """Why."""
+    def __new__(cls, ssrcs: list[int], reason: bytes | None) -> Self: ...
+
+@final
+class App:
+    """An application-defined packet (RFC 3550 section 6.7)."""
+
+    @property
+    def subtype(self) -> int:
+        """Five bits."""
+    @property
+    def ssrc(self) -> int:
+        """The sender."""
+    @property
+    def name(self) -> bytes:
+        """Four bytes."""
+    @property
+    def data(self) -> bytes:
+        """A multiple of four bytes."""
+    def __new__(cls, subtype: int, ssrc: int, name: bytes, data: bytes) -> Self: ...
+
+@final
+class Nack:
+    """A generic NACK (RFC 4585 section 6.2.1)."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who asks."""
+    @property
+    def media_ssrc(self) -> int:
+        """For which stream."""
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """(PID, BLP)."""
+    def __new__(cls, sender_ssrc: int, media_ssrc: int, pairs: list[tuple[int, int]]) -> Self: ...
+
+@final
+class Pli:
+    """A picture loss indication (RFC 4585 section 6.3.1)."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who asks."""
+    @property
+    def media_ssrc(self) -> int:
+        """For which stream."""
+    def __new__(cls, sender_ssrc: int, media_ssrc: int) -> Self: ...
+
+@final
+class Sli:
+    """A slice loss indication (RFC 4585 section 6.3.2)."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who asks."""
+    @property
+    def media_ssrc(self) -> int:
+        """For which stream."""
+    @property
+    def entries(self) -> list[tuple[int, int, int]]:
+        """(first macroblock, number, picture id)."""
+    def __new__(cls, sender_ssrc: int, media_ssrc: int, entries: list[tuple[int, int, int]]) -> Self: ...
+
+@final
+class Fir:
+    """A full intra request (RFC 5104 section 4.3.1)."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who asks."""
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """(SSRC, command sequence number)."""
+    def __new__(cls, sender_ssrc: int, entries: list[tuple[int, int]]) -> Self: ...
+
+@final
+class Remb:
+    """A receiver estimated maximum bitrate (draft-alvestrand-rmcat-remb)."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who estimates."""
+    @property
+    def bitrate_bps(self) -> int:
+        """The rate; on the wire it has 18 significant bits and is cut, not rounded."""
+    @property
+    def ssrcs(self) -> list[int]:
+        """The streams it is for."""
+    def __new__(cls, sender_ssrc: int, bitrate_bps: int, ssrcs: list[int]) -> Self: ...
+
+@final
+class Twcc:
+    """Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01)."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who reports."""
+    @property
+    def media_ssrc(self) -> int:
+        """On which stream, or 0."""
+    @property
+    def base_sequence(self) -> int:
+        """Sequence number of the first packet."""
+    @property
+    def reference_time(self) -> int:
+        """In 64 ms, 24 bits."""
+    @property
+    def feedback_count(self) -> int:
+        """Running number of the feedback packets."""
+    @property
+    def packets(self) -> list[_TwccStatus]:
+        """For each packet None (not received), a number (received so many times 250 us after the one before, the first after the reference time), or "untimed" (received, no time told)."""
+    def __new__(
+        cls,
+        sender_ssrc: int,
+        media_ssrc: int,
+        base_sequence: int,
+        reference_time: int,
+        feedback_count: int,
+        packets: list[_TwccStatus],
+    ) -> Self: ...
+
+@final
+class Ccfb:
+    """RFC 8888 congestion control feedback."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who reports."""
+    @property
+    def streams(self) -> list[tuple[int, int, list[tuple[int, int] | None]]]:
+        """(SSRC, first sequence number, for each packet None or (ECN bits, arrival offset in 1/1024 s))."""
+    @property
+    def report_timestamp(self) -> int:
+        """Middle 32 bits of the NTP time of the report."""
+    def __new__(
+        cls, sender_ssrc: int, streams: list[tuple[int, int, list[tuple[int, int] | None]]], report_timestamp: int
+    ) -> Self: ...
+
+@final
+class Unknown:
+    """An RTCP packet that is none of the others, as it came."""
+
+    @property
+    def padding(self) -> bool:
+        """The padding bit."""
+    @property
+    def count(self) -> int:
+        """The five bits that are a count, a subtype or a format."""
+    @property
+    def packet_type(self) -> int:
+        """The packet type."""
+    @property
+    def body(self) -> bytes:
+        """What follows the first four bytes."""
+    def __new__(cls, padding: bool, count: int, packet_type: int, body: bytes) -> Self: ...
+
+@final
+class Rtp:
+    """An RTP packet (RFC 3550 section 5.1, header extensions of RFC 8285)."""
+
+    @property
+    def payload_type(self) -> int:
+        """Seven bits."""
+    @property
+    def sequence(self) -> int:
+        """The sequence number."""
+    @property
+    def timestamp(self) -> int:
+        """In units of the payload type's clock."""
+    @property
+    def ssrc(self) -> int:
+        """The stream."""
+    @property
+    def marker(self) -> bool:
+        """For video the last packet of a frame."""
+    @property
+    def csrcs(self) -> list[int]:
+        """Who contributed."""
+    @property
+    def extensions(self) -> list[tuple[int, bytes]]:
+        """(identifier, bytes)."""
+    @property
+    def payload(self) -> bytes:
+        """The payload."""
+    @property
+    def padding(self) -> int:
+        """Bytes of padding behind the payload."""
+    def __new__(
+        cls,
+        payload_type: int,
+        sequence: int,
+        timestamp: int,
+        ssrc: int,
+        marker: bool,
+        csrcs: list[int],
+        extensions: list[tuple[int, bytes]],
+        payload: bytes,
+        padding: int,
+    ) -> Self: ...
+
+_Packet: TypeAlias = (
+    App | Bye | Ccfb | Fir | Nack | Pli | ReceiverReport | Remb | Sdes | SenderReport | Sli | Twcc | Unknown
+)
+
+def decode(data: bytes) -> list[_Packet]:
+    """The RTCP packets of a compound or reduced-size packet; ValueError says what is wrong and where."""
+
+def encode(packets: Sequence[_Packet]) -> bytes:
+    """The bytes of RTCP packets, one after the other."""
+
+def decode_rtp(data: bytes) -> Rtp:
+    """An RTP packet from its bytes; ValueError says what is wrong and where."""
+
+def encode_rtp(packet: Rtp) -> bytes:
+    """The bytes of an RTP packet."""

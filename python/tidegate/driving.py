@@ -1,0 +1,73 @@
+"""The engine's controllers in a loop of your own: in a test, on a socket, over a recorded log.
+
+>>> seat = controller("gcc", "aiortc", beta=0.9)
+>>> seat.decision.target_bps
+300000
+>>> report = Report([PacketResult(n, 1200, n * 10_000_000, n * 10_000_000) for n in range(20)])
+>>> seat.on_report(250_000_000, report).target_bps > 0
+True
+>>> "threshold" in seat.internals
+True
+>>> controller("gcc", betta=0.9)
+Traceback (most recent call last):
+...
+ValueError: gcc: `betta` is not a setting, expected one of `group_length`, ...
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tidegate import _core
+from tidegate.control import PacketResult, Report
+
+if TYPE_CHECKING:
+    from tidegate.control import ControllerSeat, Limits, ReceiverSeat
+
+
+def controller(
+    name: str,
+    preset: str = "",
+    *,
+    seed: int = 0,
+    now_ns: int = 0,
+    limits: Limits | None = None,
+    **settings: object,
+) -> ControllerSeat:
+    """Makes one of the engine's controllers, to be driven by hand.
+
+    Args:
+        name: Its name in the registry: `gcc`, `fixed`.
+        preset: A preset of it; its default if empty.
+        seed: Of its random substream.
+        now_ns: When it begins, in nanoseconds; later calls must not be earlier.
+        limits: What the session allows; 30 kbit/s to 10 Mbit/s from 300 kbit/s on by default.
+        settings: What differs from the preset (`tidegate controllers gcc` lists them).
+
+    Returns:
+        The controller in its seat: `on_report`, `on_alarm`, `on_limits`, `on_sent`, `stamp`,
+        `decision` and `internals` (named values of the last call).
+
+    Raises:
+        ValueError: With what is wrong and what would be right.
+    """
+    return _core.controller(name, preset, json.dumps(settings), seed, now_ns, limits)
+
+
+def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) -> ReceiverSeat:
+    """Makes the receiving half of one of the engine's controllers, to be driven by hand.
+
+    Args:
+        name: Its name in the registry.
+        preset: A preset of it; its default if empty.
+        seed: Of its random substream.
+        settings: What differs from the preset.
+
+    Returns:
+        The half in its seat: `on_packet`, `on_alarm`, `message`, `alarm_ns` and `internals`.
+
+    Raises:
+        ValueError: With what is wrong and what would be right.
+    """
+    return _core.receiver(name, preset, json.dumps(settings), seed)

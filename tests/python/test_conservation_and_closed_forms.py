@@ -1,0 +1,281 @@
+"""Conservation and closed forms, through scenarios: what must come out, worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from support import shared
+from tidegate import Run, Scenario, run, trace
+
+SIZE = 1200  # bytes
+
+
+def scenario(**changes: Any) -> Scenario:
+    """One link of 2 Mbit/s and 10 ms with one UDP flow of 1200 B packets, without sending jitter."""
+    return Scenario.from_dict(
+        {
+            "name": "closed-form",
+            "duration": "20s",
+            "sending_jitter": "off",
+            "links": [{"name": "link", "capacity": "2Mbps", "delay": "10ms"}],
+            "flows": [{"name": "udp", "udp": {"rate": "100kbps", "packet_size": f"{SIZE}B"}}],
+            **changes,
+        }
+    )
+
+
+def column(one: Run, table: str, name: str, flow: str | None = None) -> np.ndarray[Any, Any]:
+    found = one.table(table)
+    values = found.to_numpy(name)
+    return values if flow is None else values[found.to_numpy("flow") == flow]
+
+
+def link(one: Run, name: str = "link") -> dict[str, Any]:
+    (found,) = (each for each in one.summary["links"] if each["link"] == name)
+    return dict(found)
+
+
+# --- delays ---------------------------------------------------------------------------------------
+
+
+def test_an_idle_path_takes_serialisation_and_propagation() -> None:
+    done = run(
+        scenario(
+            links=[
+                {"name": "first", "from": "left", "to": "middle", "capacity": "2Mbps", "delay": "10ms"},
+                {"name": "second", "from": "middle", "to": "right", "capacity": "7Mbps", "delay": "3ms"},
+                {"name": "third", "from": "right", "to": "end", "capacity": "infinite", "delay": "500us"},
+            ],
+            flows=[{"name": "udp", "to": "end", "udp": {"rate": "100kbps", "packet_size": f"{SIZE}B"}}],
+        ),
+        record="packets",
+    )
+    took = column(done, "packets", "arrived_s", "udp") - column(done, "packets", "sent_s", "udp")
+    expected = SIZE * 8 / 2e6 + 10e-3 + SIZE * 8 / 7e6 + 3e-3 + 500e-6
+    assert len(took) > 200
+    # each link rounds to its nanosecond; the rest is the rounding of seconds as floats
+    assert np.abs(took - expected).max() < 2.5e-9
+    metrics = done.metrics("udp")
+    assert metrics["one_way_delay_ms_min"] == pytest.approx(expected * 1e3, abs=2.5e-6)
+    assert metrics["one_way_delay_ms_max"] == pytest.approx(expected * 1e3, abs=2.5e-6)
+    assert metrics["queueing_delay_ms_max"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("queue", "waiting"),
+    [
+        # with the packet in service 20, so that the last one waits for 19
+        ({"packets": 20}, 19),
+        ({"packets": 20, "counts_in_service": False}, 20),
+        # 50 kB are 41.7 packets, and so are 200 ms at 2 Mbit/s
+        ({"bytes": "50kB"}, 40),
+        ({"bytes": "50kB", "counts_in_service": False}, 41),
+        ({"time": "200ms"}, 40),
+        ({"time": "200ms", "packets": 10}, 9),
+    ],
+)
+def test_the_largest_wait_is_buffer_over_rate(queue: dict[str, Any], waiting: int) -> None:
+    service = SIZE * 8 / 2e3  # ms
+    # a rate that has nothing to do with the service, so that packets come at all its phases
+    done = run(
+        scenario(
+            links=[{"name": "link", "capacity": "2Mbps", "delay": "10ms", "queue": queue}],
+            flows=[{"name": "udp", "udp": {"rate": "2718281bps", "packet_size": f"{SIZE}B"}}],
+        )
+    )
+    largest = done.metrics("udp")["queueing_delay_ms_max"]
+    # all phases within a thousandth of a service, and never more
+    assert waiting * service * (1 - 1e-12) - 0.01 * service < largest <= waiting * service * (1 + 1e-9)
+    assert done.metrics("udp")["lost_queue"] > 1000
+
+
+def test_the_mean_wait_of_m_d_1() -> None:
+    # Pollaczek and Khinchine: rho / (2 (1 - rho)) services; at 9.6 Mbit/s a service is 1 ms
+    rho = 0.8
+    queue = scenario(
+        duration="600s",
+        links=[{"name": "link", "capacity": "9600kbps", "queue": {}}],
+        flows=[{"name": "udp", "udp": {"rate": "7680kbps", "packet_size": f"{SIZE}B", "pattern": "poisson"}}],
+    )
+    means = [run(queue, seed, "summary").metrics("udp")["queueing_delay_ms_mean"] for seed in range(1, 6)]
+    # waits are alike over some 1 / (1 - sqrt(rho))^2 = 90 services, so that 5 * 600 s hold some 33,000
+    # independent ones with a deviation like their mean: 0.7 %, and three of these
+    assert np.mean(means) == pytest.approx(rho / (2 * (1 - rho)), rel=0.02)
+    assert len(set(means)) == 5
+
+
+# --- rates ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flow", "packet"),
+    [
+        ({"udp": {"rate": "3Mbps", "packet_size": f"{SIZE}B"}}, SIZE),
+        ({"udp": {"rate": "3Mbps", "packet_size": f"{SIZE}B", "pattern": "poisson"}}, SIZE),
+        # a queue of more than a bandwidth-delay product, which NewReno never empties
+        ({"tcp": {"algorithm": "newreno"}}, 1500),
+        ({"media": {"controller": "fixed:3Mbps", "video": {"source": "greedy", "max": "5Mbps"}}}, 1500),
+    ],
+)
+def test_a_saturated_link_carries_its_rate(flow: dict[str, Any], packet: int) -> None:
+    done = run(
+        scenario(
+            warmup="5s",
+            links=[{"name": "link", "capacity": "2Mbps", "delay": "10ms", "queue": {"time": "300ms"}}],
+            flows=[{"name": "flow", **flow}],
+        ),
+        record="packets",
+    )
+    # the packets on the wire when the seconds begin and end are counted whole: one of them at most
+    assert link(done)["carried_bps"] == pytest.approx(2e6, abs=packet * 8 / 15)
+    if "media" in flow:
+        return  # whose reports share the link in both directions
+    # and they leave one behind the other: a service between every two arrivals
+    data = column(done, "packets", "kind") != "ack"
+    arrived, sizes = column(done, "packets", "arrived_s")[data], column(done, "packets", "size")[data]
+    order = np.argsort(arrived)
+    gaps, services = np.diff(arrived[order]), sizes[order][1:] * 8 / 2e6
+    steady = (arrived[order][1:] > 5) & (arrived[order][1:] < 20)
+    assert np.abs(gaps - services)[steady].max() < 2.5e-9
+
+
+def test_a_schedule_is_kept() -> None:
+    steps = [["0s", "2Mbps"], ["4s", "500kbps"], ["7s", "0bps"], ["8s", "3Mbps"]]
+    done = run(
+        scenario(
+            links=[{"name": "link", "capacity": {"schedule": steps, "period": "10s"}, "queue": {"packets": 5}}],
+            flows=[{"name": "udp", "udp": {"rate": "5Mbps", "packet_size": f"{SIZE}B"}}],
+        ),
+        record="packets",
+    )
+    arrived = column(done, "packets", "arrived_s", "udp")
+    for begin, end, rate in ((0, 4, 2e6), (4, 7, 5e5), (7, 8, 0), (8, 10, 3e6), (10, 14, 2e6), (18, 20, 3e6)):
+        carried = ((arrived >= begin) & (arrived < end)).sum() * SIZE * 8
+        # one packet is on the way into each phase and one out of it
+        assert carried == pytest.approx(rate * (end - begin), abs=SIZE * 8), (begin, end)
+    assert link(done)["capacity_bps"] == pytest.approx((4 * 2e6 + 3 * 5e5 + 2 * 3e6) / 10, rel=1e-9)
+
+
+# --- recorded networks ----------------------------------------------------------------------------
+
+OPPORTUNITY = 1504  # bytes a line of mahimahi, its MTU with the header of its tunnel
+
+
+def over_trace(file: Path, duration: int, offset: int = 0) -> Run:
+    capacity = {"trace": str(file), "offset": f"{offset}s"}
+    return run(
+        scenario(
+            duration=f"{duration}s",
+            links=[{"name": "link", "capacity": capacity, "queue": {"packets": 50}}],
+            flows=[{"name": "udp", "udp": {"rate": "150Mbps", "packet_size": f"{OPPORTUNITY}B"}}],
+        )
+    )
+
+
+def check_opportunities(file: Path, duration: int, offset: int = 0) -> int:
+    """Compares what a saturated recording carries with its lines; answers how many count."""
+    lines = np.array([int(line) for line in file.read_text().split()])
+    period = lines[-1]
+    rounds = (duration + offset) * 1000 // period + 1
+    times = np.concatenate([lines + number * period for number in range(rounds + 1)])
+    due = times[(times >= offset * 1000) & (times < (offset + duration) * 1000)] - offset * 1000
+    done = over_trace(file, duration, offset)
+    # before the first packet is there nobody can take an opportunity
+    missed = (due == 0).sum()
+    carried = round(link(done)["carried_bps"] * duration / 8 / OPPORTUNITY)
+    assert len(due) - missed - 1 <= carried <= len(due) + 1, file.name
+    # and the truth beside the estimates says the same, bin by bin
+    mine = done.table("truth").to_numpy("link") == "link"
+    truth = done.table("truth").to_numpy("capacity_bps")[mine] * 0.2 / 8 / OPPORTUNITY
+    expected = np.histogram(due, np.arange(0, duration * 1000 + 1, 200))[0]
+    np.testing.assert_allclose(truth[: len(expected)], expected, atol=1e-6, err_msg=file.name)
+    return len(due)
+
+
+def test_a_recording_carries_its_opportunities(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    file = tmp_path / "made.down"
+    file.write_text("".join(f"{at}\n" for at in np.sort(rng.integers(1, 7001, 2500))))
+    assert check_opportunities(file, 20) > 6000
+    assert check_opportunities(file, 10, offset=3) > 3000
+
+
+@pytest.mark.parametrize("name", ["ATT-LTE-driving.up", "Verizon-LTE-short.down", "TMobile-LTE-short.up"])
+def test_a_public_recording_carries_its_opportunities(name: str) -> None:
+    assert check_opportunities(shared() / "traces" / "mahimahi" / name, 30) > 1000
+
+
+def test_a_recording_of_rates_carries_its_rates(tmp_path: Path) -> None:
+    file = tmp_path / "rates.csv"
+    rates = [1000, 1000, 4000, 4000, 4000, 500, 500, 500, 500, 2000]  # kbit/s, a second each
+    file.write_text("time_s,rate_kbps\n" + "".join(f"{at},{rate}\n" for at, rate in enumerate(rates)))
+    assert trace.load(file).mean_rate == 1_800_000
+    # and again from its beginning: one packet is on the wire at the end
+    carried = link(over_trace(file, 17))["carried_bps"] * 17
+    assert carried == pytest.approx((sum(rates) + sum(rates[:7])) * 1000, abs=OPPORTUNITY * 8)
+
+
+# --- conservation ---------------------------------------------------------------------------------
+
+EVERYTHING = {
+    "duration": "14s",
+    "links": [
+        {
+            "name": "first",
+            "to": "middle",
+            "capacity": "3Mbps",
+            "delay": "15ms",
+            "queue": {"packets": 30},
+            "loss": {"mean": "2%", "burst": 2},
+            "jitter": {"uniform": "5ms"},
+        },
+        {
+            "name": "second",
+            "from": "middle",
+            "capacity": "2Mbps",
+            "delay": "5ms",
+            "byte_error": 1e-5,
+            "queue": {"packets": 12},
+        },
+    ],
+    "flows": [
+        {"name": "call", "stop": "10s", "media": {"controller": "gcc", "audio": {}}},
+        {"name": "tcp", "stop": "10s", "tcp": {}},
+        {"name": "udp", "stop": "10s", "count": 2, "udp": {"rate": "900kbps", "pattern": "poisson"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_is_sent_arrives_or_is_lost(seed: int) -> None:
+    done = run(Scenario.from_dict(EVERYTHING), seed, "packets")
+    fates = column(done, "packets", "fate")
+    kinds, names = column(done, "packets", "kind"), column(done, "packets", "flow")
+    where = column(done, "packets", "where")
+    feedback = np.isin(kinds, ["rtcp", "ack"])
+    lost = dict.fromkeys(("queue", "loss", "corrupt"), 0)
+    for flow in done.summary["flows"]:
+        # four seconds after the last one was sent nothing is on the way any more
+        mine = fates[(names == flow["flow"]) & ~feedback]
+        assert len(mine) == flow["packets_sent"] > 100, flow["flow"]
+        assert (mine == "arrived").sum() == flow["packets_received"]
+        assert (mine == "queue").sum() == flow["lost_queue"]
+        assert (mine != "arrived").sum() == flow["lost_queue"] + flow["lost_wire"]
+        for cause in lost:
+            lost[cause] += int((mine == cause).sum())
+    assert min(lost.values()) > 0, f"each way of dying was tried: {lost}"
+    for each in done.summary["links"]:
+        here = (where == each["link"]) & ~feedback
+        assert (here & (fates == "queue")).sum() == each["dropped_queue"]
+        assert (here & (fates != "queue")).sum() == each["dropped_wire"]
+    arrived = column(done, "packets", "arrived_s")
+    assert np.isnan(arrived[fates != "arrived"]).all()
+    assert (arrived > column(done, "packets", "sent_s"))[fates == "arrived"].all()
+    # the series count the same packets
+    for sent, flow in ((column(done, "series", "packets_sent", f["flow"]), f) for f in done.summary["flows"]):
+        assert sent.sum() == flow["packets_sent"]
+        assert column(done, "series", "packets_arrived", flow["flow"]).sum() == flow["packets_received"]
