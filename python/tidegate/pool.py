@@ -6,11 +6,13 @@ only.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -35,6 +37,7 @@ Progress = Callable[[float], None]
 """Told the fraction of all work that is done, some ten times a second."""
 
 _BEAT = 0.1  # seconds between two looks at the progress
+_GRACE = 1.0  # seconds that runs have to stop by themselves
 
 
 class Job(Protocol[T_co]):
@@ -109,12 +112,18 @@ class _Threads:
         self.executor: Executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate")
         self.done = [0.0] * jobs
         self.stopped = threading.Event()
+        self.busy: set[int] = set()
 
     def submit(self, number: int, job: Job[Any]) -> Future[Any]:
         return self.executor.submit(self._work, number, job)
 
     def _work(self, number: int, job: Job[Any]) -> Any:
-        result = job(lambda fraction: self._tick(number, fraction))
+        thread = threading.get_ident()
+        self.busy.add(thread)
+        try:
+            result = job(lambda fraction: self._tick(number, fraction))
+        finally:
+            self.busy.discard(thread)
         self.done[number] = 1.0
         return result
 
@@ -129,7 +138,20 @@ class _Threads:
 
     def stop(self) -> None:
         self.stopped.set()
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        if not _within_grace(lambda: not self.busy):
+            # a controller in Python that does not come back: Ctrl-C reaches the main thread only
+            for thread in tuple(self.busy):
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+        self.executor.shutdown(wait=True)
+
+
+def _within_grace(over: Callable[[], bool]) -> bool:
+    """Whether `over` comes true in time."""
+    end = time.monotonic() + _GRACE
+    while not over() and time.monotonic() < end:
+        time.sleep(_BEAT / 10)
+    return over()
 
 
 class _Processes:
@@ -141,9 +163,12 @@ class _Processes:
         # what controllers print goes where their parent's would
         shared = (self.done, self.stopped, sys.stdout is sys.stderr)
         self.executor = ProcessPoolExecutor(count, context, _begin_process, shared)
+        self.futures: list[Future[Any]] = []
 
     def submit(self, number: int, job: Job[Any]) -> Future[Any]:
-        return self.executor.submit(_work_in_process, number, job)
+        future: Future[Any] = self.executor.submit(_work_in_process, number, job)
+        self.futures.append(future)
+        return future
 
     def fraction(self) -> float:
         done: list[float] = self.done[:]
@@ -151,7 +176,12 @@ class _Processes:
 
     def stop(self) -> None:
         self.stopped.set()
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        if not _within_grace(lambda: all(future.done() for future in self.futures)):
+            # a controller in Python that does not come back; it has written nothing that matters
+            for process in multiprocessing.active_children():
+                process.terminate()
+        self.executor.shutdown(wait=True)
 
 
 _shared: Any = None

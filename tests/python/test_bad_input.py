@@ -392,6 +392,18 @@ def test_ctrl_c_in_a_comparison_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_ctrl_c_reaches_a_controller_that_never_returns(seeds: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(body="\n        while True: pass"))
+    process = begin([*PYTHON, "--seeds", seeds, "--jobs", "2", "--out", "o"], tmp_path)
+    time.sleep(4)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
+    assert not (tmp_path / "o").exists()
+
+
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     process = begin(["scenario", "schema"], tmp_path)
     assert process.stdout is not None
