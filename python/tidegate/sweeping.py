@@ -238,7 +238,9 @@ def _finished(file: Path) -> bool:
         found = read_json(file)
     except TidegateError:
         return False
-    return isinstance(found, dict) and {"summary", "digest", "seed"} <= found.keys()
+    if not isinstance(found, dict) or not {"summary", "digest", "seed"} <= found.keys():
+        return False
+    return isinstance(found["summary"], dict) and bool(found["summary"].get("flows"))
 
 
 __all__ = ["Point", "SweepResult", "points", "sweep"]

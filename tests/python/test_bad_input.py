@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -255,6 +256,33 @@ def test_a_controller_in_python_that_fails(
     assert "Traceback" not in got.err
     assert got.out == ""
     assert not (tmp_path / "o").exists()
+
+
+def test_a_failure_is_placed_once(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(body="raise KeyError"))
+    got = cli(*PYTHON)
+    assert re.fullmatch(
+        rf"tidegate: call\.sender at 0\.\d{{9}}s: on_report raised KeyError \({tmp_path}/mine\.py, line 8, in on_report\)\n",
+        got.err,
+    )
+
+
+@pytest.mark.parametrize("body", ["raise ValueError('no')", "return 5"])
+def test_a_stamp_that_fails_fails_the_run(body: str, cli: Cli, tmp_path: Path) -> None:
+    stamp = f"\n    def stamp(self, now_ns, sequence, size):\n        {body}\n"
+    (tmp_path / "mine.py").write_text(MINE.format(body="return 10**6" + stamp))
+    got = cli(*PYTHON)
+    assert got.code == 1
+    assert "stamp raised " in got.err
+
+
+def test_a_controller_that_cannot_be_made(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(body="return 1").replace("self.gain = gain", "1 / 0"))
+    got = cli(*PYTHON)
+    assert got.code == 2
+    assert got.err.endswith(
+        f":Mine: making it raised ZeroDivisionError: division by zero ({tmp_path}/mine.py, line 5, in __init__)\n"
+    )
 
 
 def test_the_line_of_the_failure_is_told(cli: Cli, tmp_path: Path) -> None:
