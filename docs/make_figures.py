@@ -44,7 +44,7 @@ def _series(run: Run, flow: str, *columns: str) -> list[np.ndarray]:
 
 def _rate(ax: Axes, run: Run, flow: str, colour: str, label: str) -> None:
     t, rate = _series(run, flow, "t_s", "receive_rate_bps")
-    ax.plot(t, rate / 1e6, color=colour, label=label)
+    ax.plot(t, np.nan_to_num(rate) / 1e6, color=colour, label=label)
 
 
 def _delay(ax: Axes, run: Run, colour: str, label: str) -> None:
@@ -115,7 +115,7 @@ def tcp() -> Figure:
     for ax, (preset, queue, algorithm) in zip(axes, cases, strict=True):
         run = gcc.tcp_run(preset, queue, algorithm)
         _capacity(ax, run, 150)
-        _rate(ax, run, "download", MUTED, f"TCP ({algorithm})")
+        _rate(ax, run, "download", MUTED, "TCP")
         _rate(ax, run, "call", HUES[0], "call")
         ax.set_title(f"gcc:{preset} and {algorithm}, {queue} of queue", loc="left", fontsize=10)
         ax.set(ylabel="Mbit/s", xlim=(0, 150), ylim=(0, 2.2))
@@ -126,7 +126,7 @@ def tcp() -> Figure:
 def buffers() -> Figure:
     """The same call before a short queue and before a long one."""
     figure, (rate, delay, loss) = _new(3, 7)
-    for colour, queue in zip(HUES, ("30ms", "200ms"), strict=False):
+    for colour, queue in zip(HUES, ("50ms", "200ms"), strict=False):
         run = gcc.buffer_run("libwebrtc-v1", "1Mbps", queue)
         _rate(rate, run, "call", colour, f"{queue} of queue")
         t, mean = _series(run, "call", "t_s", "queueing_delay_ms_mean")
@@ -151,7 +151,7 @@ def inside() -> Figure:
     figure.set(dpi=DPI, size_inches=(10, 9))
     for ax in figure.axes[:2]:
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:g}"))
-        ax.set_title(f"{ax.get_title()} (Mbit/s)", fontsize=11)
+        ax.set_title(f"{ax.get_title(loc='left')} (Mbit/s)", loc="left", fontsize=11, fontweight="bold")
     figure.axes[-1].set_xlim(58, 70)
     return figure
 

@@ -161,6 +161,9 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
         "packets_arrived",
     )
     got = {k: np.asarray(v, dtype=np.float64) for k, v in rows(run, "series", "flow", flow, names).items()}
+    # what happens at the very last instant opens a bin of no width, whose rates would mean nothing
+    end = float(run.summary.get("duration_s") or np.inf)
+    got = {name: values[got["t_s"] < end] for name, values in got.items()}
     start = got["t_s"]
     width = bin_width(start)
     settled = got["packets_lost"] + got["packets_arrived"]

@@ -283,7 +283,9 @@ def scenario_for(
         # it is another network now, and what was said of the first one no longer holds
         data.pop("description", None)
         data.pop("source", None)
-        data["name"] = file_name(Path(link).stem if link is not None else str(capacity))[:64]
+        data["name"] = file_name(Path(Path(link).name.removesuffix(".gz")).stem if link is not None else str(capacity))[
+            :64
+        ]
     first = data["links"][0]
     if link is not None:
         first["capacity"] = {"trace": str(Path(link).resolve())}

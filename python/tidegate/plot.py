@@ -326,7 +326,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         _delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
         _shared(grid[k + 1], panels, hue, "loss", 100.0, legend=False)
         grid[k + 1].set_ylabel("Loss (%)")
-        grid[k + 1].set_ylim(0, max(1.0, _top([panel.loss.high for panel in panels]) * 105))
+        _loss_axis(grid[k + 1], [panel.loss.high for panel in panels])
         grid[k + 1].set_xlabel("Time (s)")
         grid[k + 1].set_xlim(0, end)
         figure.align_ylabels(grid)
@@ -336,6 +336,23 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         if note:
             figure.supxlabel(note, x=0.01, ha="left", fontsize=9.5, color="#555555")
     return figure
+
+
+def _loss_axis(ax: Axes, fractions: Sequence[_view.Floats]) -> None:
+    """At least one percent high, so that one lost packet is no mountain; says so where none was lost."""
+    top = _top(fractions)
+    ax.set_ylim(0, max(1.0, top * 105))
+    if not top:
+        ax.text(
+            0.5,
+            0.5,
+            "no packet was lost",
+            transform=ax.transAxes,
+            ha="center",
+            va="center",
+            color="#777777",
+            bbox={"facecolor": "white", "edgecolor": "none"},
+        )
 
 
 def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
@@ -433,17 +450,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         width = _view.bin_width(series.t)
         loss.bar(series.t, np.nan_to_num(series.loss) * 100, width=width, color=colour)
         loss.set_ylabel("Loss (%)")
-        loss.set_ylim(0, max(1.0, _top([series.loss]) * 105))
-        if not _top([series.loss]):
-            loss.text(
-                0.5,
-                0.5,
-                "no packet was lost",
-                transform=loss.transAxes,
-                ha="center",
-                va="center",
-                color="#777777",
-            )
+        _loss_axis(loss, [series.loss])
         if link is not None:
             t, size = _view.queue(run, link)
             queue.fill_between(t, size / 1e3, step="post", color=MUTED, alpha=0.45, linewidth=0)

@@ -385,7 +385,7 @@ def buffers() -> list[Row]:
     return [
         row(preset, *net)
         for preset in PRESETS
-        for net in (("1Mbps", "30ms"), ("1Mbps", "200ms"), ("3Mbps", "50ms"), ("3Mbps", "300ms"))
+        for net in (("1Mbps", "30ms"), ("1Mbps", "50ms"), ("1Mbps", "200ms"), ("3Mbps", "50ms"), ("3Mbps", "300ms"))
     ]
 
 

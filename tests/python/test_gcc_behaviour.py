@@ -210,7 +210,7 @@ def test_jitter_without_reordering_does_no_harm(preset: str) -> None:
 def test_a_buffer_too_short_to_show_a_trend_blinds_the_delay_based_part() -> None:
     """The queue is full before the trend is seen, and a full queue has no trend."""
     for preset in (LIBWEBRTC, DRAFT):
-        row = rows("buffers")[f"{preset}, 1Mbps, 30ms"]
+        row = rows("buffers")[f"{preset}, 1Mbps, 50ms"]
         between(2, row["lost (%)"], 10, "held by losses between 2 and 10 %, and by nothing else")
         between(960, row["rate 100-200 s (kb/s)"], 1000, "all of the link")
     # no loss part: the bound of 1.5 R + 10 kb/s is all there is

@@ -166,8 +166,8 @@ def test_one_flow_does_as_its_twin_does(algorithm: str, delayed_ack: bool) -> No
             ("p95", "p95_qdelay_ms"),
         )
     }
-    # ns-2 and ns-3 differ by 0.2 % in utilisation, 5 % in loss and half a millisecond among themselves
-    # (Newreno and TcpNewReno); Tahoe's way back to one segment is drawn in 10 ms ticks in ns-2
+    # as far apart as ns-2's Newreno and ns-3's TcpNewReno are, with and without SACK: 0.2 % of the link and
+    # half a millisecond to one; of 83,000 packets some 24 to 47 are lost, and 10 % are two to four of them
     assert seen["utilisation"] == pytest.approx(expected["utilisation"], abs=0.003)
     assert seen["loss"] == pytest.approx(expected["loss"], rel=0.10)
     assert seen["mean"] == pytest.approx(expected["mean"], abs=0.6)

@@ -1,0 +1,119 @@
+"""The main job over collected networks: they load, and a comparison over one of each makes sense."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support import shared
+from tidegate import Comparison, Run, Scenario, TraceError, compare, plot, run, scenario_for, trace
+from tidegate._view import flow_series
+from tidegate.metrics import HEADLINE
+
+FOLDERS = {
+    # files, format, and one that a comparison is made over
+    "mahimahi": (8, "mahimahi", "Verizon-LTE-short.down"),
+    "nyc-lte": (5, "mahimahi", "trace-3201711-timessquare"),
+    "aml-jens-drp": (6, "data-rate-pattern", "drp_munich_autobahn.csv"),
+    "indigo-calibrated": (4, "mahimahi", "3.04mbps-poisson.trace"),
+    "raca-5g": (16, "raca", "Download_Driving_B_2020.02.27_17.30.15.csv.gz"),
+    "opennetlab-gym": (16, "opennetlab", "4G_3mbps.json"),
+}
+
+
+def folder(name: str) -> Path:
+    return shared() / "traces" / name
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_file_loads(name: str) -> None:
+    count, kind, _ = FOLDERS[name]
+    files = [file for file in folder(name).rglob("*") if file.is_file() and file.name != "README.md"]
+    assert len(files) == count
+    for file in files:
+        if file.name == "drp_ericsson.csv":
+            # it does not say how many lines a second it has, and nobody should guess
+            with pytest.raises(TraceError, match=r"drp_ericsson\.csv: found no frequency; expected"):
+                trace.load(file)
+        one = trace.load(file, frequency=100 if file.name == "drp_ericsson.csv" else None)
+        assert one.format == kind
+        times, rates = one.series(one.duration_ns // 100)
+        assert len(times) == len(rates) >= 100
+        # the mean over all bins is the mean; a hundredth of the time is left over at most
+        assert np.mean(rates[:100]) == pytest.approx(one.mean_rate, rel=0.01), file.name
+        assert 100e3 < one.mean_rate < 1e9
+
+
+@pytest.fixture(scope="module", params=FOLDERS)
+def compared(request: pytest.FixtureRequest) -> Comparison:
+    _, _, file = FOLDERS[request.param]
+    return compare(["gcc", "fixed"], scenario_for(link=folder(request.param) / file, duration="30s"), seeds=1)
+
+
+def test_a_comparison_makes_sense(compared: Comparison) -> None:
+    for (one,) in compared.runs.values():
+        metrics = one.metrics()
+        for name in HEADLINE:
+            value = metrics[name]
+            assert isinstance(value, float | int), name
+            assert math.isfinite(value), name
+            assert value >= 0, name
+        assert metrics["utilisation"] <= 1
+        assert metrics["loss_fraction"] < 0.5
+        # the scenario's link is 20 ms long
+        assert metrics["one_way_delay_ms_min"] >= 20
+        assert metrics["one_way_delay_ms_p50"] < 500
+        assert metrics["frames_rendered"] > 0.5 * metrics["frames_sent"] > 400
+        assert 50e3 < metrics["receive_rate_bps"] < 2.6e6, "the encoder's range"
+        check_truth(one)
+    (gcc,), (fixed,) = compared.runs.values()
+    # what gives way waits less than what does not
+    assert gcc.metrics()["loss_fraction"] <= fixed.metrics()["loss_fraction"]
+    assert gcc.metrics()["one_way_delay_ms_p95"] < 1.1 * fixed.metrics()["one_way_delay_ms_p95"]
+    target = set(fixed.table("decisions").to_numpy("target_bps"))
+    assert target == {1e6}
+
+
+def check_truth(one: Run) -> None:
+    """Nothing arrives faster than the link carried, over what it had kept waiting."""
+    truth, series = one.table("truth"), one.table("series")
+    bins = 150
+    capacity = truth.to_numpy("capacity_bps")[truth.to_numpy("link") == "bottleneck"][:bins]
+    received = series.to_numpy("receive_rate_bps")[:bins]
+    assert len(capacity) == bins
+    # packets arrive a propagation delay after they left: some of a bin's belong to the one before
+    carried = np.cumsum(capacity) * 0.2
+    arrived = np.cumsum(received) * 0.2
+    assert (arrived <= carried + 1504 * 8).all()
+
+
+def test_its_picture_ends_with_the_run(compared: Comparison) -> None:
+    for (one,) in compared.runs.values():
+        series = flow_series(one, one.subject)
+        assert series.t[-1] == pytest.approx(29.9)
+        # no bin that has no width and so no rate
+        assert (series.receive_bps[-25:] > 0).any()
+    figure = plot.comparison(compared.runs)
+    *_, loss = figure.axes
+    assert loss.get_xlim()[1] == pytest.approx(30)
+    lost = any(one.metrics()["loss_fraction"] for (one,) in compared.runs.values())
+    assert any("no packet was lost" in text.get_text() for text in loss.texts) is not lost
+
+
+def test_a_trace_in_a_scenario_with_its_settings() -> None:
+    file = folder("aml-jens-drp") / "drp_ericsson.csv"
+    made = Scenario.from_dict(
+        {
+            "duration": "10s",
+            "links": [{"name": "link", "capacity": {"trace": str(file), "frequency": 100, "scale": 0.01}}],
+            "flows": [{"name": "udp", "udp": {"rate": "10Mbps"}}],
+        }
+    )
+    lines = [int(line) for line in file.read_text().split() if not line.startswith("#")]
+    expected = np.mean(lines[:1000]) * 1e3 * 0.01
+    done = run(made)
+    assert done.summary["links"][0]["capacity_bps"] == pytest.approx(expected, rel=1e-6)
+    assert done.summary["links"][0]["carried_bps"] == pytest.approx(expected, abs=1500 * 8 / 10)
