@@ -75,6 +75,7 @@ fuzz:
 	cd fuzz && ./run $(or $(FUZZ_SECONDS),60)
 
 bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check simpy
 	PEERS="$(PEERS)" $(BIN)/python benches/run.py $(BENCH_ARGS)
 
 docs: setup

@@ -35,6 +35,7 @@ __all__ = [
     "Trace",
     "Twcc",
     "Unknown",
+    "COMMIT",
     "__version__",
     "check_controller",
     "controller",
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 __version__: str
+COMMIT: str
 
 class RunError(RuntimeError):
     """A run stopped before its end: the message names the component, the simulated time and the reason."""

@@ -31,7 +31,7 @@ _FORMAT = 1
 def versions() -> Mapping[str, str]:
     """What a result was made with."""
     found = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
-    commit = getattr(_core, "COMMIT", "")
+    commit = _core.COMMIT
     return {**found, "commit": commit} if commit else found
 
 

@@ -326,6 +326,7 @@ impl Node for Endpoint {
         } else if let Some(bytes) = packet.rtcp() {
             self.rtcp(now, bytes, packet.size, out);
         }
+        out.recycle(packet);
         self.settle();
     }
 

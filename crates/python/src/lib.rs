@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("COMMIT", env!("TIDEGATE_COMMIT"))?;
     module.add("RunError", module.py().get_type::<errors::RunError>())?;
     module.add_class::<control::PyPacketResult>()?;
     module.add_class::<control::PyLossReport>()?;

@@ -31,6 +31,7 @@ impl Node for Sink {
     #[inline]
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
+        out.recycle(packet);
     }
 
     fn inside(&self) -> Inside {

@@ -31,30 +31,31 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// All routes in one piece of memory: a hop is looked up for every packet at every node.
+/// All routes as rows of one table: a hop is looked up for every packet at every node.
 struct Routes {
-    /// Where each route begins among the hops, and behind the last one their end.
-    begins: Vec<u32>,
-    hops: Vec<(NodeId, Port)>,
+    /// Cells in a row: the longest route, and one behind its end.
+    width: usize,
+    cells: Vec<(NodeId, Port)>,
 }
 
 impl Routes {
+    /// What stands behind the end of a route.
+    const END: (NodeId, Port) = (NodeId(u32::MAX), Port::ZERO);
+
     fn new(routes: &[Vec<(NodeId, Port)>]) -> Self {
-        let mut begins = Vec::with_capacity(routes.len() + 1);
-        let mut end = 0;
-        begins.push(0);
+        let width = routes.iter().map(Vec::len).max().unwrap_or(0) + 1;
+        let mut cells = Vec::with_capacity(routes.len() * width);
         for route in routes {
-            end += route.len() as u32;
-            begins.push(end);
+            cells.extend(route);
+            cells.resize(cells.len() + width - route.len(), Self::END);
         }
-        Self { begins, hops: routes.iter().flatten().copied().collect() }
+        Self { width, cells }
     }
 
     #[inline]
     fn hop(&self, RouteId(route): RouteId, hop: u8) -> Option<(NodeId, Port)> {
-        let ends = self.begins.get(route as usize..route as usize + 2)?;
-        let place = ends[0] + u32::from(hop);
-        if place < ends[1] { Some(self.hops[place as usize]) } else { None }
+        let cell = self.cells.get(route as usize * self.width + hop as usize);
+        cell.copied().filter(|&(node, _)| node != Self::END.0)
     }
 }
 

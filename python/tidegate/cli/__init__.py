@@ -10,12 +10,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from tidegate.cli import look, runs
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
+from tidegate.running import versions
 
 _HELP = """A workbench for congestion control of real-time media.
 
@@ -38,6 +40,22 @@ app = typer.Typer(
 )
 runs.add_to(app)
 look.add_to(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tidegate {versions()['tidegate']}")
+        raise typer.Exit
+
+
+@app.callback(help=_HELP)
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the program as a whole."""
+
 
 STOPPED = 130
 """128 + SIGINT, as shells have it."""

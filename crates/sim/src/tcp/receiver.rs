@@ -183,6 +183,7 @@ impl Node for TcpReceiver {
             return;
         };
         out.deliver(now, &packet);
+        out.recycle(packet);
         let Some(start) = self.numbering.position(body.sequence, self.next) else { return };
         if body.flags & TcpBody::SYN != 0 {
             // a SYN takes one number; the answer to a repeated one is the same

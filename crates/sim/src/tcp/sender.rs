@@ -422,6 +422,7 @@ impl Node for TcpSender {
         };
         out.deliver(now, &packet);
         self.acknowledgement(now, body, packet.sack(), out);
+        out.recycle(packet);
         self.note(now, out);
     }
 
