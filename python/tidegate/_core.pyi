@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "COMMIT",
     "App",
     "Arrived",
     "Bye",
@@ -35,7 +36,6 @@ __all__ = [
     "Trace",
     "Twcc",
     "Unknown",
-    "COMMIT",
     "__version__",
     "check_controller",
     "controller",
