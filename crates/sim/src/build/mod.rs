@@ -1,5 +1,8 @@
 //! From a [`Scenario`] to a [`World`], and from the end of the run to its results.
 
+mod graph;
+mod media;
+
 use crate::cross::{Cross, CrossSettings, Pattern};
 use crate::jitter::Jitter;
 use crate::link::{Link, LinkSettings};
@@ -9,28 +12,25 @@ use crate::queue::DropTail;
 use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
 use crate::scenario::{
-    Capacity, ControllerSpec, FeedbackFormat, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, MediaSpec,
-    PlayoutSpec, RecordLevel, Scenario, SendingJitter, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern,
-    UdpSpec, VideoSource,
+    Capacity, ControllerSpec, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, RecordLevel, Scenario,
+    SendingJitter, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
 };
 use crate::service::{BrownianSettings, Service, Steps};
 use crate::sink::Sink;
 use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
+use graph::Graph;
+use media::connect;
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tidegate_core::control::{Controller, Limits, ReceiverHalf};
+use tidegate_core::control::{Controller, ReceiverHalf};
 use tidegate_core::packet::RouteId;
 use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
-use tidegate_endpoint::media::{ladder, statistical};
-use tidegate_endpoint::{
-    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, SendSettings, SourceSettings,
-    StreamSettings,
-};
+use tidegate_endpoint::{Endpoint, EndpointSettings};
 
 /// What is wrong with a scenario: where, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -536,102 +536,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Lets `sender` send `flow` to `receiver`.
-fn connect(
-    sender: &mut EndpointSettings,
-    receiver: &mut EndpointSettings,
-    flow: &FlowSpec,
-    index: usize,
-    make: &mut Maker<'_>,
-) -> Result<(), String> {
-    let FlowKind::Media(media) = &flow.kind else { return Err(format!("{} is not a media flow", flow.name)) };
-    let id = FlowId(index as u32);
-    let (controller, half) = make(&media.controller)?;
-    let mut send = SendSettings::new(id, controller);
-    send.limits =
-        Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
-    send.start = flow.start;
-    send.stop = flow.stop;
-    send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
-    send.feedback = match media.feedback.format {
-        FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
-        FeedbackFormat::Ccfb => tidegate_endpoint::FeedbackFormat::Ccfb,
-        FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
-    };
-    send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
-    send.streams = streams(media, id)?;
-    let mut receive = ReceiveSettings::new(&send, sender.clock_offset);
-    receive.half = half;
-    receive.feedback.interval = media.feedback.interval;
-    receive.playout = match media.playout {
-        PlayoutSpec::Fixed { delay } => Playout::Fixed { delay },
-        PlayoutSpec::Adaptive { min, max } => match Playout::default() {
-            Playout::Adaptive { shrink, .. } => Playout::Adaptive { min, max, shrink },
-            fixed @ Playout::Fixed { .. } => fixed,
-        },
-    };
-    for end in [&mut *sender, &mut *receiver] {
-        end.overhead = media.overhead;
-        end.rtcp.session_bandwidth = media.max_rate;
-    }
-    sender.send = Some(send);
-    receiver.receive = Some(receive);
-    Ok(())
-}
-
-fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String> {
-    // SSRCs need only differ within the session; the flow in the high bits makes captures readable
-    let ssrc = |stream: u32| (id.0 + 1) << 8 | stream;
-    let mut streams = Vec::new();
-    if let Some(video) = &media.video {
-        let bounds = Bounds::new(video.min, video.max);
-        let fps = video.fps;
-        let source = match &video.source {
-            VideoSource::Greedy => SourceSettings::Greedy(bounds),
-            VideoSource::Ideal => SourceSettings::Ideal { fps, bounds },
-            VideoSource::Statistical {
-                tau_v,
-                transient_frames,
-                burst,
-                transient_change,
-                scale_t,
-                scale_b,
-            } => SourceSettings::Statistical(statistical::Settings {
-                reaction: *tau_v,
-                transient_frames: *transient_frames,
-                transient_burst: *burst,
-                transient_change: *transient_change,
-                interval_scale: *scale_t,
-                size_scale: *scale_b,
-                fps,
-                bounds,
-                ..statistical::Settings::default()
-            }),
-            VideoSource::Frames { rungs, skip } => {
-                SourceSettings::Frames { ladder: Arc::new(ladder_of(rungs)?), fps, skip: *skip, bounds }
-            }
-        };
-        streams.push(StreamSettings::video(ssrc(1), source));
-    }
-    if let Some(audio) = &media.audio {
-        let source = SourceSettings::Cbr { rate: audio.rate, interval: audio.interval };
-        streams.push(StreamSettings::audio(ssrc(2), source));
-    }
-    if streams.is_empty() {
-        return Err("a media flow without video and audio".to_owned());
-    }
-    for stream in &mut streams {
-        stream.pauses = media.pauses.clone();
-    }
-    Ok(streams)
-}
-
-fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {
-    let rungs =
-        rungs.iter().map(|(rate, sizes)| ladder::Rung { rate: *rate, sizes: sizes.clone() }).collect();
-    ladder::Ladder::new(rungs).map_err(|error| error.to_string())
-}
-
 fn label(kind: &FlowKind) -> String {
     match kind {
         FlowKind::Media(media) if media.controller.preset.is_empty() => media.controller.name.clone(),
@@ -666,42 +570,4 @@ fn service(capacity: &Capacity) -> Result<Service, String> {
             Service::Brownian(settings)
         }
     })
-}
-
-/// The links as a directed graph.
-struct Graph<'a> {
-    links: &'a [LinkSpec],
-}
-
-impl Graph<'_> {
-    /// The links of the path with the fewest hops; among equals the one found first in the order of the
-    /// scenario. Empty between a node and itself; `None` where there is no way.
-    fn path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
-        if from == to {
-            return Some(Vec::new());
-        }
-        let mut reached: Vec<(&str, Option<(usize, usize)>)> = vec![(from, None)];
-        let mut queue = VecDeque::from([0]);
-        while let Some(place) = queue.pop_front() {
-            let here = reached[place].0;
-            for (index, link) in self.links.iter().enumerate().filter(|(_, link)| link.from == here) {
-                if reached.iter().any(|&(name, _)| name == link.to) {
-                    continue;
-                }
-                reached.push((&link.to, Some((place, index))));
-                if link.to == to {
-                    let mut path = Vec::new();
-                    let mut step = reached.last()?.1;
-                    while let Some((before, link)) = step {
-                        path.push(link);
-                        step = reached[before].1;
-                    }
-                    path.reverse();
-                    return Some(path);
-                }
-                queue.push_back(reached.len() - 1);
-            }
-        }
-        None
-    }
 }

@@ -1,0 +1,107 @@
+//! Media flows: from their specification to the settings of two endpoints.
+
+use super::Maker;
+use crate::scenario::{FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, VideoSource};
+use std::sync::Arc;
+use tidegate_core::control::Limits;
+use tidegate_core::{FlowId, Rate};
+use tidegate_endpoint::media::{ladder, statistical};
+use tidegate_endpoint::{
+    Bounds, EndpointSettings, Playout, ReceiveSettings, SendSettings, SourceSettings, StreamSettings,
+};
+
+/// Lets `sender` send `flow` to `receiver`.
+pub(super) fn connect(
+    sender: &mut EndpointSettings,
+    receiver: &mut EndpointSettings,
+    flow: &FlowSpec,
+    index: usize,
+    make: &mut Maker<'_>,
+) -> Result<(), String> {
+    let FlowKind::Media(media) = &flow.kind else { return Err(format!("{} is not a media flow", flow.name)) };
+    let id = FlowId(index as u32);
+    let (controller, half) = make(&media.controller)?;
+    let mut send = SendSettings::new(id, controller);
+    send.limits =
+        Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
+    send.start = flow.start;
+    send.stop = flow.stop;
+    send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
+    send.feedback = match media.feedback.format {
+        FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
+        FeedbackFormat::Ccfb => tidegate_endpoint::FeedbackFormat::Ccfb,
+        FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
+    };
+    send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
+    send.streams = streams(media, id)?;
+    let mut receive = ReceiveSettings::new(&send, sender.clock_offset);
+    receive.half = half;
+    receive.feedback.interval = media.feedback.interval;
+    receive.playout = match media.playout {
+        PlayoutSpec::Fixed { delay } => Playout::Fixed { delay },
+        PlayoutSpec::Adaptive { min, max } => match Playout::default() {
+            Playout::Adaptive { shrink, .. } => Playout::Adaptive { min, max, shrink },
+            fixed @ Playout::Fixed { .. } => fixed,
+        },
+    };
+    for end in [&mut *sender, &mut *receiver] {
+        end.overhead = media.overhead;
+        end.rtcp.session_bandwidth = media.max_rate;
+    }
+    sender.send = Some(send);
+    receiver.receive = Some(receive);
+    Ok(())
+}
+
+fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String> {
+    // SSRCs need only differ within the session; the flow in the high bits makes captures readable
+    let ssrc = |stream: u32| (id.0 + 1) << 8 | stream;
+    let mut streams = Vec::new();
+    if let Some(video) = &media.video {
+        let bounds = Bounds::new(video.min, video.max);
+        let fps = video.fps;
+        let source = match &video.source {
+            VideoSource::Greedy => SourceSettings::Greedy(bounds),
+            VideoSource::Ideal => SourceSettings::Ideal { fps, bounds },
+            VideoSource::Statistical {
+                tau_v,
+                transient_frames,
+                burst,
+                transient_change,
+                scale_t,
+                scale_b,
+            } => SourceSettings::Statistical(statistical::Settings {
+                reaction: *tau_v,
+                transient_frames: *transient_frames,
+                transient_burst: *burst,
+                transient_change: *transient_change,
+                interval_scale: *scale_t,
+                size_scale: *scale_b,
+                fps,
+                bounds,
+                ..statistical::Settings::default()
+            }),
+            VideoSource::Frames { rungs, skip } => {
+                SourceSettings::Frames { ladder: Arc::new(ladder_of(rungs)?), fps, skip: *skip, bounds }
+            }
+        };
+        streams.push(StreamSettings::video(ssrc(1), source));
+    }
+    if let Some(audio) = &media.audio {
+        let source = SourceSettings::Cbr { rate: audio.rate, interval: audio.interval };
+        streams.push(StreamSettings::audio(ssrc(2), source));
+    }
+    if streams.is_empty() {
+        return Err("a media flow without video and audio".to_owned());
+    }
+    for stream in &mut streams {
+        stream.pauses = media.pauses.clone();
+    }
+    Ok(streams)
+}
+
+fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {
+    let rungs =
+        rungs.iter().map(|(rate, sizes)| ladder::Rung { rate: *rate, sizes: sizes.clone() }).collect();
+    ladder::Ladder::new(rungs).map_err(|error| error.to_string())
+}

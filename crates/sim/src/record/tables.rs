@@ -1,0 +1,248 @@
+//! The recording as tables.
+
+use super::table::{Column, Table};
+use super::{FrameOpen, PacketRow, Recording};
+use tidegate_core::record::RtcpRecord;
+use tidegate_core::{Cause, Kind, Level, Span, Time};
+
+impl Recording {
+    /// The names of the tables that [`Recording::table`] gives at this level.
+    #[must_use]
+    pub fn table_names(&self) -> &'static [&'static str] {
+        match self.level {
+            Level::Summary => &["flows", "links"],
+            Level::Series => {
+                &["flows", "links", "series", "decisions", "internals", "queues", "truth", "frames", "rtcp"]
+            }
+            Level::Packets => &[
+                "flows",
+                "links",
+                "series",
+                "decisions",
+                "internals",
+                "queues",
+                "truth",
+                "frames",
+                "rtcp",
+                "packets",
+            ],
+        }
+    }
+
+    /// One table by name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<Table> {
+        if !self.table_names().contains(&name) {
+            return None;
+        }
+        Some(match name {
+            "flows" => self.flows_table(),
+            "links" => self.links_table(),
+            "series" => self.series_table(),
+            "decisions" => self.decisions_table(),
+            "internals" => self.internals_table(),
+            "queues" => self.queues_table(),
+            "truth" => self.truth_table(),
+            "frames" => self.frames_table(),
+            "rtcp" => self.rtcp_table(),
+            _ => self.packets_table(),
+        })
+    }
+
+    fn flow_words(&self) -> Vec<String> {
+        self.flows.iter().map(|flow| flow.name.clone()).collect()
+    }
+
+    fn words(&self, codes: impl Iterator<Item = u32>) -> Column {
+        Column::Words { words: self.flow_words(), codes: codes.collect() }
+    }
+
+    fn nodes(&self, codes: impl Iterator<Item = u32>) -> Column {
+        Column::Words { words: self.node_names.clone(), codes: codes.collect() }
+    }
+
+    fn flows_table(&self) -> Table {
+        let text = |words: Vec<String>| Column::Words { codes: (0..words.len() as u32).collect(), words };
+        Table::default()
+            .with("flow", text(self.flow_words()))
+            .with("kind", text(self.flows.iter().map(|f| f.kind.to_owned()).collect()))
+            .with("controller", text(self.flows.iter().map(|f| f.controller.clone()).collect()))
+            .with("start_s", Column::F64(self.flows.iter().map(|f| f.start.as_secs_f64()).collect()))
+            .with("stop_s", Column::F64(self.flows.iter().map(|f| f.stop.as_secs_f64()).collect()))
+    }
+
+    fn links_table(&self) -> Table {
+        let names: Vec<String> = self.links.iter().map(|l| l.name.clone()).collect();
+        Table::default()
+            .with("link", Column::Words { codes: (0..names.len() as u32).collect(), words: names })
+            .with("node", Column::U32(self.links.iter().map(|l| l.node.0).collect()))
+    }
+
+    fn series_table(&self) -> Table {
+        let rows = || {
+            self.series
+                .iter()
+                .enumerate()
+                .flat_map(|(flow, bins)| bins.iter().enumerate().map(move |(at, bin)| (flow, at, bin)))
+        };
+        let width = self.bin.as_secs_f64();
+        let rate = |bytes: u64| bytes as f64 * 8.0 / width;
+        let mean = |sum: Span, count: u32| {
+            if count == 0 { f64::NAN } else { sum.as_millis_f64() / f64::from(count) }
+        };
+        Table::default()
+            .with("t_s", Column::F64(rows().map(|(_, at, _)| at as f64 * width).collect()))
+            .with("flow", self.words(rows().map(|(flow, ..)| flow as u32)))
+            .with("sending_rate_bps", Column::F64(rows().map(|(.., b)| rate(b.sent)).collect()))
+            .with("receive_rate_bps", Column::F64(rows().map(|(.., b)| rate(b.arrived)).collect()))
+            .with("goodput_bps", Column::F64(rows().map(|(.., b)| rate(b.good)).collect()))
+            .with(
+                "one_way_delay_ms_mean",
+                Column::F64(rows().map(|(.., b)| mean(b.delay_sum, b.packets_arrived)).collect()),
+            )
+            .with(
+                "one_way_delay_ms_max",
+                Column::F64(
+                    rows()
+                        .map(
+                            |(.., b)| {
+                                if b.packets_arrived == 0 { f64::NAN } else { b.delay_max.as_millis_f64() }
+                            },
+                        )
+                        .collect(),
+                ),
+            )
+            .with(
+                "queueing_delay_ms_mean",
+                Column::F64(rows().map(|(.., b)| mean(b.queued_sum, b.packets_arrived)).collect()),
+            )
+            .with("packets_sent", Column::U32(rows().map(|(.., b)| b.packets_sent).collect()))
+            .with("packets_arrived", Column::U32(rows().map(|(.., b)| b.packets_arrived).collect()))
+            .with("packets_lost", Column::U32(rows().map(|(.., b)| b.packets_lost).collect()))
+    }
+
+    fn decisions_table(&self) -> Table {
+        let rows = &self.decisions;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.at.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.flow)))
+            .with("target_bps", Column::F64(rows.iter().map(|r| r.target.as_bps_f64()).collect()))
+            .with("pacing_bps", Column::F64(rows.iter().map(|r| r.pacing.as_bps_f64()).collect()))
+            .with(
+                "window_bytes",
+                Column::F64(
+                    rows.iter().map(|r| r.window.map_or(f64::NAN, |w| w.as_bytes() as f64)).collect(),
+                ),
+            )
+    }
+
+    fn internals_table(&self) -> Table {
+        let rows = &self.internals;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1)))
+            .with(
+                "name",
+                Column::Words {
+                    words: self.internal_names.clone(),
+                    codes: rows.iter().map(|r| r.2).collect(),
+                },
+            )
+            .with("value", Column::F64(rows.iter().map(|r| r.3).collect()))
+    }
+
+    fn queues_table(&self) -> Table {
+        let rows = &self.queues;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("link", self.nodes(rows.iter().map(|r| r.1)))
+            .with("packets", Column::U32(rows.iter().map(|r| r.2.packets).collect()))
+            .with("bytes", Column::U64(rows.iter().map(|r| r.2.bytes.as_bytes()).collect()))
+    }
+
+    fn truth_table(&self) -> Table {
+        let rows = &self.truth;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("link", self.nodes(rows.iter().map(|r| r.1)))
+            .with("capacity_bps", Column::F64(rows.iter().map(|r| r.2.as_bps_f64()).collect()))
+    }
+
+    fn frames_table(&self) -> Table {
+        let rows = &self.frames;
+        let time = |at: Option<Time>| at.map_or(f64::NAN, Time::as_secs_f64);
+        let complete = |r: &FrameOpen| time(r.fate.and_then(|fate| fate.complete));
+        let rendered = |r: &FrameOpen| time(r.fate.and_then(|fate| fate.rendered));
+        Table::default()
+            .with("flow", self.words(rows.iter().map(|r| r.sent.flow.0)))
+            .with("video", Column::Bool(rows.iter().map(|r| r.sent.video).collect()))
+            .with("frame", Column::U32(rows.iter().map(|r| r.sent.frame).collect()))
+            .with("size", Column::U64(rows.iter().map(|r| r.sent.size.as_bytes()).collect()))
+            .with("key", Column::Bool(rows.iter().map(|r| r.sent.key).collect()))
+            .with("captured_s", Column::F64(rows.iter().map(|r| r.captured.as_secs_f64()).collect()))
+            .with("complete_s", Column::F64(rows.iter().map(complete).collect()))
+            .with("rendered_s", Column::F64(rows.iter().map(rendered).collect()))
+    }
+
+    fn rtcp_table(&self) -> Table {
+        let rows = &self.rtcp;
+        let words: Vec<String> = (0..1u16 << RtcpRecord::NAMES.len())
+            .map(|set| {
+                let names: Vec<&str> = (0..RtcpRecord::NAMES.len())
+                    .filter(|bit| set & (1 << bit) != 0)
+                    .map(|bit| RtcpRecord::NAMES[bit])
+                    .collect();
+                names.join("+")
+            })
+            .collect();
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1.flow.0)))
+            .with("from_receiver", Column::Bool(rows.iter().map(|r| r.1.from_receiver).collect()))
+            .with("size", Column::U64(rows.iter().map(|r| r.1.size.as_bytes()).collect()))
+            .with(
+                "contents",
+                Column::Words { words, codes: rows.iter().map(|r| u32::from(r.1.contents)).collect() },
+            )
+            .with("waited_ms", Column::F64(rows.iter().map(|r| r.1.waited.as_millis_f64()).collect()))
+    }
+
+    fn packets_table(&self) -> Table {
+        let mut rows: Vec<&PacketRow> = self.packets.iter().collect();
+        rows.sort_by_key(|r| (r.sent, r.flow, r.sequence, r.ended));
+        let arrived = |r: &PacketRow| if r.death.is_none() { r.ended.as_secs_f64() } else { f64::NAN };
+        let mut fates = vec!["arrived".to_owned()];
+        fates.extend(Cause::ALL.iter().map(|cause| cause.name().to_owned()));
+        let mut places = self.node_names.clone();
+        places.push(String::new());
+        let nowhere = places.len() as u32 - 1;
+        Table::default()
+            .with("flow", self.words(rows.iter().map(|r| r.flow)))
+            .with(
+                "kind",
+                Column::Words {
+                    words: Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
+                    codes: rows.iter().map(|r| r.kind as u32).collect(),
+                },
+            )
+            .with("sequence", Column::U32(rows.iter().map(|r| r.sequence).collect()))
+            .with("size", Column::U32(rows.iter().map(|r| r.size).collect()))
+            .with("sent_s", Column::F64(rows.iter().map(|r| r.sent.as_secs_f64()).collect()))
+            .with("arrived_s", Column::F64(rows.iter().map(|r| arrived(r)).collect()))
+            .with(
+                "fate",
+                Column::Words {
+                    words: fates,
+                    codes: rows.iter().map(|r| r.death.map_or(0, |(cause, _)| cause as u32 + 1)).collect(),
+                },
+            )
+            .with(
+                "where",
+                Column::Words {
+                    words: places,
+                    codes: rows.iter().map(|r| r.death.map_or(nowhere, |(_, node)| node)).collect(),
+                },
+            )
+            .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| r.queued.as_millis_f64()).collect()))
+    }
+}
