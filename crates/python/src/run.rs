@@ -1,6 +1,6 @@
 //! Runs and what they leave.
 
-use crate::control::{PyHalf, Raised, told};
+use crate::control::half::{PyHalf, Raised, told};
 use crate::errors::{RunError, bad};
 use crate::table::Table;
 use crate::trace::PyTrace;

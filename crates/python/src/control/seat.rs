@@ -1,0 +1,248 @@
+//! The engine's controllers, driven from Python.
+
+use super::{PyArrived, PyDecision, PyLimits, PyReport};
+use crate::errors::{RunError, bad};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidegate_core::control::{self, Arrived, Limits, Outgoing, ReceiverSeat, Seat, Sent, Urgency};
+use tidegate_core::packet::{Ecn, Extension};
+use tidegate_core::{Size, Stream, Time};
+
+/// The values of the last call by name.
+fn internals<'py>(py: Python<'py>, notes: &control::Notes) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in &notes.values {
+        dict.set_item(name.as_ref(), value)?;
+    }
+    Ok(dict)
+}
+
+fn unpack<T>(answer: Result<T, control::Failure>) -> PyResult<T> {
+    answer.map_err(|failure| RunError::new_err(failure.to_string()))
+}
+
+/// The seat behind a lock: Python may call from any thread.
+fn held<T>(seat: &Mutex<T>) -> MutexGuard<'_, T> {
+    seat.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One of tidegate's controllers, to be driven by hand: in a loop of your own, in a test, on a socket.
+///
+/// Time is an integer of nanoseconds and may begin anywhere, but never goes back.
+#[pyclass(module = "tidegate", name = "ControllerSeat")]
+pub(crate) struct PySeat {
+    seat: Mutex<Seat>,
+}
+
+#[pymethods]
+impl PySeat {
+    /// A feedback report.
+    fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
+        unpack(held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
+            .map(|d| PyDecision::from_core(&d))
+    }
+    /// The alarm of the last decision.
+    fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
+        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(|d| PyDecision::from_core(&d))
+    }
+    /// New bounds, a new wanted rate, or a new route.
+    fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
+        unpack(held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
+            .map(|d| PyDecision::from_core(&d))
+    }
+    /// One packet has left.
+    #[pyo3(signature = (now_ns, sequence, size, in_flight=0, backlog=0))]
+    fn on_sent(
+        &self,
+        now_ns: i64,
+        sequence: u64,
+        size: u64,
+        in_flight: u64,
+        backlog: u64,
+    ) -> PyResult<PyDecision> {
+        let sent = Sent {
+            sequence,
+            size: Size::from_bytes(size),
+            in_flight: Size::from_bytes(in_flight),
+            backlog: Size::from_bytes(backlog),
+        };
+        unpack(held(&self.seat).sent(Time::from_nanos(now_ns), &sent)).map(|d| PyDecision::from_core(&d))
+    }
+    /// What rides on a packet that is about to leave: (id, bytes) or None.
+    #[pyo3(signature = (now_ns, sequence, size, backlog=0))]
+    fn stamp(&self, now_ns: i64, sequence: u64, size: u64, backlog: u64) -> Option<(u8, Vec<u8>)> {
+        let outgoing =
+            Outgoing { sequence, size: Size::from_bytes(size), backlog: Size::from_bytes(backlog) };
+        held(&self.seat).stamp(Time::from_nanos(now_ns), &outgoing).map(|e| (e.id, e.data))
+    }
+    /// The last decision.
+    #[getter]
+    fn decision(&self) -> PyDecision {
+        PyDecision::from_core(&held(&self.seat).decision())
+    }
+    /// Named values of the last call; of a name said several times, the last one.
+    #[getter]
+    fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        internals(py, &held(&self.seat).notes)
+    }
+}
+
+/// The receiving half of one of tidegate's controllers, to be driven by hand.
+#[pyclass(module = "tidegate", name = "ReceiverSeat")]
+pub(crate) struct PyReceiverSeat {
+    seat: Mutex<ReceiverSeat>,
+}
+
+fn urgency_name(urgency: Urgency) -> (&'static str, Option<i64>) {
+    match urgency {
+        Urgency::None => ("none", None),
+        Urgency::Regular => ("regular", None),
+        Urgency::Early(within) => ("early", Some(within.as_nanos())),
+        Urgency::Now => ("now", None),
+    }
+}
+
+#[pymethods]
+impl PyReceiverSeat {
+    /// A data packet has arrived; answers how soon the half wants to speak: ("none" | "regular" |
+    /// "early" | "now", for "early" the nanoseconds within which).
+    fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
+        let extension = packet.extension.as_ref().map(|(id, data)| Extension { id: *id, data: data.clone() });
+        let arrived = Arrived {
+            sequence: packet.sequence,
+            size: Size::from_bytes(packet.size),
+            abs_send_time: packet.abs_send_time,
+            ssrc: packet.ssrc,
+            rtp_sequence: packet.rtp_sequence,
+            timestamp: packet.timestamp,
+            marker: packet.marker,
+            ecn: Ecn::from_bits(packet.ecn),
+            extension: extension.as_ref(),
+        };
+        unpack(held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+    }
+    /// Its alarm is due.
+    fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
+        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
+    }
+    /// What it has to say, as RTCP packets (see ``tidegate.wire``).
+    fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
+        let said = unpack(held(&self.seat).message(Time::from_nanos(now_ns)))?;
+        crate::wire::packets_to_python(py, &said)
+    }
+    /// When it wants to be called, in nanoseconds.
+    #[getter]
+    fn alarm_ns(&self) -> Option<i64> {
+        held(&self.seat).alarm_at.map(Time::as_nanos)
+    }
+    /// Named values of the last call.
+    #[getter]
+    fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        internals(py, &held(&self.seat).notes)
+    }
+}
+
+fn find(name: &str) -> PyResult<&'static tidegate_controllers::Entry> {
+    tidegate_controllers::find(name).ok_or_else(|| {
+        let names: Vec<&str> = tidegate_controllers::registry().iter().map(|entry| entry.name).collect();
+        bad(format!("{name}: no such controller; there are {}", names.join(", ")))
+    })
+}
+
+fn overrides(settings_json: &str) -> PyResult<serde_json::Value> {
+    serde_json::from_str(settings_json).map_err(|error| bad(format!("settings: {error}")))
+}
+
+fn preset_or_default<'a>(entry: &'a tidegate_controllers::Entry, preset: &'a str) -> &'a str {
+    if preset.is_empty() { entry.default_preset() } else { preset }
+}
+
+/// Makes a controller to be driven by hand; its first call is ``on_limits(now_ns, limits)``.
+#[pyfunction]
+#[pyo3(signature = (name, preset="", settings_json="{}", seed=0, now_ns=0, limits=None))]
+pub(crate) fn controller(
+    name: &str,
+    preset: &str,
+    settings_json: &str,
+    seed: u64,
+    now_ns: i64,
+    limits: Option<PyRef<'_, PyLimits>>,
+) -> PyResult<PySeat> {
+    let entry = find(name)?;
+    let built = (entry.build)(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
+    let limits = limits.map_or_else(Limits::default, |limits| limits.to_core());
+    let rng = Stream::new(seed, name, "controller");
+    let mut seat = unpack(Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
+    seat.notes.wanted = true;
+    Ok(PySeat { seat: Mutex::new(seat) })
+}
+
+/// Makes the receiving half of a controller to be driven by hand.
+#[pyfunction]
+#[pyo3(signature = (name, preset="", settings_json="{}", seed=0))]
+pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64) -> PyResult<PyReceiverSeat> {
+    let entry = find(name)?;
+    let Some(make) = entry.receiver else {
+        let having: Vec<&str> = tidegate_controllers::registry()
+            .iter()
+            .filter(|entry| entry.receiver.is_some())
+            .map(|entry| entry.name)
+            .collect();
+        let others =
+            if having.is_empty() { "no controller has one yet".to_owned() } else { having.join(", ") };
+        return Err(bad(format!("{name} has no receiving half ({others})")));
+    };
+    let half = make(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
+    let mut seat = ReceiverSeat::new(name, half, Stream::new(seed, name, "receiver"));
+    seat.notes.wanted = true;
+    Ok(PyReceiverSeat { seat: Mutex::new(seat) })
+}
+
+/// Every controller with its presets and settings, as JSON.
+#[pyfunction]
+pub(crate) fn controllers_json() -> PyResult<String> {
+    let list: Vec<serde_json::Value> = tidegate_controllers::registry()
+        .iter()
+        .map(|entry| {
+            let defaults: serde_json::Map<String, serde_json::Value> = entry
+                .presets
+                .iter()
+                .map(|preset| Ok(((*preset).to_owned(), (entry.defaults)(preset).map_err(bad)?)))
+                .collect::<PyResult<_>>()?;
+            let settings: Vec<serde_json::Value> = entry
+                .settings
+                .iter()
+                .map(
+                    |s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}),
+                )
+                .collect();
+            Ok(serde_json::json!({
+                "name": entry.name,
+                "summary": entry.summary,
+                "presets": entry.presets,
+                "settings": settings,
+                "defaults": defaults,
+                "needs": entry.needs.name(),
+                "receiver": entry.receiver.is_some(),
+            }))
+        })
+        .collect::<PyResult<_>>()?;
+    serde_json::to_string(&list).map_err(bad)
+}
+
+/// All settings of a preset, as JSON.
+#[pyfunction]
+pub(crate) fn controller_defaults(name: &str, preset: &str) -> PyResult<String> {
+    let entry = find(name)?;
+    let defaults = (entry.defaults)(preset_or_default(entry, preset)).map_err(bad)?;
+    serde_json::to_string(&defaults).map_err(bad)
+}
+
+/// Raises ValueError if the settings would not make a controller.
+#[pyfunction]
+#[pyo3(signature = (name, preset="", settings_json="{}"))]
+pub(crate) fn check_controller(name: &str, preset: &str, settings_json: &str) -> PyResult<()> {
+    let entry = find(name)?;
+    (entry.build)(preset_or_default(entry, preset), &overrides(settings_json)?).map(drop).map_err(bad)
+}
