@@ -62,14 +62,10 @@ def _unwritten(method: _F) -> _F:
     return method
 
 
-class Controller:
-    """Base class of controllers written in Python; settings are keyword arguments of `__init__`.
-
-    Only `on_report` has to be written.
-    """
+class _Half:
+    """What both halves have: somewhere to put values worth plotting."""
 
     internals: dict[str, float]
-    """Values worth plotting, by name: recorded after each report as named series."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
@@ -77,6 +73,16 @@ class Controller:
         made = super().__new__(cls)
         made.internals = {}
         return made
+
+
+class Controller(_Half):
+    """Base class of controllers written in Python; settings are keyword arguments of `__init__`.
+
+    Only `on_report` has to be written.
+    """
+
+    internals: dict[str, float]
+    """Values worth plotting, by name: recorded after each report as named series."""
 
     def __init__(self) -> None:
         """Takes the settings of the scenario, as keyword arguments."""
@@ -129,7 +135,7 @@ class Controller:
         return None
 
 
-class ReceiverHalf:
+class ReceiverHalf(_Half):
     """Base class of receiving halves written in Python, for schemes that measure at the receiver.
 
     A factory that gives a pair of a controller and a receiver half puts both to work.
@@ -137,13 +143,6 @@ class ReceiverHalf:
 
     internals: dict[str, float]
     """Values worth plotting, by name: recorded after each message as named series."""
-
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
-        """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
-        del args, settings
-        made = super().__new__(cls)
-        made.internals = {}
-        return made
 
     def __init__(self) -> None:
         """Takes whatever its author wants."""
