@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
@@ -23,6 +23,8 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Protocol, TypeVar
 
 from tidegate.errors import RunError
@@ -75,15 +77,59 @@ def run_all(
         KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
         RunError: when a process of a run went away.
     """
-    count = max(1, min(workers or cores(), len(jobs)))
     if not jobs:
         return []
+    with _ctrl_c_noted() as asked:
+        done = _run_all(jobs, workers, processes, progress, keep_going, asked)
+    if asked.is_set():
+        raise KeyboardInterrupt
+    return done
+
+
+@contextmanager
+def _ctrl_c_noted() -> Iterator[threading.Event]:
+    """Makes the first Ctrl-C a note to be read in between, the second the usual interrupt.
+
+    An interrupt at any line would now and then hit the standard library while it holds the locks of all
+    futures, and leave them locked: workers, and so the program, would wait for ever.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # signals do not come here
+        return
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield asked  # somebody else has decided what Ctrl-C means
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            signal.default_int_handler(number, frame)
+        asked.set()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _run_all(
+    jobs: Sequence[Job[T]],
+    workers: int | None,
+    processes: bool,
+    progress: Progress | None,
+    keep_going: bool,
+    asked: threading.Event,
+) -> list[T | BaseException]:
+    count = max(1, min(workers or cores(), len(jobs)))
     team: _Team = _Processes(count, len(jobs)) if processes else _Threads(count, len(jobs))
     try:
         futures = [team.submit(number, job) for number, job in enumerate(jobs)]
         waiting: set[Future[Any]] = set(futures)
         while waiting:
             done, waiting = wait(waiting, timeout=_BEAT, return_when=FIRST_COMPLETED)
+            if asked.is_set():
+                raise KeyboardInterrupt
             if progress is not None:
                 progress(team.fraction())
             failed = next((f for f in futures if f in done and f.exception() is not None), None)
