@@ -4,6 +4,7 @@
 pub mod agenda;
 pub mod build;
 pub mod cross;
+mod excess;
 pub mod invalid;
 pub mod jitter;
 pub mod link;

@@ -6,7 +6,7 @@
 //! cursor into the FIFO, between what is still to be served and what is already on the wire. Only jitter
 //! that reorders needs a heap, for what is on the wire.
 
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, ensure};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::phases::Phases;
@@ -167,7 +167,17 @@ impl Link {
         let LinkSettings { service, nominal, queue, delay, jitter, loss, byte_errors } = settings;
         let build = || -> Result<(Server, Wire), Invalid> {
             let server = service.start(seed, &name)?;
-            Ok((server, Wire::new(delay, jitter, loss, byte_errors, seed, &name)?))
+            let excess = server.excess(seed, &name);
+            if excess.is_some() {
+                ensure(queue.resolve(service.nominal_rate()).is_unlimited(), || {
+                    "a queue limit beside statuses: what they cannot carry is lost, and nothing waits"
+                        .to_owned()
+                })?;
+                ensure(loss == Phases::constant(Loss::None), || {
+                    "a loss beside statuses: what they lose follows from their capacity".to_owned()
+                })?;
+            }
+            Ok((server, Wire::new(delay, jitter, loss, excess, byte_errors, seed, &name)?))
         };
         let (server, wire) = build().map_err(|Invalid(what)| Invalid(format!("link {name}: {what}")))?;
         let nominal = nominal.unwrap_or_else(|| service.nominal_rate());

@@ -3,6 +3,7 @@
 //! Times and spans are nanoseconds, rates bit/s, sizes bytes, probabilities fractions. People write
 //! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
 
+use crate::service::Statuses;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
 
@@ -138,6 +139,8 @@ pub enum Capacity {
     },
     /// The generative process of the Sprout paper.
     Brownian(BrownianSpec),
+    /// One of several capacities at a time, and no queue: what is too much is lost.
+    Statuses(Statuses),
 }
 
 const fn yes() -> bool {
@@ -231,7 +234,7 @@ pub enum JitterSpec {
         /// The largest.
         max: Span,
     },
-    /// |N(0, std^2)|, packets may overtake.
+    /// N(0, std^2), but nothing arrives before it has left; packets may overtake.
     Normal {
         /// Standard deviation.
         std: Span,

@@ -1,5 +1,6 @@
-//! What happens to a packet after service: propagation, jitter, loss, byte errors.
+//! What happens to a packet after service: propagation, jitter, loss, excess, byte errors.
 
+use crate::excess::Excess;
 use crate::invalid::{Invalid, ensure};
 use crate::jitter::{Jitter, JitterProcess};
 use crate::loss::{ByteErrors, Loss, LossProcess};
@@ -16,6 +17,7 @@ pub(crate) struct Wire {
     last: Option<Time>,
     jitter: Option<JitterProcess>,
     loss: Option<LossProcess>,
+    excess: Option<Excess>,
     errors: Option<ByteErrors>,
 }
 
@@ -25,6 +27,7 @@ impl Wire {
         delay: Phases<Span>,
         jitter: Jitter,
         loss: Phases<Loss>,
+        excess: Option<Excess>,
         byte_errors: f64,
         seed: u64,
         name: &str,
@@ -37,13 +40,15 @@ impl Wire {
             last: (!jitter.reorders()).then_some(Time::from_nanos(i64::MIN)),
             jitter: JitterProcess::new(jitter, seed, name)?,
             loss: LossProcess::new(loss, seed, name)?,
+            excess,
             errors: ByteErrors::new(byte_errors, seed, name)?,
         })
     }
 
     /// The delay, if that is all there is to this wire.
     pub(crate) fn plain_delay(&self) -> Option<Span> {
-        let plain = self.jitter.is_none() && self.loss.is_none() && self.errors.is_none();
+        let lossless = self.loss.is_none() && self.excess.is_none() && self.errors.is_none();
+        let plain = lossless && self.jitter.is_none();
         match self.delay.phases() {
             [(_, delay)] if plain => Some(*delay),
             _ => None,
@@ -63,8 +68,9 @@ impl Wire {
             *last = arrival;
         }
         let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(served.finish));
+        let excess = self.excess.as_mut().is_some_and(|excess| excess.takes(served.finish, size));
         let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
-        let fate = if lost {
+        let fate = if lost || excess {
             Some(Cause::Loss)
         } else if hit {
             Some(Cause::Corrupt)
@@ -81,6 +87,9 @@ impl Wire {
         }
         if let Some(loss) = &self.loss {
             loss.draws(visit);
+        }
+        if let Some(excess) = &self.excess {
+            excess.draws(visit);
         }
         if let Some(errors) = &self.errors {
             errors.draws(visit);

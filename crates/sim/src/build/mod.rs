@@ -569,5 +569,6 @@ fn service(capacity: &Capacity) -> Result<Service, String> {
             settings.check().map_err(text)?;
             Service::Brownian(settings)
         }
+        Capacity::Statuses(statuses) => Service::Statuses(statuses.clone()),
     })
 }

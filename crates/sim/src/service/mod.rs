@@ -7,6 +7,7 @@ mod brownian;
 mod constant;
 mod opportunities;
 mod schedule;
+mod statuses;
 
 pub(crate) use brownian::Brownian;
 pub use brownian::BrownianSettings;
@@ -14,7 +15,10 @@ pub use constant::Constant;
 pub(crate) use opportunities::Instants;
 pub use opportunities::{MAHIMAHI_BYTES, Recorded};
 pub use schedule::{Schedule, Steps};
+pub(crate) use statuses::StatusProcess;
+pub use statuses::{Status, Statuses};
 
+use crate::excess::Excess;
 use crate::invalid::Invalid;
 use opportunities::{Opportunities, Playback};
 use tidegate_core::rng::Draws;
@@ -46,6 +50,8 @@ pub enum Service {
     Opportunities(Recorded),
     /// The rate process of the Sprout paper.
     Brownian(BrownianSettings),
+    /// One of several capacities at a time. Packets take no time and never wait: what is too much is lost.
+    Statuses(Statuses),
 }
 
 impl Service {
@@ -56,8 +62,8 @@ impl Service {
     }
 
     /// The rate that a queue limit in time is computed from: the constant rate, the mean of one round of
-    /// what repeats, the first rate that is not zero of a schedule that does not, the mean of the
-    /// Brownian process ([`BrownianSettings::mean_rate`]).
+    /// what repeats, the first rate that is not zero of a schedule that does not, the mean of a random
+    /// process ([`BrownianSettings::mean_rate`], [`Statuses::mean_rate`]).
     #[must_use]
     pub fn nominal_rate(&self) -> Rate {
         match self {
@@ -66,6 +72,7 @@ impl Service {
             Self::Schedule(steps) => steps.nominal_rate(),
             Self::Opportunities(list) => list.mean_rate(),
             Self::Brownian(settings) => settings.mean_rate(),
+            Self::Statuses(settings) => settings.mean_rate(),
         }
     }
 
@@ -86,6 +93,11 @@ impl Service {
                     now: Box::new(Opportunities::new(process, settings.bytes)),
                 }
             }
+            Self::Statuses(settings) => {
+                settings.check()?;
+                let luck = Stream::new(seed, name, "status");
+                Server::Statuses(Box::new(StatusProcess::new(settings.clone(), luck)))
+            }
         })
     }
 }
@@ -102,6 +114,8 @@ pub(crate) enum Server {
         start: Box<Brownian>,
         now: Box<Opportunities<Brownian>>,
     },
+    /// The process as it began, to tell the capacity; the wire has the one that packets meet.
+    Statuses(Box<StatusProcess>),
 }
 
 impl Server {
@@ -110,7 +124,7 @@ impl Server {
     pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
         match self {
             Self::Constant(service) => service.serve(now, size),
-            Self::Infinite => Served { start: now, finish: now },
+            Self::Infinite | Self::Statuses(_) => Served { start: now, finish: now },
             Self::Schedule(service) => service.serve(now, size),
             Self::Opportunities(service) => service.serve(now, size),
             Self::Brownian { now: service, .. } => service.serve(now, size),
@@ -122,7 +136,7 @@ impl Server {
     #[inline]
     pub(crate) fn is_ready(&self, now: Time) -> bool {
         match self {
-            Self::Infinite => true,
+            Self::Infinite | Self::Statuses(_) => true,
             Self::Constant(service) => service.rate() > Rate::ZERO,
             Self::Schedule(service) => service.steps().rate_at(now) > Rate::ZERO,
             Self::Opportunities(_) | Self::Brownian { .. } => false,
@@ -136,30 +150,39 @@ impl Server {
         if bin <= Span::ZERO {
             return series;
         }
-        let mut replay = match self {
-            Self::Brownian { start, .. } => Some(Replay::new(start)),
-            _ => None,
+        let mut mean: Box<dyn FnMut(Time, Time) -> Rate + '_> = match self {
+            Self::Infinite => Box::new(|_, _| Rate::MAX),
+            Self::Constant(service) => Box::new(|_, _| service.rate()),
+            Self::Schedule(service) => Box::new(|begin, end| service.steps().mean_rate(begin, end)),
+            Self::Opportunities(service) => Box::new(|begin, end| {
+                let list = &service.instants.list;
+                let count = list.count_before(end) - list.count_before(begin);
+                Size::from_bytes(count * u64::from(list.bytes())).per(end - begin)
+            }),
+            Self::Brownian { start, .. } => {
+                let mut replay = Replay::new(start);
+                Box::new(move |begin, end| replay.bytes_between(begin, end).per(end - begin))
+            }
+            Self::Statuses(start) => {
+                let mut replay = start.clone();
+                Box::new(move |begin, end| replay.mean_rate(begin, end))
+            }
         };
         let mut begin = from;
         while begin < to {
             let end = if to - begin < bin { to } else { begin + bin };
-            let rate = match self {
-                Self::Infinite => Rate::MAX,
-                Self::Constant(service) => service.rate(),
-                Self::Schedule(service) => service.steps().mean_rate(begin, end),
-                Self::Opportunities(service) => {
-                    let list = &service.instants.list;
-                    let count = list.count_before(end) - list.count_before(begin);
-                    Size::from_bytes(count * u64::from(list.bytes())).per(end - begin)
-                }
-                Self::Brownian { .. } => replay
-                    .as_mut()
-                    .map_or(Rate::ZERO, |replay| replay.bytes_between(begin, end).per(end - begin)),
-            };
-            series.push((begin, rate));
+            series.push((begin, mean(begin, end)));
             begin = end;
         }
         series
+    }
+
+    /// What the wire loses because it is too much.
+    pub(crate) fn excess(&self, seed: u64, name: &str) -> Option<Excess> {
+        match self {
+            Self::Statuses(start) => Some(Excess::new((**start).clone(), seed, name)),
+            _ => None,
+        }
     }
 
     /// Shows what the random substream gave out, if there is one.

@@ -1,5 +1,7 @@
 //! Links against closed forms, two-sided, one per service, queue and wire.
 
+mod statuses;
+
 use std::any::Any;
 use tidegate_core::node::{Backlog, NodeId};
 use tidegate_core::{Cause, FlowId, Node, Packet, Port, Rate, Recorder, RouteId, Size, Span, Time};
