@@ -390,6 +390,11 @@ impl Recorder for Recording {
         }
     }
 
+    fn ended(&mut self, now: Time, flow: FlowId) {
+        let info = &mut self.flows[flow.0 as usize];
+        info.stop = info.stop.min(now);
+    }
+
     fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {
         let stats = &mut self.stats[flow.0 as usize];
         stats.digest.add_all([tag::LATE ^ identity(packet), now.as_nanos() as u64]);
