@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _MOST_FLOWS = 100_000
 _MOST_BINS = 10_000_000
 _IP_PACKET = 65_535  # bytes, RFC 791
+_RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
+_MOST_OVERHEAD = Size(1000)
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
 _WIDEST_WINDOW = 2**30  # bytes, RFC 7323 section 2.3
 _LONGEST_RTO = 60 * 10**9  # ns; RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
@@ -256,6 +258,8 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
     yield from _sources(media, path)
     if not media.feedback.interval:
         yield _positive((*path, "feedback", "interval"), media.feedback.interval)
+    if media.feedback.reports == 0:
+        yield _positive((*path, "feedback", "reports"), media.feedback.reports)
     if isinstance(media.playout, Adaptive):
         bounds = media.playout.adaptive
         yield from _order(("min", bounds.min), ("max", bounds.max), (*path, "playout", "adaptive"))
@@ -310,13 +314,13 @@ def _sources(media: Media, path: Path) -> Iterator[Problem]:
 
 
 def _packet(media: Media, path: Path) -> Iterator[Problem]:
-    smallest, largest = Size(64), Size(_IP_PACKET - 1000)
+    if media.overhead > _MOST_OVERHEAD:
+        yield Problem((*path, "overhead"), f'found "{media.overhead}"; expected at most {_MOST_OVERHEAD}')
+        return
+    smallest, largest = Size(64), Size(_IP_PACKET - media.overhead - _RTP_HEADER)
     if not smallest <= media.payload <= largest:
         what = f'found "{media.payload}"; expected from {smallest} to {largest}'
         yield Problem((*path, "payload"), what)
-    if media.overhead > 1000:  # noqa: PLR2004
-        what = f'found "{media.overhead}"; expected at most 1kB'
-        yield Problem((*path, "overhead"), what)
 
 
 def _udp(udp: Udp, path: Path) -> Iterator[Problem]:

@@ -241,10 +241,12 @@ class _Lowering:
             "feedback": {
                 "format": media.feedback.format,
                 "interval": int(media.feedback.interval),
+                "reports": _maybe(media.feedback.reports),
             },
             "playout": _playout(media.playout),
             "payload": int(media.payload),
             "overhead": int(media.overhead),
+            "packets": media.packets,
             "pauses": [[int(begin), int(end)] for begin, end in media.pauses],
             "pair": None,
         }
