@@ -31,7 +31,7 @@ from tidegate._view import Floats, RunLike, Runs
 
 __all__ = ["comparison", "delay_cdf", "internals", "rate_delay_scatter", "time_series"]
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.size": 11,
     "font.family": "sans-serif",
     "axes.titlesize": 12,
@@ -53,6 +53,7 @@ _STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
 }
+"""How all figures of tidegate look, for ``matplotlib.rc_context``."""
 
 # Past this ratio between the slowest and the quickest packet a linear axis shows only one of the
 # two.
@@ -303,7 +304,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     hue = colours(groups)
     panels = [_panel(label, members, link) for label, members in groups.items()]
     k = len(panels)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = _new(12.5, 1.75 * k + 4.6)
         grid = figure.subplots(k + 2, 1, sharex=True, height_ratios=[1.0] * k + [1.1, 0.7])
         end = max(_end(panel) for panel in panels)
@@ -415,7 +416,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     label = str(entry.get("controller") or entry["kind"])
     colour = colours([label])[label]
     end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = _new(11, 8.4)
         rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
         seen = _capacity(rate, run, link, end)
@@ -478,7 +479,7 @@ def delay_cdf(runs: Runs) -> Figure:
     groups = _view.grouped(runs)
     hue = colours(groups)
     single = True
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = _new(8.2, 5.0)
         ax = figure.subplots()
         ends: list[float] = []
@@ -528,7 +529,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
     """
     groups = _view.grouped(runs)
     hue = colours(groups)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = _new(7.6, 5.4)
         ax = figure.subplots()
         every: list[tuple[float, float]] = []
@@ -630,7 +631,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     if not chosen:
         raise ValueError(f"the controller of flow {flow!r} noted nothing")
     colour = colours([label])[label]
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = _new(11, 1.2 + 1.7 * len(chosen))
         axes = figure.subplots(len(chosen), 1, sharex=True, squeeze=False)[:, 0]
         for ax, name in zip(axes, chosen, strict=True):

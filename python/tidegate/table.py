@@ -61,13 +61,13 @@ class ComparisonTable:
     def to_markdown(self) -> str:
         """As a Markdown table; the best value of each row in bold."""
         head = ["metric", "unit", *self.controllers]
-        lines = [_pipes(head), _pipes(["---", "---", *["---:"] * len(self.controllers)])]
+        lines = [pipes(head), pipes(["---", "---", *["---:"] * len(self.controllers)])]
         for row in self.rows:
             cells = []
             for name in self.controllers:
                 text = row.metric.show_interval(row.cells[name])
                 cells.append(f"**{text}**" if name in row.best else text)
-            lines.append(_pipes([row.label, row.metric.unit, *cells]))
+            lines.append(pipes([row.label, row.metric.unit, *cells]))
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
@@ -110,5 +110,6 @@ def _row(name: str, runs: Mapping[str, Sequence[Run]], flow: str | None) -> Row:
     return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, cells)
 
 
-def _pipes(cells: Iterable[str]) -> str:
+def pipes(cells: Iterable[str]) -> str:
+    """A line of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli import look, runs
+from tidegate.cli import look, papers, runs
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
 from tidegate.running import versions
@@ -39,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 runs.add_to(app)
+papers.add_to(app)
 look.add_to(app)
 
 

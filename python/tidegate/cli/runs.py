@@ -169,7 +169,7 @@ def compare(
         check_folder(out, comparing.COMPARISON_FILE)
     with (
         results_only(),
-        _stoppable("stopped; nothing was written"),
+        stoppable("stopped; nothing was written"),
         progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):
         variants = [comparing.with_controller(made, name) for name in names]
@@ -180,7 +180,7 @@ def compare(
             workers=jobs,
             processes=_busy_in_python(variants, len(names) * seeds, jobs),
             progress=tell,
-            command=_command(),
+            command=typed(),
         )
         if out is not None:
             done.save(out)
@@ -195,7 +195,8 @@ def compare(
         to.print(f"\nwritten to {out}: table.md, table.csv, comparison.png, report.html, runs/")
 
 
-def _command() -> str:
+def typed() -> str:
+    """What was typed, for the record."""
     return shlex.join(["tidegate", *sys.argv[1:]])
 
 
@@ -322,7 +323,7 @@ def _busy_in_python(variants: Sequence[Scenario], runs: int, workers: int | None
     return any(lower(variant).python for variant in variants)
 
 
-class _stoppable:  # noqa: N801
+class stoppable:  # noqa: N801
     """Turns Ctrl-C into a sentence."""
 
     def __init__(self, sentence: str) -> None:
@@ -338,5 +339,5 @@ class _stoppable:  # noqa: N801
 
 
 def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
-    with _stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
+    with stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
         return comparing.execute(jobs, progress=tell)

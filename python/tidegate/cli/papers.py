@@ -1,0 +1,111 @@
+"""The command that runs a published document again: paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.runs import AsJson, Workers, stoppable, typed
+from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, results_only
+from tidegate.errors import InputError
+from tidegate.files import check_folder
+
+
+def _keys(incomplete: str) -> list[str]:
+    from tidegate.paper import shipped
+
+    return [name for name in ["list", *shipped.names()] if name.startswith(incomplete)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the command on the command line."""
+    app.command()(paper)
+
+
+def paper(
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="list|KEY",
+            help="`list`, a key from that list, or a folder of your own with a paper.toml.",
+            autocompletion=_keys,
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="A few seeds and short runs; the default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Everything that the document did.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the page, tables and figures; KEY-quick or KEY-full by default.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as the paper says by default.")] = None,
+    jobs: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a published document again and judge each of its numbers.
+
+    Each claim agrees (within the tolerance stated for it), has the same trend, or differs, with the reason. With
+    --json and without --out nothing is written.
+
+    Example: tidegate paper hoang2017 --quick --out out/hoang2017
+    """
+    if quick and full:
+        raise InputError("--quick and --full: give one of them")
+    if key == "list":
+        _list(as_json=as_json)
+        return
+    _run(key, quick=not full, out=out, seeds=seeds, jobs=jobs, as_json=as_json)
+
+
+def _list(*, as_json: bool) -> None:
+    from tidegate.paper import list_papers
+
+    every = list_papers()
+    if as_json:
+        keys = ("title", "authors", "year", "kind", "source", "about")
+        print_json(
+            [
+                {"key": one.key, "claims": len(one.claims), **{name: getattr(one.paper, name) for name in keys}}
+                for one in every
+            ]
+        )
+        return
+    width = max((len(one.key) for one in every), default=0)
+    for one in every:
+        said = f"{one.paper.title} ({', '.join(one.paper.authors)}, {one.paper.year}; {len(one.claims)} claims)"
+        console().print(f"{one.key:{width}}  {said}", soft_wrap=True)
+
+
+def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: int | None, as_json: bool) -> None:
+    # matplotlib and all that are for this command only
+    from tidegate import paper as papers
+    from tidegate.paper import facts, shipped, words
+
+    name = shipped.find(key).resolve().name
+    if out is None and not as_json:
+        out = Path(f"{name}-{'quick' if quick else 'full'}")
+    if out is not None:
+        check_folder(out, papers.PAPER_FILE)
+    with (
+        results_only(),
+        stoppable("stopped; nothing was written"),
+        progress(name, shown=not as_json) as tell,
+    ):
+        result = papers.run(key, quick=quick, seeds=seeds, workers=jobs, progress=tell, command=typed())
+        if out is not None:
+            result.save(out)
+    if as_json:
+        print_json(result.to_data())
+        return
+    to = console()
+    to.print(f"{result.document.paper.title}, {'quick' if quick else 'full'}, {len(result.plan.seeds)} seeds\n")
+    counts = plain_table("verdict", "claims")
+    for verdict, count, _ in facts.summary(result):
+        counts.add_row(verdict, count)
+    print_table(counts)
+    for one in words.differences(result.judgements):
+        where, what, published, ours, deviation, verdict, reason = words.row(one)
+        to.print(f"\n{verdict}: {where}, {what}", soft_wrap=True)
+        to.print(f"  published {published}; ours {ours} ({deviation})", soft_wrap=True)
+        to.print(f"  {reason}", soft_wrap=True)
+    to.print(f"\nwritten to {out}: index.html, README.md, paper.json, tables/, figures/", soft_wrap=True)

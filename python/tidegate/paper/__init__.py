@@ -1,0 +1,30 @@
+"""Published documents run again: each of their numbers beside ours, with a computed verdict.
+
+`papers/KEY/paper.toml` holds what a document says as data and `papers/KEY/experiment.py` the code that
+measures the same; [run][tidegate.paper.run] does the work and judges. See `docs/papers.md`.
+"""
+
+from __future__ import annotations
+
+from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table, Then
+from tidegate.paper.figures import Drawing, Sheet
+from tidegate.paper.result import PAPER_FILE, Result, list_papers, run
+from tidegate.paper.verdicts import Backing, Judgement, Verdict
+
+__all__ = [
+    "PAPER_FILE",
+    "Backing",
+    "Drawing",
+    "Experiment",
+    "Judgement",
+    "Measure",
+    "Outcome",
+    "Plan",
+    "Result",
+    "Sheet",
+    "Table",
+    "Then",
+    "Verdict",
+    "list_papers",
+    "run",
+]

@@ -1,0 +1,160 @@
+"""What a paper's code is made of: jobs, and what is measured from their results."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from tidegate.pool import Job, Tick
+from tidegate.stats import Interval
+
+if TYPE_CHECKING:
+    from tidegate.paper.figures import Drawing
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run."""
+
+    quick: bool
+    """Whether minutes are enough; else everything that the document did."""
+    seeds: Sequence[int]
+    """With which luck."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number that was measured."""
+
+    value: Interval
+    """Its mean with the 95 % interval over seeds."""
+    unit: str = ""
+    """The unit, as the paper's file has it."""
+    about: str = ""
+    """What it is, in a few words."""
+
+    @classmethod
+    def of(cls, values: Iterable[float | None], unit: str = "", about: str = "") -> Measure:
+        """Over seeds; those without a value are left out.
+
+        >>> Measure.of([1.0, 2.0, 3.0], "s").value
+        Interval(mean=2.0, half=2.484..., count=3)
+        """
+        return cls(Interval.of(values), unit, about)
+
+    @classmethod
+    def exact(cls, value: float, unit: str = "", about: str = "") -> Measure:
+        """A number without luck: a count of something fixed, a closed form.
+
+        >>> Measure.exact(3.0).value
+        Interval(mean=3.0, half=0.0, count=1)
+        """
+        return cls(Interval(value, 0.0, 1), unit, about)
+
+    def show(self, digits: int = 0) -> str:
+        """Mean, interval and unit in at least three digits that count.
+
+        >>> Measure.of([0.1, 0.2, 0.3], "s").show(), Measure.exact(6244, "packets").show()
+        ('0.200 ± 0.248 s', '6244 packets')
+        """
+        number = self.number(digits)
+        return f"{number} {self.unit}" if self.unit and self.value.count else number
+
+    def number(self, digits: int = 0) -> str:
+        """The same without the unit."""
+        value = self.value
+        if not value.count or not math.isfinite(value.mean):
+            return "no value"
+        places = decimals(value.mean, digits)
+        if not value.half:
+            return f"{value.mean:.{places}f}"
+        # two digits of the half-width that count, as far as the number goes
+        places = max(places, min(9, 1 - math.floor(math.log10(value.half))))
+        return f"{value.mean:.{places}f} ± {value.half:.{places}f}"
+
+
+def decimals(value: float, least: int = 0) -> int:
+    """How many digits after the point give three that count; none for a whole number.
+
+    >>> decimals(0.01234), decimals(12.34), decimals(6244.0), decimals(2.5, 3)
+    (4, 1, 0, 3)
+    """
+    if value == round(value):
+        return least
+    return max(least, min(9, 2 - math.floor(math.log10(abs(value)))), 0)
+
+
+CellValue: TypeAlias = "str | float | int | Interval | Measure | None"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of ours, beside those that stand in the document."""
+
+    name: str
+    """Of its files."""
+    title: str
+    columns: Sequence[str]
+    """Heads, with units."""
+    rows: Sequence[Sequence[CellValue]]
+
+    def __post_init__(self) -> None:
+        """Checks its shape."""
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.name}: found {len(row)} cells; expected {len(self.columns)}")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment came to."""
+
+    measures: Mapping[str, Measure]
+    """Everything that claims speak of, by name."""
+    tables: Sequence[Table] = ()
+    figures: Sequence[Drawing] = ()
+    notes: Sequence[str] = ()
+    """Sentences about the runs that a reader of the page should know."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Digest of each run, by a name of it."""
+
+
+class Experiment(ABC):
+    """A paper's code: `papers/KEY/experiment.py` defines a class `Experiment` of this kind.
+
+    Attributes:
+        quick_seeds: How many seeds a quick run takes.
+        full_seeds: How many a full one takes.
+    """
+
+    quick_seeds: ClassVar[int] = 3
+    full_seeds: ClassVar[int] = 20
+
+    @abstractmethod
+    def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
+        """The work, each piece under a key of its own choice; pieces are done in any order and at once."""
+
+    @abstractmethod
+    def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
+        """What the results, under the same keys, come to."""
+
+
+@dataclass(frozen=True)
+class Then(Generic[T, U]):
+    """A job, and what is kept of its result: `Then(RunJob(scenario, seed), lambda run: run.metrics())`.
+
+    Runs hold all their tables; of hundreds of them only what is measured should stay in memory.
+    """
+
+    job: Job[T]
+    keep: Callable[[T], U]
+
+    def __call__(self, tick: Tick) -> U:
+        """Does it."""
+        return self.keep(self.job(tick))

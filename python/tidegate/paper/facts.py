@@ -1,0 +1,84 @@
+"""What page and README say about a result beside its claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.paper import words
+from tidegate.paper.verdicts import Backing, Verdict
+
+if TYPE_CHECKING:
+    from tidegate.paper.result import Result
+
+MEANING = {
+    Verdict.AGREES: "within the stated tolerance, or the rule made of the words holds",
+    Verdict.TREND: "outside, but the direction or order that the document reports holds",
+    Verdict.DIFFERS: "neither",
+    Verdict.NOT_RUN: "measured by --full only",
+}
+
+
+def origin(result: Result) -> str:
+    """Who wrote the document, when, what it is and where it can be found."""
+    paper = result.document.paper
+    return f"{', '.join(paper.authors)}, {paper.year}. {paper.kind}. {paper.source}"
+
+
+def what_was_run(result: Result) -> list[tuple[str, str]]:
+    """Names and values."""
+    seeds = result.plan.seeds
+    found = [
+        ("scope", "quick" if result.plan.quick else "full"),
+        ("seeds", f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])),
+        ("pieces of work", str(result.jobs)),
+        ("time", f"{result.took_s:.1f} s"),
+        *result.versions.items(),
+    ]
+    return [*found, ("command", result.command)] if result.command else found
+
+
+def notes(result: Result) -> list[str]:
+    """What a reader has to know before the numbers."""
+    found = [
+        "Numbers of ours are means over seeds ± the half-width of their 95 % interval (Student's t).",
+        "Verdicts are computed from these means; those “not sure” would change for some value inside the intervals.",
+    ]
+    if len(result.plan.seeds) == 1:
+        found = ["One seed: there are no intervals, and nothing is known of how far luck moves a number."]
+    return [*found, *result.outcome.notes]
+
+
+def summary(result: Result) -> list[tuple[str, str, str]]:
+    """How many claims have each verdict, and what is known of the reasons."""
+    rows = [(str(verdict), str(count), MEANING[verdict]) for verdict, count in result.counts.items()]
+    known = [one.backing for one in result.judgements if one.verdict in {Verdict.DIFFERS, Verdict.TREND}]
+    meaning = {
+        Backing.CONFIRMED: "what backs the reason was measured, and holds",
+        Backing.REFUTED: "what should back the reason was measured, and does not hold",
+        Backing.UNCHECKED: "nothing measured backs the reason",
+        Backing.UNKNOWN: "nobody knows why",
+    }
+    return rows + [
+        (
+            f"not agreeing, {'reason ' if backing is not Backing.UNKNOWN else ''}{backing}",
+            str(known.count(backing)),
+            text,
+        )
+        for backing, text in meaning.items()
+        if backing in known
+    ]
+
+
+RULES = ("claim", "agrees", "same trend", "backs the reason")
+"""Heads of the table of rules."""
+
+
+def rules(result: Result) -> list[list[str]]:
+    """By what each claim was judged."""
+    rows = []
+    for one in result.judgements:
+        claim = one.claim
+        agrees = claim.agrees.text if claim.agrees else words.tolerance(claim)
+        others = [rule.text if rule else "" for rule in (claim.trend, claim.because)]
+        rows.append([claim.id, agrees, *others])
+    return rows

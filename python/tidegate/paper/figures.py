@@ -1,0 +1,209 @@
+"""Figures with the document's own axes: our series with their 95 % bands, its values as markers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from tidegate._palette import colours
+from tidegate.paper.experiment import Measure
+from tidegate.plot import STYLE
+from tidegate.stats import Interval, t_quantile
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Limits: TypeAlias = tuple[float | None, float | None]
+
+_MARKS = "Ds^v"  # of published values, a shape a series
+_QUANTILES = np.linspace(0.0, 1.0, 401)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is ready to be written."""
+
+    name: str
+    """Of its files."""
+    where: str
+    """The document's figure that it stands for, such as `Figure 18`."""
+    title: str
+    caption: str
+    figure: Figure
+
+    def file(self, kind: str) -> bytes:
+        """The bytes of a `png` or `svg` file; the same figure gives the same bytes."""
+        out = io.BytesIO()
+        fixed: dict[Any, Any] = {"svg.hashsalt": self.name, "svg.fonttype": "path"}
+        with mpl.rc_context(STYLE | fixed):
+            self.figure.savefig(out, format=kind, metadata={"Date" if kind == "svg" else "Software": None})
+        return out.getvalue()
+
+
+@dataclass
+class Sheet:
+    """A figure in the making: axes as the document has them, then what is on them.
+
+    >>> sheet = Sheet("Figure 18", "Average loss ratio", x="Configuration", y="Loss ratio", ylim=(0, 0.6))
+    >>> sheet = sheet.bars("gcc", {"1": Measure.of([0.2, 0.3]), "2": Measure.of([0.1, 0.2])})
+    >>> sheet.published("thesis", ["1", "2"], [0.22, 0.17]).drawing("loss").where
+    'Figure 18'
+    """
+
+    where: str
+    """The document's figure."""
+    title: str
+    x: str
+    """What the x axis is, with its unit."""
+    y: str
+    """What the y axis is, with its unit."""
+    xlim: Limits = (None, None)
+    ylim: Limits = (None, None)
+    xlog: bool = False
+    ylog: bool = False
+    size: tuple[float, float] = (9.0, 5.0)
+    """In inches."""
+    _lines: list[tuple[str, Floats, Floats, bool, str | None]] = field(default_factory=list)
+    _bars: dict[str, Mapping[str, Interval]] = field(default_factory=dict)
+    _marks: list[tuple[str, Sequence[Any], Floats]] = field(default_factory=list)
+
+    def series(
+        self,
+        label: str,
+        x: npt.ArrayLike,
+        values: npt.ArrayLike,
+        *,
+        step: bool = False,
+        colour: str | None = None,
+    ) -> Self:
+        """A line.
+
+        Args:
+            label: Its name in the legend.
+            x: Where it has values, shape (n,).
+            values: Its values, shape (n,); or those of each seed, shape (seeds, n), drawn as their mean with
+                the band of its 95 % interval. NaN where there is none.
+            step: Whether a value holds until the next one.
+            colour: Instead of the next free one.
+
+        Raises:
+            ValueError: when the shapes do not fit.
+        """
+        at, all_values = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(values, dtype=float))
+        if at.ndim != 1 or all_values.ndim != 2 or all_values.shape[1] != len(at):  # noqa: PLR2004
+            raise ValueError(f"{label}: found values of shape {all_values.shape}; expected (seeds, {len(at)})")
+        self._lines.append((label, at, all_values, step, colour))
+        return self
+
+    def cdf(self, label: str, samples: Sequence[npt.ArrayLike]) -> Self:
+        """How samples are distributed, one list of them a seed; x is the sample, y the share at most as large."""
+        known = [np.asarray(one, dtype=float).ravel() for one in samples]
+        known = [one[np.isfinite(one)] for one in known]
+        known = [one for one in known if len(one)]
+        if not known:
+            raise ValueError(f"{label}: found no samples")
+        low, high = min(float(one.min()) for one in known), max(float(one.max()) for one in known)
+        # quantiles of all seeds together put the points where the curve is steep
+        grid = np.unique(np.concatenate([[low], np.quantile(np.concatenate(known), _QUANTILES), [high]]))
+        shares = [np.searchsorted(np.sort(one), grid, side="right") / len(one) for one in known]
+        return self.series(label, grid, np.vstack(shares), step=True)
+
+    def bars(self, label: str, values: Mapping[str, Interval | Measure]) -> Self:
+        """A bar in each category, with its 95 % interval."""
+        self._bars[label] = {k: one.value if isinstance(one, Measure) else one for k, one in values.items()}
+        return self
+
+    def published(self, label: str, x: Sequence[Any], y: npt.ArrayLike) -> Self:
+        """Values that the document gives, as markers; on bars, `x` names the categories.
+
+        A label that bars or a line have, too, takes its place and its colour.
+        """
+        self._marks.append((label, list(x), np.asarray(y, dtype=float)))
+        return self
+
+    def drawing(self, name: str, caption: str = "") -> Drawing:
+        """The figure; `name` is that of its files."""
+        hue = colours([*self._bars, *(line[0] for line in self._lines)])
+        with mpl.rc_context(STYLE):
+            figure = Figure(figsize=self.size, dpi=150, layout="constrained")
+            ax = figure.subplots()
+            self._draw_bars(ax, hue)
+            for label, at, values, step, colour in self._lines:
+                _band(ax, label, at, values, step=step, colour=colour or hue[label])
+            self._draw_marks(ax, hue)
+            self._frame(ax)
+        return Drawing(name, self.where, self.title, caption, figure)
+
+    @property
+    def _categories(self) -> list[str]:
+        return list(dict.fromkeys(key for values in self._bars.values() for key in values))
+
+    def _offset(self, label: str) -> float:
+        """Where in its category a bar stands."""
+        if label not in self._bars:
+            return 0.0
+        return (list(self._bars).index(label) - (len(self._bars) - 1) / 2) * self._width
+
+    @property
+    def _width(self) -> float:
+        return 0.8 / len(self._bars)
+
+    def _draw_bars(self, ax: Axes, hue: Mapping[str, str]) -> None:
+        categories = self._categories
+        for label, values in self._bars.items():
+            at = np.array([categories.index(key) for key in values], dtype=float) + self._offset(label)
+            means = [one.mean for one in values.values()]
+            halves = [one.half or 0.0 for one in values.values()]
+            ax.bar(
+                at, means, self._width * 0.92, yerr=halves, color=hue[label], label=label, capsize=3, ecolor="#444444"
+            )
+        if categories:
+            ax.set_xticks(range(len(categories)), categories)
+            ax.grid(visible=False, axis="x")
+
+    def _draw_marks(self, ax: Axes, hue: Mapping[str, str]) -> None:
+        categories = self._categories
+        for number, (label, x, y) in enumerate(self._marks):
+            at = [categories.index(one) + self._offset(label) if one in categories else one for one in x]
+            ax.plot(
+                at, y, _MARKS[number % len(_MARKS)], color=hue.get(label, "#222222"), markeredgecolor="#222222",
+                markersize=8, label=f"{label}, published", zorder=5,
+            )  # fmt: skip
+
+    def _frame(self, ax: Axes) -> None:
+        if self.xlog:
+            ax.set_xscale("log")
+        if self.ylog:
+            ax.set_yscale("log")
+        ax.set_xlim(*self.xlim)
+        ax.set_ylim(*self.ylim)
+        if not self._bars and not self.xlog:
+            ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+        ax.set_xlabel(self.x)
+        ax.set_ylabel(self.y)
+        ax.set_title(self.title)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+
+
+def _band(ax: Axes, label: str, at: Floats, values: Floats, *, step: bool, colour: str) -> None:
+    count = np.isfinite(values).sum(axis=0)
+    known = np.where(np.isfinite(values), values, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(count > 0, known.sum(axis=0) / count, np.nan)
+        spread = np.where(np.isfinite(values), (values - mean) ** 2, 0.0).sum(axis=0)
+        error = np.sqrt(spread / (count - 1) / count)
+    how = "steps-post" if step else "default"
+    ax.plot(at, mean, color=colour, label=label, drawstyle=how)
+    if len(values) > 1:
+        half = np.array([t_quantile(int(n) - 1) if n > 1 else np.nan for n in count]) * error
+        ax.fill_between(
+            at, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0, step="post" if step else None
+        )

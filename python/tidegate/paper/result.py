@@ -1,0 +1,254 @@
+"""Running a paper, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tidegate import pool
+from tidegate.comparing import file_name, seeds_from
+from tidegate.errors import InputError, RunError, TidegateError
+from tidegate.files import named, write_file, write_folder
+from tidegate.paper import shipped, tables, words
+from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
+from tidegate.paper.model import Document, load
+from tidegate.paper.verdicts import Judgement, Verdict, judge
+from tidegate.running import versions
+
+PAPER_FILE = "paper.json"
+"""What every folder with a result has."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A paper's claims beside what was measured."""
+
+    document: Document
+    plan: Plan
+    outcome: Outcome
+    judgements: Sequence[Judgement]
+    jobs: int
+    """How many pieces of work it took."""
+    took_s: float
+    """How long that took, in seconds of this machine."""
+    command: str = ""
+    """What was typed to get it."""
+    versions: Mapping[str, str] = field(default_factory=lambda: dict(versions()))
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many claims have each verdict."""
+        found = Counter(one.verdict for one in self.judgements)
+        return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
+
+    @property
+    def unexplained(self) -> list[Judgement]:
+        """Claims that differ and for which the paper's file gives no reason."""
+        return [one for one in self.judgements if one.unexplained]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The document's tables with ours beside them, then the experiment's own."""
+        return [*words.beside(self.document, self.judgements), *self.outcome.tables]
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data: what `paper.json` holds and `--json` prints."""
+        paper = self.document.paper
+        return {
+            "format": 1,
+            "paper": self.document.key,
+            "title": paper.title,
+            "authors": paper.authors,
+            "year": paper.year,
+            "source": paper.source,
+            "quick": self.plan.quick,
+            "seeds": list(self.plan.seeds),
+            "jobs": self.jobs,
+            "took_s": round(self.took_s, 3),
+            "command": self.command,
+            "versions": dict(self.versions),
+            "counts": {str(verdict): count for verdict, count in self.counts.items()},
+            "claims": [_claim(one) for one in self.judgements],
+            "measures": {name: _measure(one) for name, one in self.outcome.measures.items()},
+            "unstated": [one.to_dict() for one in paper.unstated],
+            "notes": list(self.outcome.notes),
+            "digests": dict(self.outcome.digests),
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes page, README, tables, figures and data into a folder, whole or not at all.
+
+        Raises:
+            OutputError: when it cannot be written, or something else is there.
+        """
+        from tidegate.paper import page, readme
+
+        path = Path(folder)
+        with write_folder(path, PAPER_FILE) as making:
+            with named(path):
+                (making / "tables").mkdir()
+                (making / "figures").mkdir()
+            claims = [words.row(one) for one in self.judgements]
+            write_file(making / "tables" / "claims.csv", tables.plain_csv(words.HEADS, claims))
+            write_file(making / "tables" / "claims.md", tables.markdown(words.HEADS, claims))
+            for table in self.tables:
+                stem = making / "tables" / file_name(table.name)
+                write_file(stem.with_name(f"{stem.name}.csv"), tables.to_csv(table))
+                write_file(stem.with_name(f"{stem.name}.md"), tables.to_markdown(table))
+            drawn = {one.name: one.file("svg") for one in self.outcome.figures}
+            for one in self.outcome.figures:
+                stem = making / "figures" / file_name(one.name)
+                write_file(stem.with_name(f"{stem.name}.svg"), drawn[one.name])
+                write_file(stem.with_name(f"{stem.name}.png"), one.file("png"))
+            write_file(making / "README.md", readme.render(self))
+            write_file(making / "index.html", page.render(self, drawn))
+            write_file(making / PAPER_FILE, json.dumps(_finite(self.to_data()), indent=1, allow_nan=False) + "\n")
+        return path
+
+
+def _finite(data: Any) -> Any:
+    """NaN and infinity are null, as JSON has none."""
+    match data:
+        case dict():
+            return {key: _finite(value) for key, value in data.items()}
+        case list() | tuple():
+            return [_finite(value) for value in data]
+        case float() if not math.isfinite(data):
+            return None
+    return data
+
+
+def _measure(one: Measure) -> dict[str, Any]:
+    mean = one.value.mean if one.value.count else None
+    return {
+        "mean": mean,
+        "half_interval_95": one.value.half,
+        "count": one.value.count,
+        "unit": one.unit,
+        "about": one.about,
+    }
+
+
+def _claim(one: Judgement) -> dict[str, Any]:
+    claim = one.claim
+    return {
+        "id": claim.id,
+        "where": claim.where,
+        "text": claim.text,
+        "published": list(claim.published) if isinstance(claim.published, tuple) else claim.published,
+        "unit": claim.unit,
+        "sigma": claim.sigma,
+        "tolerance": claim.bound and {"within": claim.bound.words, "why": claim.bound.why},
+        "agrees": claim.agrees and claim.agrees.text,
+        "trend": claim.trend and claim.trend.text,
+        "because": claim.because and claim.because.text,
+        "ours": {name: _measure(measure) for name, measure in one.ours.items()},
+        "deviation": one.deviation,
+        "relative": one.relative,
+        "verdict": str(one.verdict),
+        "sure": one.sure,
+        "reason": one.reason,
+        "backing": str(one.backing),
+        "undefined": one.undefined,
+    }
+
+
+def prepare(key: str | Path) -> tuple[Document, Experiment]:
+    """A paper's data and code.
+
+    Raises:
+        InputError: when there is no such paper, or it cannot be used.
+    """
+    folder = shipped.find(key)
+    return load(folder), shipped.experiment(folder)
+
+
+def run(
+    key: str | Path,
+    *,
+    quick: bool = True,
+    seeds: int | None = None,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    progress: pool.Progress | None = None,
+    command: str = "",
+) -> Result:
+    """Runs a paper's experiment and judges each of its claims.
+
+    Args:
+        key: A key from `tidegate paper list`, or a folder with a `paper.toml`.
+        quick: Whether minutes are enough; else everything that the document did.
+        seeds: How many, counted from 1; as the experiment says by default.
+        out: Folder to write page, tables and figures to.
+        workers: How many jobs at once; one a core by default.
+        progress: Told the fraction that is done.
+        command: What was typed, for the record.
+
+    Raises:
+        InputError: when there is no such paper, or it cannot be used.
+        RunError: when its experiment fails.
+        OutputError: when the result cannot be written.
+    """
+    document, experiment = prepare(key)
+    usual = experiment.quick_seeds if quick else experiment.full_seeds
+    plan = Plan(quick, seeds_from(usual if seeds is None else seeds))
+    code = document.folder / shipped.CODE
+    begun = time.monotonic()
+    with _blamed(code):
+        jobs = dict(experiment.jobs(plan))
+        results = pool.run_all(list(jobs.values()), workers=workers, progress=progress)
+        outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
+    result = Result(
+        document, plan, outcome, _judge(document, outcome, plan), len(jobs), time.monotonic() - begun, command
+    )
+    _distinct(result, code)
+    if out is not None:
+        result.save(out)
+    return result
+
+
+@contextmanager
+def _blamed(code: Path) -> Iterator[None]:
+    """Turns an exception of a paper's code into a sentence."""
+    try:
+        yield
+    except TidegateError:
+        raise
+    except Exception as error:
+        raise RunError(f"{code}: {shipped.failure(error)}") from error
+
+
+def _judge(document: Document, outcome: Outcome, plan: Plan) -> list[Judgement]:
+    judgements, problems = [], []
+    for claim in document.claims:
+        try:
+            judgements.append(judge(claim, outcome.measures, quick=plan.quick))
+        except InputError as error:
+            problems.append(f"{document.places[claim.id]}: {claim.id}: {error}")
+    if problems:
+        raise InputError("\n".join(problems))
+    return judgements
+
+
+def _distinct(result: Result, code: Path) -> None:
+    """Whether every table and figure has a file name of its own."""
+    for kind, names in (
+        ("table", ["claims", *(one.name for one in result.tables)]),
+        ("figure", [one.name for one in result.outcome.figures]),
+    ):
+        files = [file_name(name) for name in names]
+        twice = next((name for name, file in zip(names, files, strict=True) if files.count(file) > 1), None)
+        if twice is not None:
+            raise RunError(f"{code}: two {kind}s are called {twice}; each needs a name of its own")
+
+
+def list_papers() -> list[Document]:
+    """The papers that come with tidegate."""
+    return [load(shipped.FOLDER / key) for key in shipped.names()]

@@ -1,0 +1,164 @@
+"""Verdicts, computed and never written: what is published beside what was measured."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidegate.errors import InputError
+from tidegate.paper.experiment import Measure
+from tidegate.paper.model import Claim, Phrase
+from tidegate.paper.rules import Expression, Truth, Undefined, at_most, lookup
+from tidegate.stats import Interval
+
+
+class Verdict(enum.StrEnum):
+    """What a claim comes to."""
+
+    AGREES = "agrees"
+    """Ours is within the tolerance, or the statement's rule holds."""
+    TREND = "same trend"
+    """It is not, but the trend's rule holds."""
+    DIFFERS = "differs"
+    NOT_RUN = "not run"
+    """A quick run does not measure it."""
+
+
+class Backing(enum.StrEnum):
+    """What is known of the reason of a claim that does not agree."""
+
+    CONFIRMED = "confirmed"
+    """The rule that backs it holds."""
+    REFUTED = "not confirmed"
+    """It does not hold."""
+    UNCHECKED = "not checked"
+    """No rule backs it."""
+    UNKNOWN = "no reason known"
+    NEEDLESS = ""
+    """The claim agrees, or was not run."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim with its verdict."""
+
+    claim: Claim
+    verdict: Verdict
+    ours: Mapping[str, Measure]
+    """The measures that decided it, by name."""
+    deviation: float | None = None
+    """Ours less the published number, in its unit; from the nearer end of a published range."""
+    sure: bool | None = None
+    """Whether every value inside the intervals gives the same; `None` where nothing was judged."""
+    reason: str = ""
+    """Why it differs, filled with what was measured."""
+    backing: Backing = Backing.NEEDLESS
+    undefined: str = ""
+    """Why a rule said nothing, where it did not."""
+
+    @property
+    def relative(self) -> float | None:
+        """The deviation as a share of the published number."""
+        published = self.claim.published
+        if self.deviation is None or not isinstance(published, int | float) or published == 0:
+            return None
+        return self.deviation / abs(published)
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether it differs and nobody said why."""
+        return self.verdict is Verdict.DIFFERS and self.backing is Backing.UNKNOWN
+
+
+def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judgement:
+    """The verdict on one claim.
+
+    Raises:
+        InputError: when the experiment has no measure that the claim speaks of, or has it in another unit.
+    """
+    if quick and not claim.quick:
+        return Judgement(claim, Verdict.NOT_RUN, {})
+    values = {name: one.value for name, one in measures.items()}
+    deviation: float | None = None
+    if claim.measure is not None:
+        own = measures.get(claim.measure) or Measure(lookup(values, claim.measure))
+        if own.unit != claim.unit:
+            raise InputError(
+                f'the measure {claim.measure} is in "{own.unit}"; expected "{claim.unit}" as it is published'
+            )
+        values |= _published(claim) | {"ours": own.value}
+        used = {claim.measure: own}
+        truth, deviation = _number(claim, own.value)
+        undefined = "" if own.value.count else f"{claim.measure} has no value"
+    else:
+        assert claim.agrees is not None  # noqa: S101
+        for name in claim.agrees.names:
+            lookup(values, name)
+        used = {name: measures[name] for name in claim.agrees.names}
+        truth, undefined = _holds(claim.agrees, values)
+    if truth.holds:
+        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure, undefined=undefined)
+    trend, no_trend = (None, "") if claim.trend is None else _holds(claim.trend, values)
+    verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
+    sure = truth.sure and (trend is None or trend.sure)
+    backing = Backing.UNKNOWN if claim.reason is None else Backing.UNCHECKED
+    no_backing = ""
+    if claim.because is not None:
+        backed, no_backing = _holds(claim.because, values)
+        backing = Backing.CONFIRMED if backed.holds else Backing.REFUTED
+    notes = "; ".join(dict.fromkeys(note for note in (undefined, no_trend, no_backing) if note))
+    reason = "" if claim.reason is None else _filled(claim.reason, values, measures)
+    return Judgement(claim, verdict, used, deviation, sure, reason, backing, notes)
+
+
+def _published(claim: Claim) -> dict[str, Interval]:
+    """What rules of a number can speak of beside measures."""
+    known = claim.published
+    middle = sum(known) / 2 if isinstance(known, tuple) else known
+    found = {} if middle is None else {"published": Interval(middle, 0.0, 1)}
+    return found if claim.sigma is None else found | {"sigma": Interval(claim.sigma, 0.0, 1)}
+
+
+def _number(claim: Claim, own: Interval) -> tuple[Truth, float | None]:
+    """Whether ours is within the tolerance of the published number, and how far off it is."""
+    assert claim.published is not None  # noqa: S101
+    assert claim.bound is not None  # noqa: S101
+    low, high = claim.published if isinstance(claim.published, tuple) else (claim.published, claim.published)
+    if not own.count or math.isnan(own.mean):
+        return Truth(False, False, True), None
+    least, most = low - claim.bound.of(low), high + claim.bound.of(high)
+    half = math.inf if own.half is None else own.half
+
+    def inside(value: float) -> bool:
+        return at_most(least, value) and at_most(value, most)
+
+    truth = Truth(
+        inside(own.mean),
+        inside(own.mean - half) and inside(own.mean + half),
+        at_most(own.mean - half, most) and at_most(least, own.mean + half),
+    )
+    return truth, own.mean - min(max(own.mean, low), high)
+
+
+def _holds(rule: Expression, values: Mapping[str, Interval]) -> tuple[Truth, str]:
+    try:
+        return rule.truth(values), ""
+    except Undefined as why:
+        return Truth(False, False, True), str(why)
+
+
+def _filled(phrase: Phrase, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
+    return "".join(part if isinstance(part, str) else _shown(part, values, measures) for part in phrase.parts)
+
+
+def _shown(part: Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
+    if part.is_measure and part.names[0] in measures:
+        return measures[part.names[0]].show()
+    try:
+        if part.kind == "truth":
+            return "yes" if part.truth(values).holds else "no"
+        return Measure.exact(part.number(values).mean).show()
+    except Undefined as why:
+        return f"({why})"

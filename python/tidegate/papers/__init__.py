@@ -1,0 +1,1 @@
+"""Published documents whose numbers are run again, a folder each: `tidegate paper list`."""
