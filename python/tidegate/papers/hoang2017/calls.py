@@ -1,0 +1,254 @@
+"""The thesis's call: one sender, one receiver, and a network of statuses between them (chapters 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate.pool import Tick
+from tidegate.running import Run, RunJob
+from tidegate.scenario import Scenario
+
+Floats = npt.NDArray[np.float64]
+
+UDP_RATE = 7_200_000.0
+"""Bit/s; what the sender without control sends for ever (section 4.1)."""
+
+STATUSES = ("idle", "cross-traffic-1", "cross-traffic-2", "saturated")
+
+CONFIGURATIONS: Mapping[str, Sequence[float]] = {
+    "1": (4_320_000, 2_880_000, 1_440_000, 0),
+    "2": (5_760_000, 4_320_000, 2_880_000, 0),
+    "3": (7_200_000, 5_760_000, 4_320_000, 0),
+    "4": (10_080_000, 7_200_000, 5_760_000, 0),
+}
+"""Capacity of each status in bit/s (table 9); configuration 2 is that of table 8."""
+
+PACKET = 24_000
+"""Bytes of a packet with its RTP header (not printed)."""
+
+HEADER = 24
+"""Bytes of RTP header in it: 12, and 12 of extensions."""
+
+LOSS_WINDOW = 100
+"""Packets over which the sender takes its loss ratio: RTCP_limit (not printed)."""
+
+CONTROLLER = "gcc:hoang2017"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to read what the thesis leaves open."""
+
+    name: str
+    """Key in measures."""
+    label: str
+    """What a reader sees."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the controller that differ."""
+    packet: int = PACKET
+    """Bytes."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of the scenario."""
+    controller: str = CONTROLLER
+    window: int = LOSS_WINDOW
+    """Packets of the sender's loss ratio."""
+    brief: str = ""
+    """The label where room is short."""
+
+    @property
+    def short(self) -> str:
+        """The label where room is short."""
+        return self.brief or self.label
+
+    @property
+    def spec(self) -> str:
+        """The controller as the command line has it."""
+        settings = self.settings
+        if self.window != LOSS_WINDOW and self.controller == CONTROLLER:
+            settings = {**settings, "loss_packets": str(self.window)}
+        return ",".join([self.controller, *(f"{key}={value}" for key, value in settings.items())])
+
+
+THESIS = Variant("thesis", "as in tables 6 to 8", brief="thesis")
+
+
+@cache
+def _shipped() -> Scenario:
+    return Scenario.load("thesis-network")
+
+
+def scenario(variant: Variant, configuration: str, controller: str | None = None) -> Scenario:
+    """The call with one controller over one row of table 9."""
+    changes: dict[str, Any] = {
+        f"links.network.capacity.statuses.{name}.capacity": f"{rate:.0f}bps"
+        for name, rate in zip(STATUSES, CONFIGURATIONS[configuration], strict=True)
+    }
+    changes["flows.sender.media.controller"] = controller or variant.spec
+    changes["flows.sender.media.payload"] = f"{variant.packet - HEADER}B"
+    # the rates are never below the 3 Mbit/s of table 7
+    length = 1000 * variant.packet * 8 / 3e6 + 10
+    changes["duration"] = f"{length:.0f}s"
+    return _shipped().with_changes({**changes, **variant.changes})
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is kept of one call."""
+
+    digest: str
+    loss: float
+    """Of all packets, as a fraction."""
+    ratio: float
+    """Mean of what the sender calculates at each report (Figure 18)."""
+    rate: float
+    """Mean sending rate, bit/s."""
+    goodput: float
+    """What arrived of it, bit/s."""
+    estimate: float
+    """Mean of the estimates A after each report, bit/s (section 4.1)."""
+    reports: Floats
+    """When each report came, s."""
+    ratios: Floats
+    """The loss ratio that the sender calculates from it: its controller's, or that of the last packets."""
+    a: Floats
+    """The estimate A after each report, bit/s."""
+    a_s: Floats
+    """The loss-based one."""
+    a_r: Floats
+    """The delay-based one."""
+    steps: Floats
+    """When the network's status changed, s; the first at zero."""
+    capacity: Floats
+    """What it could carry from then on, bit/s."""
+    horizon: float
+    """How long the network was looked at, s."""
+    carried: float
+    """Mean capacity while packets were sent, bit/s."""
+    delay: tuple[float, float]
+    """Mean and standard deviation of the one-way delay, s."""
+    late: Mapping[float, float]
+    """Share of packets, of those that arrived, that took so many ms more than the fastest."""
+    packets: int
+    """How many were sent."""
+    ended: bool | None
+    """Whether the receiver's reports ended with the BYE; `None` where the network lost the BYE."""
+    feedback: float
+    """Mean time between two reports, s."""
+
+
+LATE = (1.0, 2.0, 3.0, 5.0)
+"""Thresholds, in ms above the fastest packet, for which the share of late packets is kept."""
+
+
+def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
+    """Takes out of a run what tables and figures need."""
+    packets, rtcp = run.table("packets"), run.table("rtcp")
+    media = packets.to_numpy("kind") == "video"
+    sent, arrived = packets.to_numpy("sent_s")[media], packets.to_numpy("arrived_s")[media]
+    size = float(packets.to_numpy("size")[media][0])
+    lost = np.isnan(arrived)
+    count = len(sent)
+    # the last packet, too, has its interval
+    length = (sent[-1] - sent[0]) * count / (count - 1)
+    contents = rtcp.to_numpy("contents")
+    spoke = rtcp.to_numpy("t_s")[rtcp.to_numpy("from_receiver") & (contents == "TWCC")]
+    decided, target = run.table("decisions").to_numpy("t_s"), run.table("decisions").to_numpy("target_bps")
+    back = _back(packets, spoke)
+    heard, ratios = [], []
+    for said, came in zip(spoke, back, strict=True):
+        if np.isnan(came):
+            continue
+        seen = np.flatnonzero(arrived <= said)
+        heard.append(came)
+        ratios.append(float(lost[max(0, seen[-1] + 1 - window) : seen[-1] + 1].mean()))
+    reports = np.array(heard)
+    noted = {name: _noted(run, name) for name in ("delay_based", "loss_based", "loss_fraction")}
+    if len(noted["loss_fraction"]) == len(heard):
+        ratios = list(noted["loss_fraction"])  # the sender's own, whatever its window is
+    a = target[np.searchsorted(decided, reports, side="right") - 1]
+    steps, capacity = _truth(run)
+    delays = (arrived - sent)[~lost]
+    held = np.diff(np.append(np.clip(steps, 0, length), length))
+    return Call(
+        digest=run.digest,
+        loss=float(lost.mean()),
+        ratio=float(np.mean(ratios)) if ratios else float("nan"),
+        rate=size * 8 * count / length,
+        goodput=size * 8 * (count - int(lost.sum())) / length,
+        estimate=float(a.mean()) if len(a) else float(target[0]),
+        reports=reports,
+        ratios=np.array(ratios),
+        a=a,
+        a_s=noted["loss_based"],
+        a_r=noted["delay_based"],
+        steps=steps,
+        capacity=capacity,
+        horizon=int(run.scenario.duration) / 1e9,
+        carried=float((capacity * np.maximum(held, 0)).sum() / length),
+        delay=(float(delays.mean()), float(delays.std())),
+        late={ms: float((delays > delays.min() + ms / 1e3).mean()) for ms in LATE},
+        packets=count,
+        ended=_ended(run),
+        feedback=float(np.diff(spoke).mean()) if len(spoke) > 1 else float("nan"),
+    )
+
+
+def _back(packets: Any, spoke: Floats) -> Floats:
+    """When each of the receiver's reports arrived; NaN for one that was lost."""
+    rtcp = packets.to_numpy("kind") == "rtcp"
+    at = dict(zip(packets.to_numpy("sent_s")[rtcp], packets.to_numpy("arrived_s")[rtcp], strict=True))
+    return np.array([at[one] for one in spoke])
+
+
+def _ended(run: Run) -> bool | None:
+    rtcp, packets = run.table("rtcp"), run.table("packets")
+    contents, from_receiver = rtcp.to_numpy("contents"), rtcp.to_numpy("from_receiver")
+    byes = rtcp.to_numpy("t_s")[np.array(["BYE" in one for one in contents]) & ~from_receiver]
+    if len(byes) == 0:
+        return False
+    heard = float(_back(packets, byes)[0])
+    if np.isnan(heard):
+        return None
+    # what is left to be said of single packets may still be said once
+    reports = rtcp.to_numpy("t_s")[from_receiver & (contents != "TWCC")]
+    return not bool((reports > heard).any())
+
+
+def _noted(run: Run, name: str) -> Floats:
+    internals = run.table("internals")
+    found: Floats = internals.to_numpy("value")[internals.to_numpy("name") == name]
+    return found
+
+
+def _truth(run: Run) -> tuple[Floats, Floats]:
+    """The capacity of the network as steps."""
+    truth = run.table("truth")
+    there = truth.to_numpy("link") == "network"
+    at, capacity = truth.to_numpy("t_s")[there], truth.to_numpy("capacity_bps")[there]
+    first = np.flatnonzero(np.diff(capacity, prepend=np.nan) != 0)
+    return at[first], capacity[first]
+
+
+@dataclass(frozen=True)
+class PairJob:
+    """The same network twice: under UDP, and under the controller of a variant."""
+
+    variant: Variant
+    configuration: str
+    seed: int
+
+    def __call__(self, tick: Tick) -> tuple[Call, Call]:
+        """Runs both; the network's luck must be the same."""
+        udp = self._run(f"fixed:{UDP_RATE:.0f}bps", lambda done: tick(done / 2))
+        controlled = self._run(None, lambda done: tick(0.5 + done / 2))
+        return udp, controlled
+
+    def _run(self, controller: str | None, tick: Tick) -> Call:
+        made = scenario(self.variant, self.configuration, controller)
+        return keep(RunJob(made, self.seed, "packets")(tick), self.variant.window)

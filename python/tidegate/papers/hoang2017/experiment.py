@@ -1,0 +1,237 @@
+"""The thesis of Hoang (2017) again: RRTCC and UDP over a network of statuses, and beside TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Table
+from tidegate.paper import Experiment as Base
+from tidegate.papers.hoang2017 import figures, settings
+from tidegate.papers.hoang2017.calls import (
+    CONFIGURATIONS,
+    LATE,
+    STATUSES,
+    THESIS,
+    UDP_RATE,
+    Call,
+    PairJob,
+    Variant,
+)
+from tidegate.papers.hoang2017.fairness import CONTROLLERS, DELAYS, LOAD, LOADS, FairnessJob, Shared
+from tidegate.papers.hoang2017.variants import ALL, READINGS, RECOMMENDED
+from tidegate.pool import Job
+
+PUBLISHED_ESTIMATE = 7_082_516.0
+"""Bit/s, section 4.1: "the average final estimated bandwidth"."""
+
+CONFIGURATION = "2"
+"""That of tables 7 and 8."""
+
+Pairs = Sequence[tuple[Call, Call]]
+
+
+class Experiment(Base):
+    """Chapter 4 of the thesis, its tables 2 and 3, and what its picture depends on."""
+
+    quick_seeds: ClassVar[int] = 20
+    full_seeds: ClassVar[int] = 200
+
+    def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
+        """Every call with every seed, UDP and RRTCC over the same network."""
+        jobs: dict[Any, Job[Any]] = {}
+        for seed in plan.seeds:
+            for configuration in CONFIGURATIONS:
+                jobs["call", THESIS.name, configuration, seed] = PairJob(THESIS, configuration, seed)
+            for name, variant in ALL.items():
+                jobs["call", name, CONFIGURATION, seed] = PairJob(variant, CONFIGURATION, seed)
+        # a run beside TCP is two hundred times as long as a call
+        for seed in plan.seeds[: max(1, len(plan.seeds) // 8)]:
+            for delay in DELAYS:
+                for controller in CONTROLLERS:
+                    jobs["tcp", delay, controller, LOAD, seed] = FairnessJob(delay, controller, seed)
+                for load in LOADS:
+                    jobs["tcp", delay, CONTROLLERS[0], load, seed] = FairnessJob(delay, CONTROLLERS[0], seed, load)
+        return jobs
+
+    def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
+        """Measures of what chapter 4 says, its figures, and the tables of what decides them."""
+        calls = {c: [done["call", THESIS.name, c, seed] for seed in plan.seeds] for c in CONFIGURATIONS}
+        variants = {name: [done["call", name, CONFIGURATION, seed] for seed in plan.seeds] for name in ALL}
+        shared: dict[Any, list[Shared]] = {}
+        for key, result in done.items():
+            if key[0] == "tcp":
+                shared.setdefault(key[1:4], []).append(result)
+        measures = dict(settings.measures(calls))
+        for configuration, pairs in calls.items():
+            measures |= dict(_configuration(configuration, pairs))
+        measures |= dict(_run(calls[CONFIGURATION]))
+        for name, pairs in variants.items():
+            measures |= dict(_variant(name, pairs))
+        for (delay, controller, load), runs in shared.items():
+            if (controller, load) == (CONTROLLERS[0], LOAD):
+                measures |= dict(_fairness(delay, runs))
+        return Outcome(
+            measures,
+            tables=[*_tables(variants, calls), *_fairness_tables(shared)],
+            figures=_figures(calls, variants, shared),
+            notes=[
+                "Figures 16 and 17 are of the first seed; the other numbers are means over seeds.",
+                "A network's luck comes from named substreams: UDP and RRTCC of one seed meet the same statuses.",
+            ],
+            digests={
+                f"{name}, {who}, configuration 2, seed {seed}": call.digest
+                for name, pairs in variants.items()
+                for seed, pair in zip(plan.seeds, pairs, strict=True)
+                for who, call in zip(("udp", "rrtcc"), pair, strict=True)
+            },
+        )
+
+
+def _over(pairs: Pairs, at: int, name: str, unit: str, about: str = "") -> Measure:
+    return Measure.of([getattr(pair[at], name) for pair in pairs], unit, about)
+
+
+def _configuration(configuration: str, pairs: Pairs) -> Iterator[tuple[str, Measure]]:
+    """What figures 18 to 20 show."""
+    for at, who in enumerate(("udp", "rrtcc")):
+        yield f"{who}.loss.{configuration}", _over(pairs, at, "ratio", "", "loss ratio, mean over the sender's reports")
+        yield f"{who}.lost.{configuration}", _over(pairs, at, "loss", "", "share of all packets lost")
+        yield f"{who}.rate.{configuration}", _over(pairs, at, "rate", "bit/s", "mean sending rate")
+        yield f"{who}.goodput.{configuration}", _over(pairs, at, "goodput", "bit/s", "mean rate that arrived")
+
+
+def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
+    """What section 4.1 says of its one configuration."""
+    udp, rrtcc = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    yield "estimate", _over(pairs, 1, "estimate", "bit/s", "mean of the final estimate A")
+    for who, calls in (("udp", udp), ("rrtcc", rrtcc)):
+        below = [float((call.ratios < 0.2).mean()) for call in calls]  # noqa: PLR2004
+        yield f"{who}.below20", Measure.of(below, "", "share of reports with a loss ratio below 20 %")
+    halves = [np.array_split(call.ratios, 2) for call in rrtcc]
+    yield "unrest.first", Measure.of([float(one[0].std()) for one in halves], "", "deviation of the ratio, first half")
+    yield "unrest.second", Measure.of([float(one[1].std()) for one in halves], "", "... second half")
+    steps = [np.abs(np.diff(call.a)) / call.a[:-1] for call in rrtcc]
+    yield "steps", Measure.of([float(one[len(one) // 2 :].mean()) for one in steps], "", "mean step of A, second half")
+    # sent at a mean rate r over a mean capacity C, no sender loses less than 1 - C / r
+    ratio = [(1 - call.carried / UDP_RATE) / (1 - call.carried / PUBLISHED_ESTIMATE) for call in udp]
+    yield "bound.ratio", Measure.exact(max(ratio), "", "largest ratio of losses at the published estimate, of all seeds")
+    idle = CONFIGURATIONS[CONFIGURATION][0]
+    yield (
+        "bound.ratio.idle",
+        Measure.exact(
+            (1 - idle / UDP_RATE) / (1 - idle / PUBLISHED_ESTIMATE), "", "the same over a network that is always idle"
+        ),
+    )
+    half = [call.carried / (1 - (1 - call.carried / UDP_RATE) / 2) for call in udp]
+    yield "bound.rate", Measure.of(half, "bit/s", "highest mean rate with half of UDP's loss")
+    yield "carried", Measure.of([call.carried for call in udp], "bit/s", "mean capacity that UDP met")
+
+
+def _variant(name: str, pairs: Pairs) -> Iterator[tuple[str, Measure]]:
+    for key, attribute, unit in (("loss", "ratio", ""), ("rate", "rate", "bit/s"), ("estimate", "estimate", "bit/s")):
+        yield f"variant.{name}.{key}", _over(pairs, 1, attribute, unit)
+    yield f"variant.{name}.udp", _over(pairs, 0, "ratio", "")
+
+
+def _fairness(delay: str, runs: Sequence[Shared]) -> Iterator[tuple[str, Measure]]:
+    def over(name: str, scale: float, unit: str, about: str) -> Measure:
+        return Measure.of([getattr(run, name) * scale for run in runs], unit, about)
+
+    yield f"fair.goodput.{delay}", over("goodput", 1e-3, "kbit/s", "of RRTCC")
+    yield f"fair.loss.{delay}", over("loss", 100, "%", "of RRTCC's packets")
+    yield f"fair.tcp.{delay}", over("tcp", 1e-3, "kbit/s", "of a TCP connection while it is on")
+    yield f"fair.tfs.{delay}", over("tfs", 100, "%", "by the thesis's formula")
+    yield f"fair.on.{delay}", over("on", 100, "%", "of the time a TCP connection is on")
+    yield f"fair.delayed.{delay}", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
+
+
+_HEADS = ["UDP's loss ratio", "RRTCC's loss ratio", "UDP's / RRTCC's", "RRTCC's rate (Mbit/s)", "RRTCC's estimate (Mbit/s)"]
+
+
+def _row(variant: Variant, pairs: Pairs) -> list[Any]:
+    udp, ratio = _over(pairs, 0, "ratio", ""), _over(pairs, 1, "ratio", "")
+    return [
+        variant.label,
+        udp,
+        ratio,
+        udp.value.mean / ratio.value.mean if ratio.value.mean else None,
+        Measure.of([pair[1].rate / 1e6 for pair in pairs]),
+        Measure.of([pair[1].estimate / 1e6 for pair in pairs]),
+    ]
+
+
+def _tables(variants: Mapping[str, Pairs], calls: Mapping[str, Pairs]) -> Iterator[Table]:
+    groups = {
+        "readings": ("What the thesis leaves open, read the other way (configuration 2)", READINGS),
+        "recommended": ("gcc-02's values and the second way, on the same luck (configuration 2)", RECOMMENDED),
+        "decides": ("Packet size and loss window decide the picture (configuration 2)", figures.DECIDING),
+    }
+    for name, (title, chosen) in groups.items():
+        yield Table(name, title, ["variant", *_HEADS], [_row(one, variants[one.name]) for one in chosen])
+    yield Table(
+        "configurations",
+        "Figures 18 to 20 in numbers",
+        ["configuration", *_HEADS, "UDP's goodput (Mbit/s)", "RRTCC's goodput (Mbit/s)"],
+        [
+            [
+                configuration,
+                *_row(THESIS, pairs)[1:],
+                Measure.of([pair[0].goodput / 1e6 for pair in pairs]),
+                Measure.of([pair[1].goodput / 1e6 for pair in pairs]),
+            ]
+            for configuration, pairs in calls.items()
+        ],
+    )
+    late = variants[THESIS.name]
+    yield Table(
+        "late",
+        "Packets that take so much longer than the fastest one, of those that arrive (configuration 2)",
+        ["later by (ms)", "share of packets"],
+        [[f"{ms:g}", Measure.of([pair[1].late[ms] for pair in late])] for ms in LATE],
+    )
+
+
+def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
+    rows = []
+    for (delay, controller, load), runs in sorted(shared.items(), key=lambda one: str(one[0])):
+        found = dict(_fairness(delay, runs))
+        order = ("goodput", "loss", "delayed", "tcp", "tfs", "on")
+        rows.append([delay, controller, load.size, load.idle, *(found[f"fair.{key}.{delay}"] for key in order)])
+    yield Table(
+        "fairness",
+        "One call and five TCP connections on 5 Mbit/s, by controller and by what TCP does",
+        [
+            "delay",
+            "controller",
+            "download",
+            "mean pause",
+            "goodput of RRTCC (kbit/s)",
+            "its loss (%)",
+            "later than 400 ms (%)",
+            "TCP while on (kbit/s)",
+            "TFS (%)",
+            "TCP on (% of the time)",
+        ],
+        rows,
+    )
+
+
+def _figures(calls: Mapping[str, Pairs], variants: Mapping[str, Pairs], shared: Mapping[Any, Any]) -> list[Drawing]:
+    udp, rrtcc = calls[CONFIGURATION][0]
+    return [
+        figures.throughput(shared["50ms", CONTROLLERS[0], LOAD][0]),
+        figures.estimates(udp, rrtcc),
+        figures.ratios(udp, rrtcc),
+        figures.loss(calls),
+        figures.rates(calls),
+        figures.goodputs(calls),
+        figures.by_packet(variants),
+        figures.by_window(variants),
+        figures.by_controller(variants),
+    ]
+
+
+__all__ = ["STATUSES", "Experiment"]

@@ -1,0 +1,159 @@
+"""One call of RRTCC and five TCP connections on 5 Mbit/s (tables 2 and 3, figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate.pool import Tick
+from tidegate.running import Run, RunJob
+from tidegate.scenario import Scenario
+
+Floats = npt.NDArray[np.float64]
+
+BOTTLENECK = 5_000_000.0
+"""Bit/s."""
+TCP_FLOWS = 5
+DELAYS = ("50ms", "100ms")
+"""Of the bottleneck, one way (table 3)."""
+DURATION = 300.0
+"""Seconds (not printed)."""
+BIN = 1.0
+"""Seconds of a point of figure 5."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the TCP connections do, which is not printed."""
+
+    size: str = "300kB"
+    """Of a download."""
+    idle: str = "10s"
+    """Mean of the pause after it."""
+
+
+LOAD = Load()
+"""What fits the published throughputs best of what was tried: see the table of loads."""
+
+LOADS = (Load("100kB", "2s"), LOAD, Load("1MB", "20s"), Load("1MB", "60s"))
+"""Downloads and pauses that were tried."""
+
+CONTROLLERS = ("gcc-remb:hoang2017", "gcc-remb:draft-02", "gcc-remb:aiortc", "gcc:hoang2017")
+"""The first is the one that is judged: the placement of 2013 with the thesis's values."""
+
+
+def scenario(delay: str, controller: str, load: Load = LOAD) -> Scenario:
+    """The dumbbell of figure 4."""
+    web = {"web": {"min": load.size, "max": load.size, "idle": load.idle}}
+    return Scenario.model_validate(
+        {
+            "name": f"fairness-{delay}",
+            "duration": f"{DURATION:.0f}s",
+            "bin": f"{BIN:.0f}s",
+            "links": [
+                {
+                    "name": "bottleneck",
+                    "capacity": f"{BOTTLENECK:.0f}bps",
+                    "delay": delay,
+                    "queue": {"packets": 50},
+                    "back": {"capacity": "infinite"},
+                }
+            ],
+            "flows": [
+                {
+                    "name": "rrtcc",
+                    "media": {
+                        "controller": controller,
+                        "start_rate": "128kbps",
+                        "min_rate": "64kbps",
+                        "max_rate": "5Mbps",
+                        "video": {"source": "greedy", "min": "64kbps", "max": "5Mbps"},
+                        "feedback": {"reports": "1s"},
+                    },
+                },
+                {
+                    "name": "tcp",
+                    "count": TCP_FLOWS,
+                    "start": "1s",
+                    "start_step": "1s",
+                    "tcp": {"algorithm": "reno", "workload": web},
+                },
+            ],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What is kept of one run."""
+
+    digest: str
+    goodput: float
+    """Of RRTCC, bit/s."""
+    loss: float
+    """Of RRTCC's packets, as a fraction."""
+    delayed: float
+    """Share of RRTCC's packets that arrived, but later than the 400 ms of table 2."""
+    tcp: float
+    """Mean throughput of a TCP connection while it is on, bit/s."""
+    on: float
+    """Share of the time in which a TCP connection is on."""
+    total: float
+    """Goodput of all flows together, bit/s."""
+    time: Floats
+    """Beginnings of bins, s."""
+    rates: Mapping[str, Floats]
+    """Rate received in each bin, by flow, bit/s."""
+
+    @property
+    def tfs(self) -> float:
+        """TCP throughput over the total one divided by the number of flows (the thesis's formula)."""
+        return self.tcp / (self.total / (TCP_FLOWS + 1))
+
+
+def keep(run: Run) -> Shared:
+    """Takes out of a run what table 3 and figure 5 need."""
+    metrics = {flow["flow"]: flow for flow in run.summary["flows"]}
+    call = metrics["rrtcc"]
+    internals = run.table("internals")
+    took = internals.to_numpy("value")[internals.to_numpy("name") == "download_ms"] / 1e3
+    # all downloads are of one size
+    size = _size(run)
+    series = run.table("series")
+    name, at, rate = (series.to_numpy(key) for key in ("flow", "t_s", "receive_rate_bps"))
+    packets = run.table("packets")
+    media = (packets.to_numpy("flow") == "rrtcc") & (packets.to_numpy("kind") == "video")
+    took_long = packets.to_numpy("arrived_s")[media] - packets.to_numpy("sent_s")[media]
+    return Shared(
+        digest=run.digest,
+        goodput=call["goodput_bps"],
+        loss=call["loss_fraction"],
+        delayed=float((took_long > 0.4).mean()),  # noqa: PLR2004
+        tcp=float(len(took) * size * 8 / took.sum()) if len(took) else float("nan"),
+        on=float(took.sum() / (TCP_FLOWS * DURATION)),
+        total=sum(flow["goodput_bps"] for flow in metrics.values()),
+        time=at[name == "rrtcc"],
+        rates={flow: rate[name == flow] for flow in metrics},
+    )
+
+
+def _size(run: Run) -> float:
+    tcp = next(flow.tcp for flow in run.scenario.flows if flow.tcp is not None)
+    return float(tcp.workload.web.min)  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class FairnessJob:
+    """One run."""
+
+    delay: str
+    controller: str
+    seed: int
+    load: Load = LOAD
+
+    def __call__(self, tick: Tick) -> Shared:
+        """Runs it."""
+        return keep(RunJob(scenario(self.delay, self.controller, self.load), self.seed, "packets")(tick))

@@ -1,0 +1,120 @@
+"""Figures 5 and 16 to 20 with the thesis's axes, and what decides them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tidegate.paper import Drawing, Measure, Sheet
+from tidegate.papers.hoang2017.calls import THESIS, UDP_RATE, Call
+from tidegate.papers.hoang2017.fairness import Shared
+from tidegate.papers.hoang2017.variants import BY_PACKET, BY_WINDOW, RECOMMENDED
+
+Pairs = Sequence[tuple[Call, Call]]
+
+DECIDING = [*BY_PACKET.values(), *(one for one in BY_WINDOW.values() if one is not THESIS)]
+"""The variants of packet size and loss window, the thesis's once."""
+
+
+def throughput(run: Shared) -> Drawing:
+    """Figure 5."""
+    sheet = Sheet("Figure 5", "Bottleneck 5 Mbit/s, 50 ms", x="Time (s)", y="Throughput (kbit/s)", ylim=(0, None))
+    for flow, rates in run.rates.items():
+        sheet.series(flow, run.time, rates / 1e3)
+    return sheet.drawing("figure-05", "Rate received in each second by the call and by five TCP connections.")
+
+
+def estimates(udp: Call, rrtcc: Call) -> Drawing:
+    """Figure 16."""
+    sheet = Sheet(
+        "Figure 16", "Estimated bandwidths of the sender", x="Time (s)", y="Bandwidth (bit/s)", ylim=(0, None)
+    )
+    end = max(rrtcc.reports[-1], udp.reports[-1])
+    shown = rrtcc.steps < end
+    sheet.series("Real bandwidth", [*rrtcc.steps[shown], end], [*rrtcc.capacity[shown], np.nan], step=True)
+    sheet.series("A_r", rrtcc.reports, rrtcc.a_r)
+    sheet.series("A_s", rrtcc.reports, rrtcc.a_s)
+    sheet.series("A", rrtcc.reports, rrtcc.a)
+    sheet.series("A UDP", [0, end], [UDP_RATE, UDP_RATE])
+    return sheet.drawing("figure-16", "One run (the first seed) of configuration 2.")
+
+
+def ratios(udp: Call, rrtcc: Call) -> Drawing:
+    """Figure 17."""
+    sheet = Sheet("Figure 17", "Loss ratio calculated by the sender", x="Time (s)", y="Loss ratio", ylim=(0, 1))
+    sheet.series("Loss ratio (RRTCC)", rrtcc.reports, rrtcc.ratios)
+    sheet.series("Loss ratio (UDP)", udp.reports, udp.ratios)
+    return sheet.drawing("figure-17", "The run of figure 16.")
+
+
+def _bars(
+    calls: Mapping[str, Pairs], sheet: Sheet, lines: Mapping[str, Callable[[tuple[Call, Call]], float]]
+) -> Sheet:
+    for label, value in lines.items():
+        sheet.bars(label, {name: Measure.of([value(pair) for pair in pairs]) for name, pairs in calls.items()})
+    return sheet
+
+
+def loss(calls: Mapping[str, Pairs]) -> Drawing:
+    """Figure 18."""
+    sheet = Sheet("Figure 18", "Average loss ratio", x="Network configuration (table 9)", y="Loss ratio")
+    lines = {"RRTCC loss ratio": lambda pair: pair[1].ratio, "UDP loss ratio": lambda pair: pair[0].ratio}
+    return _bars(calls, sheet, lines).drawing("figure-18", "Means over seeds of what the sender calculates.")
+
+
+def rates(calls: Mapping[str, Pairs]) -> Drawing:
+    """Figure 19."""
+    sheet = Sheet("Figure 19", "Average sending bitrate", x="Network configuration (table 9)", y="Bitrate (bit/s)")
+    lines = {"RRTCC sending rate": lambda pair: pair[1].rate, "UDP sending rate": lambda pair: pair[0].rate}
+    return _bars(calls, sheet, lines).drawing("figure-19", "Means over seeds.")
+
+
+def goodputs(calls: Mapping[str, Pairs]) -> Drawing:
+    """Figure 20."""
+    sheet = Sheet(
+        "Figure 20", "Average sending bitrate and goodput", x="Network configuration (table 9)", y="Bitrate (bit/s)"
+    )
+    lines = {
+        "RRTCC sending rate": lambda pair: pair[1].rate,
+        "UDP sending rate": lambda pair: pair[0].rate,
+        "RRTCC goodput": lambda pair: pair[1].goodput,
+        "UDP goodput": lambda pair: pair[0].goodput,
+    }
+    return _bars(calls, sheet, lines).drawing("figure-20", "Means over seeds.")
+
+
+def _scan(variants: Mapping[str, Pairs], sheet: Sheet, at: Mapping[int, str], scale: float) -> Sheet:
+    x = [one * scale for one in at]
+    seeds = [variants[name] for name in at.values()]
+    sheet.series("UDP", x, np.array([[pair[0].ratio for pair in pairs] for pairs in seeds]).T)
+    return sheet.series("RRTCC", x, np.array([[pair[1].ratio for pair in pairs] for pairs in seeds]).T)
+
+
+def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
+    """What the packet size does."""
+    sheet = Sheet(
+        "section 4.1", "The size of a packet decides the picture", x="Packet (kB)", y="Loss ratio", xlog=True, ylim=(0, None)
+    )
+    _scan(variants, sheet, {size: one.name for size, one in BY_PACKET.items()}, 1e-3)
+    return sheet.drawing(
+        "by-packet", "1000 packets of 1.5 kB are gone before the first report; larger ones leave time to react."
+    )
+
+
+def by_window(variants: Mapping[str, Pairs]) -> Drawing:
+    """What the loss window does."""
+    sheet = Sheet(
+        "section 3.4.3.1", "The loss window, RTCP_limit", x="Packets", y="Loss ratio", xlog=True, ylim=(0, None)
+    )
+    _scan(variants, sheet, {size: one.name for size, one in BY_WINDOW.items()}, 1)
+    return sheet.drawing("by-window", "Configuration 2, packets of 24 kB.")
+
+
+def by_controller(variants: Mapping[str, Pairs]) -> Drawing:
+    """The thesis's values, gcc-02's, and the second way."""
+    sheet = Sheet("section 5.2", "Values and placements on the same luck", x="", y="Loss ratio", ylim=(0, None))
+    names = {one.short: variants[one.name] for one in RECOMMENDED}
+    for at, label in ((0, "UDP"), (1, "RRTCC")):
+        sheet.bars(label, {short: Measure.of([pair[at].ratio for pair in pairs]) for short, pairs in names.items()})
+    return sheet.drawing("by-controller", "Configuration 2; the second way has its delay-based part at the receiver.")

@@ -1,0 +1,99 @@
+"""Tables 2 and 6 to 9: what was set, read back from the runs rather than from what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tidegate import controllers
+from tidegate.paper import Measure
+from tidegate.papers.hoang2017 import fairness
+from tidegate.papers.hoang2017.calls import STATUSES, THESIS, Call, scenario
+
+Pairs = Sequence[tuple[Call, Call]]
+
+INTERVAL = 2.0
+"""Seconds from one status to the next (table 7)."""
+
+
+def measures(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
+    """Each parameter that a table prints, as the runs had it."""
+    yield from _table_2()
+    yield from _table_6()
+    yield from _table_7(calls)
+    yield from _statuses(calls)
+
+
+def _table_2() -> Iterator[tuple[str, Measure]]:
+    made = fairness.scenario("50ms", fairness.CONTROLLERS[0])
+    link = next(one for one in made.links if one.name == "bottleneck")
+    media = next(flow.media for flow in made.flows if flow.media is not None)
+    yield "table2.queue", Measure.exact(float(link.queue.packets or 0), "packets")
+    yield "table2.start", Measure.exact(int(media.first_rate) / 1e3, "kbit/s")
+    yield "table2.interval", Measure.exact(int(media.feedback.reports or 0) / 1e9, "s")
+
+
+def _table_6() -> Iterator[tuple[str, Measure]]:
+    name, _, preset = THESIS.controller.partition(":")
+    used = {**controllers.defaults(name, preset), **THESIS.settings}
+    yield "table6.threshold", Measure.exact(float(used["threshold_start"]), "ms")
+    yield "table6.k_up", Measure.exact(float(used["k_up"]))
+    yield "table6.k_down", Measure.exact(float(used["k_down"]))
+    yield "table6.beta", Measure.exact(float(used["beta"]))
+    yield "table6.window", Measure.exact(float(used["received_window"]) / 1e3, "s")
+
+
+def _table_7(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
+    rrtcc = [pair[1] for pairs in calls.values() for pair in pairs]
+    media = next(flow.media for flow in scenario(THESIS, "2").flows if flow.media is not None)
+    yield "table7.start", Measure.exact(float(int(media.first_rate)), "bit/s")
+    yield "table7.most", Measure.exact(float(int(media.largest_rate)), "bit/s")
+    yield "table7.least", Measure.exact(float(int(media.least_rate)), "bit/s")
+    yield "rates.within", Measure.exact(float(all(_within(call, media) for call in rrtcc)))
+    yield "table7.packets", Measure.of([call.packets for call in rrtcc], "packets")
+    yield "table7.rtcp", Measure.of([call.feedback for call in rrtcc], "s", "mean time between two reports")
+    yield "table7.delay", Measure.of([call.delay[0] for call in rrtcc], "s")
+    yield "table7.deviation", Measure.of([call.delay[1] for call in rrtcc], "s")
+    spacing = [float(np.diff(call.steps).min()) for call in rrtcc if len(call.steps) > 1]
+    yield "table7.network", Measure.exact(min(spacing), "s", "shortest time between two changes of status")
+    ended = [call.ended for pairs in calls.values() for pair in pairs for call in pair]
+    yield "session.ended", Measure.of([float(one) for one in ended if one is not None], "", "BYE ends the reports")
+    yield "session.lost", Measure.of([float(one is None) for one in ended], "", "share of sessions whose BYE is lost")
+
+
+def _within(call: Call, media: object) -> bool:
+    low, high = int(media.least_rate), int(media.largest_rate)  # type: ignore[attr-defined]
+    return bool(((call.a >= low) & (call.a <= high)).all())
+
+
+def _statuses(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
+    same = [_same(udp, rrtcc) for pairs in calls.values() for udp, rrtcc in pairs]
+    yield "luck.same", Measure.exact(float(np.mean(same)), "", "networks that were the same for UDP and RRTCC")
+    for configuration, pairs in calls.items():
+        met = np.unique(np.concatenate([pair[0].capacity for pair in pairs]))[::-1]
+        for status, capacity in zip(STATUSES, met, strict=False):
+            yield f"table9.{configuration}.{status}", Measure.exact(float(capacity), "bit/s")
+    idle, first, second, saturated = sorted({float(c) for pair in calls["2"] for c in pair[0].capacity}, reverse=True)
+    per_seed = [_held(udp) for udp, _ in calls["2"]]
+    shares = {
+        "idle": [held.get(idle, 0.0) for held in per_seed],
+        "cross-traffic": [held.get(first, 0.0) + held.get(second, 0.0) for held in per_seed],
+        "saturated": [held.get(saturated, 0.0) for held in per_seed],
+    }
+    for status, values in shares.items():
+        yield f"table8.{status}", Measure.of([100 * one for one in values], "%", "share of the intervals")
+
+
+def _same(one: Call, other: Call) -> bool:
+    """Whether both runs met the same statuses."""
+    return np.array_equal(one.steps, other.steps) and np.array_equal(one.capacity, other.capacity)
+
+
+def _held(call: Call) -> dict[float, float]:
+    """Which share of the intervals of a run had each capacity."""
+    ends = np.append(call.steps[1:], call.horizon)
+    shares: dict[float, float] = {}
+    for capacity, length in zip(call.capacity, (ends - call.steps) / call.horizon, strict=True):
+        shares[float(capacity)] = shares.get(float(capacity), 0.0) + float(length)
+    return shares

@@ -1,0 +1,78 @@
+"""How else the thesis can be read, and what decides its picture: one thing changed at a time, on the same luck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tidegate.papers.hoang2017.calls import THESIS, Variant
+
+PACKETS = (1_500, 3_000, 6_000, 12_000, 24_000, 36_000, 48_000)
+"""Bytes; 1500 is what a packet on an Ethernet can have."""
+
+WINDOWS = (25, 50, 100, 200, 400)
+"""Packets of the loss window."""
+
+GAINS: Mapping[str, tuple[str, str]] = {"table 6": ("0.01", "0.00018"), "text": ("0.00018", "0.01")}
+"""K_u and K_d, 1/ms, as table 6 prints them and as section 3.4.3.1 does."""
+
+
+def _packet(size: int) -> Variant:
+    return THESIS if size == THESIS.packet else Variant(f"packet.{size}", f"packets of {size / 1e3:g} kB", packet=size)
+
+
+def _window(packets: int) -> Variant:
+    if packets == THESIS.window:
+        return THESIS
+    return Variant(f"window.{packets}", f"loss over {packets} packets", window=packets)
+
+
+BY_PACKET: Mapping[int, Variant] = {size: _packet(size) for size in PACKETS}
+BY_WINDOW: Mapping[int, Variant] = {packets: _window(packets) for packets in WINDOWS}
+
+_STATUS = "links.network.capacity.statuses"
+
+
+def _split(first: str, second: str) -> dict[str, str]:
+    return {f"{_STATUS}.cross-traffic-1.probability": first, f"{_STATUS}.cross-traffic-2.probability": second}
+
+
+READINGS: Sequence[Variant] = (
+    THESIS,
+    Variant("gains.text", "K_u and K_d as the text has them", dict(zip(("k_up", "k_down"), GAINS["text"], strict=True))),
+    Variant(
+        "window.time",
+        "T of table 6 as the loss window, 0.5 s",
+        {"loss_over": "time", "loss_interval": "500"},
+    ),
+    Variant("deviation", "0.001 s² as a variance: 31.6 ms", changes={"links.network.jitter.normal": "31.6ms"}),
+    Variant("split.first", "25 % all to cross-traffic 1", changes=_split("25%", "0%")),
+    Variant("split.second", "25 % all to cross-traffic 2", changes=_split("0%", "25%")),
+    Variant("offered", "incoming rate over 0.5 s", changes={"links.network.capacity.rate_window": "500ms"}),
+    Variant("back", "5 % of the reports lost", changes={"links.network.back.loss": "5%"}),
+    Variant("late.1", "late after 1 ms, counted as lost", {"late_after": "1"}),
+    Variant("late.2", "late after 2 ms, counted as lost", {"late_after": "2"}),
+    Variant("late.3", "late after 3 ms, counted as lost", {"late_after": "3"}),
+    Variant("late.5", "late after 5 ms, counted as lost", {"late_after": "5"}),
+    Variant("beta", "beta 0.85, as gcc-02 recommends", {"beta": "0.85"}),
+    Variant("often", "a report every 100 ms", changes={"flows.sender.media.feedback.interval": "100ms"}),
+)
+"""Each choice that the thesis leaves open, made the other way."""
+
+RECOMMENDED: Sequence[Variant] = (
+    THESIS,
+    Variant("gcc-02.3s", "gcc-02's values, a report every 3 s", controller="gcc:draft-02", brief="gcc-02, 3 s"),
+    Variant(
+        "gcc-02",
+        "gcc-02's values, a report every 100 ms",
+        controller="gcc:draft-02",
+        changes={"flows.sender.media.feedback.interval": "100ms"},
+        brief="gcc-02, 100 ms",
+    ),
+    Variant("second", "the thesis's values, second way", controller="gcc-remb:hoang2017", brief="thesis,\nsecond way"),
+    Variant("second.gcc-02", "gcc-02's values, second way", controller="gcc-remb:draft-02", brief="gcc-02,\nsecond way"),
+)
+"""What gcc-02's recommended values and the second placement do on the same luck."""
+
+ALL: Mapping[str, Variant] = {
+    one.name: one for one in (*READINGS, *BY_PACKET.values(), *BY_WINDOW.values(), *RECOMMENDED)
+}
