@@ -173,8 +173,8 @@ class Sheet:
         for number, (label, x, y) in enumerate(self._marks):
             at = [categories.index(one) + self._offset(label) if one in categories else one for one in x]
             ax.plot(
-                at, y, _MARKS[number % len(_MARKS)], color=hue.get(label, "#222222"), markeredgecolor="#222222",
-                markersize=8, label=f"{label}, published", zorder=5,
+                at, y, _MARKS[number % len(_MARKS)], color=hue.get(label, "#222222"), markerfacecolor="white",
+                markeredgewidth=1.8, markersize=8, label=f"{label}, published", zorder=5,
             )  # fmt: skip
 
     def _frame(self, ax: Axes) -> None:
