@@ -110,8 +110,10 @@ class Sheet:
         if not known:
             raise ValueError(f"{label}: found no samples")
         low, high = min(float(one.min()) for one in known), max(float(one.max()) for one in known)
-        # quantiles of all seeds together put the points where the curve is steep
-        grid = np.unique(np.concatenate([[low], np.quantile(np.concatenate(known), _QUANTILES), [high]]))
+        # samples at quantiles of all seeds together: where the curve is steep, and all of them where they are few
+        grid = np.unique(
+            np.concatenate([[low], np.quantile(np.concatenate(known), _QUANTILES, method="inverted_cdf"), [high]])
+        )
         shares = [np.searchsorted(np.sort(one), grid, side="right") / len(one) for one in known]
         return self.series(label, grid, np.vstack(shares), step=True)
 
