@@ -36,7 +36,7 @@ def _table_2() -> Iterator[tuple[str, Measure]]:
 
 def _table_6() -> Iterator[tuple[str, Measure]]:
     name, _, preset = THESIS.controller.partition(":")
-    used = {**controllers.defaults(name, preset), **THESIS.settings}
+    used = {**controllers.registry()[name]["defaults"][preset], **THESIS.settings}
     yield "table6.threshold", Measure.exact(float(used["threshold_start"]), "ms")
     yield "table6.k_up", Measure.exact(float(used["k_up"]))
     yield "table6.k_down", Measure.exact(float(used["k_down"]))
