@@ -70,6 +70,12 @@ class Choice:
         """Makes one of it, for a controller written in Python."""
         return None if self.made_by is None else partial(self.made_by, **self.settings)
 
+    @property
+    def feedback(self) -> str:
+        """The format of per-packet feedback that it gets where a scenario names none."""
+        needs = registry()[self.name]["needs"] if self.made_by is None else "per-packet"
+        return "none" if needs in {"receiver-reports", "own"} else "twcc"
+
     def to_ir(self) -> dict[str, Any]:
         """As the engine takes it; a controller in Python goes by its label."""
         if self.made_by is not None:

@@ -139,3 +139,28 @@ def test_a_run_without_capture_has_none() -> None:
     done = run(Scenario.from_dict({**CALL, "capture": False, "duration": "10s", "flows": CALL["flows"][:1]}))
     with pytest.raises(InputError, match="set capture = true in the scenario"):
         done.pcapng()
+
+
+def test_tshark_reads_the_rembs_of_the_second_placement(tmp_path: Path) -> None:
+    """Application layer feedback (PSFB, FMT 15) with REMB in it, and receiver reports; nothing of RTPFB."""
+    call = {"name": "call", "media": {"controller": "gcc-remb", "audio": {}}}
+    done = run(Scenario.from_dict({**CALL, "flows": [call, CALL["flows"][1]]}), record="packets")
+    file = done.save(tmp_path / "run") / "packets.pcapng"
+    assert tshark(file, "frame.number", only=BAD) == []
+    assert tshark(file, "frame.number", only="rtcp.rtpfb.fmt") == []
+    assert len(tshark(file, "frame.number", only="rtcp.pt == 201 && ip.src == 10.0.0.2")) > 20
+    fields = ("frame.time_epoch", "rtcp.psfb.remb.fci.br_exp", "rtcp.psfb.remb.fci.br_mantissa")
+    names = ("rtcp.psfb.remb.fci.ssrc", "rtcp.senderssrc")
+    rows = tshark(file, *fields, *names, only="rtcp.psfb.fmt == 15 && ip.src == 10.0.0.2")
+    table = done.table("internals")
+    said = table.to_numpy("name").astype(str) == "remb_sent"
+    values, times = table.to_numpy("value")[said], table.to_numpy("t_s")[said]
+    assert len(rows) == len(values) > 19
+    assert [int(row[2]) << int(row[1]) for row in rows] == values.tolist()
+    assert np.allclose([float(row[0]) for row in rows], times, rtol=0, atol=1e-9)
+    assert max(after - before for before, after in pairwise(times)) <= 1.0 + 1e-9
+    # video 1 and audio 2 of the first flow; the receiver speaks under an SSRC of its own
+    assert {row[3] for row in rows[1:]} <= {"0x00000101,0x00000102", "0x00000102,0x00000101", "0x00000101"}
+    assert {int(row[4].split(",")[-1], 16) for row in rows} != {0}
+    data = tshark(file, "rtp.ext.profile", only="rtp && ip.src == 10.0.0.1")
+    assert len(data) == done.metrics("call")["packets_sent"]

@@ -288,7 +288,7 @@ WRONG = [
     ('"gcc" }', '"gcc", start_rate = "10bps" }',
      '10: flows.call.media.start_rate: found "10bps"; expected between 30kbps and 2.5Mbps'),
     ('"gcc" }', '"gcc", feedback = { format = "rtcp" } }',
-     '10: flows.call.media.feedback.format: found "rtcp"; expected "twcc", "ccfb" or "none"'),
+     '10: flows.call.media.feedback.format: found "rtcp"; expected "auto", "twcc", "ccfb" or "none"'),
     ('"gcc" }', '"gcc", pauses = [["3s", "2s"]] }',
      '10: flows.call.media.pauses[1]: "3s" to "2s"; pauses are pairs in order of time, one after the other'),
     ('"gcc" }', '"gcc", video = { source = "camera" } }', '10: flows.call.media.video: found {source = "camera"}; expected '

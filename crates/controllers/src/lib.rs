@@ -79,7 +79,7 @@ impl Entry {
 /// Every controller, by name.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
-    &[fixed::ENTRY, gcc::ENTRY]
+    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB]
 }
 
 /// The controller called `name`.

@@ -3,11 +3,11 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{read, result, seat, shared};
+use support::{arrived, half, read, remb_of, result, seat, shared};
 use tidegate_controllers::gcc::detector::{Detector, Usage};
 use tidegate_controllers::gcc::kalman::Kalman;
 use tidegate_controllers::gcc::settings::Settings;
-use tidegate_core::control::{Limits, Report};
+use tidegate_core::control::{Limits, Report, Urgency};
 use tidegate_core::{Rate, Seat, Span, Time};
 
 /// As close as an independent implementation should come.
@@ -179,13 +179,50 @@ fn replay_the_estimator(text: &str) -> usize {
     rates
 }
 
+/// The same trace through the receiver half of `gcc-remb`, which speaks when aiortc does.
+fn replay_the_receiver(text: &str) -> usize {
+    let mut half = half("gcc-remb", "aiortc", &Value::Null).expect("it has one");
+    half.notes.wanted = true;
+    let mut said = 0;
+    for (i, line) in text.lines().skip(1).enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| cells[at].parse::<f64>().ok();
+        let now = Time::from_millis(cells[0].parse().expect("ms"));
+        let packet = arrived(i as u64, cells[2].parse().expect("bytes"), cells[1].parse().expect("ticks"));
+        let urgency = half.packet(now, &packet).expect("contract");
+        let note = |name: &str| {
+            half.notes.values.iter().rev().find(|(known, _)| known == name).map(|&(_, value)| value)
+        };
+        if let Some(offset) = note("offset") {
+            near("offset", i, offset, number(3).expect("offset"));
+            assert_eq!(note("num_deltas"), number(4), "row {i}");
+            near("threshold", i, note("threshold").expect("noted"), number(5).expect("threshold"));
+            assert_eq!(note("state"), Some(usage(cells[6]).code()), "row {i}");
+        }
+        let state = ["HOLD", "INCREASE", "DECREASE"].iter().position(|name| *name == cells[7]);
+        assert_eq!(note("rate_state"), state.map(|code| code as f64), "row {i}");
+        assert_eq!(note("received_rate"), number(8), "row {i}");
+        let remb = cells[9].parse().ok().map(Rate::from_bps);
+        assert_eq!(urgency == Urgency::Now, remb.is_some(), "row {i}");
+        assert_eq!(half.alarm_at, None, "row {i}");
+        if remb.is_some() {
+            assert_eq!(remb_of(&mut half, now), remb, "row {i}");
+            said += 1;
+        }
+    }
+    said
+}
+
 #[test]
 fn the_whole_estimator_follows_aiortc_to_the_bit() {
-    assert!(replay_the_estimator(&read("tests/data/gcc/aiortc_rbe_overload.csv")) >= 2);
+    let carried = read("tests/data/gcc/aiortc_rbe_overload.csv");
+    assert!(replay_the_estimator(&carried) >= 2);
+    assert!(replay_the_receiver(&carried) >= 2);
     for (file, rates) in [("aiortc_rbe_ramp.csv", 100), ("aiortc_rbe_overload.csv", 100)] {
         if let Some(text) = shared(&format!("vectors/{file}")) {
             let checked = replay_the_estimator(&text);
             assert!(checked >= rates, "{file}: {checked} rates");
+            assert_eq!(replay_the_receiver(&text), checked, "{file}");
         }
     }
 }

@@ -6,9 +6,12 @@
 mod support;
 
 use serde_json::Value;
-use support::{Bottleneck, result, seat};
+use support::{Bottleneck, arrived, half, result, seat};
 use tidegate_controllers::{Needs, registry};
-use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Report, Sent};
+use tidegate_core::control::{
+    Arrived, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
+};
+use tidegate_core::wire::rtcp;
 use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
 
 /// FNV-1a over everything a decision says.
@@ -212,6 +215,107 @@ fn no_sequence_of_operations_breaks_the_contract_and_the_bits_are_pinned() {
     support::golden("crates/controllers/tests/golden/decisions.txt", &text);
 }
 
+/// A receiver half under arbitrary packets, alarms and calls to speak.
+struct FuzzHalf {
+    half: ReceiverSeat,
+    luck: Stream,
+    now: Time,
+    sequence: u64,
+    hash: u64,
+}
+
+impl FuzzHalf {
+    fn asked(&mut self, urgency: Urgency) {
+        assert!(self.half.alarm_at.is_none_or(|at| at > self.now));
+        for (name, value) in &self.half.notes.values {
+            assert!(value.is_finite(), "{name} is {value}");
+        }
+        if urgency == Urgency::Now || (urgency == Urgency::Regular && self.luck.chance(0.5)) {
+            self.speak();
+        }
+    }
+
+    fn speak(&mut self) {
+        for packet in self.half.message(self.now).expect("contract") {
+            let rtcp::Packet::Remb(remb) = &packet else { panic!("{packet:?}") };
+            // a rate of zero would lift the sender's limit
+            assert!(remb.bitrate > Rate::ZERO && remb.ssrcs.len() <= 255, "{remb:?}");
+            let mut bytes = vec![];
+            rtcp::encode(std::slice::from_ref(&packet), &mut bytes).expect("valid");
+            for byte in bytes {
+                self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+
+    fn pass(&mut self, span: Span) {
+        let until = self.now + span;
+        while let Some(at) = self.half.alarm_at.filter(|&at| at <= until) {
+            self.now = at;
+            let urgency = self.half.alarm(at).expect("contract");
+            self.asked(urgency);
+        }
+        self.now = until;
+    }
+
+    fn packet(&mut self, size: u64, abs_send_time: u32) {
+        self.sequence += 1;
+        let ssrc = if self.luck.chance(0.01) { self.luck.next_u64() as u32 } else { 7 };
+        let packet = Arrived { ssrc, ..arrived(self.sequence, size, abs_send_time) };
+        let urgency = self.half.packet(self.now, &packet).expect("contract");
+        self.asked(urgency);
+    }
+
+    fn operation(&mut self) {
+        match self.luck.below(10) {
+            0..=5 => {
+                for _ in 0..=self.luck.below(40) {
+                    let sent = (self.now.as_nanos() as u128 * 262_144 / 1_000_000_000) as u32;
+                    let delay = self.luck.below(5000) as u32;
+                    let size = 40 + self.luck.below(1400);
+                    self.packet(size, sent.wrapping_sub(delay));
+                    let gap = self.luck.below(15_000) as i64;
+                    self.pass(Span::from_micros(gap));
+                }
+            }
+            6 => {
+                let (size, sent) = (self.luck.next_u64() >> self.luck.below(64), self.luck.next_u64() as u32);
+                self.packet(size, sent);
+            }
+            7 => {
+                let span = Span::from_millis(self.luck.below(3000) as i64);
+                self.pass(span);
+            }
+            8 => {
+                let span = Span::from_secs(self.luck.below(200) as i64);
+                self.pass(span);
+            }
+            _ => self.speak(),
+        }
+    }
+}
+
+#[test]
+fn no_sequence_of_operations_breaks_a_receiver_half_and_its_bytes_are_pinned() {
+    let mut text = String::new();
+    for entry in registry().iter().filter(|entry| entry.receiver.is_some()) {
+        for preset in entry.presets {
+            let mut sum = 0_u64;
+            for seed in 0..200 {
+                let mut half = half(entry.name, preset, &Value::Null).expect("it has one");
+                half.notes.wanted = seed % 2 == 0;
+                let luck = Stream::new(seed, entry.name, preset);
+                let hash = 0xcbf2_9ce4_8422_2325;
+                let mut fuzz = FuzzHalf { half, luck, now: Time::ZERO, sequence: 0, hash };
+                (0..100).for_each(|_| fuzz.operation());
+                sum = sum.rotate_left(1) ^ fuzz.hash;
+            }
+            text += &format!("{} {preset} {sum:016x}\n", entry.name);
+        }
+    }
+    support::golden("crates/controllers/tests/golden/messages.txt", &text);
+}
+
 /// What came of trouble: target at its end (bit/s), seconds until the target was 75 % of the capacity
 /// again, and mean target of the last ten seconds.
 struct Recovery {
@@ -222,8 +326,7 @@ struct Recovery {
 
 /// Twenty seconds of trouble on a link of 1 Mb/s, then five minutes of peace.
 fn after_trouble(name: &str, preset: &str, trouble: impl Fn(&mut Bottleneck, u64)) -> Recovery {
-    let mut link =
-        Bottleneck::new(seat(name, preset, &Value::Null, &Limits::default()), Rate::from_kbps(1000));
+    let mut link = Bottleneck::new(name, preset, Rate::from_kbps(1000));
     (0..400).for_each(|_| _ = link.step(false));
     (0..400).for_each(|i| trouble(&mut link, i));
     (link.capacity, link.loss) = (Rate::from_kbps(1000), 0.0);
@@ -261,7 +364,7 @@ fn they_find_their_way_back_when_faults_cease() {
     let mut text = String::from(
         "20 s of trouble on 1 Mb/s: target at the end (kb/s), seconds to 75 %, target in the end (kb/s)\n",
     );
-    for entry in registry().iter().filter(|entry| entry.needs == Needs::PerPacket) {
+    for entry in registry().iter().filter(|entry| entry.needs != Needs::Nothing) {
         for preset in entry.presets {
             for (what, allowed, trouble) in troubles {
                 let Recovery { worst, seconds, regained } = after_trouble(entry.name, preset, trouble);
@@ -270,7 +373,10 @@ fn they_find_their_way_back_when_faults_cease() {
                 // from the least rate of 30 kb/s, 8 % a second take 42 s and 5 % take 66 s; the draft's
                 // filter, fed a few packets a second, needs as long again to see that a queue is gone,
                 // and longer after a second's jump, which looks like a queue and is no reason to start anew
-                let fine = seconds <= allowed && (750.0..=1050.0).contains(&regained);
+                // the thesis's threshold has no bounds: it falls to the size of the estimate, and single delays
+                // are over-use for a while; and no clock of its can jump
+                let (allowed, least) = if *preset == "hoang2017" { (300.0, 300.0) } else { (allowed, 750.0) };
+                let fine = seconds <= allowed && (least..=1050.0).contains(&regained);
                 assert!(fine, "{} {preset} after {what}: {worst}, {seconds} s, {regained}", entry.name);
             }
         }

@@ -181,11 +181,16 @@ impl Receiver {
                 playout.run(now, out);
             }
         }
-        let said = match &mut self.half {
-            Some(half) if half.alarm_at.is_some_and(|at| at <= now) => half.alarm(now),
-            _ => Ok(Urgency::None),
-        };
-        self.heard_half(now, said, out)
+        match &mut self.half {
+            Some(half) if half.alarm_at.is_some_and(|at| at <= now) => {
+                let said = half.alarm(now);
+                self.heard_half(now, said, out)
+            }
+            _ => {
+                self.settle();
+                Urgency::None
+            }
+        }
     }
 
     /// What the receiver half has to say.

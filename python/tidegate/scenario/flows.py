@@ -145,8 +145,11 @@ class Feedback(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    format: Literal["twcc", "ccfb", "none"] = "twcc"
-    """Transport-wide (twcc), RFC 8888 (ccfb), or receiver reports only (none)."""
+    format: Literal["auto", "twcc", "ccfb", "none"] = "auto"
+    """Transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or what the controller needs (auto).
+
+    A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc.
+    """
     interval: Duration = Duration(50_000_000)
     """Time between two of them, counted from the first packet."""
     reports: Duration | None = None

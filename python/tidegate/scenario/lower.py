@@ -239,7 +239,7 @@ class _Lowering:
             "video": None if media.video is False else self._video(media.video),
             "audio": None if audio is False else {"rate": int(audio.rate), "interval": int(audio.interval)},
             "feedback": {
-                "format": media.feedback.format,
+                "format": chosen.feedback if media.feedback.format == "auto" else media.feedback.format,
                 "interval": int(media.feedback.interval),
                 "reports": _maybe(media.feedback.reports),
             },

@@ -23,8 +23,9 @@ pub struct Acked {
     /// In order of arrival.
     window: VecDeque<Packet>,
     bytes: u128,
-    /// Where the sliding window begins.
+    /// Where the sliding window begins; and whether it gave a rate since it was begun.
     origin: i64,
+    rated: bool,
     /// The latest send time of a packet that has left the robust window.
     discarded: i64,
     /// The window's greatest length, and the robust one's least, ns.
@@ -50,7 +51,8 @@ impl Acked {
         Self {
             window: VecDeque::with_capacity(room),
             bytes: 0,
-            origin: 0,
+            origin: i64::MIN,
+            rated: true,
             discarded: i64::MIN,
             longest: Span::from_millis_f64(longest).as_nanos(),
             shortest: Span::from_millis_f64(settings.received_window).as_nanos(),
@@ -80,6 +82,7 @@ impl Acked {
 
     fn clear(&mut self) {
         self.window.clear();
+        (self.origin, self.rated) = (i64::MIN, true);
         self.bytes = 0;
         self.discarded = i64::MIN;
     }
@@ -109,10 +112,12 @@ impl Acked {
         while self.window.front().is_some_and(|first| first.arrival <= oldest) {
             self.pop();
         }
-        if self.window.is_empty() {
-            self.origin = packet.arrival;
-        } else {
-            self.origin = self.origin.max(oldest.saturating_add(NANOS_IN_MILLI));
+        self.origin = self.origin.max(oldest.saturating_add(NANOS_IN_MILLI));
+        // aiortc begins a window anew only when it goes from some rate to none
+        if !self.window.is_empty() && newest > self.origin {
+            self.rated = true;
+        } else if self.rated {
+            (self.origin, self.rated) = (packet.arrival, false);
         }
         self.push(packet);
     }

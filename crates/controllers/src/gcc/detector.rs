@@ -75,7 +75,9 @@ impl Detector {
             let over_for = self.over_for.map_or(send_delta / 2.0, |so_far| so_far + send_delta);
             self.over_for = Some(over_for);
             self.over_count += 1;
-            let over = over_for > settings.overuse_time && self.over_count > 1 && estimate >= self.previous;
+            let long = settings.overuse_time == 0.0 || over_for > settings.overuse_time;
+            let often = self.over_count >= settings.overuse_groups;
+            let over = long && often && estimate >= self.previous;
             if over {
                 self.usage = Usage::Over;
             }
@@ -144,6 +146,17 @@ mod tests {
         let latched = Settings { overuse_latched: true, ..plain() };
         assert_eq!(verdicts(&latched, &samples), [Normal, Over, Over, Over, Over, Normal]);
         assert_eq!(verdicts(&plain(), &samples), [Normal, Over, Over, Normal, Over, Normal]);
+    }
+
+    #[test]
+    fn over_use_is_signalled_at_once_where_neither_time_nor_number_is_asked_for() {
+        use Usage::{Normal, Over, Under};
+        let settings = Settings { overuse_time: 0.0, overuse_groups: 1, ..plain() };
+        // even between two packets that were sent at one instant; m(i) < m(i-1) still excuses
+        let samples = [(13.0, 0.0), (13.0, 0.0), (12.9, 0.0), (12.5, 0.0), (-12.5, 0.0), (-12.6, 0.0)];
+        assert_eq!(verdicts(&settings, &samples), [Over, Over, Normal, Normal, Normal, Under]);
+        let three = Settings { overuse_groups: 3, ..settings };
+        assert_eq!(verdicts(&three, &[(13.0, 0.0); 4]), [Normal, Normal, Over, Over]);
     }
 
     #[test]

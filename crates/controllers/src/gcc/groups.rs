@@ -4,7 +4,7 @@
 //! put out in one burst, or that the network delivered in one, say nothing about the queue between them,
 //! so the filter sees one sample for each group.
 
-use super::settings::{SendClock, Settings};
+use super::settings::{Grouping, SendClock, Settings};
 use tidegate_core::units::{RemoteTime, Size, Span, Time};
 
 /// The difference between two consecutive groups.
@@ -60,6 +60,13 @@ impl SendClock {
         }
     }
 
+    /// The time between two of its readings, ms.
+    fn between(self, settings: &Settings, earlier: i64, later: i64) -> f64 {
+        let ticks = later.saturating_sub(earlier);
+        let unsigned = settings.send_unsigned && self == Self::AbsSendTime;
+        self.millis(if unsigned { ticks.rem_euclid(1 << 24) } else { ticks })
+    }
+
     fn millis(self, ticks: i64) -> f64 {
         match self {
             Self::Exact => ticks as f64 / 1e6,
@@ -86,38 +93,21 @@ impl Groups {
         let clock = settings.send_clock;
         let send = clock.ticks(sent);
         let arrival = arrived.as_nanos();
+        if settings.grouping == Grouping::Packets {
+            return self.alone(settings, Group { size: size.as_bytes(), ..Group::at(send, arrival, now) });
+        }
         let mut delta = None;
         match &mut self.current {
-            None => self.current = Some(Group::at(send, arrival)),
+            None => self.current = Some(Group::at(send, arrival, now)),
             // sent before the present group: it can neither join it nor open a new one
             Some(current) if send < current.first_send => return None,
             Some(current) if current.ends_before(settings, send, arrival) => {
                 let finished = *current;
                 if let Some(previous) = self.previous {
-                    let step = finished.last_arrival.saturating_sub(previous.last_arrival);
-                    let system = finished.last_system.saturating_sub(previous.last_system);
-                    let jump = Span::from_millis_f64(settings.clock_jump_reset).as_nanos();
-                    if jump > 0 && step.saturating_sub(system).saturating_abs() >= jump {
-                        *self = Self::default();
-                        return None;
-                    }
-                    if step < 0 && settings.reordered_reset > 0 {
-                        self.reordered += 1;
-                        if self.reordered >= settings.reordered_reset {
-                            *self = Self::default();
-                        }
-                        return None;
-                    }
-                    self.reordered = 0;
-                    delta = Some(Delta {
-                        arrival: millis(step),
-                        send: clock.millis(finished.last_send.saturating_sub(previous.last_send)),
-                        size: finished.size as f64 - previous.size as f64,
-                        arrived: RemoteTime::from_nanos(finished.last_arrival),
-                    });
+                    delta = Some(self.difference(settings, &previous, &finished)?);
                 }
                 self.previous = Some(finished);
-                *current = Group::at(send, arrival);
+                self.current = Some(Group::at(send, arrival, now));
             }
             Some(current) => current.last_send = current.last_send.max(send),
         }
@@ -128,16 +118,54 @@ impl Groups {
         }
         delta
     }
+
+    /// A packet that is a group by itself: it is complete at once.
+    fn alone(&mut self, settings: &Settings, packet: Group) -> Option<Delta> {
+        let mut delta = None;
+        if let Some(previous) = self.previous {
+            if packet.last_send < previous.last_send {
+                return None;
+            }
+            delta = Some(self.difference(settings, &previous, &packet)?);
+        }
+        self.previous = Some(packet);
+        delta
+    }
+
+    /// From one group to the next. None where their arrivals are no measure of the path.
+    fn difference(&mut self, settings: &Settings, previous: &Group, finished: &Group) -> Option<Delta> {
+        let step = finished.last_arrival.saturating_sub(previous.last_arrival);
+        let system = finished.last_system.saturating_sub(previous.last_system);
+        let jump = Span::from_millis_f64(settings.clock_jump_reset).as_nanos();
+        if jump > 0 && step.saturating_sub(system).saturating_abs() >= jump {
+            *self = Self::default();
+            return None;
+        }
+        if step < 0 && settings.reordered_reset > 0 {
+            self.reordered += 1;
+            if self.reordered >= settings.reordered_reset {
+                *self = Self::default();
+            }
+            return None;
+        }
+        self.reordered = 0;
+        Some(Delta {
+            arrival: millis(step),
+            send: settings.send_clock.between(settings, previous.last_send, finished.last_send),
+            size: finished.size as f64 - previous.size as f64,
+            arrived: RemoteTime::from_nanos(finished.last_arrival),
+        })
+    }
 }
 
 impl Group {
-    fn at(send: i64, arrival: i64) -> Self {
+    fn at(send: i64, arrival: i64, now: Time) -> Self {
         Self {
             first_send: send,
             last_send: send,
             first_arrival: arrival,
             last_arrival: arrival,
-            last_system: 0,
+            last_system: now.as_nanos(),
             size: 0,
         }
     }
@@ -151,7 +179,8 @@ impl Group {
 
     /// Whether a packet caught up with this group on its way (draft 5.2, second rule).
     fn bursts_with(&self, settings: &Settings, send: i64, arrival: i64) -> bool {
-        let send_gap = settings.send_clock.millis(send.saturating_sub(self.last_send));
+        let exact = settings.send_clock.between(settings, self.last_send, send);
+        let send_gap = if settings.send_unsigned { exact.round_ties_even() } else { exact };
         let arrival_gap = millis(arrival.saturating_sub(self.last_arrival));
         let length = millis(arrival.saturating_sub(self.first_arrival));
         send_gap == 0.0
@@ -164,6 +193,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gcc::presets::Placement;
     use serde_json::json;
 
     struct Feed {
@@ -202,6 +232,21 @@ mod tests {
         assert_eq!(delta.arrived, RemoteTime::from_nanos(133_000_000));
         let delta = feed.packet(99.0, 203.0, 1).expect("complete");
         assert_eq!((delta.variation(), delta.size), (4.0, -699.0));
+    }
+
+    #[test]
+    fn each_packet_may_be_a_group_by_itself() {
+        let mut feed = Feed::new("hoang2017");
+        assert_eq!(feed.packet(0.0, 100.0, 1000), None);
+        // sent at one instant, arrived in one burst: a difference nevertheless, and at once
+        let delta = feed.packet(0.0, 100.5, 700).expect("a difference");
+        assert_eq!((delta.send, delta.arrival, delta.size), (0.0, 0.5, -300.0));
+        assert_eq!(delta.arrived, RemoteTime::from_nanos(100_500_000));
+        // 3 s and more between two reports are no jump of the clock, and an overtaken packet is used as it is
+        assert_eq!(feed.packet_at(33.0, 5000.0, 700, 9000.0).map(|delta| delta.variation()), Some(4866.5));
+        assert_eq!(feed.packet(66.0, 4990.0, 700).map(|delta| delta.arrival), Some(-10.0));
+        assert_eq!(feed.packet(50.0, 5010.0, 700), None, "sent before: left out");
+        assert_eq!(feed.packet(99.0, 5023.0, 700).map(|delta| delta.variation()), Some(0.0));
     }
 
     #[test]
@@ -269,7 +314,8 @@ mod tests {
     #[test]
     fn abs_send_time_is_quantized_and_nothing_overflows() {
         let mut feed = Feed::new("aiortc");
-        feed.settings = Settings::with("aiortc", &json!({"send_clock": "abs-send-time"})).expect("fine");
+        feed.settings =
+            Placement::Sender.with("aiortc", &json!({"send_clock": "abs-send-time"})).expect("fine");
         // 1677 and 3355 ticks of 2^-18 s, given in the nearest nanoseconds
         let at = |ticks: f64| Time::from_nanos((ticks * 1e9 / 262_144.0).round() as i64);
         for (ticks, arrival) in [(0.0, 0), (1677.0, 10), (3355.0, 20)] {
@@ -278,7 +324,7 @@ mod tests {
             assert_eq!(delta.map(|d| d.send), (arrival == 20).then_some(1677.0 * 1000.0 / 262_144.0));
         }
         for (send, arrival) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (0, 0), (i64::MAX, i64::MAX)] {
-            for preset in crate::gcc::settings::PRESETS {
+            for preset in Placement::Sender.presets() {
                 let mut feed = Feed::new(preset);
                 let huge = Size::from_bytes(u64::MAX);
                 for (send, arrival) in [(send, arrival), (0, 0), (i64::MAX, arrival), (i64::MAX, 1)] {

@@ -138,6 +138,7 @@ impl Kalman {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gcc::presets::Placement;
     use serde_json::json;
 
     fn draft() -> Settings {
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn no_input_makes_the_state_unsound() {
-        let settings = Settings::with("aiortc", &json!({})).expect("fine");
+        let settings = Placement::Sender.with("aiortc", &json!({})).expect("fine");
         let mut filter = Kalman::new(&settings);
         let extremes =
             [(9e12, -9e12, 2e19), (f64::MAX, -f64::MAX, 1e300), (0.0, 1e300, 0.0), (-9e12, 0.0, -2e19)];

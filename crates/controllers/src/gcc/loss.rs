@@ -3,9 +3,9 @@
 //! Draft 6; libwebrtc `send_side_bandwidth_estimation.cc` as it was before the second loss-based
 //! estimator ("v1"). Little loss lets the rate grow, moderate loss holds it, much loss lowers it in
 //! proportion. The delay-based rate bounds it from above at every step, as in libwebrtc: without that
-//! it would grow out of sight while the delay-based rate rules.
+//! (`loss_bounded`) it grows out of sight while the delay-based rate rules.
 
-use super::settings::{IncreaseFrom, Settings};
+use super::settings::{IncreaseFrom, LossOver, Settings};
 use std::collections::VecDeque;
 use tidegate_core::math;
 use tidegate_core::units::{Span, Time};
@@ -26,12 +26,52 @@ pub struct Loss {
     expected: i64,
     lost: i64,
     cumulative: Option<i32>,
-    acted_on_loss: bool,
+    /// Whether the present fraction was acted upon.
+    acted: bool,
     last_increase: Option<Time>,
     /// When the rate was last lowered, for loss or for silence.
     pub last_decrease: Option<Time>,
     /// Targets of the last interval, each lower than the ones after it.
     history: VecDeque<(Time, f64)>,
+    window: Window,
+}
+
+/// The last packets that were reported on, as they were.
+#[derive(Clone, Default)]
+struct Window {
+    /// Sequence number, when it was sent, whether it was lost; in order of reporting.
+    packets: VecDeque<(u64, Time, bool)>,
+    lost: i64,
+    /// The latest send time so far.
+    newest: Time,
+}
+
+impl Window {
+    fn push(&mut self, settings: &Settings, sequence: u64, sent: Time, lost: bool) {
+        self.newest = self.newest.max(sent);
+        self.packets.push_back((sequence, sent, lost));
+        self.lost += i64::from(lost);
+        let most = match settings.loss_over {
+            LossOver::Packets => settings.loss_packets as usize,
+            LossOver::Interval | LossOver::Time => usize::MAX,
+        };
+        let length = Span::from_millis_f64(settings.loss_interval);
+        while let Some(&(_, sent, lost)) = self.packets.front() {
+            let old = settings.loss_over == LossOver::Time && self.newest.saturating_since(sent) >= length;
+            if self.packets.len() <= most && !(old && self.packets.len() > 1) {
+                break;
+            }
+            self.packets.pop_front();
+            self.lost -= i64::from(lost);
+        }
+    }
+
+    /// A packet reported as lost has come after all.
+    fn recover(&mut self, sequence: u64) {
+        if let Some(packet) = self.packets.iter_mut().rev().find(|packet| packet.0 == sequence) {
+            self.lost -= i64::from(std::mem::take(&mut packet.2));
+        }
+    }
 }
 
 /// Whether `interval` ms have passed since `last`, or there was none.
@@ -52,21 +92,44 @@ impl Loss {
             expected: 0,
             lost: 0,
             cumulative: None,
-            acted_on_loss: false,
+            acted: false,
             last_increase: None,
             last_decrease: None,
             history: VecDeque::with_capacity(128),
+            window: Window::default(),
         }
+    }
+
+    /// Takes what a report newly says of one packet.
+    pub fn packet(&mut self, settings: &Settings, sequence: u64, sent: Time, lost: bool) {
+        if settings.loss_over != LossOver::Interval {
+            self.window.push(settings, sequence, sent, lost);
+        }
+    }
+
+    /// A packet that was reported as lost has come after all.
+    pub fn recovered(&mut self, sequence: u64) {
+        self.window.recover(sequence);
     }
 
     /// Takes what one report newly says: packets expected and lost. A negative number of lost ones takes
     /// back earlier losses.
-    pub fn packets(&mut self, settings: &Settings, expected: u64, lost: i64, now: Time) {
-        self.expected = self.expected.saturating_add(i64::try_from(expected).unwrap_or(i64::MAX));
+    pub fn packets(&mut self, settings: &Settings, expected: i64, lost: i64, now: Time) {
+        if settings.loss_over != LossOver::Interval {
+            self.first_report.get_or_insert(now);
+            let (expected, lost) = (self.window.packets.len() as i64, self.window.lost);
+            self.conclude(settings, expected, lost, now);
+            return;
+        }
+        self.expected = self.expected.saturating_add(expected);
         self.lost = self.lost.saturating_add(lost);
         if self.next_report.is_none_or(|next| now > next) {
             self.next_report = Some(now + Span::from_millis_f64(settings.loss_interval));
-            self.conclude(settings, now);
+            self.first_report.get_or_insert(now);
+            if self.expected >= settings.loss_packets as i64 {
+                self.conclude(settings, self.expected, self.lost, now);
+                (self.expected, self.lost) = (0, 0);
+            }
         }
     }
 
@@ -74,26 +137,20 @@ impl Loss {
     pub fn receiver_report(&mut self, settings: &Settings, expected: u32, cumulative: i32, now: Time) {
         // the first report has nothing to be compared with
         if let Some(before) = self.cumulative.replace(cumulative) {
-            self.expected = self.expected.saturating_add(i64::from(expected));
-            self.lost = self.lost.saturating_add(i64::from(cumulative) - i64::from(before));
-            self.conclude(settings, now);
+            let lost = i64::from(cumulative) - i64::from(before);
+            self.packets(settings, i64::from(expected), lost, now);
         }
     }
 
-    /// Makes a fraction lost of what was counted, if that is enough.
-    fn conclude(&mut self, settings: &Settings, now: Time) {
-        self.first_report.get_or_insert(now);
-        if self.expected < settings.loss_packets as i64 {
-            return;
-        }
-        let share = self.lost.max(0) as f64 / self.expected as f64;
+    /// Makes a fraction lost of what was counted.
+    fn conclude(&mut self, settings: &Settings, expected: i64, lost: i64, now: Time) {
+        let share = lost.max(0) as f64 / expected.max(1) as f64;
         self.fraction = if settings.loss_in_256ths {
             math::floor(share * 256.0).min(255.0) / 256.0
         } else {
             share.min(1.0)
         };
-        (self.expected, self.lost) = (0, 0);
-        self.acted_on_loss = false;
+        self.acted = false;
         self.measured = Some(now);
     }
 
@@ -103,6 +160,7 @@ impl Loss {
         if (starting || self.first_report.is_none())
             && settings.start_phase > 0.0
             && delay_based > self.target
+            && delay_based.is_finite()
         {
             // libwebrtc keeps the old target here, and one call later falls back to 1.08 times it; the
             // new one is what its first versions kept, and what lets the start phase do its work
@@ -113,13 +171,16 @@ impl Loss {
         }
         let lowest = self.remember(settings, now);
         if self.measured.is_some() && !due(self.measured, settings.loss_stale, now) {
-            if self.fraction <= settings.loss_low {
+            let edge = self.fraction == settings.loss_low && settings.loss_low_held;
+            if self.fraction <= settings.loss_low && !edge {
                 self.increase(settings, lowest, now);
             } else if self.fraction > settings.loss_high {
                 self.decrease(settings, rtt, now);
             }
         }
-        self.target = self.target.min(delay_based);
+        if settings.loss_bounded {
+            self.target = self.target.min(delay_based);
+        }
     }
 
     /// Puts the target into the history; answers with the lowest of the last interval.
@@ -140,20 +201,25 @@ impl Loss {
 
     fn increase(&mut self, settings: &Settings, lowest: f64, now: Time) {
         if settings.loss_increase_from == IncreaseFrom::Current {
-            if !due(self.last_increase, settings.loss_increase_interval, now) {
+            let again = settings.loss_increase_interval == 0.0 && self.acted;
+            if again || !due(self.last_increase, settings.loss_increase_interval, now) {
                 return;
             }
+            self.acted = true;
             self.last_increase = Some(now);
         }
         self.target = lowest * settings.loss_increase + settings.loss_increase_offset;
     }
 
     fn decrease(&mut self, settings: &Settings, rtt: Span, now: Time) {
-        let interval = settings.loss_decrease_interval + rtt.as_millis_f64().max(0.0);
-        if self.acted_on_loss || !due(self.last_decrease, interval, now) {
+        let interval = match settings.loss_decrease_interval {
+            0.0 => 0.0,
+            interval => interval + rtt.as_millis_f64().max(0.0),
+        };
+        if self.acted || !due(self.last_decrease, interval, now) {
             return;
         }
-        self.acted_on_loss = true;
+        self.acted = true;
         self.last_decrease = Some(now);
         self.target *= 1.0 - settings.loss_decrease * self.fraction;
     }
@@ -283,9 +349,82 @@ mod tests {
         assert_eq!(loss.measured, None);
         loss.receiver_report(&settings, 50, 17, at(1000));
         near(loss.fraction, 0.2);
-        loss.receiver_report(&settings, 50, i32::MIN, at(2000));
+        // within the interval they are summed up
+        loss.receiver_report(&settings, 50, 18, at(2000));
+        near(loss.fraction, 0.2);
+        loss.receiver_report(&settings, 50, 22, at(2001));
+        near(loss.fraction, 0.05);
+        loss.receiver_report(&settings, 50, i32::MIN, at(4000));
         assert_eq!(loss.fraction, 0.0);
-        loss.receiver_report(&settings, u32::MAX, i32::MAX, at(3000));
+        loss.receiver_report(&settings, u32::MAX, i32::MAX, at(6000));
         assert!((0.0..=1.0).contains(&loss.fraction));
+    }
+
+    /// Packets sent every 10 ms from `first` on, a report for each hundred, of which every `nth` is lost.
+    fn hundred(loss: &mut Loss, settings: &Settings, first: u64, nth: u64) {
+        for sequence in first..first + 100 {
+            loss.packet(settings, sequence, at(10 * sequence as i64), sequence % nth == 0);
+        }
+        loss.packets(settings, 100, 0, at(10 * (first as i64 + 100)));
+    }
+
+    #[test]
+    fn the_fraction_may_be_that_of_the_last_packets() {
+        let settings = preset("hoang2017");
+        let mut loss = Loss::new(1e6);
+        // fewer than a hundred: of those there are
+        (0..10).for_each(|i| loss.packet(&settings, i, at(0), i < 2));
+        loss.packets(&settings, 10, 2, at(0));
+        near(loss.fraction, 0.2);
+        hundred(&mut loss, &settings, 1000, 4);
+        near(loss.fraction, 0.25);
+        // half of them are still in the window
+        (0..50).for_each(|i| loss.packet(&settings, 1100 + i, at(11_000), false));
+        loss.packets(&settings, 50, 0, at(11_000));
+        near(loss.fraction, 0.12);
+        // two of those that are in it, and one that is not, came after all
+        [1096, 1052, 1000, 1052].into_iter().for_each(|sequence| loss.recovered(sequence));
+        loss.packets(&settings, 1, -1, at(11_000));
+        near(loss.fraction, 0.1);
+    }
+
+    #[test]
+    fn the_fraction_may_be_that_of_the_last_half_second() {
+        let settings = Settings { loss_over: LossOver::Time, ..preset("hoang2017") };
+        let mut loss = Loss::new(1e6);
+        hundred(&mut loss, &settings, 0, 5);
+        // those sent after 490 ms: 50 to 99
+        near(loss.fraction, 0.2);
+        assert_eq!(loss.window.packets.len(), 50);
+        loss.packet(&settings, 150, at(1500), true);
+        loss.packets(&settings, 1, 1, at(1500));
+        near(loss.fraction, 1.0);
+    }
+
+    #[test]
+    fn the_thesis_acts_once_with_each_feedback_and_by_itself() {
+        let settings = preset("hoang2017");
+        let after = |lost: u64| {
+            let mut loss = Loss::new(4e6);
+            (0..100).for_each(|i| loss.packet(&settings, i, at(0), i < lost));
+            loss.packets(&settings, 100, lost as i64, at(3000));
+            // a delay-based rate below is no bound, and a report without packets no feedback
+            loss.update(&settings, 1e6, RTT, at(3000));
+            loss.update(&settings, 1e6, RTT, at(3500));
+            loss.target
+        };
+        let grown = 1.05 * 4e6 + 1000.0;
+        for (lost, expected) in [(0, grown), (1, grown), (2, 4e6), (10, 4e6), (11, 4e6 * 0.945), (100, 2e6)] {
+            near(after(lost), expected);
+        }
+        // every 3 s, however long the round trip
+        let mut loss = Loss::new(4e6);
+        for (i, expected) in [2e6, 1e6, 5e5].into_iter().enumerate() {
+            let now = at(3000 * (i as i64 + 1));
+            (0..100).for_each(|sequence| loss.packet(&settings, sequence, now, true));
+            loss.packets(&settings, 100, 100, now);
+            loss.update(&settings, 1e7, Span::from_secs(5), now);
+            near(loss.target, expected);
+        }
     }
 }

@@ -80,6 +80,12 @@ impl Aimd {
         }
     }
 
+    /// Whether there is a rate yet.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.started
+    }
+
     /// Sets the rate from outside.
     pub fn set(&mut self, rate: f64, now: Time) {
         self.rate = rate;
@@ -169,7 +175,10 @@ impl Aimd {
     fn increase(&mut self, settings: &Settings, rtt: Span, now: Time) {
         self.capacity.rise(self.received);
         let whole = |rate: f64| if settings.whole_rates { math::floor(rate) } else { rate };
-        let bound = whole(settings.bound_factor * self.received) + settings.bound_offset;
+        let bound = match settings.bound_factor {
+            0.0 => f64::INFINITY,
+            factor => whole(factor * self.received) + settings.bound_offset,
+        };
         if self.rate < bound {
             let step = if self.capacity.estimate().is_some() {
                 self.additive(settings, rtt, now)
@@ -281,6 +290,16 @@ mod tests {
         near(run.step(Usage::Normal, 20_000.0, 11_000), 301_000.0);
         let mut run = Run::new("draft-02", 300_000.0);
         near(run.step(Usage::Normal, 210_000.0, 0), 315_000.0);
+    }
+
+    #[test]
+    fn without_a_bound_the_received_rate_does_not_hold_an_increase() {
+        let mut run = Run::new("hoang2017", 7.2e6);
+        near(run.step(Usage::Normal, 1e5, 0), 7.2e6 * 1.08);
+        near(run.step(Usage::Normal, 0.0, 500), 7.2e6 * 1.08 * math::sqrt(1.08));
+        // and a decrease is to beta times what was received, be that more or less
+        near(run.step(Usage::Over, 9e6, 600), 0.95 * 9e6);
+        near(run.step(Usage::Over, 2e6, 700), 0.95 * 2e6);
     }
 
     #[test]

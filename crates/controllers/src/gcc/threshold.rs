@@ -56,6 +56,23 @@ mod tests {
     }
 
     #[test]
+    fn the_thesis_has_neither_clamp_nor_skip_nor_cap() {
+        let settings = Settings::preset("hoang2017").expect("known");
+        let mut threshold = Threshold::new(&settings);
+        threshold.adapt(&settings, 500.0, 0.0);
+        threshold.adapt(&settings, 500.0, 30.0);
+        assert!((threshold.value - (12.5 + 0.01 * 487.5 * 30.0)).abs() < 1e-9, "{}", threshold.value);
+        // 3 s at once, downwards
+        let before = threshold.value;
+        threshold.adapt(&settings, 0.0, 3030.0);
+        assert!((threshold.value - before * (1.0 - 0.00018 * 3000.0)).abs() < 1e-9);
+        for i in 0..30 {
+            threshold.adapt(&settings, 0.0, 3030.0 + 3000.0 * f64::from(i));
+        }
+        assert_eq!(threshold.value, 0.01, "only its sign is kept");
+    }
+
+    #[test]
     fn it_skips_spikes_counts_at_most_100_ms_and_stays_in_its_bounds() {
         let settings = Settings::preset("libwebrtc-v1").expect("known");
         let mut threshold = Threshold::new(&settings);

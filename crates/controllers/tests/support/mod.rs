@@ -4,15 +4,50 @@
 #![allow(unreachable_pub, reason = "a module of each test crate")]
 
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
-use tidegate_core::control::{Decision, Limits, PacketResult, Report, Sent};
+use tidegate_core::control::{
+    Arrived, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
+};
+use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{Ecn, Rate, RemoteTime, Seat, Size, Span, Stream, Time};
 
 /// A controller in its seat at time zero.
 pub fn seat(name: &str, preset: &str, overrides: &Value, limits: &Limits) -> Seat {
     let controller = (find(name).expect("registered").build)(preset, overrides).expect("valid");
     Seat::new(name, controller, Stream::new(1, name, "controller"), Time::ZERO, limits).expect("seated")
+}
+
+/// The receiving half of a controller in its seat, if it has one.
+pub fn half(name: &str, preset: &str, overrides: &Value) -> Option<ReceiverSeat> {
+    let build = find(name).expect("registered").receiver?;
+    let half = build(preset, overrides).expect("valid");
+    Some(ReceiverSeat::new(name, half, Stream::new(1, name, "receiver")))
+}
+
+/// A data packet at a receiver half.
+pub fn arrived(sequence: u64, size: u64, abs_send_time: u32) -> Arrived<'static> {
+    Arrived {
+        sequence,
+        size: Size::from_bytes(size),
+        abs_send_time,
+        ssrc: 7,
+        rtp_sequence: sequence,
+        timestamp: 0,
+        marker: false,
+        ecn: Ecn::default(),
+        extension: None,
+    }
+}
+
+/// The rate that a half says in a REMB, if it says any.
+pub fn remb_of(half: &mut ReceiverSeat, now: Time) -> Option<Rate> {
+    match &half.message(now).expect("contract")[..] {
+        [] => None,
+        [rtcp::Packet::Remb(remb)] => Some(remb.bitrate),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A result of a packet that was sent and has arrived at these times.
@@ -61,10 +96,29 @@ pub fn golden(path: &str, text: &str) {
     assert!(expected == text, "{path} differs (TIDEGATE_BLESS=1 accepts it); now:\n{text}");
 }
 
-/// A bottleneck of one rate at a time: a drop-tail queue of 300 ms, 50 ms each way, per-packet reports
-/// every 50 ms, and a source that always sends what it may.
+/// The other end of a scheme with a receiver half.
+struct Far {
+    half: ReceiverSeat,
+    /// When they arrive, and they.
+    arriving: VecDeque<(Time, Arrived<'static>)>,
+    /// What is on its way back, and when it arrives.
+    returning: VecDeque<(Time, Report)>,
+    said_at: Time,
+    report_at: Time,
+    /// Highest sequence number, and packets received, so far and at the last receiver report.
+    highest: u64,
+    received: u64,
+    reported: u64,
+}
+
+/// A bottleneck of one rate at a time: a drop-tail queue of 300 ms, 50 ms each way, and a source that
+/// always sends what it may. Per-packet reports every 50 ms; or, where there is a receiver half, what it
+/// says, and receiver reports every second.
 pub struct Bottleneck {
     pub seat: Seat,
+    far_end: Option<Far>,
+    /// The longest that anything was heard and nothing was said.
+    pub longest_unsaid: Span,
     pub capacity: Rate,
     pub loss: f64,
     /// How much the far clock is ahead of ours.
@@ -87,9 +141,21 @@ const QUEUE: Span = Span::from_millis(300);
 const REPORT: Span = Span::from_millis(50);
 
 impl Bottleneck {
-    pub fn new(seat: Seat, capacity: Rate) -> Self {
+    pub fn new(name: &str, preset: &str, capacity: Rate) -> Self {
+        let far_end = half(name, preset, &Value::Null).map(|half| Far {
+            half,
+            arriving: VecDeque::new(),
+            returning: VecDeque::new(),
+            said_at: Time::MAX,
+            report_at: Time::from_secs(1),
+            highest: 0,
+            received: 0,
+            reported: 0,
+        });
         Self {
-            seat,
+            seat: seat(name, preset, &Value::Null, &Limits::default()),
+            far_end,
+            longest_unsaid: Span::ZERO,
             capacity,
             loss: 0.0,
             far: Span::ZERO,
@@ -108,12 +174,19 @@ impl Bottleneck {
     pub fn step(&mut self, cut: bool) -> Decision {
         let until = self.now + REPORT;
         while self.next_send < until {
+            self.receive(self.next_send, cut);
             self.send(self.next_send);
         }
+        self.receive(until, cut);
         while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
             let _ = self.seat.alarm(at).expect("contract");
         }
         self.now = until;
+        if self.far_end.is_some() {
+            // what lies on the link still counts as sent
+            self.in_flight.clear();
+            return self.seat.decision();
+        }
         if cut {
             return self.seat.decision();
         }
@@ -133,6 +206,10 @@ impl Bottleneck {
             self.free_at = self.free_at.max(at) + self.capacity.time_for(size);
             arrival = Some((self.free_at + DELAY).as_nanos());
         }
+        if let (Some(far), Some(arrival)) = (&mut self.far_end, arrival) {
+            let packet = arrived(self.sequence, SIZE, rtp::abs_send_time(at + self.far));
+            far.arriving.push_back((Time::from_nanos(arrival), packet));
+        }
         self.in_flight.push(result(self.sequence, SIZE, at, arrival));
         if self.seat.needs_sent() {
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
@@ -140,6 +217,55 @@ impl Bottleneck {
         }
         self.sequence += 1;
         self.next_send = at + self.seat.decision().target.time_for(size);
+    }
+
+    /// Lets the receiver half hear and speak until `until`, and the sender hear it, unless feedback is `cut`.
+    fn receive(&mut self, until: Time, cut: bool) {
+        let Some(far) = &mut self.far_end else { return };
+        loop {
+            let packet = far.arriving.front().map_or(Time::MAX, |&(at, _)| at);
+            let alarm = far.half.alarm_at.unwrap_or(Time::MAX);
+            let now = packet.min(alarm).min(far.report_at);
+            if now > until {
+                break;
+            }
+            let urgency = if now == packet {
+                let (_, packet) = far.arriving.pop_front().expect("there is one");
+                self.delivered += SIZE;
+                far.received += 1;
+                far.highest = packet.sequence;
+                far.half.packet(now, &packet).expect("contract")
+            } else if now == alarm {
+                far.half.alarm(now).expect("contract")
+            } else {
+                far.report_at = now + Span::from_secs(1);
+                let expected = (far.highest + 1).saturating_sub(far.reported);
+                let lost = far.highest + 1 - far.received;
+                far.reported = far.highest + 1;
+                let loss = LossReport {
+                    fraction_lost: 0,
+                    cumulative_lost: lost as i32,
+                    highest_sequence: far.highest as u32,
+                    jitter: Span::ZERO,
+                    expected: expected as u32,
+                };
+                far.returning.push_back((now + DELAY, Report { loss: Some(loss), ..Report::default() }));
+                Urgency::None
+            };
+            if urgency == Urgency::Now
+                && let Some(remb) = remb_of(&mut far.half, now)
+            {
+                self.longest_unsaid = self.longest_unsaid.max(now.saturating_since(far.said_at));
+                far.said_at = now;
+                far.returning.push_back((now + DELAY, Report { remb: Some(remb), ..Report::default() }));
+            }
+        }
+        while far.returning.front().is_some_and(|&(at, _)| at <= until) {
+            let (at, report) = far.returning.pop_front().expect("there is one");
+            if !cut {
+                let _ = self.seat.report(at, &report).expect("contract");
+            }
+        }
     }
 
     /// What the receiver has said by now: everything up to the newest packet that had arrived one

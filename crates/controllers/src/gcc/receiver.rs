@@ -1,0 +1,143 @@
+//! The receiver half of the second placement: delay-based part at the receiver, its rate as REMB.
+//!
+//! draft-ietf-rmcat-gcc-02 section 3 (b); aiortc `RemoteBitrateEstimator`; libwebrtc
+//! `remote_bitrate_estimator_abs_send_time.cc` and, for when to speak, `vie_remb.cc`.
+
+use super::delay::{Arrival, Delay};
+use super::settings::Settings;
+use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
+use tidegate_core::units::{Rate, RemoteTime, Span, Time};
+use tidegate_core::wire::rtcp::{self, Remb};
+use tidegate_core::wire::wrap;
+
+/// The rate before anything is known, bit/s (libwebrtc `AimdRateControl` and aiortc: 30 Mbit/s).
+const UNKNOWN: f64 = 30e6;
+
+/// Bounds of the estimate, bit/s: a REMB of zero would lift the sender's limit, and what nothing bounds
+/// has to end somewhere (ours: ten times the fastest access line). The session's limits are the sender's.
+const BOUNDS: (f64, f64) = (1.0, 1e11);
+
+/// Nanoseconds in a second.
+const SECOND: i128 = 1_000_000_000;
+
+/// A REMB names at most so many streams (draft-alvestrand-rmcat-remb-03 section 2.2: 8 bits).
+const STREAMS: usize = 255;
+
+/// The delay-based part at the receiver.
+pub struct Receiver {
+    settings: Settings,
+    delay: Delay,
+    /// The newest abs-send-time, unwrapped, in 2^-18 s; and when it arrived.
+    newest: Option<(i64, Time)>,
+    /// The estimate, bit/s, once there is one.
+    estimate: Option<f64>,
+    /// What was said last, bit/s, and when.
+    said: Option<(f64, Time)>,
+    /// Whether anything has arrived since.
+    heard: bool,
+    /// The streams heard.
+    ssrcs: Vec<u32>,
+}
+
+impl Receiver {
+    /// A receiver half with these settings.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            delay: Delay::new(&settings, UNKNOWN),
+            newest: None,
+            estimate: None,
+            said: None,
+            heard: false,
+            ssrcs: Vec::with_capacity(4),
+            settings,
+        }
+    }
+
+    /// The send time of a packet that arrives `now`, by a clock that began at any instant. 24 bits wrap
+    /// every 64 s: the reading nearest to the newest one so far.
+    fn sent(&mut self, now: Time, abs_send_time: u32) -> Time {
+        let Some((newest, arrived)) = self.newest else {
+            self.newest = Some((i64::from(abs_send_time), now));
+            return instant(i64::from(abs_send_time));
+        };
+        let ticks = wrap::nearest(abs_send_time, 24, newest);
+        let ahead = instant(ticks).saturating_since(instant(newest)) - now.saturating_since(arrived);
+        let most = self.settings.clock_jump_reset;
+        if most > 0.0 && ahead.as_millis_f64().abs() >= most {
+            self.delay.start_anew(&self.settings);
+            self.newest = Some((ticks, now));
+        } else if ticks >= newest {
+            self.newest = Some((ticks, now));
+        }
+        instant(ticks)
+    }
+
+    /// When to speak: at once when the rate has fallen, else in every interval; within its second half
+    /// along with a report, if there is one, and by itself at its end.
+    fn ask(&self, now: Time) -> Ask {
+        let Some(estimate) = self.estimate.filter(|_| self.heard) else { return Ask::default() };
+        let interval = Span::from_millis_f64(self.settings.remb_interval);
+        let half = Span::from_nanos(interval.as_nanos() / 2 + 1);
+        let (urgency, next) = match self.said {
+            None => (Urgency::Now, now + half),
+            Some((said, _)) if estimate < said * (1.0 - self.settings.remb_drop) => {
+                (Urgency::Now, now + half)
+            }
+            Some((_, at)) if now >= at + interval => (Urgency::Now, now + half),
+            Some((_, at)) if now >= at + half => (Urgency::Regular, at + interval),
+            Some((_, at)) => (Urgency::None, at + half),
+        };
+        Ask { urgency, alarm: Some(next) }
+    }
+}
+
+/// An unwrapped abs-send-time as an instant, to the nearest nanosecond.
+fn instant(ticks: i64) -> Time {
+    let nanos = (i128::from(ticks) * SECOND + (1 << 17)) >> 18;
+    Time::from_nanos(nanos.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
+}
+
+impl ReceiverHalf for Receiver {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask {
+        self.heard = true;
+        if !self.ssrcs.contains(&packet.ssrc) && self.ssrcs.len() < STREAMS {
+            self.ssrcs.push(packet.ssrc);
+        }
+        let sent = self.sent(now, packet.abs_send_time);
+        let arrived = RemoteTime::from_nanos(now.as_nanos());
+        let arrival = Arrival { arrived, sent, size: packet.size };
+        let settings = &self.settings;
+        self.delay.hear(settings, now);
+        self.delay.count(settings, &arrival);
+        self.delay.arrive(settings, now, &arrival, cx);
+        // the round trip is the sender's to know
+        let rtt = Span::from_millis_f64(settings.default_rtt);
+        let (updated, received) = self.delay.update(settings, rtt, now, BOUNDS);
+        if cx.wants_notes() {
+            self.delay.note_rates(received, cx);
+        }
+        if updated {
+            self.estimate = Some(self.delay.rate.rate);
+        }
+        if settings.remb_interval == 0.0 {
+            let urgency = if updated { Urgency::Now } else { Urgency::None };
+            return Ask { urgency, alarm: None };
+        }
+        self.ask(now)
+    }
+
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+        self.ask(now)
+    }
+
+    fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
+        let Some(estimate) = self.estimate else { return Feedback::new() };
+        self.said = Some((estimate, now));
+        self.heard = false;
+        let bitrate = Rate::from_bps_f64(estimate);
+        cx.note("remb_sent", Remb::carried(bitrate).as_bps_f64());
+        // the endpoint puts its own SSRC in
+        vec![rtcp::Packet::Remb(Remb { sender_ssrc: 0, bitrate, ssrcs: self.ssrcs.clone() })]
+    }
+}
