@@ -1,9 +1,11 @@
 //! From a [`Scenario`] to a [`World`], and from the end of the run to its results.
 
+mod driven;
 mod graph;
 mod media;
 
 use crate::cross::{Cross, CrossSettings, Pattern};
+use crate::external::{ExternalLink, ExternalSink, ExternalSource};
 use crate::jitter::Jitter;
 use crate::link::{Link, LinkSettings};
 use crate::loss::{GilbertElliott, Loss};
@@ -20,6 +22,7 @@ use crate::sink::Sink;
 use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
+pub use driven::{External, ExternalFlow};
 use graph::Graph;
 use media::connect;
 use std::any::Any;
@@ -85,6 +88,7 @@ pub struct Experiment {
     warmup: Span,
     /// Bytes that each node had carried when the warm-up ended.
     before: Option<Vec<u64>>,
+    external: External,
 }
 
 /// What an experiment leaves behind.
@@ -137,9 +141,14 @@ impl Experiment {
             if warm > Time::ZERO && !self.world.run_some(warm - Span::from_nanos(1), events)? {
                 return Ok(false);
             }
-            self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
+            self.warm_up_ends();
         }
         self.world.run_some(until, events)
+    }
+
+    /// Notes what had been carried before the metrics began.
+    fn warm_up_ends(&mut self) {
+        self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
     }
 
     /// The simulated time that it has got to.
@@ -165,6 +174,7 @@ impl Experiment {
             unreachable!("a builder's world always writes to a Recording")
         };
         recording.close_frames();
+        recording.end(Time::ZERO + self.duration);
         let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
         recording.set_carried(|node| {
             let id = node.0 as usize;
@@ -184,6 +194,7 @@ struct Builder<'a> {
     links: Vec<Link>,
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
+    external: External,
 }
 
 impl<'a> Builder<'a> {
@@ -198,11 +209,23 @@ impl<'a> Builder<'a> {
             return wrong("record.bin", format!("{} is not a width", scenario.record.bin));
         }
         let graph = Graph { links: &scenario.links };
-        let mut builder =
-            Self { scenario, traces, graph, links: Vec::new(), nodes: Vec::new(), routes: Vec::new() };
+        let mut builder = Self {
+            scenario,
+            traces,
+            graph,
+            links: Vec::new(),
+            nodes: Vec::new(),
+            routes: Vec::new(),
+            external: External::default(),
+        };
         for spec in &scenario.links {
             let link = builder.link(spec)?;
-            builder.nodes.push(Box::new(link.clone()));
+            if matches!(spec.capacity, Capacity::External) {
+                builder.external.links.push((spec.name.clone(), builder.next_node(0)));
+                builder.nodes.push(Box::new(ExternalLink::new(&spec.name)));
+            } else {
+                builder.nodes.push(Box::new(link.clone()));
+            }
             builder.links.push(link);
         }
         Ok(builder)
@@ -236,6 +259,7 @@ impl<'a> Builder<'a> {
                     FlowKind::Media(_) => "media",
                     FlowKind::Udp(_) => "udp",
                     FlowKind::Tcp(_) => "tcp",
+                    FlowKind::External => "external",
                 },
                 controller: label(&flow.kind),
                 start: flow.start,
@@ -246,6 +270,10 @@ impl<'a> Builder<'a> {
             match &flow.kind {
                 FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),
                 FlowKind::Tcp(tcp) => self.tcp(id, flow, tcp, &path, jitter),
+                FlowKind::External => {
+                    self.external_flow(id, flow, &path);
+                    Ok(())
+                }
                 FlowKind::Media(_) => Ok(()),
             }
             .or_else(|problem| wrong(place, problem))?;
@@ -289,7 +317,9 @@ impl<'a> Builder<'a> {
             recording = recording.with_capture();
         }
         if level >= Level::Series {
-            for index in 0..scenario.links.len() {
+            // what an external link can carry, its driver knows
+            let known = |index: &usize| !matches!(scenario.links[*index].capacity, Capacity::External);
+            for index in (0..scenario.links.len()).filter(known) {
                 for (at, rate) in self.links[index].capacity_series(Time::ZERO, end, bin) {
                     recording.set_capacity(at, NodeId(index as u32), rate);
                 }
@@ -299,7 +329,13 @@ impl<'a> Builder<'a> {
         if level >= Level::Series {
             world.sample_every(bin);
         }
-        Ok(Experiment { world, duration: scenario.duration, warmup: scenario.warmup, before: None })
+        Ok(Experiment {
+            world,
+            duration: scenario.duration,
+            warmup: scenario.warmup,
+            before: None,
+            external: self.external,
+        })
     }
 
     fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
@@ -421,6 +457,20 @@ impl<'a> Builder<'a> {
         self.nodes.push(Box::new(source));
         self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
         Ok(())
+    }
+
+    fn external_flow(&mut self, id: FlowId, flow: &FlowSpec, path: &[usize]) {
+        let (source, sink) = (self.next_node(0), self.next_node(1));
+        let route = self.route(path, sink);
+        self.nodes.push(Box::new(ExternalSource::new(&flow.name, id, route)));
+        self.nodes.push(Box::new(ExternalSink::new(format!("{}.sink", flow.name))));
+        self.external.flows.push(ExternalFlow {
+            name: flow.name.clone(),
+            source,
+            sink,
+            start: flow.start,
+            stop: flow.stop.unwrap_or(Time::MAX),
+        });
     }
 
     fn tcp(
@@ -546,6 +596,7 @@ fn label(kind: &FlowKind) -> String {
             UdpPattern::OnOff { .. } => "on_off".to_owned(),
         },
         FlowKind::Tcp(tcp) => format!("{:?}", tcp.algorithm).to_lowercase(),
+        FlowKind::External => "external".to_owned(),
     }
 }
 
@@ -553,7 +604,7 @@ fn label(kind: &FlowKind) -> String {
 fn service(capacity: &Capacity) -> Result<Service, String> {
     let text = |error: crate::Invalid| error.to_string();
     Ok(match capacity {
-        Capacity::Infinite | Capacity::Trace { .. } => Service::Infinite,
+        Capacity::Infinite | Capacity::External | Capacity::Trace { .. } => Service::Infinite,
         Capacity::Constant(rate) => Service::Constant(*rate),
         Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
         Capacity::Brownian(spec) => {
