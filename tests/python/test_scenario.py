@@ -76,10 +76,11 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                             "fps": 30.0,
                         },
                         "audio": None,
-                        "feedback": {"format": "twcc", "interval": 50_000_000},
+                        "feedback": {"format": "twcc", "interval": 50_000_000, "reports": None},
                         "playout": {"adaptive": {"min": 0, "max": 1_000_000_000}},
                         "payload": 1200,
                         "overhead": 28,
+                        "packets": None,
                         "pauses": [],
                         "pair": None,
                     }

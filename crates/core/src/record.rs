@@ -138,6 +138,8 @@ pub trait Recorder: Send + Any {
     fn copied(&mut self, now: Time, packet: &Packet) {}
     /// A packet reached its end.
     fn arrived(&mut self, now: Time, packet: &Packet) {}
+    /// A media flow said goodbye: its sender sends no more.
+    fn ended(&mut self, now: Time, flow: FlowId) {}
     /// A packet died at `node`.
     fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {}
     /// The RTP bytes of a packet that starts its way, for a capture file: asked for only if

@@ -210,14 +210,15 @@ impl Endpoint {
         received.or(self.sender.as_ref().map(Sender::flow)).unwrap_or_default()
     }
 
-    /// Says goodbye for the streams that have ended, and to the session if it receives nothing either.
+    /// Says goodbye for the streams that have ended, and to the session if it receives nothing (any more) either.
     fn goodbye(&mut self, now: Time, out: &mut Outbox) {
         let ssrcs: Vec<u32> = self.sender.as_ref().map_or_else(Vec::new, |sender| sender.ssrcs().collect());
         self.send_compound(now, ssrcs, out);
         if let Some(sender) = &mut self.sender {
+            out.record.ended(now, sender.flow());
             sender.end();
         }
-        if self.receiver.is_none() {
+        if self.receiver.as_ref().is_none_or(Receiver::is_deserted) {
             self.schedule.leave();
         }
         self.count_senders();
@@ -243,17 +244,16 @@ impl Endpoint {
             self.schedule.received(size);
         }
         if let Some(receiver) = &mut self.receiver {
-            let mut left = false;
             for packet in &packets {
                 match packet {
                     rtcp::Packet::SenderReport(report) => {
                         receiver.sender_report(now, report.ssrc, report.middle());
                     }
-                    rtcp::Packet::Bye(bye) => left |= receiver.bye(&bye.ssrcs),
+                    rtcp::Packet::Bye(bye) => receiver.bye(&bye.ssrcs),
                     _ => {}
                 }
             }
-            if left && self.sender.as_ref().is_none_or(|sender| sender.ssrc().is_none()) {
+            if receiver.is_deserted() && self.sender.as_ref().is_none_or(|sender| sender.ssrc().is_none()) {
                 // nobody is left to report to
                 self.schedule.leave();
             }

@@ -210,11 +210,15 @@ impl Receiver {
         }
     }
 
-    /// Takes note of a goodbye. Says whether nobody is left.
-    pub(crate) fn bye(&mut self, ssrcs: &[u32]) -> bool {
+    /// Takes note of a goodbye.
+    pub(crate) fn bye(&mut self, ssrcs: &[u32]) {
         for stream in &mut self.streams {
             stream.gone |= ssrcs.contains(&stream.signalled.ssrc);
         }
+    }
+
+    /// Whether everybody has said goodbye.
+    pub(crate) fn is_deserted(&self) -> bool {
         self.streams.iter().all(|stream| stream.gone)
     }
 

@@ -46,6 +46,8 @@ pub(crate) struct Sender {
     flow: FlowId,
     start: Time,
     stop: Time,
+    /// RTP packets of media that are still to be sent before it ends.
+    packets_left: u64,
     ecn: Ecn,
     payload: u16,
     padding_payload: u8,
@@ -109,6 +111,7 @@ impl Sender {
             flow: settings.flow,
             start: settings.start,
             stop: settings.stop.unwrap_or(Time::MAX),
+            packets_left: settings.packets.unwrap_or(u64::MAX),
             ecn: settings.ecn,
             payload: settings.payload,
             padding_payload: settings.padding_payload,

@@ -98,6 +98,8 @@ pub struct SendSettings {
     pub start: Time,
     /// When it ends, with an RTCP BYE; `None`: with the run.
     pub stop: Option<Time>,
+    /// After so many RTP packets of media it ends, too, with the last one; `None`: it does not.
+    pub packets: Option<u64>,
     /// The ECN field of its media packets.
     pub ecn: Ecn,
     /// The largest RTP payload in bytes.
@@ -133,6 +135,7 @@ impl SendSettings {
             limits: Limits::default(),
             start: Time::ZERO,
             stop: None,
+            packets: None,
             ecn: Ecn::NotEct,
             payload: 1200,
             extensions: Extensions::default(),
@@ -160,6 +163,9 @@ impl SendSettings {
         self.streams.iter().map(StreamSettings::signalled).chain([padding]).collect()
     }
 }
+
+/// Bytes of the largest IP packet (RFC 791 section 3.1, total length).
+pub(crate) const LARGEST_PACKET: u32 = 65_535;
 
 /// The RTP clock of every video payload format (RFC 3551 section 5).
 pub const VIDEO_CLOCK: u32 = 90_000;
@@ -402,12 +408,25 @@ impl EndpointSettings {
             (self.name.len() > 255).then(|| "the name is longer than the 255 bytes of a CNAME".to_owned());
         let problem = long
             .or_else(|| self.rtcp.problem())
+            .or_else(|| self.packet_problem())
             .or_else(|| self.send.as_ref().and_then(SendSettings::problem))
             .or_else(|| self.receive.as_ref().and_then(ReceiveSettings::problem));
         match problem {
             None => Ok(()),
             Some(problem) => Err(SettingsError { endpoint: self.name.clone(), problem }),
         }
+    }
+
+    fn packet_problem(&self) -> Option<String> {
+        let send = self.send.as_ref()?;
+        let headers = send.extensions.header_len(None).saturating_add(self.overhead);
+        let most = LARGEST_PACKET.saturating_sub(headers);
+        (u32::from(send.payload) > most).then(|| {
+            format!(
+                "payloads of {} bytes do not fit packets of {LARGEST_PACKET}; at most {most} do",
+                send.payload
+            )
+        })
     }
 }
 
@@ -429,6 +448,9 @@ impl SendSettings {
     fn problem(&self) -> Option<String> {
         if self.payload == 0 {
             return Some("the largest payload is zero".into());
+        }
+        if self.packets == Some(0) {
+            return Some("it ends after 0 packets; at least 1 is needed".into());
         }
         if self.padding_payload == 0 {
             return Some("the padding payload is zero".into());

@@ -303,6 +303,9 @@ pub struct MediaSpec {
     pub payload: u32,
     /// Bytes of IP and UDP headers.
     pub overhead: u32,
+    /// After so many RTP packets of media the flow ends, if it has not before.
+    #[serde(default)]
+    pub packets: Option<u64>,
     /// Times in which the sources are off, `[from, to)`.
     #[serde(default)]
     pub pauses: Vec<(Time, Time)>,
@@ -336,6 +339,10 @@ pub struct FeedbackSpec {
     pub format: FeedbackFormat,
     /// Time between two reports.
     pub interval: Span,
+    /// The least time between two RTCP reports of either end, before its randomisation (RFC 3550 section
+    /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
+    #[serde(default)]
+    pub reports: Option<Span>,
 }
 
 /// Format of per-packet feedback.

@@ -203,6 +203,12 @@ impl World {
         Ok(false)
     }
 
+    /// Whether packets wait for the driver.
+    #[must_use]
+    pub fn has_handed(&self) -> bool {
+        !self.out.handed.is_empty()
+    }
+
     /// The packets that nodes have handed to the driver since the last call, oldest first.
     pub fn take_handed(&mut self) -> Vec<Handed> {
         std::mem::take(&mut self.out.handed)

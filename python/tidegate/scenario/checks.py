@@ -20,13 +20,16 @@ from tidegate.scenario.flows import (
 )
 from tidegate.scenario.frames import LARGEST as LARGEST_FRAME
 from tidegate.scenario.links import (
+    Back,
     BrownianCapacity,
     GilbertElliott,
     Link,
     LossSchedule,
     MeanLoss,
     NormalJitter,
+    Queue,
     Schedule,
+    StatusCapacity,
     UniformJitter,
 )
 from tidegate.units import Duration, Quantity, Rate, Size
@@ -37,12 +40,18 @@ if TYPE_CHECKING:
 _MOST_FLOWS = 100_000
 _MOST_BINS = 10_000_000
 _IP_PACKET = 65_535  # bytes, RFC 791
+_RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
+_MOST_OVERHEAD = Size(1000)
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
 _WIDEST_WINDOW = 2**30  # bytes, RFC 7323 section 2.3
 _LONGEST_RTO = 60 * 10**9  # ns; RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
 _MOST_RATE = Rate(10**12)  # of a sender: 12 ns for a packet of 1500 bytes, where the clock ticks in ns
 # opportunities of the generated link are of 1500 bytes, and the engine takes from 1 to 10 million a second
 _LEAST_BROWNIAN, _MOST_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
+
+# a link of statuses, as the engine has it
+_LEAST_STATUS, _LONGEST_WINDOW = Duration(100_000), Duration(60 * 10**9)
+_ROUNDING = 1e-9  # how far probabilities may sum to something else than 1: that of decimal fractions
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
@@ -51,7 +60,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _unique(scenario)
     yield from _seeds(scenario)
     for position, link in enumerate(scenario.links):
-        yield from _link(link, ("links", position))
+        yield from _link(link, ("links", position), scenario.duration)
     for position, flow in enumerate(scenario.flows):
         yield from _flow(flow, ("flows", position), scenario.duration)
     yield from _routes(scenario)
@@ -132,14 +141,52 @@ def _steps(steps: Sequence[tuple[Duration, object]], path: Path) -> Iterator[Pro
             return
 
 
-def _link(link: Link, path: Path) -> Iterator[Problem]:
+def _link(link: Link, path: Path, duration: Duration) -> Iterator[Problem]:
     if link.from_ == link.to:
         yield Problem((*path, "to"), f'found "{link.to}"; a link goes to another point than its from')
     yield from _direction(link.capacity, link.loss, link.jitter, path)
+    yield from _statuses(link, link.capacity, path, duration)
     back = link.back
     if not isinstance(back, bool):
         inner = (*path, "back")
         yield from _direction(back.capacity, back.loss, back.jitter, inner)
+        yield from _statuses(back, back.capacity or link.capacity, inner, duration)
+        if back.loss is None and link.loss and isinstance(back.capacity, StatusCapacity):
+            yield Problem((*inner, "capacity"), f"{_NOT_BESIDE_STATUSES} (loss = 0 here keeps that of the link out)")
+
+
+_NOT_BESIDE_STATUSES = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"
+
+
+def _statuses(here: Link | Back, capacity: object, path: Path, duration: Duration) -> Iterator[Problem]:
+    """What belongs to a link of statuses, of one direction, and what cannot stand beside it."""
+    if not isinstance(capacity, StatusCapacity):
+        return
+    if "queue" in here.model_fields_set and here.queue not in (None, Queue()):
+        yield Problem((*path, "queue"), _NOT_BESIDE_STATUSES)
+    if here.loss:
+        yield Problem((*path, "loss"), _NOT_BESIDE_STATUSES)
+    if here.capacity is None:
+        return  # it was said of the other direction
+    at = (*path, "capacity")
+    if not _LEAST_STATUS <= capacity.interval:
+        yield Problem((*at, "interval"), f'found "{capacity.interval}"; expected at least {_LEAST_STATUS}')
+    elif duration / capacity.interval > _MOST_BINS:
+        what = f'found "{capacity.interval}"; that makes more than {_MOST_BINS} statuses, one after the other'
+        yield Problem((*at, "interval"), what)
+    if capacity.rate_window > _LONGEST_WINDOW:
+        yield Problem((*at, "rate_window"), f'found "{capacity.rate_window}"; expected at most {_LONGEST_WINDOW}')
+    names = [one.name for one in capacity.statuses]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            what = f'"{name}" is taken by number {names.index(name) + 1}; names are unique'
+            yield Problem((*at, "statuses", position, "name"), what)
+    total = sum(one.probability for one in capacity.statuses)
+    if abs(total - 1) > _ROUNDING:
+        yield Problem((*at, "statuses"), f"the probabilities sum to {total:.12g}; expected 1")
+    if not any(one.capacity and one.probability for one in capacity.statuses):
+        what = "every status that can occur carries nothing; a link that never carries anything is no link"
+        yield Problem((*at, "statuses"), what)
 
 
 def _direction(capacity: object, loss: object, jitter: object, path: Path) -> Iterator[Problem]:
@@ -211,6 +258,8 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
     yield from _sources(media, path)
     if not media.feedback.interval:
         yield _positive((*path, "feedback", "interval"), media.feedback.interval)
+    if media.feedback.reports == 0:
+        yield _positive((*path, "feedback", "reports"), media.feedback.reports)
     if isinstance(media.playout, Adaptive):
         bounds = media.playout.adaptive
         yield from _order(("min", bounds.min), ("max", bounds.max), (*path, "playout", "adaptive"))
@@ -265,13 +314,13 @@ def _sources(media: Media, path: Path) -> Iterator[Problem]:
 
 
 def _packet(media: Media, path: Path) -> Iterator[Problem]:
-    smallest, largest = Size(64), Size(_IP_PACKET - 1000)
+    if media.overhead > _MOST_OVERHEAD:
+        yield Problem((*path, "overhead"), f'found "{media.overhead}"; expected at most {_MOST_OVERHEAD}')
+        return
+    smallest, largest = Size(64), Size(_IP_PACKET - media.overhead - _RTP_HEADER)
     if not smallest <= media.payload <= largest:
         what = f'found "{media.payload}"; expected from {smallest} to {largest}'
         yield Problem((*path, "payload"), what)
-    if media.overhead > 1000:  # noqa: PLR2004
-        what = f'found "{media.overhead}"; expected at most 1kB'
-        yield Problem((*path, "overhead"), what)
 
 
 def _udp(udp: Udp, path: Path) -> Iterator[Problem]:

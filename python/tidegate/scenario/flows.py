@@ -148,7 +148,10 @@ class Feedback(Model):
     format: Literal["twcc", "ccfb", "none"] = "twcc"
     """Transport-wide (twcc), RFC 8888 (ccfb), or receiver reports only (none)."""
     interval: Duration = Duration(50_000_000)
-    """Time between two reports."""
+    """Time between two of them, counted from the first packet."""
+    reports: Duration | None = None
+    """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
+    section 6.3.1); by default 360 s over max_rate in kbit/s (section 6.2)."""
 
 
 class AdaptivePlayout(Model):
@@ -230,11 +233,13 @@ class Media(Model):
     playout: Playout = Adaptive(adaptive=AdaptivePlayout())
     """Playout at the receiver."""
     payload: Size = Size(1200)
-    """RTP payload of a full packet."""
+    """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)
     """Headers of IPv4 and UDP."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
+    packets: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    """After so many RTP packets of media the flow ends with a BYE, if it has not before; no limit by default."""
     pauses: list[Pause] = Field(default_factory=list)
     """Pairs of times between which the sources are off."""
 

@@ -61,15 +61,39 @@ class BrownianCapacity(Model):
     """Its settings."""
 
 
+class Status(Model):
+    """One status of a link."""
+
+    name: Name
+    """What it is called; unique on its link."""
+    capacity: Rate
+    """What the link can carry in it; 0bps for nothing."""
+    probability: Fraction
+    """How likely it is drawn; those of all statuses sum to 1."""
+
+
+class StatusCapacity(Model):
+    """A capacity drawn anew each interval, and no queue: a packet is lost with probability
+    max(0, 1 - capacity / offered rate) (Hoang 2017, section 3.4.2)."""
+
+    statuses: Annotated[list[Status], Field(min_length=1, max_length=1000)]
+    """What can be drawn."""
+    interval: Duration
+    """How long a status lasts; the first one is drawn at 0s."""
+    rate_window: Duration = Duration(0)
+    """Over how long the offered rate is measured; 0s: since the last earlier instant at which a packet came."""
+
+
 Capacity = Annotated[
     Annotated[Rate, Tag("~rate")]
     | Annotated[Literal["infinite"], Tag("~infinite")]
     | Annotated[Schedule, Tag("~schedule")]
     | Annotated[TraceCapacity, Tag("~trace")]
-    | Annotated[BrownianCapacity, Tag("~brownian")],
+    | Annotated[BrownianCapacity, Tag("~brownian")]
+    | Annotated[StatusCapacity, Tag("~statuses")],
     one_of(
-        'a rate such as "10Mbps", "infinite", or a table with schedule, trace or brownian',
-        [("schedule", "~schedule"), ("trace", "~trace"), ("brownian", "~brownian")],
+        'a rate such as "10Mbps", "infinite", or a table with schedule, trace, brownian or statuses',
+        [("schedule", "~schedule"), ("trace", "~trace"), ("brownian", "~brownian"), ("statuses", "~statuses")],
         words=["infinite"],
         other="~rate",
     ),
@@ -168,10 +192,10 @@ class UniformJitter(Model):
 
 
 class NormalJitter(Model):
-    """The magnitude of a normal variate; packets may overtake each other."""
+    """Normal around the delay, but no packet arrives before it was sent; packets may overtake each other."""
 
     normal: Duration
-    """Standard deviation of that variate."""
+    """Standard deviation."""
 
 
 Jitter = Annotated[

@@ -36,8 +36,10 @@ from tidegate.scenario.links import (
     LossSchedule,
     MeanLoss,
     NormalJitter,
+    Queue,
     Rfc8868Jitter,
     Schedule,
+    StatusCapacity,
     TraceCapacity,
     UniformJitter,
 )
@@ -123,7 +125,8 @@ class _Lowering:
             special = getattr(other, key)
             return getattr(link, key) if special is None else special
 
-        queue = value("queue")
+        # a link of statuses has no queue; what the checks let through beside it is the default
+        queue = Queue() if isinstance(value("capacity"), StatusCapacity) else value("queue")
         with _Place(self.scenario, f"links.{name}.capacity"):
             capacity = self._capacity(value("capacity"))
         return {
@@ -163,6 +166,17 @@ class _Lowering:
                         "max": int(settings.max),
                         "sigma": int(settings.sigma),
                         "outage_escape": settings.outage_escape,
+                    }
+                }
+            case StatusCapacity():
+                return {
+                    "statuses": {
+                        "interval": int(capacity.interval),
+                        "rate_window": int(capacity.rate_window),
+                        "statuses": [
+                            {"name": one.name, "capacity": int(one.capacity), "probability": float(one.probability)}
+                            for one in capacity.statuses
+                        ],
                     }
                 }
         raise AssertionError(capacity)
@@ -227,10 +241,12 @@ class _Lowering:
             "feedback": {
                 "format": media.feedback.format,
                 "interval": int(media.feedback.interval),
+                "reports": _maybe(media.feedback.reports),
             },
             "playout": _playout(media.playout),
             "payload": int(media.payload),
             "overhead": int(media.overhead),
+            "packets": media.packets,
             "pauses": [[int(begin), int(end)] for begin, end in media.pauses],
             "pair": None,
         }

@@ -4,7 +4,7 @@ use super::{Life, Path, Sender};
 use crate::pacer::Turn;
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
 use crate::reception::clock;
-use crate::settings::{Accounting, MediaKind};
+use crate::settings::{Accounting, LARGEST_PACKET, MediaKind};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
 use tidegate_core::packet::{Attachment, Extension, RtpBody};
@@ -14,7 +14,9 @@ use tidegate_core::{Body, Kind, Outbox, Packet, Port, Size, Span, Time};
 impl Sender {
     /// Sends all that may leave now.
     pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut Outbox) {
-        while let Some(turn) = self.pacer.turn(now, self.history.in_flight()) {
+        while self.packets_left > 0
+            && let Some(turn) = self.pacer.turn(now, self.history.in_flight())
+        {
             self.send(now, turn, path, out);
             if out.failure.is_some() {
                 return;
@@ -35,6 +37,13 @@ impl Sender {
             stamp => self.extensions.header_len(stamp.as_ref()),
         };
         let size = u32::from(payload) + header;
+        if size + path.overhead > LARGEST_PACKET {
+            let (who, whole) = (&self.who, size + path.overhead);
+            out.fail(format!(
+                "controller of {who} at {now}: with its stamp a packet has {whole} bytes; at most {LARGEST_PACKET} fit"
+            ));
+            return;
+        }
         let stream = &mut self.streams[index];
         let rtp_sequence = stream.sent(sequence, turn == Turn::Padding(probe), payload);
         let (timestamp, frame, flags) = match turn {
@@ -72,6 +81,12 @@ impl Sender {
             self.record_bytes(&packet, &body, ssrc, path, out);
         }
         out.originate(now, Port::ZERO, packet);
+        if matches!(turn, Turn::Media(..)) {
+            self.packets_left -= 1;
+            if self.packets_left == 0 {
+                self.stop = now;
+            }
+        }
 
         self.history.sent(now, size, probe);
         let counted = match self.accounting {

@@ -71,6 +71,12 @@ impl Experiment {
         self.world.run_driven(until, events)
     }
 
+    /// Whether packets wait for the driver.
+    #[must_use]
+    pub fn has_handed(&self) -> bool {
+        self.world.has_handed()
+    }
+
     /// The packets that were handed to the driver since the last call, oldest first.
     pub fn take_handed(&mut self) -> Vec<Handed> {
         self.world.take_handed()

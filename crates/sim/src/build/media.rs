@@ -7,7 +7,8 @@ use tidegate_core::control::Limits;
 use tidegate_core::{FlowId, Rate};
 use tidegate_endpoint::media::{ladder, statistical};
 use tidegate_endpoint::{
-    Bounds, EndpointSettings, Playout, ReceiveSettings, SendSettings, SourceSettings, StreamSettings,
+    Bounds, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, SendSettings, SourceSettings,
+    StreamSettings,
 };
 
 /// Lets `sender` send `flow` to `receiver`.
@@ -26,6 +27,7 @@ pub(super) fn connect(
         Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
     send.start = flow.start;
     send.stop = flow.stop;
+    send.packets = media.packets;
     send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
     send.feedback = match media.feedback.format {
         FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
@@ -47,6 +49,7 @@ pub(super) fn connect(
     for end in [&mut *sender, &mut *receiver] {
         end.overhead = media.overhead;
         end.rtcp.session_bandwidth = media.max_rate;
+        end.rtcp.minimum = media.feedback.reports.map_or(RtcpMinimum::Reduced, RtcpMinimum::Fixed);
     }
     sender.send = Some(send);
     receiver.receive = Some(receive);

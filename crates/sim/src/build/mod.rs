@@ -84,6 +84,8 @@ pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, String> {
 /// An experiment under way.
 pub struct Experiment {
     world: World,
+    /// The links as they began, to tell their capacity.
+    links: Vec<Link>,
     duration: Span,
     warmup: Span,
     /// Bytes that each node had carried when the warm-up ended.
@@ -174,7 +176,12 @@ impl Experiment {
             unreachable!("a builder's world always writes to a Recording")
         };
         recording.close_frames();
-        recording.end(Time::ZERO + self.duration);
+        let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        recording.end(end);
+        set_tightest(&mut recording.flows, &self.links, begin);
+        for (info, link) in recording.links.iter_mut().zip(&self.links) {
+            info.capacity = capacity(link, begin, end);
+        }
         let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
         recording.set_carried(|node| {
             let id = node.0 as usize;
@@ -282,19 +289,9 @@ impl<'a> Builder<'a> {
         self.finish(infos)
     }
 
-    fn finish(self, mut infos: Vec<FlowInfo>) -> Result<Experiment, BuildError> {
+    fn finish(self, infos: Vec<FlowInfo>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
         let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
-        // many flows are active over the same stretch of time, and a generated link is costly to average
-        let mut known = BTreeMap::new();
-        for info in &mut infos {
-            let (from, to) = (begin.max(info.start), info.stop);
-            let capacities = info.links.iter().filter_map(|link| {
-                let index = link.0 as usize;
-                *known.entry((index, from, to)).or_insert_with(|| self.capacity(index, from, to))
-            });
-            info.tightest = capacities.min();
-        }
         let links = scenario
             .links
             .iter()
@@ -302,7 +299,8 @@ impl<'a> Builder<'a> {
             .map(|(index, spec)| LinkInfo {
                 node: NodeId(index as u32),
                 name: spec.name.clone(),
-                capacity: self.capacity(index, begin, end),
+                // known when the run is over, which may be early
+                capacity: None,
             })
             .collect();
         let level = match scenario.record.level {
@@ -329,13 +327,9 @@ impl<'a> Builder<'a> {
         if level >= Level::Series {
             world.sample_every(bin);
         }
-        Ok(Experiment {
-            world,
-            duration: scenario.duration,
-            warmup: scenario.warmup,
-            before: None,
-            external: self.external,
-        })
+        let Self { links, external, .. } = self;
+        let (duration, warmup) = (scenario.duration, scenario.warmup);
+        Ok(Experiment { world, links, duration, warmup, before: None, external })
     }
 
     fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
@@ -389,11 +383,6 @@ impl<'a> Builder<'a> {
         Ok(settings)
     }
 
-    /// Mean capacity of a link between two instants; `None`: no limit.
-    fn capacity(&self, index: usize, begin: Time, end: Time) -> Option<Rate> {
-        Some(self.links[index].mean_rate(begin, end)).filter(|&rate| rate != Rate::MAX)
-    }
-
     /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
     fn sending_jitter(&self) -> Option<Span> {
         match self.scenario.sending_jitter {
@@ -401,8 +390,10 @@ impl<'a> Builder<'a> {
             SendingJitter::Fixed(span) => Some(span).filter(|&span| span > Span::ZERO),
             SendingJitter::Auto => {
                 let end = Time::ZERO + self.scenario.duration;
-                let slowest = (0..self.links.len())
-                    .filter_map(|index| self.capacity(index, Time::ZERO, end))
+                let slowest = self
+                    .links
+                    .iter()
+                    .filter_map(|link| capacity(link, Time::ZERO, end))
                     .min()
                     .filter(|&rate| rate > Rate::ZERO)?;
                 Some(slowest.time_for(Size::from_bytes(1500)).min(Span::from_millis(12)))
@@ -583,6 +574,25 @@ impl<'a> Builder<'a> {
         self.nodes.push(Box::new(Endpoint::new(caller).map_err(text)?));
         self.nodes.push(Box::new(Endpoint::new(callee).map_err(text)?));
         Ok(())
+    }
+}
+
+/// Mean capacity of a link between two instants; `None`: no limit.
+fn capacity(link: &Link, begin: Time, end: Time) -> Option<Rate> {
+    Some(link.mean_rate(begin, end)).filter(|&rate| rate != Rate::MAX)
+}
+
+/// Fills in what each flow could have had at most while it was active and the statistics ran, from `begin` on.
+fn set_tightest(flows: &mut [FlowInfo], links: &[Link], begin: Time) {
+    // many flows are active over the same stretch of time, and a generated link is costly to average
+    let mut known = BTreeMap::new();
+    for flow in flows {
+        let (from, to) = (begin.max(flow.start), flow.stop);
+        let capacities = flow.links.iter().filter_map(|link| {
+            let index = link.0 as usize;
+            *known.entry((index, from, to)).or_insert_with(|| capacity(&links[index], from, to))
+        });
+        flow.tightest = capacities.min();
     }
 }
 

@@ -241,8 +241,7 @@ impl Recording {
         }
     }
 
-    /// Ends the recording at `end`, which may be earlier than was planned. Mean capacities stay those of the
-    /// whole run as it was planned.
+    /// Ends the recording at `end`, which may be earlier than was planned.
     pub fn end(&mut self, end: Time) {
         for flow in &mut self.flows {
             flow.stop = flow.stop.min(end).max(flow.start);
@@ -397,6 +396,11 @@ impl Recorder for Recording {
         if let Some(bins) = self.series.get_mut(flow.0 as usize) {
             bins.at(now).good += bytes.as_bytes();
         }
+    }
+
+    fn ended(&mut self, now: Time, flow: FlowId) {
+        let info = &mut self.flows[flow.0 as usize];
+        info.stop = info.stop.min(now);
     }
 
     fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {
