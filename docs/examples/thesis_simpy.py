@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import simpy
@@ -18,6 +18,7 @@ import tidegate
 from tidegate import Run, Scenario, Stream
 from tidegate.simpy import Call, End, Environment, Packet
 
+Steps = Generator[simpy.Event, Any, None]
 THESIS = Scenario.load("thesis-network")
 
 
@@ -33,7 +34,7 @@ class Network:
         self.size = 0  # bytes that came in at that instant
         env.process(self.change_status())
 
-    def change_status(self) -> Iterator[simpy.Event]:
+    def change_status(self) -> Steps:
         while True:
             u, below = self.luck["status"].uniform(), 0.0
             for status in self.link.capacity.statuses:
@@ -55,7 +56,7 @@ class Network:
             return 0.0  # nothing is known of the offered rate yet
         return 1.0 - self.capacity * self.gap / (self.size * 8.0 * 1e9)
 
-    def carry(self, packet: Packet, end: End) -> Iterator[simpy.Event]:
+    def carry(self, packet: Packet, end: End) -> Steps:
         delay = normal_delay(self.link, self.luck["jitter"])
         lost = self.luck["loss"].chance(self.loss(packet))
         yield self.env.timeout(delay)
@@ -72,7 +73,7 @@ class WayBack:
         self.env, self.link = env, link
         self.luck = Stream(seed, f"{link.name}.back", "jitter")
 
-    def carry(self, packet: Packet, end: End) -> Iterator[simpy.Event]:
+    def carry(self, packet: Packet, end: End) -> Steps:
         yield self.env.timeout(normal_delay(self.link, self.luck))
         end.receive(packet)
 
@@ -80,9 +81,9 @@ class WayBack:
 def normal_delay(link: tidegate.Link, luck: Stream) -> int:
     """Normal around the link's delay, in whole nanoseconds, and never negative."""
     jitter = int(link.jitter.normal) * luck.normal()
-    whole = math.trunc(jitter)
-    whole += round(math.copysign(1, jitter)) if abs(jitter - whole) >= 0.5 else 0  # halves away from zero
-    return max(0, int(link.delay) + whole)
+    part, whole = math.modf(jitter)
+    nearest = whole + math.trunc(2 * part)  # halves away from zero
+    return max(0, int(link.delay) + int(nearest))
 
 
 def manager(controller: str | type[Any], seed: int, scenario: Scenario = THESIS) -> Run:
@@ -101,6 +102,8 @@ if __name__ == "__main__":
     controller, seed = given.get(1, "gcc"), int(given.get(2, 1))
     run = manager(controller, seed)
     sent = run.metrics()
-    print(f"{controller}, seed {seed}: {sent['sending_rate_bps'] / 1e6:.3f} Mb/s sent, {sent['loss_fraction']:.1%} lost")
+    print(
+        f"{controller}, seed {seed}: {sent['sending_rate_bps'] / 1e6:.3f} Mb/s sent, {sent['loss_fraction']:.1%} lost"
+    )
     native = tidegate.run(THESIS.with_changes({"flows.sender.media.controller": controller}), seed=seed)
     print(f"digest {run.digest}, of the engine's own network {native.digest}")

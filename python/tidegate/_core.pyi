@@ -482,7 +482,7 @@ class Packet:
         """The external link that it waits at; None for one that has arrived."""
     @property
     def kind(self) -> str:
-        """"video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram"."""
+        """One of "video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram"."""
     @property
     def size(self) -> int:
         """Bytes on the wire."""

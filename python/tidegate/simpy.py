@@ -208,7 +208,8 @@ class World:
         seed: int | None = None,
         record: Level | None = None,
     ) -> None:
-        if not isinstance(env, Environment):
+        found: object = env
+        if not isinstance(found, Environment):
             right = "expected a tidegate.simpy.Environment, whose clock counts nanoseconds"
             raise InputError(f"found {type(env).__name__} as the environment; {right}")
         self.env = env
@@ -355,7 +356,7 @@ class World:
 def _known(name: str, known: list[str], what: str) -> str:
     if name in known:
         return name
-    hint = did_you_mean(name, known) or f"; there {'is' if known else 'are'} {', '.join(known) or 'none'}"
+    hint = did_you_mean(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
     raise InputError(f"{name}: no such external {what}{hint}")
 
 
