@@ -115,6 +115,16 @@ def test_tshark_reads_the_feedback_as_we_wrote_it(tmp_path: Path) -> None:
     assert 0.97 * sent < sum(counts) <= sent
 
 
+def test_the_largest_packet_is_one(tmp_path: Path) -> None:
+    changes = {"flows.sender.media.payload": "65483B", "flows.sender.media.packets": 9, "capture": True}
+    for overhead in ("28B", "0B"):
+        done = run(Scenario.load("thesis-network").with_changes({**changes, "flows.sender.media.overhead": overhead}))
+        file = tmp_path / "largest.pcapng"
+        file.write_bytes(done.pcapng())
+        assert tshark(file, "frame.number", only=BAD) == []
+        assert tshark(file, "ip.len", only="rtp") == [["65535"]] * 9
+
+
 def test_the_filter_finds_what_is_wrong(tmp_path: Path) -> None:
     done, file = captured("twcc", both_ways=False, folder=tmp_path)
     data = bytearray(done.pcapng())

@@ -257,7 +257,7 @@ WRONG = [
     ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
     ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate, for example "2.5Mbps"'),
     ('"2Mbps"', "{}", '5: links.cable.capacity: found {}; expected a rate such as "10Mbps", "infinite", or a table with '
-     "schedule, trace or brownian"),
+     "schedule, trace, brownian or statuses"),
     ('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["3s", "2Mbps"], ["2s", "1Mbps"]] }',
      '5: links.cable.capacity.schedule[3]: "2s" after "3s"; steps are in order of time'),
     ('"2Mbps"', '{ schedule = [["1s", "1Mbps"]] }',
@@ -357,7 +357,7 @@ def test_shipped_scenarios_are_good_and_say_where_they_come_from(name: str) -> N
     scenario.check()
     assert scenario.name == name
     assert len(scenario.description) > 40
-    assert "RFC" in scenario.source or "Ours" in scenario.source or "NSDI" in scenario.source
+    assert any(word in scenario.source for word in ("RFC", "Ours", "NSDI", "thesis"))
 
 
 def test_there_are_more_than_a_dozen() -> None:

@@ -165,7 +165,14 @@ impl SendSettings {
 }
 
 /// Bytes of the largest IP packet (RFC 791 section 3.1, total length).
-pub(crate) const LARGEST_PACKET: u32 = 65_535;
+const LARGEST_PACKET: u32 = 65_535;
+/// Bytes of the IPv4 and UDP headers that a capture file has, whatever the overhead is.
+const LEAST_OVERHEAD: u32 = 28;
+
+/// Bytes of the largest RTP packet with `overhead` below it.
+pub(crate) fn largest_rtp(overhead: u32) -> u32 {
+    LARGEST_PACKET.saturating_sub(overhead.max(LEAST_OVERHEAD))
+}
 
 /// The RTP clock of every video payload format (RFC 3551 section 5).
 pub const VIDEO_CLOCK: u32 = 90_000;
@@ -419,11 +426,10 @@ impl EndpointSettings {
 
     fn packet_problem(&self) -> Option<String> {
         let send = self.send.as_ref()?;
-        let headers = send.extensions.header_len(None).saturating_add(self.overhead);
-        let most = LARGEST_PACKET.saturating_sub(headers);
+        let most = largest_rtp(self.overhead).saturating_sub(send.extensions.header_len(None));
         (u32::from(send.payload) > most).then(|| {
             format!(
-                "payloads of {} bytes do not fit packets of {LARGEST_PACKET}; at most {most} do",
+                "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {most} do",
                 send.payload
             )
         })

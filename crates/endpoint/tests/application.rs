@@ -5,8 +5,10 @@ mod common;
 
 use common::*;
 use std::sync::{Arc, Mutex};
+use tidegate_core::control::{Context, Limits, Outgoing, Report};
+use tidegate_core::packet::Extension;
 use tidegate_core::wire::rtcp;
-use tidegate_core::{Controller, Decision, FlowId, Packet, Rate, RouteId, Span, Time};
+use tidegate_core::{Controller, Decision, FlowId, Node as _, Outbox, Packet, Rate, RouteId, Span, Time};
 use tidegate_endpoint::{
     Bounds, Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, SendSettings,
     SourceSettings, StreamSettings, clock_offset,
@@ -96,16 +98,19 @@ fn a_new_target_changes_the_distance_at_once() {
 
 #[test]
 fn the_largest_packet_is_that_of_ip() {
-    let made = |payload: u16| {
+    let made = |payload: u16, overhead: u32| {
         let (controller, _) = constant(Rate::from_mbps(10));
         let (mut caller, callee) = application(controller, FeedbackFormat::Twcc, 3, Span::from_secs(3));
         caller.send.as_mut().unwrap().payload = payload;
+        caller.overhead = overhead;
         Endpoint::new(caller).map(|_| callee).map_err(|error| error.to_string())
     };
-    // 28 bytes of IP and UDP
-    assert!(made(65_535 - 28 - HEADER).is_ok());
-    let refused = made(65_535 - 28 - HEADER + 1).err().unwrap();
-    assert!(refused.contains("at most 65483 do"), "{refused}");
+    // 28 bytes of IP and UDP, also where less is counted: a capture has them
+    for (overhead, most) in [(28, 65_483), (0, 65_483), (100, 65_411)] {
+        assert!(made(most, overhead).is_ok());
+        let refused = made(most + 1, overhead).err().unwrap();
+        assert!(refused.contains(&format!("at most {most} do")), "{refused}");
+    }
 
     let (controller, heard) = constant(Rate::from_mbps(10));
     let (mut caller, callee) = application(controller, FeedbackFormat::Twcc, 3, Span::from_millis(50));
@@ -117,6 +122,36 @@ fn the_largest_packet_is_that_of_ip() {
     let lengths = told.bytes.iter().filter(|(p, _)| p.rtcp().is_none()).map(|(_, bytes)| bytes.len());
     assert_eq!(lengths.collect::<Vec<_>>(), [65_507; 3]);
     assert!(!heard.lock().unwrap().results().is_empty());
+}
+
+#[test]
+fn a_stamp_that_does_not_fit_is_refused() {
+    struct Stamping;
+    impl Controller for Stamping {
+        fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
+            cx.unchanged()
+        }
+        fn on_limits(&mut self, _: Time, _: &Limits, _: &mut Context<'_>) -> Decision {
+            Decision::rate(Rate::from_mbps(10))
+        }
+        fn stamp(&mut self, _: Time, _: &Outgoing) -> Option<Extension> {
+            Some(Extension { id: 9, data: vec![7; 16] })
+        }
+    }
+    // 16 bytes and one of its header make 24 with the rest of the extensions
+    for (payload, failure) in [(65_467, None), (65_468, Some("an RTP packet has 65508 bytes; at most 65507"))]
+    {
+        let (mut caller, _) = application(Box::new(Stamping), FeedbackFormat::Twcc, 3, Span::from_secs(3));
+        caller.send.as_mut().unwrap().payload = payload;
+        let mut out = Outbox::new(1, Box::new(tidegate_core::record::Nothing));
+        Endpoint::new(caller).unwrap().advance(Time::ZERO, &mut out);
+        match failure {
+            None => assert_eq!(out.failure, None),
+            Some(words) => {
+                assert!(out.failure.as_ref().is_some_and(|said| said.contains(words)), "{:?}", out.failure)
+            }
+        }
+    }
 }
 
 #[test]
@@ -174,7 +209,7 @@ fn feedback_every_3_s_tells_of_every_packet_up_to_the_last_report() {
             assert_eq!(times.len() as u64, packets);
             let end = *times.last().unwrap();
 
-            let told_of = |(at, report): &(Time, tidegate_core::control::Report)| {
+            let told_of = |(at, report): &(Time, Report)| {
                 (!report.packets.is_empty()).then(|| (*at, report.packets.clone()))
             };
             let reports: Vec<_> = heard.lock().unwrap().reports.iter().filter_map(told_of).collect();

@@ -42,6 +42,7 @@ _MOST_BINS = 10_000_000
 _IP_PACKET = 65_535  # bytes, RFC 791
 _RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
 _MOST_OVERHEAD = Size(1000)
+_UDP_HEADERS = 28  # bytes of IPv4 and UDP, which a capture file has whatever the overhead
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
 _WIDEST_WINDOW = 2**30  # bytes, RFC 7323 section 2.3
 _LONGEST_RTO = 60 * 10**9  # ns; RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
@@ -181,7 +182,7 @@ def _statuses(here: Link | Back, capacity: object, path: Path, duration: Duratio
     if here.capacity is None:
         return  # it was said of the other direction
     at = (*path, "capacity")
-    if not _LEAST_STATUS <= capacity.interval:
+    if capacity.interval < _LEAST_STATUS:
         yield Problem((*at, "interval"), f'found "{capacity.interval}"; expected at least {_LEAST_STATUS}')
     elif duration / capacity.interval > _MOST_BINS:
         what = f'found "{capacity.interval}"; that makes more than {_MOST_BINS} statuses, one after the other'
@@ -329,7 +330,7 @@ def _packet(media: Media, path: Path) -> Iterator[Problem]:
     if media.overhead > _MOST_OVERHEAD:
         yield Problem((*path, "overhead"), f'found "{media.overhead}"; expected at most {_MOST_OVERHEAD}')
         return
-    smallest, largest = Size(64), Size(_IP_PACKET - media.overhead - _RTP_HEADER)
+    smallest, largest = Size(64), Size(_IP_PACKET - max(media.overhead, _UDP_HEADERS) - _RTP_HEADER)
     if not smallest <= media.payload <= largest:
         what = f'found "{media.payload}"; expected from {smallest} to {largest}'
         yield Problem((*path, "payload"), what)

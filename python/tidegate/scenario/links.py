@@ -73,8 +73,10 @@ class Status(Model):
 
 
 class StatusCapacity(Model):
-    """A capacity drawn anew each interval, and no queue: a packet is lost with probability
-    max(0, 1 - capacity / offered rate) (Hoang 2017, section 3.4.2)."""
+    """A capacity drawn anew each interval, and no queue: what is too much is lost.
+
+    The probability is max(0, 1 - capacity / offered rate) for each packet (Hoang 2017, section 3.4.2).
+    """
 
     statuses: Annotated[list[Status], Field(min_length=1, max_length=1000)]
     """What can be drawn."""

@@ -4,7 +4,7 @@ use super::{Life, Path, Sender};
 use crate::pacer::Turn;
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
 use crate::reception::clock;
-use crate::settings::{Accounting, LARGEST_PACKET, MediaKind};
+use crate::settings::{Accounting, MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
 use tidegate_core::packet::{Attachment, Extension, RtpBody};
@@ -37,10 +37,11 @@ impl Sender {
             stamp => self.extensions.header_len(stamp.as_ref()),
         };
         let size = u32::from(payload) + header;
-        if size + path.overhead > LARGEST_PACKET {
-            let (who, whole) = (&self.who, size + path.overhead);
+        let most = largest_rtp(path.overhead);
+        if size > most {
+            let who = &self.who;
             out.fail(format!(
-                "controller of {who} at {now}: with its stamp a packet has {whole} bytes; at most {LARGEST_PACKET} fit"
+                "controller of {who} at {now}: with its stamp an RTP packet has {size} bytes; at most {most} fit an IP packet"
             ));
             return;
         }
