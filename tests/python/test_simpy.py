@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -349,6 +350,16 @@ def test_streams_are_those_of_the_engine() -> None:
     assert luck.below(0) == 0
 
 
+def test_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "simpy.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == page.count("```python") == 6
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "docs/simpy.md", "exec"), names)
+
+
 # Errors
 
 
@@ -634,3 +645,11 @@ def test_without_simpy_it_is_said(tmp_path: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert done.stdout == 'tidegate.simpy needs SimPy: pip install "tidegate[simpy]"\n'
+
+
+def test_a_world_may_end_before_it_has_begun() -> None:
+    env = Environment()
+    run = World(env, Scenario.load("home-broadband", {"duration": "5s", "warmup": "1s"})).finish()
+    assert run.summary["duration_s"] == 0
+    assert run.metrics()["packets_received"] == 0
+    assert run.metrics()["receive_rate_bps"] is None

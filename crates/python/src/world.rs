@@ -14,12 +14,12 @@ use std::time::Instant;
 use tidegate_core::node::Handed;
 use tidegate_core::packet::{Body, RtpBody};
 use tidegate_core::{Cause, NodeId, Packet, Time};
-use tidegate_sim::build::Experiment;
+use tidegate_sim::build::{Experiment, ExternalFlow};
 
-/// What is known from the beginning: which flow is number n, and what the driver's nodes are called.
+/// What is known from the beginning: what flows are called by their number, and external links by their node.
 struct Names {
     flows: Vec<Py<PyString>>,
-    links: Vec<(Py<PyString>, NodeId)>,
+    links: BTreeMap<NodeId, Py<PyString>>,
 }
 
 /// A packet that a world has handed to whoever drives it.
@@ -54,8 +54,7 @@ impl PyPacket {
     /// The external link that it waits at; None for one that has arrived.
     #[getter]
     fn link(&self, py: Python<'_>) -> Option<Py<PyString>> {
-        let mut links = self.names.links.iter();
-        links.find(|(_, node)| *node == self.node).map(|(name, _)| name.clone_ref(py))
+        self.names.links.get(&self.node).map(|name| name.clone_ref(py))
     }
     /// "video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram".
     #[getter]
@@ -163,7 +162,7 @@ pub(crate) struct PyWorld {
     /// (driver's time so far, wall seconds spent so far).
     spent: Mutex<(Time, f64)>,
     duration: i64,
-    flows: Vec<(String, NodeId, Time, Time)>,
+    flows: BTreeMap<String, ExternalFlow>,
 }
 
 impl PyWorld {
@@ -199,8 +198,8 @@ impl PyWorld {
             if experiment.settle(packet.node, packet.number, at, cause) {
                 return Ok(());
             }
-            let ends = !self.names.links.iter().any(|(_, node)| *node == packet.node);
-            let why = if ends { "has arrived" } else { "was forwarded or dropped before" };
+            let waits = self.names.links.contains_key(&packet.node);
+            let why = if waits { "was forwarded or dropped before" } else { "has arrived" };
             Err(bad(format!("{} {why}", packet.__repr__())))
         })
     }
@@ -230,11 +229,11 @@ impl PyWorld {
         let external = experiment.external();
         let names = Names {
             flows: scenario.flows.iter().map(|flow| text(&flow.name)).collect(),
-            links: external.links.iter().map(|(name, node)| (text(name), *node)).collect(),
+            links: external.links.iter().map(|(name, node)| (*node, text(name))).collect(),
         };
         let flows = external.flows.iter();
         Ok(Self {
-            flows: flows.map(|flow| (flow.name.clone(), flow.source, flow.start, flow.stop)).collect(),
+            flows: flows.map(|flow| (flow.name.clone(), flow.clone())).collect(),
             names: Arc::new(names),
             duration: experiment.duration().as_nanos(),
             state: Mutex::new(State::Running(Box::new(experiment))),
@@ -246,13 +245,13 @@ impl PyWorld {
     /// Names of the external links.
     #[getter]
     fn links(&self, py: Python<'_>) -> Vec<Py<PyString>> {
-        self.names.links.iter().map(|(name, _)| name.clone_ref(py)).collect()
+        self.names.links.values().map(|name| name.clone_ref(py)).collect()
     }
 
     /// Names of the external flows.
     #[getter]
     fn flows(&self) -> Vec<&str> {
-        self.flows.iter().map(|(name, ..)| &**name).collect()
+        self.flows.keys().map(String::as_str).collect()
     }
 
     /// How long it runs.
@@ -317,7 +316,7 @@ impl PyWorld {
 
     /// Sends a datagram of `size` bytes on the wire on an external flow at `at_ns`; `tag` is for its receiver.
     fn feed(&self, flow: &str, size: u32, tag: u64, at_ns: i64) -> PyResult<()> {
-        let Some((_, source, start, stop)) = self.flows.iter().find(|(name, ..)| name == flow) else {
+        let Some(ExternalFlow { source, start, stop, .. }) = self.flows.get(flow) else {
             let names = if self.flows.is_empty() { "none".to_owned() } else { self.flows().join(", ") };
             return Err(bad(format!("{flow}: no such external flow; there are {names}")));
         };
