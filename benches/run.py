@@ -60,6 +60,7 @@ WORKS = (
     Work("c", "cbr1000", "1000 CBR flows, 1.2 Gb/s", 20, dumbbell(1000, 0, 10, 1200, 100)),
     Work("d", "call", "one GCC video call, 1 hour", 3600),
     Work("e", "calls100", "100 GCC calls, 100 Mb/s", 600),
+    Work("f", "thesis", "the thesis's sender and network", 3600),
 )
 
 
@@ -203,6 +204,23 @@ class SimPy:
         return [self.python, str(self.script), *peer_settings(work, scale)]
 
 
+class TidegateSimPy:
+    """Our sender and receiver in a network of SimPy processes: what it costs to leave the engine."""
+
+    name = "tidegate.simpy"
+
+    def __init__(self, python):
+        self.python = python
+
+    def prepare(self):
+        return python_version(self.python, "simpy", "import tidegate.simpy")
+
+    def command(self, work, scale):
+        if work.name != "thesis":
+            raise Skip("does the work thesis only")
+        return [self.python, str(PEER_FILES / "simpy_tidegate.py"), repr(work.duration_s * scale)]
+
+
 def peer_settings(work, scale):
     if not work.dumbbell:
         raise Skip("has no real-time media")
@@ -290,7 +308,14 @@ def measure(works, tools, rounds, scale):
 
 
 def disagreement(work, found, tools):
-    """A sentence if the tools did not forward the same packets in a CBR work, else None."""
+    """A sentence if the tools did not forward the same packets in a CBR work, or their runs of one differ."""
+    digests = {
+        tool.name: found[work.name, tool.name][0].report["digest"]
+        for tool in tools
+        if (work.name, tool.name) in found and "digest" in found[work.name, tool.name][0].report
+    }
+    if len(set(digests.values())) > 1:
+        return f"{work.name}: the runs differ: {digests}"
     packets = {
         tool.name: found[work.name, tool.name][0].report["packets"] for tool in tools if (work.name, tool.name) in found
     }
@@ -383,6 +408,7 @@ def main():
         parser.error(f"PEERS may name ns3 (ns-2 and SimPy always run), not {os.environ['PEERS']!r}")
     simpy_python = args.simpy_python or args.python
     tools = [Tidegate(args.python), Ns2(), SimPy("lean", simpy_python), SimPy("idiomatic", simpy_python)]
+    tools.append(TidegateSimPy(args.python))
     if "ns3" in peers:
         tools.insert(2, Ns3(ROOT / ".cache" / "bench"))
 

@@ -12,7 +12,7 @@ know?
 from __future__ import annotations
 
 from tidegate import trace, wire
-from tidegate._core import Table
+from tidegate._core import Stream, Table
 from tidegate.comparing import Comparison, compare, scenario_for
 from tidegate.control import (
     Arrived,
@@ -73,6 +73,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Size",
+    "Stream",
     "SweepResult",
     "Table",
     "Tcp",

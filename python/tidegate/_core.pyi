@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "LossReport",
     "Nack",
+    "Packet",
     "PacketResult",
     "Pli",
     "ReceiverReport",
@@ -36,6 +37,7 @@ __all__ = [
     "Trace",
     "Twcc",
     "Unknown",
+    "World",
     "__version__",
     "check_controller",
     "controller",
@@ -354,6 +356,10 @@ class Stream:
         """Exponential with the given mean."""
     def normal(self) -> float:
         """Standard normal."""
+    def below(self, bound: int) -> int:
+        """Uniform whole number in [0, bound); 0 for a bound of 0."""
+    def chance(self, probability: float) -> bool:
+        """True with the given probability; draws one number whatever it is."""
 
 @final
 class Table:
@@ -460,6 +466,98 @@ def run(
     progress: Callable[[float], object] | None = None,
 ) -> Recording:
     """Runs an experiment; `progress` is told the share of simulated time that is done."""
+
+@final
+class Packet:
+    """A packet that a world has handed to whoever drives it.
+
+    Times are nanoseconds of its world; sizes are bytes on the wire, IP and UDP headers included.
+    """
+
+    @property
+    def flow(self) -> str:
+        """Name of its flow."""
+    @property
+    def link(self) -> str | None:
+        """The external link that it waits at; None for one that has arrived."""
+    @property
+    def kind(self) -> str:
+        """One of "video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram"."""
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+    @property
+    def sequence(self) -> int:
+        """Running number of its sender's packets of this flow, as in the table of packets."""
+    @property
+    def sent_ns(self) -> int:
+        """When its sender put it on the wire."""
+    @property
+    def tag(self) -> int | None:
+        """The number that it was fed with; None for packets that were not fed."""
+    @property
+    def rtcp(self) -> bytes | None:
+        """The bytes of an RTCP packet above UDP; None for other kinds."""
+    @property
+    def rtp_sequence(self) -> int | None:
+        """RTP sequence number; None if it is no RTP."""
+    @property
+    def timestamp(self) -> int | None:
+        """RTP timestamp; None if it is no RTP."""
+    @property
+    def payload_type(self) -> int | None:
+        """RTP payload type; None if it is no RTP."""
+    @property
+    def transport_sequence(self) -> int | None:
+        """Transport-wide sequence number; None if it is no RTP."""
+    @property
+    def marker(self) -> bool | None:
+        """Whether it is the last packet of its frame; None if it is no RTP."""
+    @property
+    def holder(self) -> Any:
+        """Who asked the world for it."""
+    def forward(self) -> None:
+        """Sends it on, now: its holder does."""
+    def drop(self, cause: str = "loss") -> None:
+        """Lets it die, now, of "loss", "queue", "corrupt" or "outage": its holder does."""
+
+@final
+class World:
+    """An experiment that is run piece by piece; external links and flows are for whoever drives it.
+
+    Times are nanoseconds from its beginning; those that are given must not go back.
+    """
+
+    def __new__(
+        cls,
+        scenario_json: str,
+        traces: Sequence[Trace] = ...,
+        objects: Mapping[str, Callable[[], Any]] = ...,
+    ) -> Self: ...
+    @property
+    def links(self) -> list[str]:
+        """Names of the external links."""
+    @property
+    def flows(self) -> list[str]:
+        """Names of the external flows."""
+    @property
+    def duration_ns(self) -> int:
+        """How long it runs."""
+    @property
+    def now_ns(self) -> int:
+        """The time of its last event."""
+    def peek(self) -> int | None:
+        """When something happens in it next, as far as it is known; None: nothing does before its end."""
+    def run_until(self, until_ns: int, holder: object = None) -> list[Packet]:
+        """Runs up to and including `until_ns`, but stops after an event in which packets were handed over."""
+    def forward(self, packet: Packet, at_ns: int) -> None:
+        """Sends a packet on along its route."""
+    def drop(self, packet: Packet, cause: str, at_ns: int) -> None:
+        """Lets a packet die of "queue", "loss", "corrupt" or "outage"."""
+    def feed(self, flow: str, size: int, tag: int, at_ns: int) -> None:
+        """Sends a datagram of `size` bytes on the wire on an external flow; `tag` is for its receiver."""
+    def finish(self, at_ns: int | None = None) -> Recording:
+        """Ends the run after `at_ns`, or at its end if that is earlier."""
 
 @final
 class ReportBlock:

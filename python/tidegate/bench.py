@@ -12,6 +12,8 @@ import sys
 from typing import Any
 
 from tidegate import _core
+from tidegate.scenario import Scenario
+from tidegate.scenario.lower import lower
 
 SECOND = 10**9
 MILLISECOND = 10**6
@@ -24,6 +26,7 @@ WORKS: dict[str, tuple[str, float]] = {
     "cbr1000": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
     "call": ("one GCC video call up to 2.5 Mb/s", 3600),
     "calls100": ("100 GCC video calls over 100 Mb/s", 600),
+    "thesis": ("the thesis's sender and network, under GCC; in SimPy, too", 3600),
 }
 
 
@@ -105,8 +108,17 @@ def _call(index: int, pairs: int) -> dict[str, Any]:
     }
 
 
+def thesis(seconds: float) -> Scenario:
+    """The scenario ``thesis-network`` without an end to its packets."""
+    data = Scenario.load("thesis-network", {"duration": f"{seconds:.9f}s", "record": "summary"}).to_dict()
+    del data["flows"][0]["media"]["packets"]
+    return Scenario.from_dict(data)
+
+
 def scenario(work: str, seconds: float) -> dict[str, Any]:
     """The work as the engine takes it, ``seconds`` of simulated time long."""
+    if work == "thesis":
+        return lower(thesis(seconds)).ir
     if work in {"cbr10", "cbr1000"}:
         flows, rate = (10, 20 * 10**6) if work == "cbr10" else (1000, 1_200 * 10**6)
         links = _dumbbell(rate, 100, 10)
@@ -149,9 +161,9 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
         # packets carried by any link, feedback and acknowledgements included
         "hops": recording.hops,
         # every data packet crosses access, bottleneck, access
-        "hops_per_packet": 3,
+        "hops_per_packet": 1 if work == "thesis" else 3,
         "events": recording.events,
-        "bottleneck_bps": carried["bottleneck there"],
+        "bottleneck_bps": carried["network" if work == "thesis" else "bottleneck there"],
         "run_s": recording.run_seconds,
         "peak_rss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "digest": recording.digest,

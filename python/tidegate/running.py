@@ -6,7 +6,8 @@ import json
 import math
 import platform
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -20,7 +21,7 @@ from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
 from tidegate.files import named, write_file, write_folder
 from tidegate.scenario import Scenario
-from tidegate.scenario.lower import lower
+from tidegate.scenario.lower import Experiment, lower
 from tidegate.scenario.scenario import Level
 
 RUN_FILE = "run.json"
@@ -306,30 +307,42 @@ class RunJob:
         """
         scenario = self.scenario
         made = lower(scenario, seed=self.seed, record=self.record)
-        try:
+        with engine_errors(scenario):
             recording = _core.run(json.dumps(made.ir), made.traces, made.python, tick)
-        except _core.RunError as error:
-            raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
-        except ValueError as error:
-            key = str(error).partition(": ")[0]
-            where = scenario.where(key) or scenario.name
-            raise InputError(f"{where}: {error}{_place(error.__cause__)}") from error.__cause__
-        summary = {**json.loads(recording.summary_json())}
-        summary.setdefault("name", scenario.name)
-        summary.setdefault("seed", made.ir["seed"])
-        about = {
-            "format": _FORMAT,
-            "name": scenario.name,
-            "seed": made.ir["seed"],
-            "digest": recording.digest,
-            "scenario_hash": made.hash,
-            "inputs": made.inputs,
-            "versions": dict(versions()),
-            "base": str(scenario.base.resolve()),
-            "scenario": scenario.to_toml(),
-            "summary": summary,
-        }
-        return Run(about, _Fresh(recording, scenario.capture))
+        return run_of(scenario, made, recording)
+
+
+@contextmanager
+def engine_errors(scenario: Scenario) -> Iterator[None]:
+    """Names the place in `scenario`, or in the file of a controller in Python, of an error of the engine."""
+    try:
+        yield
+    except _core.RunError as error:
+        raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
+    except ValueError as error:
+        key = str(error).partition(": ")[0]
+        where = scenario.where(key) or scenario.name
+        raise InputError(f"{where}: {error}{_place(error.__cause__)}") from error.__cause__
+
+
+def run_of(scenario: Scenario, made: Experiment, recording: _core.Recording) -> Run:
+    """The run of a scenario, `made` into what the engine took, that left this recording."""
+    summary = {**json.loads(recording.summary_json())}
+    summary.setdefault("name", scenario.name)
+    summary.setdefault("seed", made.ir["seed"])
+    about = {
+        "format": _FORMAT,
+        "name": scenario.name,
+        "seed": made.ir["seed"],
+        "digest": recording.digest,
+        "scenario_hash": made.hash,
+        "inputs": made.inputs,
+        "versions": dict(versions()),
+        "base": str(scenario.base.resolve()),
+        "scenario": scenario.to_toml(),
+        "summary": summary,
+    }
+    return Run(about, _Fresh(recording, scenario.capture))
 
 
 def _place(error: BaseException | None) -> str:

@@ -54,7 +54,11 @@ def show(value: object) -> str:
 
 
 class Quantity(int):
-    """A non-negative whole number of base units that is written with a unit."""
+    """A non-negative whole number of base units that is written with a unit.
+
+    >>> Duration("20ms") == Duration(20_000_000)
+    True
+    """
 
     noun: ClassVar[str]
     example: ClassVar[str]
@@ -64,6 +68,10 @@ class Quantity(int):
     """The units used in writing, largest first."""
     usual: ClassVar[tuple[str, ...]]
     """The units that a number without one may have meant."""
+
+    def __new__(cls, value: int | str = 0) -> Self:
+        """From a number of base units, or from text with a unit."""
+        return cls.parse(value) if isinstance(value, str) else super().__new__(cls, value)
 
     @classmethod
     def parse(cls, text: object) -> Self:

@@ -8,6 +8,7 @@ use crate::packet::Packet;
 use crate::record::{Cause, Recorder};
 use crate::rng::Draws;
 use crate::units::{Size, Time};
+use std::any::Any;
 use std::collections::VecDeque;
 
 /// One of a node's sockets. For a node with one way in and one way out both are [`Port::ZERO`].
@@ -49,13 +50,26 @@ pub struct Backlog {
     pub bytes: Size,
 }
 
+/// A packet that a node shows to the driver: one that has come to an end outside the world, or that the
+/// driver has to do something about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handed {
+    /// Which node shows it.
+    pub node: NodeId,
+    /// What the node calls it.
+    pub number: u64,
+    /// A copy; the original stays where it is counted.
+    pub packet: Packet,
+}
+
 /// Something that a driver drives.
-pub trait Node: Send {
+pub trait Node: Send + Any {
     /// The name in tables, and the component name of its random substreams.
     fn name(&self) -> &str;
 
     /// When [`Node::advance`] must be called next, if nothing is received before. Calling earlier is
-    /// harmless; calling later under virtual time is an error of the driver.
+    /// harmless; calling later under virtual time is an error of the driver. [`Time::MAX`] is a time that
+    /// the driver will tell: nobody is woken then, but the node keeps its place among equals.
     fn next_wakeup(&self) -> Option<Time>;
 
     /// Does whatever is due at `now`. Afterwards `next_wakeup` must be later than `now`, or this is
@@ -113,6 +127,8 @@ pub struct Outbox {
     pub census: Vec<Census>,
     /// The record of the run.
     pub record: Box<dyn Recorder>,
+    /// Packets for the driver, oldest first: the driver empties it.
+    pub handed: Vec<Handed>,
     /// Why the run cannot go on.
     pub failure: Option<String>,
     node: NodeId,
@@ -136,6 +152,7 @@ impl Outbox {
             packets: VecDeque::with_capacity(64),
             census: vec![Census::default(); nodes],
             record,
+            handed: Vec::new(),
             failure: None,
             node: NodeId::default(),
             spare: Vec::new(),
@@ -236,6 +253,11 @@ impl Outbox {
         self.mine().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
+    }
+
+    /// Shows a packet, which the node calls `number`, to the driver.
+    pub fn hand(&mut self, number: u64, packet: Packet) {
+        self.handed.push(Handed { node: self.node, number, packet });
     }
 
     /// Ends the run with a reason; the first one counts.

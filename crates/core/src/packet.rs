@@ -181,6 +181,9 @@ pub enum Body {
     Rtp(RtpBody),
     /// A TCP segment.
     Tcp(TcpBody),
+    /// A datagram with a number that means something to its two ends only (little endian: any other form
+    /// would make every packet larger).
+    Tagged([u8; 8]),
 }
 
 /// What few packets carry, shared between copies so that every packet stays small.
@@ -233,6 +236,15 @@ impl Packet {
     pub fn rtcp(&self) -> Option<&[u8]> {
         match self.attachment.as_deref() {
             Some(Attachment::Rtcp(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The number that a tagged datagram carries.
+    #[must_use]
+    pub fn tag(&self) -> Option<u64> {
+        match self.body {
+            Body::Tagged(bytes) => Some(u64::from_le_bytes(bytes)),
             _ => None,
         }
     }

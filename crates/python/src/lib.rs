@@ -8,6 +8,7 @@ mod run;
 mod table;
 mod trace;
 mod wire;
+mod world;
 
 use pyo3::prelude::*;
 
@@ -26,6 +27,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::seat::PySeat>()?;
     module.add_class::<control::seat::PyReceiverSeat>()?;
     module.add_class::<run::Recording>()?;
+    module.add_class::<world::PyPacket>()?;
+    module.add_class::<world::PyWorld>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<trace::PyTrace>()?;
     module.add_class::<trace::PyStream>()?;

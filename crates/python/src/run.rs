@@ -6,11 +6,11 @@ use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
 use tidegate_sim::build::{self, Experiment, Halves, Outcome};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
+use tidegate_sim::world::Stopped;
 
 /// So often, in wall time, a run looks for Ctrl-C and tells how far it is.
 const PULSE: Duration = Duration::from_millis(50);
@@ -88,6 +88,12 @@ impl Recording {
     }
 }
 
+impl Recording {
+    pub(crate) fn new(outcome: Outcome, run_seconds: f64) -> Self {
+        Self { outcome, run_seconds }
+    }
+}
+
 /// Where a Python exception waits, to be put under the error of the run.
 fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
     let error = RunError::new_err(message);
@@ -99,10 +105,37 @@ fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
     error
 }
 
-/// Runs an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,
+/// Builds an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,
 /// `objects` the factories of Python controllers by key (called once a flow, they give the controller
-/// or a pair of controller and receiver half). `progress`, if any, is called with the share of
-/// simulated time that is done.
+/// or a pair of controller and receiver half). Their exceptions will wait in `raised`.
+pub(crate) fn prepare(
+    py: Python<'_>,
+    scenario_json: &str,
+    traces: &[PyRef<'_, PyTrace>],
+    objects: &BTreeMap<String, Py<PyAny>>,
+    raised: &Raised,
+) -> PyResult<(Scenario, Experiment)> {
+    let scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
+    let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
+    let mut make = |spec: &ControllerSpec| -> Result<Halves, String> {
+        if spec.python { from_python(py, spec, objects, raised) } else { build::from_registry(spec) }
+    };
+    let built = Experiment::new(&scenario, &traces, &mut make);
+    match built {
+        Ok(experiment) => Ok((scenario, experiment)),
+        Err(error) => {
+            let error = bad(error);
+            if let Some(cause) = raised.lock().ok().and_then(|mut raised| raised.take()) {
+                error.set_cause(py, Some(cause));
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Runs an experiment to its end; the arguments are those of [`prepare`]. `progress`, if any, is called with
+/// the share of simulated time that is done.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new(), progress=None))]
 pub(crate) fn run(
@@ -112,31 +145,38 @@ pub(crate) fn run(
     objects: BTreeMap<String, Py<PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recording> {
-    let scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
-    let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
-    let raised: Raised = Arc::new(Mutex::new(None));
-    let mut make = |spec: &ControllerSpec| -> Result<Halves, String> {
-        if spec.python { from_python(py, spec, &objects, &raised) } else { build::from_registry(spec) }
+    let raised = Raised::default();
+    let (_, mut experiment) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+    if let Some(key) = experiment.external().first() {
+        return Err(bad(format!(
+            "{key}: is external, which somebody has to drive; run this scenario inside tidegate.simpy"
+        )));
+    }
+    let begun = Instant::now();
+    let end = Time::ZERO + experiment.duration();
+    let drive = || {
+        let pulse = |py: Python<'_>, experiment: &Experiment| {
+            py.check_signals()?;
+            let share = experiment.now().as_secs_f64() / end.as_secs_f64();
+            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+        };
+        drive(&mut experiment, |experiment, events| experiment.run_some(end, events), pulse)?;
+        let run_seconds = begun.elapsed().as_secs_f64();
+        let outcome = experiment.finish()?;
+        Ok(Recording { outcome, run_seconds })
     };
-    let built = Experiment::new(&scenario, &traces, &mut make);
-    let experiment =
-        built.map_err(|error| match raised.lock().ok().and_then(|mut raised| raised.take()) {
-            Some(cause) => {
-                let error = bad(error);
-                error.set_cause(py, Some(cause));
-                error
-            }
-            None => bad(error),
-        })?;
-    let done = py.detach(|| drive(experiment, progress.as_ref()));
+    settle(py, py.detach(drive), &raised)
+}
+
+/// What Python gets of a run that has ended, well or not.
+pub(crate) fn settle<T>(py: Python<'_>, done: Result<T, Ended>, raised: &Raised) -> PyResult<T> {
     match done {
         // a stamp that failed after the last feedback: nobody else has told of it
         Ok(_) if raised.lock().is_ok_and(|raised| raised.is_some()) => {
-            Err(with_cause(py, "a controller's stamp failed at the end of the run".to_owned(), &raised))
+            Err(with_cause(py, "a controller's stamp failed at the end of the run".to_owned(), raised))
         }
-        Ok(recording) => Ok(recording),
-        Err(Ended::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), &raised)),
+        Ok(done) => Ok(done),
+        Err(Ended::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), raised)),
         Err(Ended::Raised(error)) => Err(error),
     }
 }
@@ -178,36 +218,38 @@ fn from_python(
 }
 
 /// Why a run ended early.
-enum Ended {
-    Stopped(tidegate_sim::world::Stopped),
+pub(crate) enum Ended {
+    Stopped(Stopped),
     Raised(PyErr),
 }
 
-fn drive(mut experiment: Experiment, progress: Option<&Py<PyAny>>) -> Result<Recording, Ended> {
-    let begun = Instant::now();
-    let end = Time::ZERO + experiment.duration();
-    let mut pulse = begun;
+impl From<Stopped> for Ended {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped(stopped)
+    }
+}
+
+/// Lets `some` do the given number of events again and again, until it says that it is done, and calls `pulse`
+/// now and then.
+pub(crate) fn drive(
+    experiment: &mut Experiment,
+    mut some: impl FnMut(&mut Experiment, u64) -> Result<bool, Stopped>,
+    pulse: impl Fn(Python<'_>, &Experiment) -> PyResult<()>,
+) -> Result<(), Ended> {
+    let mut beat = Instant::now();
     // in events, because simulated time may pass as slowly as it likes
     let mut events = MOST_EVENTS;
     loop {
         let before = Instant::now();
-        if experiment.run_some(end, events).map_err(Ended::Stopped)? {
-            break;
+        if some(experiment, events)? {
+            return Ok(());
         }
         // a controller in Python may take seconds for one
         let slow = before.elapsed() > PULSE;
         events = if slow { (events / 2).max(1) } else { (events * 2).min(MOST_EVENTS) };
-        if pulse.elapsed() >= PULSE {
-            pulse = Instant::now();
-            let share = experiment.now().as_secs_f64() / end.as_secs_f64();
-            Python::attach(|py| {
-                py.check_signals()?;
-                progress.map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
-            })
-            .map_err(Ended::Raised)?;
+        if beat.elapsed() >= PULSE {
+            beat = Instant::now();
+            Python::attach(|py| pulse(py, experiment)).map_err(Ended::Raised)?;
         }
     }
-    let run_seconds = begun.elapsed().as_secs_f64();
-    let outcome = experiment.finish().map_err(Ended::Stopped)?;
-    Ok(Recording { outcome, run_seconds })
 }

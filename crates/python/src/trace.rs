@@ -191,4 +191,12 @@ impl PyStream {
     fn normal(&mut self) -> f64 {
         self.inner.normal()
     }
+    /// Uniform whole number in [0, bound); 0 for a bound of 0.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.inner.below(bound)
+    }
+    /// True with the given probability; draws one number whatever it is.
+    fn chance(&mut self, probability: f64) -> bool {
+        self.inner.chance(probability)
+    }
 }

@@ -4,12 +4,17 @@
 //! stops where the winner stays the same; there are no stale entries to skip and nothing to search.
 //! A key packs (time, order of insertion, node) into 128 bits, so that one comparison decides and ties
 //! break by insertion.
+//!
+//! A node may wait for a time that only the driver can tell: its entry stands at [`Time::MAX`], is never the
+//! first, and keeps its place among equals when the time is told ([`Agenda::hasten`]).
 
 use tidegate_core::{NodeId, Time};
 
 const NODE_BITS: u32 = 20;
 const ORDER_BITS: u32 = 44;
 const NEVER: u128 = u128::MAX;
+/// From here on keys are of a time that is not known yet, or of none.
+const UNKNOWN: u128 = key(Time::MAX, 0, 0);
 
 /// The order of the nodes' next wakeups.
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl Agenda {
     #[must_use]
     pub fn first(&self) -> Option<(Time, NodeId)> {
         let key = self.tree[1];
-        (key != NEVER).then(|| (time_of(key), NodeId((key as u32) & ((1 << NODE_BITS) - 1))))
+        (key < UNKNOWN).then(|| (time_of(key), NodeId((key as u32) & ((1 << NODE_BITS) - 1))))
     }
 
     /// Sets when `node` is to be woken. Setting the same time again keeps its place among equals.
@@ -69,6 +74,16 @@ impl Agenda {
             }
         };
         self.replay(leaf, new);
+    }
+
+    /// Sets when `node` is to be woken, and leaves its place among equals as it is: it has wanted to be woken
+    /// all the time, and now it is known when.
+    pub fn hasten(&mut self, node: NodeId, at: Time) {
+        let leaf = self.leaves + node.0 as usize;
+        match self.tree[leaf] {
+            NEVER => self.set(node, Some(at)),
+            old => self.replay(leaf, key(at, (old as u64) >> NODE_BITS, node.0)),
+        }
     }
 
     /// Moves `node` behind all others that are to be woken at the same time.
@@ -116,6 +131,23 @@ mod tests {
         assert_eq!(agenda.first(), Some((at(7), NodeId(4))));
         agenda.set(NodeId(0), Some(Time::from_nanos(-1)));
         assert_eq!(agenda.first(), Some((Time::from_nanos(-1), NodeId(0))));
+    }
+
+    #[test]
+    fn a_time_that_is_told_late_keeps_the_place() {
+        let mut agenda = Agenda::new(3);
+        let at = Time::from_millis;
+        agenda.set(NodeId(2), Some(Time::MAX));
+        assert_eq!(agenda.first(), None, "nobody is woken at a time that is not known");
+        agenda.set(NodeId(0), Some(at(5)));
+        agenda.hasten(NodeId(2), at(5));
+        assert_eq!(agenda.first(), Some((at(5), NodeId(2))), "it was there before");
+        agenda.set(NodeId(2), Some(Time::MAX));
+        agenda.hasten(NodeId(2), at(5));
+        assert_eq!(agenda.first(), Some((at(5), NodeId(0))), "it wanted it anew, after the other");
+        agenda.set(NodeId(2), None);
+        agenda.hasten(NodeId(2), at(4));
+        assert_eq!(agenda.first(), Some((at(4), NodeId(2))));
     }
 
     /// Against a plain sorted list, with many equal times.

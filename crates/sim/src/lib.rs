@@ -5,6 +5,7 @@ pub mod agenda;
 pub mod build;
 pub mod cross;
 mod excess;
+pub mod external;
 pub mod invalid;
 pub mod jitter;
 pub mod link;

@@ -141,6 +141,8 @@ pub enum Capacity {
     Brownian(BrownianSpec),
     /// One of several capacities at a time, and no queue: what is too much is lost.
     Statuses(Statuses),
+    /// Whoever drives the run carries the packets.
+    External,
 }
 
 const fn yes() -> bool {
@@ -271,6 +273,8 @@ pub enum FlowKind {
     Udp(UdpSpec),
     /// TCP.
     Tcp(TcpSpec),
+    /// Datagrams that whoever drives the run feeds and hears.
+    External,
 }
 
 /// RTP media under a congestion controller.

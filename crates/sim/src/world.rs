@@ -5,7 +5,8 @@
 //! run in which one went missing fails ([`World::check`]).
 
 use crate::agenda::Agenda;
-use tidegate_core::node::{Census, Inside};
+use std::any::Any;
+use tidegate_core::node::{Census, Handed, Inside};
 use tidegate_core::packet::RouteId;
 use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
@@ -182,6 +183,46 @@ impl World {
         self.sample(until + Span::from_nanos(1));
         self.now = self.now.max(until);
         Ok(true)
+    }
+
+    /// Does at most `events` events up to and including `until`, and none after one in which a packet was
+    /// handed to the driver; says whether nothing is left to do up to then. The clock stays at the last event,
+    /// so that the driver may act at any time from there on.
+    ///
+    /// # Errors
+    /// When a node fails, asks for a time in the past, or never lets time pass.
+    pub fn run_driven(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
+        while self.out.handed.is_empty() {
+            let Some((at, id)) = self.agenda.first().filter(|&(at, _)| at <= until) else { return Ok(true) };
+            if events == 0 {
+                return Ok(false);
+            }
+            events -= 1;
+            self.event(at, id)?;
+        }
+        Ok(false)
+    }
+
+    /// Whether packets wait for the driver.
+    #[must_use]
+    pub fn has_handed(&self) -> bool {
+        !self.out.handed.is_empty()
+    }
+
+    /// The packets that nodes have handed to the driver since the last call, oldest first.
+    pub fn take_handed(&mut self) -> Vec<Handed> {
+        std::mem::take(&mut self.out.handed)
+    }
+
+    /// Lets the driver tell node `id`, if it is a `T`, what to do at a time that is to come. Where the node
+    /// was waiting for that, it keeps its place among those that are due at the same instant.
+    pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
+        let told = tell(node.downcast_mut()?);
+        if let Some(at) = self.nodes[id.0 as usize].next_wakeup() {
+            self.agenda.hasten(id, at);
+        }
+        Some(told)
     }
 
     /// Gives `packet` to the world at node `id` from outside (SimPy, a socket).

@@ -147,13 +147,25 @@ def _link(link: Link, path: Path, duration: Duration) -> Iterator[Problem]:
         yield Problem((*path, "to"), f'found "{link.to}"; a link goes to another point than its from')
     yield from _direction(link.capacity, link.loss, link.jitter, path)
     yield from _statuses(link, link.capacity, path, duration)
+    yield from _external(link, path)
     back = link.back
     if not isinstance(back, bool):
         inner = (*path, "back")
         yield from _direction(back.capacity, back.loss, back.jitter, inner)
         yield from _statuses(back, back.capacity or link.capacity, inner, duration)
+        yield from _external(back, inner)
         if back.loss is None and link.loss and isinstance(back.capacity, StatusCapacity):
             yield Problem((*inner, "capacity"), f"{_NOT_BESIDE_STATUSES} (loss = 0 here keeps that of the link out)")
+
+
+def _external(here: Link | Back, path: Path) -> Iterator[Problem]:
+    """What only a link of the engine can have."""
+    if here.capacity != "external":
+        return
+    for key in ("delay", "queue", "loss", "byte_error", "jitter"):
+        if key in here.model_fields_set:
+            what = "an external link does to packets what whoever drives the run does, and nothing else"
+            yield Problem((*path, key), what)
 
 
 _NOT_BESIDE_STATUSES = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"
@@ -231,10 +243,10 @@ def _loss(loss: object, path: Path) -> Iterator[Problem]:
 
 
 def _flow(flow: Flow, path: Path, duration: Duration) -> Iterator[Problem]:
-    kinds = [kind for kind in ("media", "udp", "tcp") if getattr(flow, kind) is not None]
+    kinds = [kind for kind in ("media", "udp", "tcp", "external") if getattr(flow, kind) is not None]
     if len(kinds) != 1:
         found = " and ".join(kinds) if kinds else "none of them"
-        yield Problem(path, f"has {found}; expected exactly one of media, udp and tcp")
+        yield Problem(path, f"has {found}; expected exactly one of media, udp, tcp and external")
     if flow.from_ == flow.to:
         yield Problem((*path, "to"), f'found "{flow.to}"; a flow goes to another point than its from')
     last = Duration(flow.start + flow.start_step * (flow.count - 1))
@@ -386,7 +398,7 @@ def _routes(scenario: Scenario) -> Iterator[Problem]:
         if missing:
             continue
         ways = [(flow.from_, flow.to)]
-        if flow.udp is None:
+        if flow.udp is None and flow.external is None:
             ways.append((flow.to, flow.from_))
         for begin, end in ways:
             if begin not in reached:

@@ -348,8 +348,12 @@ class Tcp(Model):
     """Bytes on the wire of a full segment."""
 
 
+class External(Model):
+    """Datagrams that whoever drives the run feeds and hears (see tidegate.simpy)."""
+
+
 class Flow(Model):
-    """One flow, or several alike: exactly one of media, udp and tcp.
+    """One flow, or several alike: exactly one of media, udp, tcp and external.
 
     >>> Flow(name="call", media=Media(controller="gcc"), stop="60s").stop
     Duration('60s')
@@ -379,3 +383,5 @@ class Flow(Model):
     """UDP cross traffic."""
     tcp: Tcp | None = None
     """A TCP connection."""
+    external: External | None = None
+    """Datagrams that whoever drives the run feeds: an empty table."""

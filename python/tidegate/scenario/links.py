@@ -89,14 +89,15 @@ class StatusCapacity(Model):
 Capacity = Annotated[
     Annotated[Rate, Tag("~rate")]
     | Annotated[Literal["infinite"], Tag("~infinite")]
+    | Annotated[Literal["external"], Tag("~external")]
     | Annotated[Schedule, Tag("~schedule")]
     | Annotated[TraceCapacity, Tag("~trace")]
     | Annotated[BrownianCapacity, Tag("~brownian")]
     | Annotated[StatusCapacity, Tag("~statuses")],
     one_of(
-        'a rate such as "10Mbps", "infinite", or a table with schedule, trace, brownian or statuses',
+        'a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian or statuses',
         [("schedule", "~schedule"), ("trace", "~trace"), ("brownian", "~brownian"), ("statuses", "~statuses")],
-        words=["infinite"],
+        words=["infinite", "external"],
         other="~rate",
     ),
 ]
@@ -257,7 +258,7 @@ class Link(Model):
     to: Name = "right"
     """The point at its tail."""
     capacity: Capacity = "infinite"
-    """What it carries."""
+    """What it carries; with "external" whoever drives the run does (see tidegate.simpy)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
     queue: Queue = Queue(time=Duration(300_000_000))

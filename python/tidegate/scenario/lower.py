@@ -148,8 +148,8 @@ class _Lowering:
 
     def _capacity(self, capacity: object) -> Any:
         match capacity:
-            case "infinite":
-                return "infinite"
+            case "infinite" | "external":
+                return capacity
             case Rate():
                 return {"constant": int(capacity)}
             case Schedule(schedule=steps, period=period):
@@ -222,6 +222,8 @@ class _Lowering:
                 yield {**ir, "kind": {"udp": _udp(flow.udp)}}
             elif flow.tcp is not None:
                 yield {**ir, "kind": {"tcp": _tcp(flow.tcp)}}
+            elif flow.external is not None:
+                yield {**ir, "kind": "external"}
 
     def _media(self, media: Media) -> Ir:
         chosen = controllers.choose(media.controller, self.base)

@@ -1,9 +1,11 @@
 //! From a [`Scenario`] to a [`World`], and from the end of the run to its results.
 
+mod driven;
 mod graph;
 mod media;
 
 use crate::cross::{Cross, CrossSettings, Pattern};
+use crate::external::{ExternalLink, ExternalSink, ExternalSource};
 use crate::jitter::Jitter;
 use crate::link::{Link, LinkSettings};
 use crate::loss::{GilbertElliott, Loss};
@@ -20,6 +22,7 @@ use crate::sink::Sink;
 use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
+pub use driven::{External, ExternalFlow};
 use graph::Graph;
 use media::connect;
 use std::any::Any;
@@ -87,6 +90,7 @@ pub struct Experiment {
     warmup: Span,
     /// Bytes that each node had carried when the warm-up ended.
     before: Option<Vec<u64>>,
+    external: External,
 }
 
 /// What an experiment leaves behind.
@@ -139,9 +143,14 @@ impl Experiment {
             if warm > Time::ZERO && !self.world.run_some(warm - Span::from_nanos(1), events)? {
                 return Ok(false);
             }
-            self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
+            self.warm_up_ends();
         }
         self.world.run_some(until, events)
+    }
+
+    /// Notes what had been carried before the metrics began.
+    fn warm_up_ends(&mut self) {
+        self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
     }
 
     /// The simulated time that it has got to.
@@ -167,7 +176,12 @@ impl Experiment {
             unreachable!("a builder's world always writes to a Recording")
         };
         recording.close_frames();
-        set_tightest(&mut recording.flows, &self.links, Time::ZERO + self.warmup);
+        let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        recording.end(end);
+        set_tightest(&mut recording.flows, &self.links, begin);
+        for (info, link) in recording.links.iter_mut().zip(&self.links) {
+            info.capacity = capacity(link, begin, end);
+        }
         let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
         recording.set_carried(|node| {
             let id = node.0 as usize;
@@ -187,6 +201,7 @@ struct Builder<'a> {
     links: Vec<Link>,
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
+    external: External,
 }
 
 impl<'a> Builder<'a> {
@@ -201,11 +216,23 @@ impl<'a> Builder<'a> {
             return wrong("record.bin", format!("{} is not a width", scenario.record.bin));
         }
         let graph = Graph { links: &scenario.links };
-        let mut builder =
-            Self { scenario, traces, graph, links: Vec::new(), nodes: Vec::new(), routes: Vec::new() };
+        let mut builder = Self {
+            scenario,
+            traces,
+            graph,
+            links: Vec::new(),
+            nodes: Vec::new(),
+            routes: Vec::new(),
+            external: External::default(),
+        };
         for spec in &scenario.links {
             let link = builder.link(spec)?;
-            builder.nodes.push(Box::new(link.clone()));
+            if matches!(spec.capacity, Capacity::External) {
+                builder.external.links.push((spec.name.clone(), builder.next_node(0)));
+                builder.nodes.push(Box::new(ExternalLink::new(&spec.name)));
+            } else {
+                builder.nodes.push(Box::new(link.clone()));
+            }
             builder.links.push(link);
         }
         Ok(builder)
@@ -239,6 +266,7 @@ impl<'a> Builder<'a> {
                     FlowKind::Media(_) => "media",
                     FlowKind::Udp(_) => "udp",
                     FlowKind::Tcp(_) => "tcp",
+                    FlowKind::External => "external",
                 },
                 controller: label(&flow.kind),
                 start: flow.start,
@@ -249,6 +277,10 @@ impl<'a> Builder<'a> {
             match &flow.kind {
                 FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),
                 FlowKind::Tcp(tcp) => self.tcp(id, flow, tcp, &path, jitter),
+                FlowKind::External => {
+                    self.external_flow(id, flow, &path);
+                    Ok(())
+                }
                 FlowKind::Media(_) => Ok(()),
             }
             .or_else(|problem| wrong(place, problem))?;
@@ -267,7 +299,8 @@ impl<'a> Builder<'a> {
             .map(|(index, spec)| LinkInfo {
                 node: NodeId(index as u32),
                 name: spec.name.clone(),
-                capacity: capacity(&self.links[index], begin, end),
+                // known when the run is over, which may be early
+                capacity: None,
             })
             .collect();
         let level = match scenario.record.level {
@@ -282,7 +315,9 @@ impl<'a> Builder<'a> {
             recording = recording.with_capture();
         }
         if level >= Level::Series {
-            for index in 0..scenario.links.len() {
+            // what an external link can carry, its driver knows
+            let known = |index: &usize| !matches!(scenario.links[*index].capacity, Capacity::External);
+            for index in (0..scenario.links.len()).filter(known) {
                 for (at, rate) in self.links[index].capacity_series(Time::ZERO, end, bin) {
                     recording.set_capacity(at, NodeId(index as u32), rate);
                 }
@@ -292,8 +327,9 @@ impl<'a> Builder<'a> {
         if level >= Level::Series {
             world.sample_every(bin);
         }
-        let Self { links, .. } = self;
-        Ok(Experiment { world, links, duration: scenario.duration, warmup: scenario.warmup, before: None })
+        let Self { links, external, .. } = self;
+        let (duration, warmup) = (scenario.duration, scenario.warmup);
+        Ok(Experiment { world, links, duration, warmup, before: None, external })
     }
 
     fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
@@ -412,6 +448,20 @@ impl<'a> Builder<'a> {
         self.nodes.push(Box::new(source));
         self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
         Ok(())
+    }
+
+    fn external_flow(&mut self, id: FlowId, flow: &FlowSpec, path: &[usize]) {
+        let (source, sink) = (self.next_node(0), self.next_node(1));
+        let route = self.route(path, sink);
+        self.nodes.push(Box::new(ExternalSource::new(&flow.name, id, route)));
+        self.nodes.push(Box::new(ExternalSink::new(format!("{}.sink", flow.name))));
+        self.external.flows.push(ExternalFlow {
+            name: flow.name.clone(),
+            source,
+            sink,
+            start: flow.start,
+            stop: flow.stop.unwrap_or(Time::MAX),
+        });
     }
 
     fn tcp(
@@ -556,6 +606,7 @@ fn label(kind: &FlowKind) -> String {
             UdpPattern::OnOff { .. } => "on_off".to_owned(),
         },
         FlowKind::Tcp(tcp) => format!("{:?}", tcp.algorithm).to_lowercase(),
+        FlowKind::External => "external".to_owned(),
     }
 }
 
@@ -563,7 +614,7 @@ fn label(kind: &FlowKind) -> String {
 fn service(capacity: &Capacity) -> Result<Service, String> {
     let text = |error: crate::Invalid| error.to_string();
     Ok(match capacity {
-        Capacity::Infinite | Capacity::Trace { .. } => Service::Infinite,
+        Capacity::Infinite | Capacity::External | Capacity::Trace { .. } => Service::Infinite,
         Capacity::Constant(rate) => Service::Constant(*rate),
         Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
         Capacity::Brownian(spec) => {

@@ -25,7 +25,7 @@ use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, 
 pub struct FlowInfo {
     /// Its name.
     pub name: String,
-    /// `media`, `udp` or `tcp`.
+    /// `media`, `udp`, `tcp` or `external`.
     pub kind: &'static str,
     /// The controller and its preset, or the TCP algorithm, or the UDP pattern.
     pub controller: String,
@@ -239,6 +239,14 @@ impl Recording {
         if self.level >= Level::Series {
             self.frames.push(frame);
         }
+    }
+
+    /// Ends the recording at `end`, which may be earlier than was planned.
+    pub fn end(&mut self, end: Time) {
+        for flow in &mut self.flows {
+            flow.stop = flow.stop.min(end).max(flow.start);
+        }
+        self.truth.retain(|&(at, ..)| at < end);
     }
 
     /// Books the frames whose receiver never heard of them, when the run is over.

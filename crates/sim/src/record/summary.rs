@@ -254,7 +254,9 @@ impl Recording {
     fn competitors(&self) -> Vec<usize> {
         let crossing = |link| -> Vec<usize> {
             (0..self.flows.len())
-                .filter(|&f| self.flows[f].kind != "udp" && self.flows[f].links.contains(&link))
+                .filter(|&f| {
+                    !matches!(self.flows[f].kind, "udp" | "external") && self.flows[f].links.contains(&link)
+                })
                 .collect()
         };
         let mut most = Vec::new();

@@ -1,0 +1,349 @@
+//! A world that somebody else drives: steps of the engine, packets that are handed over, packets that come in.
+
+use crate::control::half::Raised;
+use crate::errors::bad;
+use crate::run::{Recording, drive, prepare, settle};
+use crate::trace::PyTrace;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Instant;
+use tidegate_core::node::Handed;
+use tidegate_core::packet::{Body, RtpBody};
+use tidegate_core::{Cause, NodeId, Packet, Time};
+use tidegate_sim::build::{Experiment, ExternalFlow};
+
+/// What is known from the beginning: what flows are called by their number, and external links by their node.
+struct Names {
+    flows: Vec<Py<PyString>>,
+    links: BTreeMap<NodeId, Py<PyString>>,
+}
+
+/// A packet that a world has handed to whoever drives it.
+///
+/// Times are nanoseconds of its world; sizes are bytes on the wire, IP and UDP headers included.
+#[pyclass(frozen, module = "tidegate._core", name = "Packet")]
+pub(crate) struct PyPacket {
+    packet: Packet,
+    node: NodeId,
+    number: u64,
+    names: Arc<Names>,
+    /// Who asked the world for it.
+    holder: Option<Py<PyAny>>,
+}
+
+impl PyPacket {
+    fn rtp_body(&self) -> Option<&RtpBody> {
+        match &self.packet.body {
+            Body::Rtp(body) => Some(body),
+            _ => None,
+        }
+    }
+}
+
+#[pymethods]
+impl PyPacket {
+    /// Name of its flow.
+    #[getter]
+    fn flow(&self, py: Python<'_>) -> Py<PyString> {
+        self.names.flows[self.packet.flow.0 as usize].clone_ref(py)
+    }
+    /// The external link that it waits at; None for one that has arrived.
+    #[getter]
+    fn link(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.names.links.get(&self.node).map(|name| name.clone_ref(py))
+    }
+    /// "video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram".
+    #[getter]
+    fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        PyString::intern(py, self.packet.kind.name())
+    }
+    /// Bytes on the wire.
+    #[getter]
+    fn size(&self) -> u32 {
+        self.packet.size
+    }
+    /// Running number of its sender's packets of this flow, as in the table of packets.
+    #[getter]
+    fn sequence(&self) -> u32 {
+        self.packet.sequence
+    }
+    /// When its sender put it on the wire.
+    #[getter]
+    fn sent_ns(&self) -> i64 {
+        self.packet.sent.as_nanos()
+    }
+    /// The number that it was fed with; None for packets that were not fed.
+    #[getter]
+    fn tag(&self) -> Option<u64> {
+        self.packet.tag()
+    }
+    /// The bytes of an RTCP packet above UDP; None for other kinds.
+    #[getter]
+    fn rtcp<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.packet.rtcp().map(|bytes| PyBytes::new(py, bytes))
+    }
+    /// RTP sequence number; None if it is no RTP.
+    #[getter]
+    fn rtp_sequence(&self) -> Option<u16> {
+        self.rtp_body().map(|body| body.sequence)
+    }
+    /// RTP timestamp; None if it is no RTP.
+    #[getter]
+    fn timestamp(&self) -> Option<u32> {
+        self.rtp_body().map(|body| body.timestamp)
+    }
+    /// RTP payload type; None if it is no RTP.
+    #[getter]
+    fn payload_type(&self) -> Option<u8> {
+        self.rtp_body().map(|body| body.payload_type)
+    }
+    /// Transport-wide sequence number; None if it is no RTP.
+    #[getter]
+    fn transport_sequence(&self) -> Option<u16> {
+        self.rtp_body().map(|body| body.transport_sequence)
+    }
+    /// Whether it is the last packet of its frame; None if it is no RTP.
+    #[getter]
+    fn marker(&self) -> Option<bool> {
+        self.rtp_body().map(|body| body.flags & RtpBody::LAST != 0)
+    }
+    /// Who asked the world for it.
+    #[getter]
+    fn holder(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.holder.as_ref().map(|holder| holder.clone_ref(py))
+    }
+
+    /// Sends it on, now: its holder does.
+    fn forward(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().held(slf.py())?.call_method1("forward", (slf,)).map(drop)
+    }
+
+    /// Lets it die, now, of "loss", "queue", "corrupt" or "outage": its holder does.
+    #[pyo3(signature = (cause="loss"))]
+    fn drop(slf: &Bound<'_, Self>, cause: &str) -> PyResult<()> {
+        slf.get().held(slf.py())?.call_method1("drop", (slf, cause)).map(drop)
+    }
+
+    fn __repr__(&self) -> String {
+        let Packet { sequence, size, kind, .. } = &self.packet;
+        format!("<tidegate Packet {sequence} ({}, {size} B) sent at {}>", kind.name(), self.packet.sent)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.holder.as_ref().map_or(Ok(()), |holder| visit.call(holder))
+    }
+}
+
+impl PyPacket {
+    fn held<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let holder = self.holder.as_ref().map(|holder| holder.bind(py).clone());
+        holder.ok_or_else(|| bad("this packet has no holder; give it to World.forward or World.drop"))
+    }
+}
+
+/// Where a world is in its life.
+enum State {
+    Running(Box<Experiment>),
+    Over(&'static str),
+}
+
+/// An experiment that is run piece by piece.
+///
+/// Times are nanoseconds from its beginning; those that are given must not go back.
+#[pyclass(frozen, module = "tidegate._core", name = "World")]
+pub(crate) struct PyWorld {
+    state: Mutex<State>,
+    raised: Raised,
+    names: Arc<Names>,
+    /// (driver's time so far, wall seconds spent so far).
+    spent: Mutex<(Time, f64)>,
+    duration: i64,
+    flows: BTreeMap<String, ExternalFlow>,
+}
+
+impl PyWorld {
+    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "this world is at work: what runs inside it, or in another thread, cannot drive it",
+            )),
+            Err(TryLockError::Poisoned(_)) => Err(PyRuntimeError::new_err("this world is broken")),
+        }
+    }
+
+    /// Lets the driver act at `at`.
+    fn act<R>(&self, at: i64, act: impl FnOnce(&mut Experiment, Time) -> PyResult<R>) -> PyResult<R> {
+        let mut state = self.lock()?;
+        let experiment = running(&mut state)?;
+        let mut spent = self.spent.lock().map_err(bad)?;
+        let (at, least) = (Time::from_nanos(at), spent.0.max(experiment.now()));
+        if at < least {
+            return Err(bad(format!("at {at}: the world is at {least} already")));
+        }
+        let done = act(experiment, at)?;
+        spent.0 = at;
+        Ok(done)
+    }
+
+    fn settle(&self, packet: &PyPacket, at: i64, cause: Option<Cause>) -> PyResult<()> {
+        if !Arc::ptr_eq(&self.names, &packet.names) {
+            return Err(bad(format!("{} is of another world", packet.__repr__())));
+        }
+        self.act(at, |experiment, at| {
+            if experiment.settle(packet.node, packet.number, at, cause) {
+                return Ok(());
+            }
+            let waits = self.names.links.contains_key(&packet.node);
+            let why = if waits { "was forwarded or dropped before" } else { "has arrived" };
+            Err(bad(format!("{} {why}", packet.__repr__())))
+        })
+    }
+}
+
+fn running(state: &mut State) -> PyResult<&mut Experiment> {
+    match state {
+        State::Running(experiment) => Ok(experiment),
+        State::Over(why) => Err(bad(format!("this world {why}"))),
+    }
+}
+
+#[pymethods]
+impl PyWorld {
+    /// Builds the world of an experiment; the arguments are those of `run`.
+    #[new]
+    #[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
+    fn new(
+        py: Python<'_>,
+        scenario_json: &str,
+        traces: Vec<PyRef<'_, PyTrace>>,
+        objects: BTreeMap<String, Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let raised = Raised::default();
+        let (scenario, experiment) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+        let text = |name: &str| PyString::intern(py, name).unbind();
+        let external = experiment.external();
+        let names = Names {
+            flows: scenario.flows.iter().map(|flow| text(&flow.name)).collect(),
+            links: external.links.iter().map(|(name, node)| (*node, text(name))).collect(),
+        };
+        let flows = external.flows.iter();
+        Ok(Self {
+            flows: flows.map(|flow| (flow.name.clone(), flow.clone())).collect(),
+            names: Arc::new(names),
+            duration: experiment.duration().as_nanos(),
+            state: Mutex::new(State::Running(Box::new(experiment))),
+            raised,
+            spent: Mutex::new((Time::ZERO, 0.0)),
+        })
+    }
+
+    /// Names of the external links.
+    #[getter]
+    fn links(&self, py: Python<'_>) -> Vec<Py<PyString>> {
+        self.names.links.values().map(|name| name.clone_ref(py)).collect()
+    }
+
+    /// Names of the external flows.
+    #[getter]
+    fn flows(&self) -> Vec<&str> {
+        self.flows.keys().map(String::as_str).collect()
+    }
+
+    /// How long it runs.
+    #[getter]
+    fn duration_ns(&self) -> i64 {
+        self.duration
+    }
+
+    /// The time of its last event.
+    #[getter]
+    fn now_ns(&self) -> PyResult<i64> {
+        running(&mut *self.lock()?).map(|experiment| experiment.now().as_nanos())
+    }
+
+    /// When something happens in it next, as far as it is known; None: nothing does before its end.
+    fn peek(&self) -> PyResult<Option<i64>> {
+        running(&mut *self.lock()?).map(|experiment| experiment.peek().map(Time::as_nanos))
+    }
+
+    /// Does what is to be done up to and including `until_ns`, and stops after an event in which packets were
+    /// handed over: those that wait at external links, and those that arrived on external flows. An empty list
+    /// says that nothing is left to do up to then. `holder` is who their `forward` and `drop` call.
+    #[pyo3(signature = (until_ns, holder=None))]
+    fn run_until(&self, py: Python<'_>, until_ns: i64, holder: Option<Py<PyAny>>) -> PyResult<Vec<PyPacket>> {
+        let begun = Instant::now();
+        let mut state = self.lock()?;
+        let experiment = running(&mut state)?;
+        let until = Time::from_nanos(until_ns);
+        let some = |experiment: &mut Experiment, events| {
+            Ok(experiment.run_driven(until, events)? || experiment.has_handed())
+        };
+        let done = py.detach(|| drive(experiment, some, |py, _| py.check_signals()));
+        self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
+        if let Err(error) = done {
+            *state = State::Over("has stopped with an error");
+            return settle(py, Err(error), &self.raised);
+        }
+        let packet = |Handed { node, number, packet }| PyPacket {
+            packet,
+            node,
+            number,
+            names: self.names.clone(),
+            holder: holder.as_ref().map(|holder| holder.clone_ref(py)),
+        };
+        Ok(experiment.take_handed().into_iter().map(packet).collect())
+    }
+
+    /// Sends a packet on along its route, at `at_ns`.
+    fn forward(&self, packet: &PyPacket, at_ns: i64) -> PyResult<()> {
+        self.settle(packet, at_ns, None)
+    }
+
+    /// Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage".
+    fn drop(&self, packet: &PyPacket, cause: &str, at_ns: i64) -> PyResult<()> {
+        let known = Cause::ALL.into_iter().find(|known| known.name() == cause);
+        let known = known.ok_or_else(|| {
+            let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+            bad(format!("no packet dies of {cause:?}; there are {}", names.join(", ")))
+        })?;
+        self.settle(packet, at_ns, Some(known))
+    }
+
+    /// Sends a datagram of `size` bytes on the wire on an external flow at `at_ns`; `tag` is for its receiver.
+    fn feed(&self, flow: &str, size: u32, tag: u64, at_ns: i64) -> PyResult<()> {
+        let Some(ExternalFlow { source, start, stop, .. }) = self.flows.get(flow) else {
+            let names = if self.flows.is_empty() { "none".to_owned() } else { self.flows().join(", ") };
+            return Err(bad(format!("{flow}: no such external flow; there are {names}")));
+        };
+        if !(1..=65535).contains(&size) {
+            return Err(bad(format!("{flow}: a packet of {size} bytes; expected 1 to 65535")));
+        }
+        self.act(at_ns, |experiment, at| {
+            if at < *start || at >= *stop {
+                return Err(bad(format!("{flow}: fed at {at}; it runs from {start} until before {stop}")));
+            }
+            if experiment.feed(*source, at, size, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
+        })
+    }
+
+    /// Ends the run after `at_ns`, or at its end if that is earlier.
+    #[pyo3(signature = (at_ns=None))]
+    fn finish(&self, py: Python<'_>, at_ns: Option<i64>) -> PyResult<Recording> {
+        let at = at_ns.unwrap_or(self.duration);
+        self.act(at, |_, _| Ok(()))?;
+        let begun = Instant::now();
+        let State::Running(experiment) = std::mem::replace(&mut *self.lock()?, State::Over("has finished"))
+        else {
+            return Err(bad("this world has finished"));
+        };
+        let outcome = py.detach(|| experiment.finish_at(Time::from_nanos(at)));
+        let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
+        let done = outcome.map(|outcome| Recording::new(outcome, run_seconds));
+        settle(py, done.map_err(Into::into), &self.raised)
+    }
+}

@@ -1,0 +1,110 @@
+//! An experiment in which whoever drives it takes part: carries packets over external links, feeds external
+//! flows and hears what arrives.
+
+use super::{Experiment, Outcome};
+use crate::external::{ExternalLink, ExternalSource};
+use crate::world::Stopped;
+use tidegate_core::node::Handed;
+use tidegate_core::{Cause, NodeId, Span, Time};
+
+/// The parts of an experiment that are its driver's.
+#[derive(Clone, Debug, Default)]
+pub struct External {
+    /// Links that it carries packets over, by name.
+    pub links: Vec<(String, NodeId)>,
+    /// Flows that it feeds and hears.
+    pub flows: Vec<ExternalFlow>,
+}
+
+impl External {
+    /// The key of the first part in the scenario: without a driver it would be dead.
+    #[must_use]
+    pub fn first(&self) -> Option<String> {
+        let link = self.links.first().map(|(name, _)| format!("links.{name}"));
+        link.or_else(|| self.flows.first().map(|flow| format!("flows.{}", flow.name)))
+    }
+}
+
+/// A flow that the driver feeds and hears.
+#[derive(Clone, Debug)]
+pub struct ExternalFlow {
+    /// Its name.
+    pub name: String,
+    /// The node that the driver feeds.
+    pub source: NodeId,
+    /// The node at which its packets arrive.
+    pub sink: NodeId,
+    /// It must not be fed before this.
+    pub start: Time,
+    /// Nor from this on.
+    pub stop: Time,
+}
+
+impl Experiment {
+    /// What is its driver's.
+    #[must_use]
+    pub fn external(&self) -> &External {
+        &self.external
+    }
+
+    /// When something happens next, as far as it is known; after the end of the run nothing does.
+    #[must_use]
+    pub fn peek(&self) -> Option<Time> {
+        self.world.peek().filter(|&at| at <= Time::ZERO + self.duration)
+    }
+
+    /// Runs up to and including `until`, or to its end if that is earlier, but handles not many more than
+    /// `events` events, and stops after one in which a packet was handed to the driver. The clock stays at the
+    /// last event. Says whether nothing is left to do up to then.
+    ///
+    /// # Errors
+    /// When a component fails: with its name, the time and the reason.
+    pub fn run_driven(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
+        let until = until.min(Time::ZERO + self.duration);
+        let warm = Time::ZERO + self.warmup;
+        if self.before.is_none() && until >= warm {
+            if warm > Time::ZERO && !self.world.run_driven(warm - Span::from_nanos(1), events)? {
+                return Ok(false);
+            }
+            self.warm_up_ends();
+        }
+        self.world.run_driven(until, events)
+    }
+
+    /// Whether packets wait for the driver.
+    #[must_use]
+    pub fn has_handed(&self) -> bool {
+        self.world.has_handed()
+    }
+
+    /// The packets that were handed to the driver since the last call, oldest first.
+    pub fn take_handed(&mut self) -> Vec<Handed> {
+        self.world.take_handed()
+    }
+
+    /// Says what becomes of packet `number` at the external link `link` at `at`: it goes on along its route, or
+    /// dies of `cause`. False if the driver does not have such a packet. Times must not go back, from call to
+    /// call or behind [`Experiment::now`].
+    #[must_use]
+    pub fn settle(&mut self, link: NodeId, number: u64, at: Time, cause: Option<Cause>) -> bool {
+        self.world.tell(link, |link: &mut ExternalLink| link.settle(number, at, cause)).unwrap_or(false)
+    }
+
+    /// Feeds the external flow with node `source`: `size` bytes leave at `at`, with a number for the receiver.
+    /// Times must not go back, from call to call or behind [`Experiment::now`]. False if there is no such flow.
+    #[must_use]
+    pub fn feed(&mut self, source: NodeId, at: Time, size: u32, tag: u64) -> bool {
+        self.world.tell(source, |source: &mut ExternalSource| source.feed(at, size, tag)).is_some()
+    }
+
+    /// Ends the run after `at`, if its end is not earlier; the metrics are those of the time until then.
+    ///
+    /// # Errors
+    /// When a component fails at the end or a packet went missing.
+    pub fn finish_at(mut self, at: Time) -> Result<Outcome, Stopped> {
+        self.run_until(at)?;
+        self.duration = self.duration.min(at - Time::ZERO);
+        self.warmup = self.warmup.min(self.duration);
+        self.finish()
+    }
+}

@@ -1,0 +1,191 @@
+//! Where the driver takes part in the world: links that it carries packets over, flows that it feeds and hears.
+//!
+//! A node here never knows when it will act; the driver says so when the time has come. It stands in the
+//! agenda at a time that is not known yet, in the place where a node of the world would stand: a link from
+//! the moment at which its first packet came in or the one before it left, a source from its last packet.
+//! When the driver tells the time, the place stays. What happens at the same nanosecond therefore happens in
+//! the order in which it would without the driver.
+
+use std::collections::VecDeque;
+use tidegate_core::node::Inside;
+use tidegate_core::{Body, Cause, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
+
+/// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
+/// on its way or lets it die.
+#[derive(Debug)]
+pub struct ExternalLink {
+    name: String,
+    /// What the driver has; the front is number `first`.
+    held: VecDeque<Option<Box<Packet>>>,
+    first: u64,
+    /// What it has decided.
+    due: VecDeque<(Time, Box<Packet>, Option<Cause>)>,
+}
+
+impl ExternalLink {
+    /// A link called `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), held: VecDeque::new(), first: 0, due: VecDeque::new() }
+    }
+
+    /// At `at`, which is not earlier than at the last call, packet `number` leaves the link at its far end, or
+    /// dies of `cause`. False if the driver does not have such a packet.
+    #[must_use]
+    pub fn settle(&mut self, number: u64, at: Time, cause: Option<Cause>) -> bool {
+        let place = number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
+        let Some(packet) = place.and_then(|place| self.held.get_mut(place)).and_then(Option::take) else {
+            return false;
+        };
+        while let Some(None) = self.held.front() {
+            self.held.pop_front();
+            self.first += 1;
+        }
+        self.due.push_back((at, packet, cause));
+        true
+    }
+}
+
+impl Node for ExternalLink {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        match self.due.front() {
+            Some(&(at, ..)) => Some(at),
+            None => (!self.held.is_empty()).then_some(Time::MAX),
+        }
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        while self.due.front().is_some_and(|&(at, ..)| at <= now) {
+            let Some((_, packet, cause)) = self.due.pop_front() else { return };
+            match cause {
+                None => out.forward(Port::ZERO, packet),
+                Some(cause) => {
+                    out.discard(now, &packet, cause);
+                    out.recycle(packet);
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, _now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        out.hand(self.first + self.held.len() as u64, (*packet).clone());
+        self.held.push_back(Some(packet));
+    }
+
+    fn inside(&self) -> Inside {
+        let mut inside = Inside::default();
+        self.held.iter().flatten().for_each(|packet| inside.add(packet));
+        self.due.iter().for_each(|(_, packet, _)| inside.add(packet));
+        inside
+    }
+}
+
+/// A source of datagrams that the driver feeds.
+#[derive(Debug)]
+pub struct ExternalSource {
+    name: String,
+    flow: FlowId,
+    route: RouteId,
+    sent: u32,
+    due: VecDeque<(Time, u32, u64)>,
+}
+
+impl ExternalSource {
+    /// A source called `name` of the packets of `flow`, which go along `route`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, flow: FlowId, route: RouteId) -> Self {
+        Self { name: name.into(), flow, route, sent: 0, due: VecDeque::new() }
+    }
+
+    /// At `at`, which is not earlier than at the last call, a datagram leaves: `size` bytes on the wire, with a
+    /// number that its receiver reads.
+    pub fn feed(&mut self, at: Time, size: u32, tag: u64) {
+        self.due.push_back((at, size, tag));
+    }
+}
+
+impl Node for ExternalSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        Some(self.due.front().map_or(Time::MAX, |&(at, ..)| at))
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        // one at a time, as other sources do: whoever is due at the same instant has its turn in between
+        if self.due.front().is_none_or(|&(at, ..)| at > now) {
+            return;
+        }
+        let Some((_, size, tag)) = self.due.pop_front() else { return };
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.flow,
+            route: self.route,
+            sequence: self.sent,
+            size,
+            hop: 0,
+            kind: Kind::Datagram,
+            ecn: Ecn::NotEct,
+            body: Body::Tagged(tag.to_le_bytes()),
+            attachment: None,
+        };
+        self.sent = self.sent.wrapping_add(1);
+        out.originate(now, Port::ZERO, packet);
+    }
+
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        // nobody answers a datagram; whatever is routed here has arrived
+        out.deliver(now, &packet);
+        out.recycle(packet);
+    }
+
+    fn inside(&self) -> Inside {
+        // what is fed but not due yet is no packet yet
+        Inside::default()
+    }
+}
+
+/// Where a fed flow ends: every packet has arrived, and is shown to the driver.
+#[derive(Debug)]
+pub struct ExternalSink {
+    name: String,
+    arrived: u64,
+}
+
+impl ExternalSink {
+    /// A sink called `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), arrived: 0 }
+    }
+}
+
+impl Node for ExternalSink {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    fn advance(&mut self, _now: Time, _out: &mut Outbox) {}
+
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        out.deliver(now, &packet);
+        out.hand(self.arrived, (*packet).clone());
+        self.arrived += 1;
+        out.recycle(packet);
+    }
+
+    fn inside(&self) -> Inside {
+        Inside::default()
+    }
+}
