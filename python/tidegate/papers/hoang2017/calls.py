@@ -111,13 +111,13 @@ class Call:
     loss: float
     """Of all packets, as a fraction."""
     ratio: float
-    """Mean of what the sender calculates at each report (Figure 18)."""
+    """Mean of what the sender calculates at each report (Figure 18); `loss` where it gets none."""
     rate: float
     """Mean sending rate, bit/s."""
     goodput: float
     """What arrived of it, bit/s."""
     estimate: float
-    """Mean of the estimates A after each report, bit/s (section 4.1)."""
+    """Mean of the estimates A after each report, bit/s (section 4.1); `rate` where there are none."""
     reports: Floats
     """When each report came, s."""
     ratios: Floats
@@ -168,8 +168,8 @@ def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
     back = _back(packets, spoke)
     heard, ratios = [], []
     for said, came in zip(spoke, back, strict=True):
-        if np.isnan(came):
-            continue
+        if not came <= sent[-1]:
+            continue  # lost, or the sender has left
         seen = np.flatnonzero(arrived <= said)
         heard.append(came)
         ratios.append(float(lost[max(0, seen[-1] + 1 - window) : seen[-1] + 1].mean()))
@@ -177,6 +177,7 @@ def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
     noted = {name: _noted(run, name) for name in ("delay_based", "loss_based", "loss_fraction")}
     if len(noted["loss_fraction"]) == len(heard):
         ratios = list(noted["loss_fraction"])  # the sender's own, whatever its window is
+    told = len(ratios) > 0
     a = target[np.searchsorted(decided, reports, side="right") - 1]
     steps, capacity = _truth(run)
     delays = (arrived - sent)[~lost]
@@ -184,10 +185,10 @@ def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
     return Call(
         digest=run.digest,
         loss=float(lost.mean()),
-        ratio=float(np.mean(ratios)) if ratios else float("nan"),
+        ratio=float(np.mean(ratios)) if told else float(lost.mean()),
         rate=size * 8 * count / length,
         goodput=size * 8 * (count - int(lost.sum())) / length,
-        estimate=float(a.mean()) if len(a) else float(target[0]),
+        estimate=float(a.mean()) if told else size * 8 * count / length,
         reports=reports,
         ratios=np.array(ratios),
         a=a,

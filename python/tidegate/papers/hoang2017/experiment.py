@@ -20,7 +20,17 @@ from tidegate.papers.hoang2017.calls import (
     PairJob,
     Variant,
 )
-from tidegate.papers.hoang2017.fairness import CONTROLLERS, DELAYS, LOAD, LOADS, FairnessJob, Shared
+from tidegate.papers.hoang2017.fairness import (
+    CONTROLLERS,
+    DELAYS,
+    FIXED_THRESHOLD,
+    LOAD,
+    LOADS,
+    PUBLISHED,
+    TCP_FLOWS,
+    FairnessJob,
+    Shared,
+)
 from tidegate.papers.hoang2017.variants import ALL, READINGS, RECOMMENDED
 from tidegate.pool import Job
 
@@ -53,7 +63,7 @@ class Experiment(Base):
                 for controller in CONTROLLERS:
                     jobs["tcp", delay, controller, LOAD, seed] = FairnessJob(delay, controller, seed)
                 for load in LOADS:
-                    jobs["tcp", delay, CONTROLLERS[0], load, seed] = FairnessJob(delay, CONTROLLERS[0], seed, load)
+                    jobs["tcp", delay, FIXED_THRESHOLD, load, seed] = FairnessJob(delay, FIXED_THRESHOLD, seed, load)
         return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
@@ -71,7 +81,7 @@ class Experiment(Base):
         for name, pairs in variants.items():
             measures |= dict(_variant(name, pairs))
         for (delay, controller, load), runs in shared.items():
-            if (controller, load) == (CONTROLLERS[0], LOAD):
+            if (controller, load) == (FIXED_THRESHOLD, LOAD):
                 measures |= dict(_fairness(delay, runs))
         return Outcome(
             measures,
@@ -148,6 +158,10 @@ def _fairness(delay: str, runs: Sequence[Shared]) -> Iterator[tuple[str, Measure
     yield f"fair.tcp.{delay}", over("tcp", 1e-3, "kbit/s", "of a TCP connection while it is on")
     yield f"fair.tfs.{delay}", over("tfs", 100, "%", "by the thesis's formula")
     yield f"fair.on.{delay}", over("on", 100, "%", "of the time a TCP connection is on")
+    goodput, tcp = PUBLISHED[delay]
+    # no total is below what the call alone has
+    bound = Measure.exact(100 * tcp / (goodput / (TCP_FLOWS + 1)), "%", "largest TFS that table 3's own numbers allow")
+    yield f"fair.tfs.bound.{delay}", bound
     yield f"fair.delayed.{delay}", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
 
 
@@ -199,10 +213,13 @@ def _tables(variants: Mapping[str, Pairs], calls: Mapping[str, Pairs]) -> Iterat
 
 def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
     rows = []
-    for (delay, controller, load), runs in sorted(shared.items(), key=lambda one: str(one[0])):
+    order_of = list(CONTROLLERS)
+    for (delay, controller, load), runs in sorted(
+        shared.items(), key=lambda one: (order_of.index(one[0][1]), LOADS.index(one[0][2]), DELAYS.index(one[0][0]))
+    ):
         found = dict(_fairness(delay, runs))
         order = ("goodput", "loss", "delayed", "tcp", "tfs", "on")
-        rows.append([delay, controller, load.size, load.idle, *(found[f"fair.{key}.{delay}"] for key in order)])
+        rows.append([delay, CONTROLLERS[controller], load.size, load.idle, *(found[f"fair.{key}.{delay}"] for key in order)])
     yield Table(
         "fairness",
         "One call and five TCP connections on 5 Mbit/s, by controller and by what TCP does",
@@ -225,7 +242,7 @@ def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
 def _figures(calls: Mapping[str, Pairs], variants: Mapping[str, Pairs], shared: Mapping[Any, Any]) -> list[Drawing]:
     udp, rrtcc = calls[CONFIGURATION][0]
     return [
-        figures.throughput(shared["50ms", CONTROLLERS[0], LOAD][0]),
+        figures.throughput(shared["50ms", FIXED_THRESHOLD, LOAD][0]),
         figures.estimates(udp, rrtcc),
         figures.ratios(udp, rrtcc),
         figures.loss(calls),

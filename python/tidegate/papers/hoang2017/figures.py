@@ -20,8 +20,8 @@ DECIDING = [*BY_PACKET.values(), *(one for one in BY_WINDOW.values() if one is n
 def throughput(run: Shared) -> Drawing:
     """Figure 5."""
     sheet = Sheet("Figure 5", "Bottleneck 5 Mbit/s, 50 ms", x="Time (s)", y="Throughput (kbit/s)", ylim=(0, None))
-    for flow, rates in run.rates.items():
-        sheet.series(flow, run.time, rates / 1e3)
+    for flow, (at, rates) in run.rates.items():
+        sheet.series(flow, at, rates / 1e3)
     return sheet.drawing("figure-05", "Rate received in each second by the call and by five TCP connections.")
 
 

@@ -26,7 +26,7 @@ def measures(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
 
 
 def _table_2() -> Iterator[tuple[str, Measure]]:
-    made = fairness.scenario("50ms", fairness.CONTROLLERS[0])
+    made = fairness.scenario("50ms", fairness.FIXED_THRESHOLD)
     link = next(one for one in made.links if one.name == "bottleneck")
     media = next(flow.media for flow in made.flows if flow.media is not None)
     yield "table2.queue", Measure.exact(float(link.queue.packets or 0), "packets")
