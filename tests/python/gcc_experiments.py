@@ -130,9 +130,14 @@ class Seen:
 
     def noted(self, name: str, start: float = 0.0, stop: float = math.inf) -> Floats:
         """What the controller noted under a name."""
-        t, value, names = self._columns("internals", "t_s", "value", "name")
-        within: Floats = value[(names == name) & (t >= start) & (t < stop)]
+        t, value = self.noted_at(name)
+        within: Floats = value[(t >= start) & (t < stop)]
         return within
+
+    def noted_at(self, name: str) -> tuple[Floats, Floats]:
+        """When it noted something under a name, s, and what."""
+        t, value, names = self._columns("internals", "t_s", "value", "name")
+        return t[names == name], value[names == name]
 
 
 def _first(t: Floats, true: npt.NDArray[np.bool_]) -> float:

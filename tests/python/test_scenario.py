@@ -256,7 +256,7 @@ WRONG = [
     ('duration = "4s"', 'duraton = "4s"', 'x.toml: duration: is missing'),
     ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
     ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate, for example "2.5Mbps"'),
-    ('"2Mbps"', "{}", '5: links.cable.capacity: found {}; expected a rate such as "10Mbps", "infinite", or a table with '
+    ('"2Mbps"', "{}", '5: links.cable.capacity: found {}; expected a rate such as "10Mbps", "infinite", "external", or a table with '
      "schedule, trace, brownian or statuses"),
     ('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["3s", "2Mbps"], ["2s", "1Mbps"]] }',
      '5: links.cable.capacity.schedule[3]: "2s" after "3s"; steps are in order of time'),
@@ -280,8 +280,8 @@ WRONG = [
      '10: flows.call.to: no link touches "rihgt"; did you mean right? (points: left, right)'),
     ('name = "call"', 'name = "a call"', '9: flows[1].name: found "a call"; a name has letters, digits and _ . + -, at '
      "most 64 in all"),
-    ('name = "call"', 'name = "call"\ntcp = {}', "8: flows.call: has media and tcp; expected exactly one of media, udp and tcp"),
-    ('media = { controller = "gcc" }', "", "8: flows.call: has none of them; expected exactly one of media, udp and tcp"),
+    ('name = "call"', 'name = "call"\ntcp = {}', "8: flows.call: has media and tcp; expected exactly one of media, udp, tcp and external"),
+    ('media = { controller = "gcc" }', "", "8: flows.call: has none of them; expected exactly one of media, udp, tcp and external"),
     ('"gcc" }', '"gcc", video = false }', "10: flows.call.media: has neither video nor audio; expected at least one of them"),
     ('"gcc" }', '"gcc", min_rate = "3Mbps" }',
      '10: flows.call.media.min_rate: found "3Mbps"; expected at most max_rate (2.5Mbps)'),

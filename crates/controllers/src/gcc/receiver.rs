@@ -13,9 +13,8 @@ use tidegate_core::wire::wrap;
 /// The rate before anything is known, bit/s (libwebrtc `AimdRateControl` and aiortc: 30 Mbit/s).
 const UNKNOWN: f64 = 30e6;
 
-/// Bounds of the estimate, bit/s: a REMB of zero would lift the sender's limit, and what nothing bounds
-/// has to end somewhere (ours: ten times the fastest access line). The session's limits are the sender's.
-const BOUNDS: (f64, f64) = (1.0, 1e11);
+/// Beyond this, bit/s, a rate that nothing bounds does not grow (ours: ten times the fastest access line).
+const MOST: f64 = 1e11;
 
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
@@ -113,7 +112,7 @@ impl ReceiverHalf for Receiver {
         self.delay.arrive(settings, now, &arrival, cx);
         // the round trip is the sender's to know
         let rtt = Span::from_millis_f64(settings.default_rtt);
-        let (updated, received) = self.delay.update(settings, rtt, now, BOUNDS);
+        let (updated, received) = self.delay.update(settings, rtt, now, (settings.remb_least, MOST));
         if cx.wants_notes() {
             self.delay.note_rates(received, cx);
         }

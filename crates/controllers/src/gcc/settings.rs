@@ -426,6 +426,9 @@ settings! {
     remb_interval: f64, "ms", Number(0.0, 60_000.0), [1000.0, 1000.0, 0.0, 1000.0],
         "gcc-remb: a REMB at least this often while packets arrive; 0: one with each update of the rate",
         "draft 3 (b): at least once every second; aiortc: each update";
+    remb_least: f64, "bit/s", Number(1.0, 1e9), [5000.0, 5000.0, 1.0, 5000.0],
+        "gcc-remb: the receiver's estimate is never less, which does not know the session's limits",
+        "libwebrtc AimdRateControl min_configured_bitrate_; aiortc has none, but zero would lift the limit";
     remb_drop: f64, "", Number(0.0, 1.0), [0.03, 0.03, 0.03, 0.03],
         "gcc-remb: ... and at once when the rate is less than the last one said by more than this part of it",
         "draft 3 (b): as soon as congestion is detected; libwebrtc vie_remb kSendThresholdPercent 97, RembThrottler 103";
