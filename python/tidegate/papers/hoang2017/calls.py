@@ -181,6 +181,10 @@ def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
     a = target[np.searchsorted(decided, reports, side="right") - 1]
     steps, capacity = _truth(run)
     delays = (arrived - sent)[~lost]
+    if len(delays) == 0:
+        delays = np.array([np.nan])  # the network was saturated for as long as the call took
+    if len(delays) == 0:
+        delays = np.array([np.nan])  # the network was saturated for as long as the call took
     held = np.diff(np.append(np.clip(steps, 0, length), length))
     return Call(
         digest=run.digest,

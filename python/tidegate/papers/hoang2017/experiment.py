@@ -21,6 +21,7 @@ from tidegate.papers.hoang2017.calls import (
     Variant,
 )
 from tidegate.papers.hoang2017.fairness import (
+    ADAPTIVE,
     CONTROLLERS,
     DELAYS,
     FIXED_THRESHOLD,
@@ -39,6 +40,9 @@ PUBLISHED_ESTIMATE = 7_082_516.0
 
 CONFIGURATION = "2"
 """That of tables 7 and 8."""
+
+JUDGED = {FIXED_THRESHOLD: "fair", ADAPTIVE: "adaptive"}
+"""Whose fairness claims speak of, and under which name."""
 
 Pairs = Sequence[tuple[Call, Call]]
 
@@ -81,8 +85,8 @@ class Experiment(Base):
         for name, pairs in variants.items():
             measures |= dict(_variant(name, pairs))
         for (delay, controller, load), runs in shared.items():
-            if (controller, load) == (FIXED_THRESHOLD, LOAD):
-                measures |= dict(_fairness(delay, runs))
+            if controller in JUDGED and load == LOAD:
+                measures |= {f"{JUDGED[controller]}.{key}.{delay}": one for key, one in _fairness(delay, runs)}
         return Outcome(
             measures,
             tables=[*_tables(variants, calls), *_fairness_tables(shared)],
@@ -153,16 +157,16 @@ def _fairness(delay: str, runs: Sequence[Shared]) -> Iterator[tuple[str, Measure
     def over(name: str, scale: float, unit: str, about: str) -> Measure:
         return Measure.of([getattr(run, name) * scale for run in runs], unit, about)
 
-    yield f"fair.goodput.{delay}", over("goodput", 1e-3, "kbit/s", "of RRTCC")
-    yield f"fair.loss.{delay}", over("loss", 100, "%", "of RRTCC's packets")
-    yield f"fair.tcp.{delay}", over("tcp", 1e-3, "kbit/s", "of a TCP connection while it is on")
-    yield f"fair.tfs.{delay}", over("tfs", 100, "%", "by the thesis's formula")
-    yield f"fair.on.{delay}", over("on", 100, "%", "of the time a TCP connection is on")
+    yield "goodput", over("goodput", 1e-3, "kbit/s", "of RRTCC")
+    yield "loss", over("loss", 100, "%", "of RRTCC's packets")
+    yield "tcp", over("tcp", 1e-3, "kbit/s", "of a TCP connection while it is on")
+    yield "tfs", over("tfs", 100, "%", "by the thesis's formula")
+    yield "on", over("on", 100, "%", "of the time a TCP connection is on")
     goodput, tcp = PUBLISHED[delay]
     # no total is below what the call alone has
     bound = Measure.exact(100 * tcp / (goodput / (TCP_FLOWS + 1)), "%", "largest TFS that table 3's own numbers allow")
-    yield f"fair.tfs.bound.{delay}", bound
-    yield f"fair.delayed.{delay}", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
+    yield "tfs.bound", bound
+    yield "delayed", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
 
 
 _HEADS = ["UDP's loss ratio", "RRTCC's loss ratio", "UDP's / RRTCC's", "RRTCC's rate (Mbit/s)", "RRTCC's estimate (Mbit/s)"]
@@ -219,7 +223,7 @@ def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
     ):
         found = dict(_fairness(delay, runs))
         order = ("goodput", "loss", "delayed", "tcp", "tfs", "on")
-        rows.append([delay, CONTROLLERS[controller], load.size, load.idle, *(found[f"fair.{key}.{delay}"] for key in order)])
+        rows.append([delay, CONTROLLERS[controller], load.size, load.idle, load.most, *(found[key] for key in order)])
     yield Table(
         "fairness",
         "One call and five TCP connections on 5 Mbit/s, by controller and by what TCP does",
@@ -228,6 +232,7 @@ def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
             "controller",
             "download",
             "mean pause",
+            "codec's most",
             "goodput of RRTCC (kbit/s)",
             "its loss (%)",
             "later than 400 ms (%)",

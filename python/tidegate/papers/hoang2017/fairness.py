@@ -29,27 +29,32 @@ BIN = 1.0
 
 @dataclass(frozen=True)
 class Load:
-    """What the TCP connections do, which is not printed."""
+    """What the senders want, which is not printed."""
 
     size: str = "100kB"
     """Of a download."""
     idle: str = "2s"
     """Mean of the pause after it."""
+    most: str = "5Mbps"
+    """What the call's codec can use at most."""
 
 
 LOAD = Load()
-"""Leaves the call about what the table says; the others in LOADS do, too."""
+"""Short downloads with pauses, and a codec that can fill the bottleneck."""
 
-LOADS = (LOAD, Load("100kB", "1s"), Load("200kB", "2s"), Load("500kB", "5s"), Load("1MB", "20s"))
-"""Downloads and pauses that are tried."""
+LOADS = (LOAD, Load("100kB", "1s"), Load("300kB", "5s"), Load("1MB", "20s"), Load(most="4Mbps"), Load(most="4500kbps"))
+"""Downloads, pauses and codecs that are tried."""
 
 FIXED_THRESHOLD = "gcc-remb:draft-02,k_up=0,k_down=0,threshold_start=25ms,num_deltas_cap=1,overuse_time=100ms"
 """RRTCC as it was in 2013: over-use when m(i) is above a threshold that does not adapt, 25 ms, for 100 ms
 (libwebrtc overuse_detector.cc before the adaptive threshold: initial_threshold, kOverUsingTimeThreshold)."""
 
+ADAPTIVE = "gcc-remb:draft-02"
+"""RRTCC as gcc-02 has it, with the threshold that adapts."""
+
 CONTROLLERS: Mapping[str, str] = {
     FIXED_THRESHOLD: "RRTCC of 2013 (fixed threshold)",
-    "gcc-remb:draft-02": "second way, gcc-02's values",
+    ADAPTIVE: "second way, gcc-02's values",
     "gcc-remb:aiortc": "second way, aiortc's gains",
     "gcc-remb:hoang2017": "second way, the thesis's values",
     "gcc:hoang2017": "first way, the thesis's values",
@@ -81,8 +86,8 @@ def scenario(delay: str, controller: str, load: Load = LOAD) -> Scenario:
                         "controller": controller,
                         "start_rate": "128kbps",
                         "min_rate": "64kbps",
-                        "max_rate": "5Mbps",
-                        "video": {"source": "greedy", "min": "64kbps", "max": "5Mbps"},
+                        "max_rate": load.most,
+                        "video": {"source": "greedy", "min": "64kbps", "max": load.most},
                         "feedback": {"reports": "1s"},
                     },
                 },
@@ -128,10 +133,9 @@ def keep(run: Run) -> Shared:
     """Takes out of a run what table 3 and figure 5 need."""
     metrics = {flow["flow"]: flow for flow in run.summary["flows"]}
     call = metrics["rrtcc"]
-    internals = run.table("internals")
-    took = internals.to_numpy("value")[internals.to_numpy("name") == "download_ms"] / 1e3
-    # all downloads are of one size
-    size = _size(run)
+    tcp = [flow for flow in metrics if flow != "rrtcc"]
+    on = {flow: _on(run, flow) for flow in tcp}
+    carried = sum(metrics[flow]["goodput_bps"] * (metrics[flow]["stop_s"] - metrics[flow]["start_s"]) for flow in tcp)
     series = run.table("series")
     name, at, rate = (series.to_numpy(key) for key in ("flow", "t_s", "receive_rate_bps"))
     packets = run.table("packets")
@@ -142,16 +146,22 @@ def keep(run: Run) -> Shared:
         goodput=call["goodput_bps"],
         loss=call["loss_fraction"],
         delayed=float((took_long > 0.4).mean()),  # noqa: PLR2004
-        tcp=float(len(took) * size * 8 / took.sum()) if len(took) else float("nan"),
-        on=float(took.sum() / (TCP_FLOWS * DURATION)),
+        tcp=carried / sum(on.values()),
+        on=sum(on.values()) / (TCP_FLOWS * DURATION),
         total=sum(flow["goodput_bps"] for flow in metrics.values()),
         rates={flow: (at[name == flow], rate[name == flow]) for flow in metrics},
     )
 
 
-def _size(run: Run) -> float:
-    tcp = next(flow.tcp for flow in run.scenario.flows if flow.tcp is not None)
-    return float(tcp.workload.web.min)  # type: ignore[union-attr]
+def _on(run: Run, flow: str) -> float:
+    """Seconds in which a connection has something to send, finished or not."""
+    internals, packets = run.table("internals"), run.table("packets")
+    done = (internals.to_numpy("flow") == flow) & (internals.to_numpy("name") == "download_ms")
+    ended, took = internals.to_numpy("t_s")[done], internals.to_numpy("value")[done] / 1e3
+    sent = packets.to_numpy("sent_s")[(packets.to_numpy("flow") == flow) & (packets.to_numpy("kind") == "data")]
+    # between two downloads nothing is sent: what follows the last one that ended belongs to one that did not
+    rest = sent[sent > (ended[-1] if len(ended) else -1.0)]
+    return float(took.sum() + (DURATION - rest[0] if len(rest) else 0.0))
 
 
 @dataclass(frozen=True)
