@@ -13,8 +13,8 @@ use tidegate_core::{NodeId, Time};
 const NODE_BITS: u32 = 20;
 const ORDER_BITS: u32 = 44;
 const NEVER: u128 = u128::MAX;
-/// From here on keys are of a time that is not known yet, or of none.
-const UNKNOWN: u128 = key(Time::MAX, 0, 0);
+/// The upper half of keys of a time that is not known yet, and of none: one word decides.
+const UNKNOWN: u64 = (key(Time::MAX, 0, 0) >> 64) as u64;
 
 /// The order of the nodes' next wakeups.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Agenda {
     #[must_use]
     pub fn first(&self) -> Option<(Time, NodeId)> {
         let key = self.tree[1];
-        (key < UNKNOWN).then(|| (time_of(key), NodeId((key as u32) & ((1 << NODE_BITS) - 1))))
+        ((key >> 64) as u64 != UNKNOWN).then(|| (time_of(key), NodeId((key as u32) & ((1 << NODE_BITS) - 1))))
     }
 
     /// Sets when `node` is to be woken. Setting the same time again keeps its place among equals.

@@ -193,12 +193,14 @@ impl World {
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_driven(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
         while self.out.handed.is_empty() {
-            let Some((at, id)) = self.agenda.first().filter(|&(at, _)| at <= until) else { return Ok(true) };
+            if self.peek().is_none_or(|at| at > until) {
+                return Ok(true);
+            }
             if events == 0 {
                 return Ok(false);
             }
             events -= 1;
-            self.event(at, id)?;
+            self.step()?;
         }
         Ok(false)
     }
