@@ -99,7 +99,7 @@ def manager(controller: str | type[Any], seed: int, scenario: Scenario = THESIS)
 
 if __name__ == "__main__":
     given = dict(enumerate(sys.argv))
-    controller, seed = given.get(1, "gcc"), int(given.get(2, 1))
+    controller, seed = given.get(1, "gcc:hoang2017"), int(given.get(2, 1))
     run = manager(controller, seed)
     sent = run.metrics()
     print(

@@ -310,7 +310,18 @@ class Cautious(Controller):
         return self.rate
 
 
-@pytest.mark.parametrize("controller", ["gcc", "gcc:draft-02", "gcc:aiortc", "fixed:7.2Mbps", "fixed:4Mbps", Cautious])
+@pytest.mark.parametrize(
+    "controller",
+    [
+        "gcc:hoang2017",
+        "gcc:draft-02",
+        "gcc-remb:hoang2017",
+        "gcc-remb:aiortc",
+        "fixed:7.2Mbps",
+        "fixed:4Mbps",
+        Cautious,
+    ],
+)
 @pytest.mark.parametrize("seed", [1, 2, 77])
 def test_the_thesis_in_simpy_is_the_thesis_in_the_engine(controller: str | type[Controller], seed: int) -> None:
     scenario = Scenario.load("thesis-network", {"record": "packets"})

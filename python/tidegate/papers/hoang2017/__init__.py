@@ -1,0 +1,1 @@
+"""Hoang (2017): RRTCC on SimPy, by chance idle, busy or saturated networks."""

@@ -154,53 +154,39 @@ LATE = (1.0, 2.0, 3.0, 5.0)
 
 def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
     """Takes out of a run what tables and figures need."""
-    packets, rtcp = run.table("packets"), run.table("rtcp")
-    media = packets.to_numpy("kind") == "video"
-    sent, arrived = packets.to_numpy("sent_s")[media], packets.to_numpy("arrived_s")[media]
-    size = float(packets.to_numpy("size")[media][0])
-    lost = np.isnan(arrived)
+    size, sent, arrived = _media(run)
     count = len(sent)
+    lost = np.isnan(arrived)
     # the last packet, too, has its interval
-    length = (sent[-1] - sent[0]) * count / (count - 1)
-    contents = rtcp.to_numpy("contents")
-    spoke = rtcp.to_numpy("t_s")[rtcp.to_numpy("from_receiver") & (contents == "TWCC")]
-    decided, target = run.table("decisions").to_numpy("t_s"), run.table("decisions").to_numpy("target_bps")
-    back = _back(packets, spoke)
-    heard, ratios = [], []
-    for said, came in zip(spoke, back, strict=True):
-        if not came <= sent[-1]:
-            continue  # lost, or the sender has left
-        seen = np.flatnonzero(arrived <= said)
-        heard.append(came)
-        ratios.append(float(lost[max(0, seen[-1] + 1 - window) : seen[-1] + 1].mean()))
-    reports = np.array(heard)
-    noted = {name: _noted(run, name) for name in ("delay_based", "loss_based", "loss_fraction")}
-    if len(noted["loss_fraction"]) == len(heard):
-        ratios = list(noted["loss_fraction"])  # the sender's own, whatever its window is
-    told = len(ratios) > 0
-    a = target[np.searchsorted(decided, reports, side="right") - 1]
-    steps, capacity = _truth(run)
-    delays = (arrived - sent)[~lost]
-    if len(delays) == 0:
-        delays = np.array([np.nan])  # the network was saturated for as long as the call took
-    if len(delays) == 0:
-        delays = np.array([np.nan])  # the network was saturated for as long as the call took
+    length = float((sent[-1] - sent[0]) * count / (count - 1))
+    rate, loss = size * 8 * count / length, float(lost.mean())
+    reports, ratios = ratios_of(run, window)
+    noted = _noted(run, "loss_fraction")
+    if len(noted) == len(reports):
+        ratios = noted  # the sender's own, whatever its window is
+    decisions = run.table("decisions")
+    at = np.searchsorted(decisions.to_numpy("t_s"), reports, side="right") - 1
+    a = decisions.to_numpy("target_bps")[at]
+    steps, capacity, horizon = _truth(run)
     held = np.diff(np.append(np.clip(steps, 0, length), length))
+    # a network that was saturated for as long as the call took has no delays
+    delays = (arrived - sent)[~lost] if not lost.all() else np.array([np.nan])
+    spoke = _feedback(run)
     return Call(
         digest=run.digest,
-        loss=float(lost.mean()),
-        ratio=float(np.mean(ratios)) if told else float(lost.mean()),
-        rate=size * 8 * count / length,
-        goodput=size * 8 * (count - int(lost.sum())) / length,
-        estimate=float(a.mean()) if told else size * 8 * count / length,
+        loss=loss,
+        ratio=float(ratios.mean()) if len(ratios) else loss,
+        rate=rate,
+        goodput=rate * (1 - loss),
+        estimate=float(a.mean()) if len(a) else rate,
         reports=reports,
-        ratios=np.array(ratios),
+        ratios=ratios,
         a=a,
-        a_s=noted["loss_based"],
-        a_r=noted["delay_based"],
+        a_s=_noted(run, "loss_based"),
+        a_r=_noted(run, "delay_based"),
         steps=steps,
         capacity=capacity,
-        horizon=int(run.scenario.duration) / 1e9,
+        horizon=horizon,
         carried=float((capacity * np.maximum(held, 0)).sum() / length),
         delay=(float(delays.mean()), float(delays.std())),
         late={ms: float((delays > delays.min() + ms / 1e3).mean()) for ms in LATE},
@@ -210,20 +196,50 @@ def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
     )
 
 
-def _back(packets: Any, spoke: Floats) -> Floats:
-    """When each of the receiver's reports arrived; NaN for one that was lost."""
+def ratios_of(run: Run, window: int) -> tuple[Floats, Floats]:
+    """When each report came to the sender, in s, and the share of the last `window` reported packets that is lost."""
+    _, sent, arrived = _media(run)
+    lost = np.isnan(arrived)
+    spoke = _feedback(run)
+    heard, ratios = [], []
+    for said, came in zip(spoke, _back(run, spoke), strict=True):
+        if came <= sent[-1]:  # neither lost nor too late for a sender that has left
+            seen = np.flatnonzero(arrived <= said)[-1] + 1
+            heard.append(came)
+            ratios.append(float(lost[max(0, seen - window) : seen].mean()))
+    return np.array(heard), np.array(ratios)
+
+
+def _media(run: Run) -> tuple[float, Floats, Floats]:
+    """Bytes of a media packet; when each was sent and when it arrived, NaN for never, in s."""
+    packets = run.table("packets")
+    media = packets.to_numpy("kind") == "video"
+    sizes = packets.to_numpy("size")[media]
+    return float(sizes[0]), packets.to_numpy("sent_s")[media], packets.to_numpy("arrived_s")[media]
+
+
+def _feedback(run: Run) -> Floats:
+    """When the receiver sent each of its reports on single packets."""
+    rtcp = run.table("rtcp")
+    found: Floats = rtcp.to_numpy("t_s")[rtcp.to_numpy("from_receiver") & (rtcp.to_numpy("contents") == "TWCC")]
+    return found
+
+
+def _back(run: Run, spoke: Floats) -> Floats:
+    """When what was said at `spoke` arrived; NaN where it was lost."""
+    packets = run.table("packets")
     rtcp = packets.to_numpy("kind") == "rtcp"
     at = dict(zip(packets.to_numpy("sent_s")[rtcp], packets.to_numpy("arrived_s")[rtcp], strict=True))
     return np.array([at[one] for one in spoke])
 
 
 def _ended(run: Run) -> bool | None:
-    rtcp, packets = run.table("rtcp"), run.table("packets")
+    rtcp = run.table("rtcp")
     contents, from_receiver = rtcp.to_numpy("contents"), rtcp.to_numpy("from_receiver")
     byes = rtcp.to_numpy("t_s")[np.array(["BYE" in one for one in contents]) & ~from_receiver]
     if len(byes) == 0:
         return False
-    heard = float(_back(packets, byes)[0])
+    heard = float(_back(run, byes)[0])
     if np.isnan(heard):
         return None
     # what is left to be said of single packets may still be said once
@@ -237,13 +253,13 @@ def _noted(run: Run, name: str) -> Floats:
     return found
 
 
-def _truth(run: Run) -> tuple[Floats, Floats]:
-    """The capacity of the network as steps."""
+def _truth(run: Run) -> tuple[Floats, Floats, float]:
+    """The capacity of the network as steps, and until when it is known."""
     truth = run.table("truth")
     there = truth.to_numpy("link") == "network"
     at, capacity = truth.to_numpy("t_s")[there], truth.to_numpy("capacity_bps")[there]
     first = np.flatnonzero(np.diff(capacity, prepend=np.nan) != 0)
-    return at[first], capacity[first]
+    return at[first], capacity[first], float(at[-1] + at[1] - at[0])
 
 
 @dataclass(frozen=True)

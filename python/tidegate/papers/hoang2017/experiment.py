@@ -116,7 +116,6 @@ def _configuration(configuration: str, pairs: Pairs) -> Iterator[tuple[str, Meas
         yield f"{who}.rate.{configuration}", _over(pairs, at, "rate", "bit/s", "mean sending rate")
         yield f"{who}.goodput.{configuration}", _over(pairs, at, "goodput", "bit/s", "mean rate that arrived")
 
-
     # of a mean rate r over a mean capacity C at least 1 - C / r is lost
     half = [udp.carried / (1 - (1 - udp.carried / UDP_RATE) / 2) for udp, _ in pairs]
     yield f"bound.rate.{configuration}", Measure.of(half, "bit/s", "highest mean rate with half of UDP's loss")
@@ -136,7 +135,10 @@ def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
     yield "steps", Measure.of([float(one[len(one) // 2 :].mean()) for one in steps], "", "mean step of A, second half")
     # the same bound at the published estimate
     ratio = [(1 - call.carried / UDP_RATE) / (1 - call.carried / PUBLISHED_ESTIMATE) for call in udp]
-    yield "bound.ratio", Measure.exact(max(ratio), "", "largest ratio of losses at the published estimate, of all seeds")
+    yield (
+        "bound.ratio",
+        Measure.exact(max(ratio), "", "largest ratio of losses at the published estimate, of all seeds"),
+    )
     idle = CONFIGURATIONS[CONFIGURATION][0]
     yield (
         "bound.ratio.idle",
@@ -169,7 +171,13 @@ def _fairness(delay: str, runs: Sequence[Shared]) -> Iterator[tuple[str, Measure
     yield "delayed", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
 
 
-_HEADS = ["UDP's loss ratio", "RRTCC's loss ratio", "UDP's / RRTCC's", "RRTCC's rate (Mbit/s)", "RRTCC's estimate (Mbit/s)"]
+_HEADS = [
+    "UDP's loss ratio",
+    "RRTCC's loss ratio",
+    "UDP's / RRTCC's",
+    "RRTCC's rate (Mbit/s)",
+    "RRTCC's estimate (Mbit/s)",
+]
 
 
 def _row(variant: Variant, pairs: Pairs) -> list[Any]:

@@ -48,9 +48,7 @@ def ratios(udp: Call, rrtcc: Call) -> Drawing:
     return sheet.drawing("figure-17", "The run of figure 16.")
 
 
-def _bars(
-    calls: Mapping[str, Pairs], sheet: Sheet, lines: Mapping[str, Callable[[tuple[Call, Call]], float]]
-) -> Sheet:
+def _bars(calls: Mapping[str, Pairs], sheet: Sheet, lines: Mapping[str, Callable[[tuple[Call, Call]], float]]) -> Sheet:
     for label, value in lines.items():
         sheet.bars(label, {name: Measure.of([value(pair) for pair in pairs]) for name, pairs in calls.items()})
     return sheet
@@ -94,7 +92,12 @@ def _scan(variants: Mapping[str, Pairs], sheet: Sheet, at: Mapping[int, str], sc
 def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
     """What the packet size does."""
     sheet = Sheet(
-        "section 4.1", "The size of a packet decides the picture", x="Packet (kB)", y="Loss ratio", xlog=True, ylim=(0, None)
+        "section 4.1",
+        "The size of a packet decides the picture",
+        x="Packet (kB)",
+        y="Loss ratio",
+        xlog=True,
+        ylim=(0, None),
     )
     _scan(variants, sheet, {size: one.name for size, one in BY_PACKET.items()}, 1e-3)
     return sheet.drawing(

@@ -38,7 +38,9 @@ def _split(first: str, second: str) -> dict[str, str]:
 
 READINGS: Sequence[Variant] = (
     THESIS,
-    Variant("gains.text", "K_u and K_d as the text has them", dict(zip(("k_up", "k_down"), GAINS["text"], strict=True))),
+    Variant(
+        "gains.text", "K_u and K_d as the text has them", dict(zip(("k_up", "k_down"), GAINS["text"], strict=True))
+    ),
     Variant(
         "window.time",
         "T of table 6 as the loss window, 0.5 s",
@@ -69,7 +71,9 @@ RECOMMENDED: Sequence[Variant] = (
         brief="gcc-02, 100 ms",
     ),
     Variant("second", "the thesis's values, second way", controller="gcc-remb:hoang2017", brief="thesis,\nsecond way"),
-    Variant("second.gcc-02", "gcc-02's values, second way", controller="gcc-remb:draft-02", brief="gcc-02,\nsecond way"),
+    Variant(
+        "second.gcc-02", "gcc-02's values, second way", controller="gcc-remb:draft-02", brief="gcc-02,\nsecond way"
+    ),
 )
 """What gcc-02's recommended values and the second placement do on the same luck."""
 
