@@ -23,6 +23,8 @@ DURATION = 300.0
 """Seconds (not printed)."""
 PUBLISHED = {"50ms": (3593.0, 688.5), "100ms": (3700.0, 323.0)}
 """Goodput of RRTCC and throughput of TCP while on, kbit/s (table 3)."""
+LATEST = 0.4
+"""Seconds from end to end after which a packet is of no use (table 2)."""
 BIN = 1.0
 """Seconds of a point of figure 5."""
 
@@ -134,18 +136,22 @@ def keep(run: Run) -> Shared:
     metrics = {flow["flow"]: flow for flow in run.summary["flows"]}
     call = metrics["rrtcc"]
     tcp = [flow for flow in metrics if flow != "rrtcc"]
-    on = {flow: _on(run, flow) for flow in tcp}
+    packets, series = run.table("packets"), run.table("series")
+    sent, who = packets.to_numpy("sent_s"), packets.to_numpy("flow")
+    data = packets.to_numpy("kind") == "data"
+    internals = run.table("internals")
+    done = internals.to_numpy("name") == "download_ms"
+    whose = internals.to_numpy("flow")[done]
+    ended, length = internals.to_numpy("t_s")[done], internals.to_numpy("value")[done] / 1e3
+    on = {flow: _on(sent[data & (who == flow)], ended[whose == flow], length[whose == flow]) for flow in tcp}
     carried = sum(metrics[flow]["goodput_bps"] * (metrics[flow]["stop_s"] - metrics[flow]["start_s"]) for flow in tcp)
-    series = run.table("series")
+    took = (packets.to_numpy("arrived_s") - sent)[who == "rrtcc"]
     name, at, rate = (series.to_numpy(key) for key in ("flow", "t_s", "receive_rate_bps"))
-    packets = run.table("packets")
-    media = (packets.to_numpy("flow") == "rrtcc") & (packets.to_numpy("kind") == "video")
-    took_long = packets.to_numpy("arrived_s")[media] - packets.to_numpy("sent_s")[media]
     return Shared(
         digest=run.digest,
         goodput=call["goodput_bps"],
         loss=call["loss_fraction"],
-        delayed=float((took_long > 0.4).mean()),  # noqa: PLR2004
+        delayed=float((took > LATEST).mean()),
         tcp=carried / sum(on.values()),
         on=sum(on.values()) / (TCP_FLOWS * DURATION),
         total=sum(flow["goodput_bps"] for flow in metrics.values()),
@@ -153,12 +159,14 @@ def keep(run: Run) -> Shared:
     )
 
 
-def _on(run: Run, flow: str) -> float:
-    """Seconds in which a connection has something to send, finished or not."""
-    internals, packets = run.table("internals"), run.table("packets")
-    done = (internals.to_numpy("flow") == flow) & (internals.to_numpy("name") == "download_ms")
-    ended, took = internals.to_numpy("t_s")[done], internals.to_numpy("value")[done] / 1e3
-    sent = packets.to_numpy("sent_s")[(packets.to_numpy("flow") == flow) & (packets.to_numpy("kind") == "data")]
+def _on(sent: Floats, ended: Floats, took: Floats) -> float:
+    """Seconds in which a connection has something to send, finished or not.
+
+    Args:
+        sent: When it sent data, s.
+        ended: When each of its downloads was finished, s.
+        took: How long each of them took, s.
+    """
     # between two downloads nothing is sent: what follows the last one that ended belongs to one that did not
     rest = sent[sent > (ended[-1] if len(ended) else -1.0)]
     return float(took.sum() + (DURATION - rest[0] if len(rest) else 0.0))
