@@ -103,22 +103,25 @@ def _differences(result: Result) -> Markup:
 
 
 def _claims(judgements: Iterable[Judgement]) -> Markup:
-    rows = []
+    """A row a claim; a reason has the whole width of a row of its own below."""
+    heads = words.HEADS[:-1]
+    lines = []
     for one in judgements:
         where, what, published, ours, deviation, verdict, reason = words.row(one)
         said = tag("span", what, title=words.tolerance(one.claim) or None)
-        rows.append(
-            [
-                tag("td", where),
-                tag("td", said, class_="words"),
-                _words(published),
-                _words(ours),
-                tag("td", deviation),
-                tag("td", tag("span", verdict, class_=_CLASS[one.verdict])),
-                _words(reason),
-            ]
-        )
-    return _grid(words.HEADS, rows)
+        cells = [
+            tag("td", where),
+            tag("td", said, class_="words"),
+            _words(published),
+            _words(ours),
+            tag("td", deviation),
+            tag("td", tag("span", verdict, class_=_CLASS[one.verdict])),
+        ]
+        lines.append(tag("tr", *cells))
+        if reason:
+            lines.append(tag("tr", tag("td", reason, colspan=str(len(heads)), class_="why")))
+    head = tag("tr", *(tag("th", one, scope="col") for one in heads))
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *lines)), class_="scroll")
 
 
 def _figures(result: Result, drawn: Mapping[str, bytes]) -> Markup:
