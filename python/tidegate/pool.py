@@ -39,6 +39,7 @@ Progress = Callable[[float], None]
 """Told the fraction of all work that is done, some ten times a second."""
 
 _BEAT = 0.1  # seconds between two looks at the progress
+_HAS_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows
 _GRACE = 1.0  # seconds that runs have to stop by themselves
 
 
@@ -212,7 +213,13 @@ class _Processes:
         self.futures: list[Future[Any]] = []
 
     def submit(self, number: int, job: Job[Any]) -> Future[Any]:
-        future: Future[Any] = self.executor.submit(_work_in_process, number, job)
+        # processes that begin here inherit what is blocked: Ctrl-C, which a terminal sends to all, is not for them
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _HAS_MASKS else None
+        try:
+            future: Future[Any] = self.executor.submit(_work_in_process, number, job)
+        finally:
+            if before is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.futures.append(future)
         return future
 
@@ -222,12 +229,15 @@ class _Processes:
 
     def stop(self) -> None:
         self.stopped.set()
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        for future in self.futures:
+            future.cancel()
         if not _within_grace(lambda: all(future.done() for future in self.futures)):
             # a controller in Python that does not come back; it has written nothing that matters
             for process in multiprocessing.active_children():
                 process.terminate()
-        self.executor.shutdown(wait=True)
+        # once only: after a shutdown that does not wait, a second one does not, either, and a process that is still
+        # beginning would find its parent gone
+        self.executor.shutdown(wait=True, cancel_futures=True)
 
 
 _shared: Any = None

@@ -42,14 +42,15 @@ def begin(argv: Sequence[str], folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def interrupt(process: subprocess.Popen[str], ready: Path | None, more_than: int = 1) -> tuple[int, str, str]:
-    """Ctrl-C once enough is done (or after a moment), then what came of it."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end and process.poll() is None:
-        if ready is not None and ready.is_dir() and len(list(ready.glob("*.json"))) > more_than:
-            break
-        if ready is None and end - time.monotonic() < 57:
-            break
+def interrupt(process: subprocess.Popen[str], ready: Path, more_than: int = 0) -> tuple[int, str, str]:
+    """Ctrl-C once the file `ready` is there, or a folder of that name holds more than so many results; then what came of it.
+
+    Never after a fixed time: on a busy machine a program may still be loading after any.
+    """
+    end = time.monotonic() + 120
+    while not (len(list(ready.glob("*.json"))) > more_than if ready.is_dir() else ready.exists()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "it never began"
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)

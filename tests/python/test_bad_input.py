@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -384,7 +382,7 @@ def test_ctrl_c_in_a_sweep_loses_nothing(tmp_path: Path) -> None:
         "--out",
         "o",
     ]
-    code, out, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), tmp_path / "o" / "results")
+    code, out, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), tmp_path / "o" / "results", more_than=1)
     assert (code, out) == (130, "")
     kept = sorted((tmp_path / "o" / "results").iterdir())
     assert err == (
@@ -403,22 +401,24 @@ def test_ctrl_c_in_a_sweep_loses_nothing(tmp_path: Path) -> None:
     assert {name: (tmp_path / "o" / "results" / name).stat().st_mtime_ns for name in stamps} == stamps
 
 
+#: Tells that a run is on.
+RUNNING = "open('running', 'w').close()"
+
+
 def test_ctrl_c_in_a_comparison_leaves_nothing(tmp_path: Path) -> None:
-    argv = ["compare", "gcc", "fixed", "--duration", "100000s", "--capacity", "5Mbps", "--out", "o"]
-    code, out, err = interrupt(begin(argv, tmp_path), None)
+    (tmp_path / "mine.py").write_text(MINE.format(body=f"{RUNNING}; return 10**6"))
+    argv = ["compare", "python:mine.py:Mine", "gcc", "--duration", "100000s", "--capacity", "5Mbps", "--out", "o"]
+    code, out, err = interrupt(begin(argv, tmp_path), tmp_path / "running")
     assert (code, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "o").exists()
 
 
 @pytest.mark.parametrize("seeds", ["1", "2"])
 def test_ctrl_c_reaches_a_controller_that_never_returns(seeds: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(MINE.format(body="\n        while True: pass"))
+    (tmp_path / "mine.py").write_text(MINE.format(body=f"{RUNNING}\n        while True: pass"))
     process = begin([*PYTHON, "--seeds", seeds, "--jobs", "2", "--out", "o"], tmp_path)
-    time.sleep(4)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
+    code, out, err = interrupt(process, tmp_path / "running")
+    assert (code, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
     assert not (tmp_path / "o").exists()
 
 

@@ -448,10 +448,13 @@ def test_the_list(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
-    folder = wrong(tmp_path, code=CODE.replace('"4s"', '"100000s"'))
-    code, out, err = interrupt(begin(["paper", str(folder), "--out", "o"], tmp_path), None)
+    begins = 'def scenario(rate: int, duration: str, pattern: str = "cbr") -> Scenario:\n'
+    assert begins in CODE
+    running = begins + "    open('running', 'w').close()\n"
+    folder = wrong(tmp_path, code=CODE.replace('"4s"', '"100000s"').replace(begins, running))
+    code, out, err = interrupt(begin(["paper", str(folder), "--out", "o"], tmp_path), tmp_path / "running")
     assert (code, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
-    assert list(tmp_path.iterdir()) == [folder]
+    assert {one.name for one in tmp_path.iterdir()} == {folder.name, "running"}
 
 
 # --- those that come with tidegate ----------------------------------------------------------------
