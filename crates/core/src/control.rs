@@ -321,7 +321,8 @@ pub trait ReceiverHalf: Send {
         Ask::default()
     }
 
-    /// What to say, written when the RTCP scheduler says so.
+    /// What to say, written when the RTCP scheduler says so. An APP packet with the SSRC 0 gets that of the
+    /// endpoint, which a half does not know.
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback;
 }
 

@@ -148,12 +148,19 @@ impl Endpoint {
     /// Sends `packets` as one datagram, with what the receiver half has to say; gives its size on the wire.
     fn send_rtcp(&mut self, now: Time, packets: &mut Vec<rtcp::Packet>, out: &mut Outbox) -> u32 {
         let since = self.message_since.take();
+        let reporter = self.reporter();
         if since.is_some()
             && let Some(receiver) = &mut self.receiver
         {
             // a goodbye stays last (RFC 3550 section 6.1)
             let end = packets.len() - usize::from(matches!(packets.last(), Some(rtcp::Packet::Bye(_))));
-            packets.splice(end..end, receiver.message(now, out));
+            let mut said = receiver.message(now, out);
+            for packet in &mut said {
+                if let rtcp::Packet::App(app @ rtcp::App { ssrc: 0, .. }) = packet {
+                    app.ssrc = reporter;
+                }
+            }
+            packets.splice(end..end, said);
         }
         if packets.is_empty() {
             return 0;

@@ -1,0 +1,175 @@
+//! The sending half: stamps, feedback, the nofeedback timer, and the decision made of them.
+
+use super::equation;
+use super::limited::DataLimited;
+use super::rate::{Allowed, Heard};
+use super::settings::Settings;
+use super::wire::{Feedback, Stamp, micros};
+use tidegate_core::control::{Context, Controller, Decision, Limits, Outgoing, Report, Sent};
+use tidegate_core::packet::Extension;
+use tidegate_core::{Rate, Span, Time};
+
+/// The sending half of TFRC.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    limits: Limits,
+    allowed: Allowed,
+    limited: DataLimited,
+    /// Mean size of the packets sent, once there is one.
+    size: Option<f64>,
+    /// When the nofeedback timer runs out; set with the first limits.
+    timer: Option<Time>,
+    /// Whether nothing was sent since it was set.
+    idle: bool,
+    /// The timestamp of the newest packet that feedback told of.
+    told: Option<u32>,
+}
+
+impl Sender {
+    /// A controller that begins with the first limits.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            limits: Limits::default(),
+            allowed: Allowed::new(settings.mss as f64),
+            limited: DataLimited::default(),
+            size: None,
+            timer: None,
+            idle: true,
+            told: None,
+            settings,
+        }
+    }
+
+    /// s of the equation, in bytes.
+    fn segment(&self) -> f64 {
+        match self.settings.segment {
+            0 => self.size.unwrap_or(self.settings.mss as f64),
+            segment => segment as f64,
+        }
+    }
+
+    /// Sets the nofeedback timer.
+    fn wait(&mut self, now: Time) {
+        self.timer = Some(now + self.allowed.timeout(&self.settings, self.segment()));
+        self.idle = true;
+    }
+
+    /// Forgets the path and begins.
+    fn begin(&mut self, now: Time) {
+        self.allowed = Allowed::new(self.segment());
+        self.limited = DataLimited::default();
+        self.wait(now);
+    }
+
+    /// What a feedback says, if it can be true. The newest packet it tells of is no older than that of the
+    /// feedback before, and was sent before now.
+    fn hear(&mut self, now: Time, said: &Feedback) -> Option<Heard> {
+        let overtaken = self.told.is_some_and(|told| (said.timestamp.wrapping_sub(told) as i32) < 0);
+        let since = i64::from(micros(now).wrapping_sub(said.timestamp) as i32);
+        let sample = since - i64::from(said.delay);
+        if overtaken || sample < 0 {
+            return None;
+        }
+        self.told = Some(said.timestamp);
+        Some(Heard {
+            // the clock's unit is a microsecond: nothing is nearer
+            rtt: Span::from_micros(sample.max(1)),
+            receive_rate: said.receive_rate,
+            loss_event_rate: said.loss_event_rate,
+            data_limited: self.limited.feedback(now - Span::from_micros(since)),
+        })
+    }
+
+    fn decide(&self) -> Decision {
+        let set = &self.settings;
+        let segment = self.segment();
+        let size = self.size.unwrap_or(set.mss as f64);
+        let share = equation::small_packet_share(size, set.header as f64);
+        let [x, instant] = [self.allowed.rate(), self.allowed.instant(set, segment)].map(|rate| {
+            Rate::from_bps_f64(rate * share * 8.0)
+                .clamp(self.limits.min, self.limits.max.max(self.limits.min))
+        });
+        Decision {
+            // the encoder gets what leaves the pacer, and never more than X; while X_inst is above X, what
+            // waits in the pacer drains
+            target: x.min(instant),
+            pacing: instant,
+            min_gap: (set.min_gap > 0.0).then(|| Span::from_millis_f64(set.min_gap)),
+            alarm: self.timer,
+            ..Decision::rate(x)
+        }
+    }
+
+    fn note(&self, cx: &mut Context<'_>, heard: &Heard) {
+        if !cx.wants_notes() {
+            return;
+        }
+        cx.note("p", heard.loss_event_rate);
+        cx.note("rtt_ms", self.allowed.rtt().unwrap_or_default().as_millis_f64());
+        cx.note("x_recv_bps", heard.receive_rate * 8.0);
+        cx.note("x_bps", self.allowed.rate() * 8.0);
+        let equation = self.allowed.equation(&self.settings, self.segment()) * 8.0;
+        if equation.is_finite() {
+            cx.note("equation_bps", equation);
+        }
+        cx.note("data_limited", f64::from(u8::from(heard.data_limited)));
+    }
+}
+
+impl Controller for Sender {
+    fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        for said in report.messages.iter().filter_map(Feedback::read) {
+            let Some(heard) = self.hear(now, &said) else { continue };
+            let segment = self.segment();
+            self.allowed.feedback(now, &heard, &self.settings, segment);
+            self.wait(now);
+            self.note(cx, &heard);
+        }
+        self.decide()
+    }
+
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
+        if self.timer.is_some_and(|at| at <= now) {
+            let segment = self.segment();
+            self.allowed.no_feedback(now, self.idle, &self.settings, segment);
+            self.wait(now);
+            cx.note("x_bps", self.allowed.rate() * 8.0);
+        }
+        self.decide()
+    }
+
+    fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        self.limits = *limits;
+        if self.timer.is_none() || limits.route_changed {
+            self.begin(now);
+        }
+        self.decide()
+    }
+
+    fn on_sent(&mut self, now: Time, packet: &Sent, _cx: &mut Context<'_>) -> Decision {
+        self.idle = false;
+        let size = packet.size.as_bytes() as f64;
+        let mean = self.size.get_or_insert(size);
+        *mean += (size - *mean) * self.settings.size_weight;
+        // what waits shows that all was sent that may be; and an encoder that follows the target leaves
+        // nothing waiting while it uses what it gets
+        let all = packet.backlog.as_bytes() > 0 || !self.limits.app_limited;
+        self.limited.sent(now, all);
+        self.decide()
+    }
+
+    fn needs_sent(&self) -> bool {
+        true
+    }
+
+    fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
+        let stamp = Stamp {
+            rtt: self.allowed.rtt().unwrap_or_default(),
+            timestamp: micros(now),
+            sequence: packet.sequence as u16,
+        };
+        Some(stamp.write())
+    }
+}
