@@ -215,7 +215,8 @@ fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
 mod tests {
     use super::*;
 
-    const PACKET: Queued = Queued { timestamp: 0, frame: 0, payload: 976, stream: 0, flags: 0 };
+    const PACKET: Queued =
+        Queued { since: Time::ZERO, timestamp: 0, frame: 0, payload: 976, stream: 0, flags: 0 };
     const SIZE: Size = Size::from_bytes(1000);
 
     fn pacer(decision: Decision) -> Pacer {

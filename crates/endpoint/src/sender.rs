@@ -294,6 +294,7 @@ impl Sender {
         let series = out.record.level() >= Level::Series;
         if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
+            out.record.skipped(now, self.flow, Size::from_bytes(u64::from(frame.bytes)));
             if series {
                 out.record.internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
             }

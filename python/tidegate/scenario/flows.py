@@ -233,6 +233,8 @@ class Media(Model):
     """RTP payload of a full packet."""
     overhead: Size = Size(28)
     """Headers of IPv4 and UDP."""
+    queue_limit: Duration = Duration(2_000_000_000)
+    """How much may wait at the sender, as time at the target rate; what comes beyond that is not sent."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
     pauses: list[Pause] = Field(default_factory=list)

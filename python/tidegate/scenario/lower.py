@@ -231,6 +231,7 @@ class _Lowering:
             "playout": _playout(media.playout),
             "payload": int(media.payload),
             "overhead": int(media.overhead),
+            "queue_limit": int(media.queue_limit),
             "pauses": [[int(begin), int(end)] for begin, end in media.pauses],
             "pair": None,
         }

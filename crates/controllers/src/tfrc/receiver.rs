@@ -132,18 +132,9 @@ impl Receiver {
         self.timer = (self.rtt > Span::ZERO).then(|| now + self.rtt);
         Ask { urgency: Urgency::Now, alarm: self.timer }
     }
-}
 
-impl ReceiverHalf for Receiver {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
-        let stamp = packet.extension.and_then(Stamp::read);
-        match stamp {
-            Some(stamp) if self.take(now, stamp, packet) => self.speak(now),
-            _ => Ask { urgency: Urgency::None, alarm: self.timer },
-        }
-    }
-
-    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+    /// The feedback timer has run out (section 6.2).
+    fn expire(&mut self, now: Time) -> Ask {
         let news = self.arrivals.back().is_some_and(|&(at, _)| self.spoke.is_none_or(|spoke| at > spoke));
         if news {
             return self.speak(now);
@@ -151,6 +142,22 @@ impl ReceiverHalf for Receiver {
         // no feedback about nothing: the next packet is told at once
         self.timer = None;
         Ask::default()
+    }
+}
+
+impl ReceiverHalf for Receiver {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+        let stamp = packet.extension.and_then(Stamp::read);
+        match stamp {
+            Some(stamp) if self.take(now, stamp, packet) => self.speak(now),
+            // the packet has come at the very instant of the alarm, and before it
+            _ if self.timer.is_some_and(|at| at <= now) => self.expire(now),
+            _ => Ask { urgency: Urgency::None, alarm: self.timer },
+        }
+    }
+
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+        self.expire(now)
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> control::Feedback {

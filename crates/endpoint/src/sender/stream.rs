@@ -160,6 +160,7 @@ impl OutStream {
             let number = self.next_frame;
             self.next_frame = number.wrapping_add(1);
             let first = Queued {
+                since: now,
                 timestamp: timestamp(now, self.signalled.clock_rate, self.timestamp_offset),
                 frame: number,
                 payload: 0,

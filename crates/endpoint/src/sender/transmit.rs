@@ -25,7 +25,10 @@ impl Sender {
     fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
         let padding = self.streams.len() - 1;
         let (index, payload, probe) = match turn {
-            Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
+            Turn::Media(packet, probe) => {
+                out.record.paced(now, self.flow, now - packet.since);
+                (usize::from(packet.stream), packet.payload, probe)
+            }
             Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
         };
         let sequence = self.history.next();
