@@ -105,6 +105,13 @@ impl Pacer {
         }
     }
 
+    /// From now on a packet weighs `header` beyond its payload, one of padding `padding_size`.
+    pub(crate) fn set_header(&mut self, header: u32, padding_size: u32) {
+        let waiting = (self.audio.len() + self.video.len()) as u64;
+        self.backlog = self.backlog - waiting * u64::from(self.header) + waiting * u64::from(header);
+        (self.header, self.padding_size) = (header, padding_size);
+    }
+
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
         self.backlog += u64::from(packet.payload) + u64::from(self.header);
         if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
@@ -300,6 +307,17 @@ mod tests {
         pacer.push(true, PACKET);
         let times: Vec<Time> = drive(&mut pacer, Time::from_secs(1)).iter().map(|s| s.0).collect();
         assert_eq!(times, [0, 10, 20, 30].map(Time::from_millis), "audio, too");
+    }
+
+    #[test]
+    fn another_header_weighs_on_what_waits() {
+        let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+        (0..3).for_each(|_| pacer.push(false, PACKET));
+        assert_eq!(pacer.backlog(), SIZE * 3);
+        pacer.set_header(36, 260);
+        assert_eq!(pacer.backlog(), Size::from_bytes(3 * 1012));
+        while pacer.turn(Time::MAX, Size::ZERO).is_some() {}
+        assert_eq!(pacer.backlog(), Size::ZERO);
     }
 
     #[test]

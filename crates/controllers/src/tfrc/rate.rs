@@ -41,6 +41,10 @@ pub struct Allowed {
     path: Option<Path>,
 }
 
+/// Feedback comes once a round-trip time as the stamps tell it, cut to microseconds at both ends: what
+/// comes so much too early has waited a round trip.
+const CLOCK: Span = Span::from_micros(2);
+
 /// No nofeedback timer is shorter: a round-trip time of zero must not let it ring for ever.
 const TIMER_LEAST: f64 = 1e-3;
 
@@ -111,7 +115,7 @@ impl Allowed {
         let limit = match set.rules {
             Rules::Rfc3448 => 2.0 * heard.receive_rate,
             Rules::Rfc5348 if !heard.data_limited => {
-                path.received.update(now, heard.receive_rate, Span::from_secs_f64(path.rtt));
+                path.received.update(now, heard.receive_rate, Span::from_secs_f64(path.rtt) + CLOCK);
                 2.0 * path.received.largest()
             }
             Rules::Rfc5348 if worse => {
@@ -181,7 +185,7 @@ impl Allowed {
         let Some(path) = &mut self.path else { return };
         if self.p > 0.0 {
             self.x = equation.min(limit).max(segment / set.max_backoff);
-        } else if now - path.doubled >= Span::from_secs_f64(path.rtt) {
+        } else if now - path.doubled + CLOCK >= Span::from_secs_f64(path.rtt) {
             self.x = (2.0 * self.x).min(limit).max(initial);
             path.doubled = now;
         }

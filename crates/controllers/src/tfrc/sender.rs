@@ -9,6 +9,11 @@ use tidegate_core::control::{Context, Controller, Decision, Limits, Outgoing, Re
 use tidegate_core::packet::Extension;
 use tidegate_core::{Rate, Span, Time};
 
+/// `at` to the microsecond, as a stamp of that time comes back.
+fn ticks(at: Time) -> Time {
+    Time::from_micros(at.as_nanos() / 1000)
+}
+
 /// The sending half of TFRC.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -22,6 +27,10 @@ pub struct Sender {
     timer: Option<Time>,
     /// Whether nothing was sent since it was set.
     idle: bool,
+    /// Bytes that waited in the pacer after the last packet, and when the last decision for the encoder
+    /// was made.
+    backlog: u64,
+    owed: u64,
     /// The timestamp of the newest packet that feedback told of.
     told: Option<u32>,
 }
@@ -37,6 +46,8 @@ impl Sender {
             size: None,
             timer: None,
             idle: true,
+            backlog: 0,
+            owed: 0,
             told: None,
             settings,
         }
@@ -78,27 +89,34 @@ impl Sender {
             rtt: Span::from_micros(sample.max(1)),
             receive_rate: said.receive_rate,
             loss_event_rate: said.loss_event_rate,
-            data_limited: self.limited.feedback(now - Span::from_micros(since)),
+            data_limited: self.limited.feedback(ticks(now) - Span::from_micros(since)),
         })
     }
 
     fn decide(&self) -> Decision {
         let set = &self.settings;
-        let segment = self.segment();
         let size = self.size.unwrap_or(set.mss as f64);
         let share = equation::small_packet_share(size, set.header as f64);
-        let [x, instant] = [self.allowed.rate(), self.allowed.instant(set, segment)].map(|rate| {
-            Rate::from_bps_f64(rate * share * 8.0)
-                .clamp(self.limits.min, self.limits.max.max(self.limits.min))
-        });
+        let x = self.allowed.rate() * share;
+        let instant = self.allowed.instant(set, self.segment()) * share;
+        // the encoder gets what leaves the pacer and never more than X, and less while something waits
+        // there: at the pacing rate alone a queue would never shrink
+        let mut target = x.min(instant);
+        if set.min_gap > 0.0 {
+            target = target.min(size * 1000.0 / set.min_gap);
+        }
+        if set.drain_time > 0.0 {
+            target = (target - self.owed as f64 / set.drain_time).max(target / 2.0);
+        }
+        let Limits { min, max, .. } = self.limits;
+        let [target, pacing] =
+            [target, instant].map(|rate| Rate::from_bps_f64(rate * 8.0).clamp(min, max.max(min)));
         Decision {
-            // the encoder gets what leaves the pacer, and never more than X; while X_inst is above X, what
-            // waits in the pacer drains
-            target: x.min(instant),
-            pacing: instant,
+            target,
+            pacing,
             min_gap: (set.min_gap > 0.0).then(|| Span::from_millis_f64(set.min_gap)),
             alarm: self.timer,
-            ..Decision::rate(x)
+            ..Decision::rate(target)
         }
     }
 
@@ -127,6 +145,7 @@ impl Controller for Sender {
             self.wait(now);
             self.note(cx, &heard);
         }
+        self.owed = self.backlog;
         self.decide()
     }
 
@@ -150,13 +169,14 @@ impl Controller for Sender {
 
     fn on_sent(&mut self, now: Time, packet: &Sent, _cx: &mut Context<'_>) -> Decision {
         self.idle = false;
+        self.backlog = packet.backlog.as_bytes();
         let size = packet.size.as_bytes() as f64;
         let mean = self.size.get_or_insert(size);
         *mean += (size - *mean) * self.settings.size_weight;
         // what waits shows that all was sent that may be; and an encoder that follows the target leaves
         // nothing waiting while it uses what it gets
         let all = packet.backlog.as_bytes() > 0 || !self.limits.app_limited;
-        self.limited.sent(now, all);
+        self.limited.sent(ticks(now), all);
         self.decide()
     }
 

@@ -112,6 +112,10 @@ settings! {
         "charged for each packet beside its size; 0: none", "RFC 4828 section 4.2: H = 40";
     min_gap: f64, "ms", Number(0.0, 1000.0), [0.0, 0.0, 10.0],
         "least time between two packets; 0: none", "RFC 4828 section 4.3: 10 ms";
+    drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
+        "the encoder gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it \
+         gets all that is allowed",
+        "ours: RFC 5348 leaves the application's queue to the application";
     // -- the receiver's loss event rate --------------------------------------------------------------
     reordering: u64, "packets", Whole(1, 100), [3, 3, 3],
         "a packet is lost when this many later ones have arrived (NDUPACK)", "RFC 5348 section 5.1";

@@ -182,6 +182,13 @@ impl OutStream {
         source.bounds().max.map(|max| shape.gross(max, source.frame_rate()))
     }
 
+    /// From now on rates count `header` bytes beyond the payload of a packet.
+    pub(super) fn set_header(&mut self, header: u32) {
+        if let Some((_, shape)) = &mut self.source {
+            shape.header = header;
+        }
+    }
+
     pub(super) fn set_target(&mut self, now: Time, target: Rate) {
         if let Some((source, shape)) = &mut self.source {
             let media = shape.net(target, source.frame_rate());

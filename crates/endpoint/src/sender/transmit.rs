@@ -37,6 +37,9 @@ impl Sender {
             None => self.header,
             stamp => self.extensions.header_len(stamp.as_ref()),
         };
+        if header != self.stamped_header {
+            self.set_header(now, header);
+        }
         let size = u32::from(payload) + header;
         let stream = &mut self.streams[index];
         let rtp_sequence = stream.sent(sequence, turn == Turn::Padding(probe), payload);
