@@ -210,6 +210,7 @@ class Decision:
         window: int | None = None,
         alarm_ns: int | None = None,
         probe: tuple[int, int, int, int] | None = None,
+        pace_audio: bool = False,
     ) -> Self: ...
     @property
     def target_bps(self) -> int:
@@ -232,6 +233,9 @@ class Decision:
     @property
     def probe(self) -> tuple[int, int, int, int] | None:
         """A burst of probe packets: (id, rate in bit/s, length in ns, least packets)."""
+    @property
+    def pace_audio(self) -> bool:
+        """Whether audio, too, waits for the pacing rate; otherwise it goes at once."""
 
 @final
 class Arrived:

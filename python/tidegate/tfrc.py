@@ -115,7 +115,7 @@ def discount_factor(
 
 
 def small_packet_rate(rate: float, size_bytes: float, *, header_bytes: float = 40) -> float:
-    """What small packets may use of `rate` bytes/s, each charged with a header (RFC 4828 section 4.2), in bytes/s.
+    """What small packets may use of `rate` bytes/s, each charged with a header (RFC 4828 section 3), in bytes/s.
 
     >>> small_packet_rate(10_000, 160)
     8000.0
@@ -124,7 +124,7 @@ def small_packet_rate(rate: float, size_bytes: float, *, header_bytes: float = 4
 
 
 def small_packet_interval(packets: float, lost: float, lasted_s: float, rtt_s: float) -> float:
-    """The length of a closed loss interval for small packets, in packets (RFC 4828 section 4.4).
+    """The length of a closed loss interval for small packets, in packets (RFC 4828 section 3).
 
     `packets` over `lost` where the interval lasted for at most two round trips, else all `packets`.
 

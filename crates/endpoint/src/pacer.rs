@@ -49,6 +49,7 @@ pub(crate) struct Pacer {
     burst: Span,
     pacing: Rate,
     padding: Rate,
+    pace_audio: bool,
     min_gap: Option<Span>,
     window: Option<Size>,
     /// When the present group of packets began, and when all that was sent is paid off.
@@ -75,6 +76,7 @@ impl Pacer {
             burst,
             pacing: Rate::ZERO,
             padding: Rate::ZERO,
+            pace_audio: false,
             min_gap: None,
             window: None,
             opened: Time::ZERO,
@@ -95,6 +97,7 @@ impl Pacer {
             self.padded = rescale(now, self.padded, self.padding, decision.padding);
             self.padding = decision.padding;
         }
+        self.pace_audio = decision.pace_audio;
         self.min_gap = decision.min_gap;
         self.window = decision.window;
         if let Some(probe) = decision.probe.filter(|probe| probe.rate > Rate::ZERO) {
@@ -141,6 +144,7 @@ impl Pacer {
             return cluster.due().max(gap);
         }
         let head = match (self.audio.front(), self.video.front()) {
+            (Some(audio), _) if self.pace_audio => Some((self.media_due(), audio)),
             (Some(audio), _) => Some((Time::ZERO, audio)),
             (None, Some(video)) => Some((self.media_due(), video)),
             (None, None) => None,
@@ -278,6 +282,18 @@ mod tests {
     }
 
     #[test]
+    fn audio_waits_where_it_is_told_to() {
+        let mut pacer = pacer(Decision { pace_audio: true, ..Decision::rate(Rate::from_mbps(1)) });
+        (0..2).for_each(|_| pacer.push(false, PACKET));
+        (0..2).for_each(|_| pacer.push(true, Queued { stream: 1, ..PACKET }));
+        let sent = drive(&mut pacer, Time::from_secs(1));
+        let times: Vec<Time> = sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis), "1000 bytes each");
+        let audio = |turn: &Turn| matches!(turn, Turn::Media(Queued { stream: 1, .. }, None));
+        assert!(audio(&sent[0].1) && audio(&sent[1].1) && !audio(&sent[2].1), "but it goes first");
+    }
+
+    #[test]
     fn a_new_rate_pays_off_what_is_owed() {
         let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
         (0..2).for_each(|_| pacer.push(false, PACKET));
@@ -316,7 +332,7 @@ mod tests {
         assert_eq!(pacer.backlog(), SIZE * 3);
         pacer.set_header(36, 260);
         assert_eq!(pacer.backlog(), Size::from_bytes(3 * 1012));
-        while pacer.turn(Time::MAX, Size::ZERO).is_some() {}
+        drive(&mut pacer, Time::from_secs(1));
         assert_eq!(pacer.backlog(), Size::ZERO);
     }
 

@@ -51,7 +51,7 @@ pub fn initial_window(mss: f64) -> f64 {
 }
 
 /// Which part of the allowed rate may be payload where each packet of `size` bytes is charged with
-/// `header` bytes more: RFC 4828 section 4.2.
+/// `header` bytes more: RFC 4828 section 3.
 #[must_use]
 pub fn small_packet_share(size: f64, header: f64) -> f64 {
     size / (size + header)

@@ -85,7 +85,7 @@ pub struct Rules {
     pub reordering: u32,
     /// The least factor by which the past is discounted; 1: not at all.
     pub discount_threshold: f64,
-    /// Whether short intervals count their losses (RFC 4828 section 4.4).
+    /// Whether short intervals count their losses (RFC 4828 section 3).
     pub short_intervals: bool,
 }
 

@@ -49,7 +49,7 @@ pub fn discount(open: f64, closed: &[Closed], threshold: f64) -> f64 {
 /// The average loss interval I_mean, 1/p: over the closed intervals, or with the open one in the place of
 /// the oldest where that makes it longer (RFC 5348 sections 5.4 and 5.5).
 ///
-/// `open` is I_0 in packets, `None` where it must not count yet (RFC 4828 section 4.4); `closed` are I_1
+/// `open` is I_0 in packets, `None` where it must not count yet (RFC 4828 section 3); `closed` are I_1
 /// and so on; `factor` is [`discount`], 1 for none. Infinite while nothing is closed: no loss, no rate.
 #[must_use]
 pub fn mean(open: Option<f64>, closed: &[Closed], factor: f64) -> f64 {
@@ -78,7 +78,7 @@ pub fn close(closed: &mut [Closed], factor: f64) {
 }
 
 /// The length of an interval for small packets: `packets` over `lost` of them where it lasted for at
-/// most two round-trip times, all its packets otherwise (RFC 4828 section 4.4).
+/// most two round-trip times, all its packets otherwise (RFC 4828 section 3).
 #[must_use]
 pub fn small_packet_length(packets: f64, lost: f64, lasted: f64, rtt: f64) -> f64 {
     if lasted <= 2.0 * rtt { packets / lost.max(1.0) } else { packets }

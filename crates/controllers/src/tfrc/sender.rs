@@ -114,6 +114,7 @@ impl Sender {
         Decision {
             target,
             pacing,
+            pace_audio: true,
             min_gap: (set.min_gap > 0.0).then(|| Span::from_millis_f64(set.min_gap)),
             alarm: self.timer,
             ..Decision::rate(target)

@@ -85,10 +85,10 @@ settings! {
         "RFC 5348 section 4.2; RFC 3448 section 4.3 (s/R)";
     mss: u64, "bytes", Whole(1, 65_535), [1460, 1460, 1460],
         "the largest segment: for the initial window, and as the segment before anything is sent",
-        "RFC 5348 section 4.2; 1460 as in RFC 4828 section 4.1";
+        "RFC 5348 section 4.2; 1460 as in RFC 4828 section 3";
     segment: u64, "bytes", Whole(0, 65_535), [0, 0, 1460],
         "the segment size s of the equation; 0: the mean size of the packets sent (by the receiver: of those received)",
-        "RFC 5348 section 4.1; RFC 4828 section 4.1: 1460";
+        "RFC 5348 section 4.1; RFC 4828 section 3: 1460";
     size_weight: f64, "", Number(1e-6, 1.0), [0.0625, 0.0625, 0.0625],
         "weight of a new packet in the mean size", "ours: 1/16; RFC 5348 section 4.1 leaves it open";
     rtt_weight: f64, "", Number(1e-6, 1.0), [0.1, 0.1, 0.1],
@@ -109,9 +109,9 @@ settings! {
         "weight of a new sample in the mean of the square root of the round-trip time (1 - q2)",
         "RFC 5348 section 4.5: q2 = 0.9";
     header: u64, "bytes", Whole(0, 1000), [0, 0, 40],
-        "charged for each packet beside its size; 0: none", "RFC 4828 section 4.2: H = 40";
+        "charged for each packet beside its size; 0: none", "RFC 4828 section 3: H = 40";
     min_gap: f64, "ms", Number(0.0, 1000.0), [0.0, 0.0, 10.0],
-        "least time between two packets; 0: none", "RFC 4828 section 4.3: 10 ms";
+        "least time between two packets; 0: none", "RFC 4828 section 3: 10 ms";
     drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
         "the encoder gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it \
          gets all that is allowed",
@@ -130,7 +130,7 @@ settings! {
         "they count at least this part", "RFC 5348 section 5.5: THRESHOLD";
     short_intervals: bool, "", Flag, [false, false, true],
         "an interval of at most two round trips with N packets and K losses has the length N/K, and the \
-         open one counts only after two round trips", "RFC 4828 section 4.4";
+         open one counts only after two round trips", "RFC 4828 section 3";
 }
 
 impl Settings {
