@@ -31,6 +31,7 @@ fn path(segment: f64, rtt: f64, b: f64, t_rto: Option<f64>) -> PyResult<(f64, f6
     Ok((segment, rtt, positive("b", b)?, t_rto))
 }
 
+/// TCP's rate under loss in bytes/s: `tidegate.tfrc.throughput`.
 #[pyfunction]
 #[pyo3(signature = (segment_bytes, rtt_s, p, b=1.0, t_rto_s=None))]
 fn tfrc_throughput(segment_bytes: f64, rtt_s: f64, p: f64, b: f64, t_rto_s: Option<f64>) -> PyResult<f64> {
@@ -39,6 +40,7 @@ fn tfrc_throughput(segment_bytes: f64, rtt_s: f64, p: f64, b: f64, t_rto_s: Opti
     Ok(equation::throughput(segment, rtt, p, b, t_rto))
 }
 
+/// Its inverse: `tidegate.tfrc.loss_event_rate`.
 #[pyfunction]
 #[pyo3(signature = (segment_bytes, rtt_s, rate, b=1.0, t_rto_s=None))]
 fn tfrc_loss_event_rate(
@@ -53,6 +55,7 @@ fn tfrc_loss_event_rate(
     Ok(equation::loss_event_rate(segment, rtt, rate, b, t_rto))
 }
 
+/// Bytes in the first round trip: `tidegate.tfrc.initial_window`.
 #[pyfunction]
 fn tfrc_initial_window(mss_bytes: f64) -> PyResult<f64> {
     Ok(equation::initial_window(positive("mss_bytes", mss_bytes)?))
@@ -77,6 +80,7 @@ fn history(intervals: &[f64], discounts: Option<&[f64]>) -> PyResult<(f64, Vec<C
     Ok((from_zero("intervals[0]", open)?, closed.collect::<PyResult<_>>()?))
 }
 
+/// The average loss interval in packets: `tidegate.tfrc.mean_interval`.
 #[pyfunction]
 #[pyo3(signature = (intervals, discounts=None, threshold=None))]
 fn tfrc_mean_interval(
@@ -94,6 +98,7 @@ fn tfrc_mean_interval(
     Ok(intervals::mean(Some(open), &closed, factor))
 }
 
+/// How much the past counts: `tidegate.tfrc.discount_factor`.
 #[pyfunction]
 #[pyo3(signature = (intervals, discounts=None, threshold=0.25))]
 fn tfrc_discount_factor(intervals: Vec<f64>, discounts: Option<Vec<f64>>, threshold: f64) -> PyResult<f64> {
@@ -101,6 +106,7 @@ fn tfrc_discount_factor(intervals: Vec<f64>, discounts: Option<Vec<f64>>, thresh
     Ok(intervals::discount(open, &closed, number("threshold", threshold, 0.0, false, 1.0)?))
 }
 
+/// What small packets may use in bytes/s: `tidegate.tfrc.small_packet_rate`.
 #[pyfunction]
 #[pyo3(signature = (rate, size_bytes, header_bytes=40.0))]
 fn tfrc_small_packet_rate(rate: f64, size_bytes: f64, header_bytes: f64) -> PyResult<f64> {
@@ -108,6 +114,7 @@ fn tfrc_small_packet_rate(rate: f64, size_bytes: f64, header_bytes: f64) -> PyRe
     Ok(from_zero("rate", rate)? * equation::small_packet_share(size, header))
 }
 
+/// A loss interval of small packets: `tidegate.tfrc.small_packet_interval`.
 #[pyfunction]
 fn tfrc_small_packet_interval(packets: f64, lost: f64, lasted_s: f64, rtt_s: f64) -> PyResult<f64> {
     let (packets, lost) = (positive("packets", packets)?, from_zero("lost", lost)?);

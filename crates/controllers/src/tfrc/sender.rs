@@ -67,6 +67,17 @@ impl Sender {
         self.idle = true;
     }
 
+    /// Does what the nofeedback timer asks for, if it has run out. Any event may come at its very instant and
+    /// before its alarm.
+    fn expire(&mut self, now: Time, cx: &mut Context<'_>) {
+        if self.timer.is_some_and(|at| at <= now) {
+            let segment = self.segment();
+            self.allowed.no_feedback(now, self.idle, &self.settings, segment);
+            self.wait(now);
+            cx.note("x_bps", self.allowed.rate() * 8.0);
+        }
+    }
+
     /// Forgets the path and begins.
     fn begin(&mut self, now: Time) {
         self.allowed = Allowed::new(self.segment());
@@ -147,28 +158,25 @@ impl Controller for Sender {
             self.note(cx, &heard);
         }
         self.owed = self.backlog;
+        self.expire(now, cx);
         self.decide()
     }
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
-        if self.timer.is_some_and(|at| at <= now) {
-            let segment = self.segment();
-            self.allowed.no_feedback(now, self.idle, &self.settings, segment);
-            self.wait(now);
-            cx.note("x_bps", self.allowed.rate() * 8.0);
-        }
+        self.expire(now, cx);
         self.decide()
     }
 
-    fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+    fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision {
         self.limits = *limits;
         if self.timer.is_none() || limits.route_changed {
             self.begin(now);
         }
+        self.expire(now, cx);
         self.decide()
     }
 
-    fn on_sent(&mut self, now: Time, packet: &Sent, _cx: &mut Context<'_>) -> Decision {
+    fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
         self.idle = false;
         self.backlog = packet.backlog.as_bytes();
         let size = packet.size.as_bytes() as f64;
@@ -178,7 +186,11 @@ impl Controller for Sender {
         // nothing waiting while it uses what it gets
         let all = packet.backlog.as_bytes() > 0 || !self.limits.app_limited;
         self.limited.sent(ticks(now), all);
-        self.decide()
+        if self.timer.is_some_and(|at| at <= now) {
+            self.expire(now, cx);
+            return self.decide();
+        }
+        cx.unchanged()
     }
 
     fn needs_sent(&self) -> bool {
@@ -192,5 +204,37 @@ impl Controller for Sender {
             sequence: packet.sequence as u16,
         };
         Some(stamp.write())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use tidegate_core::{Seat, Size, Stream};
+
+    #[test]
+    fn whatever_comes_at_the_instant_of_the_timer_comes_after_it() {
+        let limits = Limits { min: Rate::from_bps(1), ..Limits::default() };
+        let sent =
+            Sent { sequence: 0, size: Size::from_bytes(1460), in_flight: Size::ZERO, backlog: Size::ZERO };
+        for event in 0..4 {
+            let controller = Sender::new(Settings::with("tfrc", "rfc5348", &Value::Null).expect("a preset"));
+            let rng = Stream::new(1, "sender", "test");
+            let mut seat =
+                Seat::new("sender", Box::new(controller), rng, Time::ZERO, &limits).expect("seated");
+            let _ = seat.sent(Time::from_secs(1), &sent).expect("fine");
+            let at = seat.decision().alarm.expect("the nofeedback timer");
+            assert_eq!(at, Time::from_secs(2));
+            let decision = match event {
+                0 => seat.alarm(at),
+                1 => seat.report(at, &Report::default()),
+                2 => seat.limits(at, &limits),
+                _ => seat.sent(at, &sent),
+            }
+            .expect("the contract holds");
+            assert_eq!(decision.pacing, Rate::from_bps(1460 * 4), "halved by event {event}");
+            assert_eq!(decision.alarm, Some(at + Span::from_secs(4)), "2 s/X");
+        }
     }
 }
