@@ -94,7 +94,7 @@ def mean_interval(
     >>> mean_interval([100, 10, 20, 30])
     43.333333333333336
     >>> round(mean_interval([100, 10, 20, 30], discounting=True), 6)
-    61.111111
+    62.222222
     """
     given = None if discounts is None else list(discounts)
     return _core.tfrc_mean_interval(list(intervals), given, threshold if discounting else None)
