@@ -134,6 +134,15 @@ class TestAtTheSender:
         assert metrics["one_way_delay_ms_max"] < 400
         assert metrics["utilisation"] > 0.9
 
+    @pytest.mark.parametrize("controller", ["tfrc", "tfrc-sp"])
+    def test_a_voice_flow_alone_is_left_alone(self, controller: str) -> None:
+        # the session's maximum is by default the encoder's 64 kb/s, which has no room for headers
+        media = Media(controller=controller, video=False, audio=Audio(rate="64kbps", interval="20ms"))
+        metrics = _network(media, capacity="200kbps", warmup="5s").metrics()
+        assert metrics["sender_skipped_frames"] == 0
+        assert metrics["sender_delay_ms_max"] < 20
+        assert metrics["packets_sent"] == pytest.approx(55 * 50, abs=2)
+
     def test_nothing_waits_where_there_is_room(self) -> None:
         media = Media(controller="fixed:1Mbps", video=False, audio=Audio(rate="64kbps", interval="20ms"))
         metrics = _network(media).metrics()

@@ -120,10 +120,11 @@ impl Sender {
             target = (target - self.owed as f64 / set.drain_time).max(target / 2.0);
         }
         let Limits { min, max, .. } = self.limits;
-        let [target, pacing] =
-            [target, instant].map(|rate| Rate::from_bps_f64(rate * 8.0).clamp(min, max.max(min)));
+        let [target, pacing] = [target, instant].map(|rate| Rate::from_bps_f64(rate * 8.0).max(min));
         Decision {
-            target,
+            target: target.min(max.max(min)),
+            // the session's maximum is for encoders: it need not have room for the headers of those that do
+            // not adapt
             pacing,
             pace_audio: true,
             min_gap: (set.min_gap > 0.0).then(|| Span::from_millis_f64(set.min_gap)),
