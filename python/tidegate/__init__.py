@@ -11,7 +11,7 @@ know?
 
 from __future__ import annotations
 
-from tidegate import trace, wire
+from tidegate import tfrc, trace, wire
 from tidegate._core import Stream, Table
 from tidegate.comparing import Comparison, compare, scenario_for
 from tidegate.control import (
@@ -88,6 +88,7 @@ __all__ = [
     "run",
     "scenario_for",
     "sweep",
+    "tfrc",
     "trace",
     "version",
     "wire",

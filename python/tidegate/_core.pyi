@@ -50,6 +50,13 @@ __all__ = [
     "read_parquet",
     "receiver",
     "run",
+    "tfrc_discount_factor",
+    "tfrc_initial_window",
+    "tfrc_loss_event_rate",
+    "tfrc_mean_interval",
+    "tfrc_small_packet_interval",
+    "tfrc_small_packet_rate",
+    "tfrc_throughput",
 ]
 
 __version__: str
@@ -212,6 +219,7 @@ class Decision:
         window: int | None = None,
         alarm_ns: int | None = None,
         probe: tuple[int, int, int, int] | None = None,
+        pace_audio: bool = False,
     ) -> Self: ...
     @property
     def target_bps(self) -> int:
@@ -234,6 +242,9 @@ class Decision:
     @property
     def probe(self) -> tuple[int, int, int, int] | None:
         """A burst of probe packets: (id, rate in bit/s, length in ns, least packets)."""
+    @property
+    def pace_audio(self) -> bool:
+        """Whether audio, too, waits for the pacing rate; otherwise it goes at once."""
 
 @final
 class Arrived:
@@ -333,6 +344,35 @@ def controller(
 
 def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int = 0) -> ReceiverSeat:
     """Makes the receiving half of a controller to be driven by hand."""
+
+def tfrc_throughput(
+    segment_bytes: float, rtt_s: float, p: float, b: float = 1.0, t_rto_s: float | None = None
+) -> float:
+    """TCP's rate under loss in bytes/s: `tidegate.tfrc.throughput`."""
+
+def tfrc_loss_event_rate(
+    segment_bytes: float, rtt_s: float, rate: float, b: float = 1.0, t_rto_s: float | None = None
+) -> float:
+    """Its inverse: `tidegate.tfrc.loss_event_rate`."""
+
+def tfrc_initial_window(mss_bytes: float) -> float:
+    """Bytes in the first round trip: `tidegate.tfrc.initial_window`."""
+
+def tfrc_mean_interval(
+    intervals: list[float], discounts: list[float] | None = None, threshold: float | None = None
+) -> float:
+    """The average loss interval in packets: `tidegate.tfrc.mean_interval`."""
+
+def tfrc_discount_factor(
+    intervals: list[float], discounts: list[float] | None = None, threshold: float = 0.25
+) -> float:
+    """How much the past counts: `tidegate.tfrc.discount_factor`."""
+
+def tfrc_small_packet_rate(rate: float, size_bytes: float, header_bytes: float = 40.0) -> float:
+    """What small packets may use in bytes/s: `tidegate.tfrc.small_packet_rate`."""
+
+def tfrc_small_packet_interval(packets: float, lost: float, lasted_s: float, rtt_s: float) -> float:
+    """A loss interval of small packets: `tidegate.tfrc.small_packet_interval`."""
 
 def controllers_json() -> str:
     """Every controller with its presets and settings, as JSON."""

@@ -187,6 +187,28 @@ _ALL = [
         digits=0,
     ),
     *_delays(
+        "sender_delay_ms",
+        "delay at the sender",
+        "the time that media packets waited at their sender, from capture to the wire; one-way delay begins there.",
+        "",
+    ),
+    Metric(
+        "sender_skipped_frames",
+        "skipped at the sender",
+        "frames",
+        "lower",
+        "Frames of video and audio that were not sent, because more than `queue_limit` waited at the sender.",
+        digits=0,
+    ),
+    Metric(
+        "sender_skipped_bytes",
+        "bytes skipped at the sender",
+        "kB",
+        "lower",
+        "Encoded bytes of those frames.",
+        1e-3,
+    ),
+    *_delays(
         "one_way_delay_ms",
         "one-way delay",
         "the time from the wire to arrival of the packets that arrived (RFC 8868 section 3.1, metric 4).",

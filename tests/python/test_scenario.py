@@ -81,6 +81,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                         "payload": 1200,
                         "overhead": 28,
                         "packets": None,
+                        "queue_limit": 2_000_000_000,
                         "pauses": [],
                         "pair": None,
                     }

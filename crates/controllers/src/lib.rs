@@ -6,6 +6,7 @@
 pub mod fixed;
 pub mod gcc;
 pub mod settings;
+pub mod tfrc;
 
 pub use settings::{Kind, Setting, SettingsError};
 
@@ -79,7 +80,7 @@ impl Entry {
 /// Every controller, by name.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
-    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB]
+    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB, tfrc::ENTRY, tfrc::ENTRY_SP]
 }
 
 /// The controller called `name`.

@@ -22,6 +22,9 @@ pub struct Decision {
     pub pacing: Rate,
     /// Keep at least this much on the wire, with padding where media does not fill it.
     pub padding: Rate,
+    /// Whether audio, too, waits for the pacing rate. Otherwise it goes at once and video makes room for it,
+    /// as WebRTC does; a scheme that must not send faster than its rate cannot have that.
+    pub pace_audio: bool,
     /// At least this much time between two packets.
     pub min_gap: Option<Span>,
     /// At most this much in flight; `None` for a scheme that is limited by rate only.
@@ -39,6 +42,7 @@ impl Decision {
             target: rate,
             pacing: rate,
             padding: Rate::ZERO,
+            pace_audio: false,
             min_gap: None,
             window: None,
             alarm: None,
@@ -321,7 +325,8 @@ pub trait ReceiverHalf: Send {
         Ask::default()
     }
 
-    /// What to say, written when the RTCP scheduler says so.
+    /// What to say, written when the RTCP scheduler says so. An APP packet with the SSRC 0 gets that of the
+    /// endpoint, which a half does not know.
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback;
 }
 

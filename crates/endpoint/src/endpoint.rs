@@ -155,9 +155,11 @@ impl Endpoint {
             let end = packets.len() - usize::from(matches!(packets.last(), Some(rtcp::Packet::Bye(_))));
             let mut said = receiver.message(now, out);
             for packet in &mut said {
-                // a half does not know under which SSRC it speaks
-                if let rtcp::Packet::Remb(remb) = packet {
-                    remb.sender_ssrc = reporter;
+                match packet {
+                    // a half does not know under which SSRC it speaks
+                    rtcp::Packet::Remb(remb) => remb.sender_ssrc = reporter,
+                    rtcp::Packet::App(app) if app.ssrc == 0 => app.ssrc = reporter,
+                    _ => {}
                 }
             }
             packets.splice(end..end, said);

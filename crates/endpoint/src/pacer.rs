@@ -49,6 +49,7 @@ pub(crate) struct Pacer {
     burst: Span,
     pacing: Rate,
     padding: Rate,
+    pace_audio: bool,
     min_gap: Option<Span>,
     window: Option<Size>,
     /// When the present group of packets began, and when all that was sent is paid off.
@@ -75,6 +76,7 @@ impl Pacer {
             burst,
             pacing: Rate::ZERO,
             padding: Rate::ZERO,
+            pace_audio: false,
             min_gap: None,
             window: None,
             opened: Time::ZERO,
@@ -95,6 +97,7 @@ impl Pacer {
             self.padded = rescale(now, self.padded, self.padding, decision.padding);
             self.padding = decision.padding;
         }
+        self.pace_audio = decision.pace_audio;
         self.min_gap = decision.min_gap;
         self.window = decision.window;
         if let Some(probe) = decision.probe.filter(|probe| probe.rate > Rate::ZERO) {
@@ -103,6 +106,13 @@ impl Pacer {
             }
             self.probes.push_back(Cluster { probe, started: None, sent: Size::ZERO, packets: 0 });
         }
+    }
+
+    /// From now on a packet weighs `header` beyond its payload, one of padding `padding_size`.
+    pub(crate) fn set_header(&mut self, header: u32, padding_size: u32) {
+        let waiting = (self.audio.len() + self.video.len()) as u64;
+        self.backlog = self.backlog - waiting * u64::from(self.header) + waiting * u64::from(header);
+        (self.header, self.padding_size) = (header, padding_size);
     }
 
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
@@ -134,6 +144,7 @@ impl Pacer {
             return cluster.due().max(gap);
         }
         let head = match (self.audio.front(), self.video.front()) {
+            (Some(audio), _) if self.pace_audio => Some((self.media_due(), audio)),
             (Some(audio), _) => Some((Time::ZERO, audio)),
             (None, Some(video)) => Some((self.media_due(), video)),
             (None, None) => None,
@@ -215,7 +226,8 @@ fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
 mod tests {
     use super::*;
 
-    const PACKET: Queued = Queued { timestamp: 0, frame: 0, payload: 976, stream: 0, flags: 0 };
+    const PACKET: Queued =
+        Queued { since: Time::ZERO, timestamp: 0, frame: 0, payload: 976, stream: 0, flags: 0 };
     const SIZE: Size = Size::from_bytes(1000);
 
     fn pacer(decision: Decision) -> Pacer {
@@ -270,6 +282,18 @@ mod tests {
     }
 
     #[test]
+    fn audio_waits_where_it_is_told_to() {
+        let mut pacer = pacer(Decision { pace_audio: true, ..Decision::rate(Rate::from_mbps(1)) });
+        (0..2).for_each(|_| pacer.push(false, PACKET));
+        (0..2).for_each(|_| pacer.push(true, Queued { stream: 1, ..PACKET }));
+        let sent = drive(&mut pacer, Time::from_secs(1));
+        let times: Vec<Time> = sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis), "1000 bytes each");
+        let audio = |turn: &Turn| matches!(turn, Turn::Media(Queued { stream: 1, .. }, None));
+        assert!(audio(&sent[0].1) && audio(&sent[1].1) && !audio(&sent[2].1), "but it goes first");
+    }
+
+    #[test]
     fn a_new_rate_pays_off_what_is_owed() {
         let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
         (0..2).for_each(|_| pacer.push(false, PACKET));
@@ -299,6 +323,17 @@ mod tests {
         pacer.push(true, PACKET);
         let times: Vec<Time> = drive(&mut pacer, Time::from_secs(1)).iter().map(|s| s.0).collect();
         assert_eq!(times, [0, 10, 20, 30].map(Time::from_millis), "audio, too");
+    }
+
+    #[test]
+    fn another_header_weighs_on_what_waits() {
+        let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+        (0..3).for_each(|_| pacer.push(false, PACKET));
+        assert_eq!(pacer.backlog(), SIZE * 3);
+        pacer.set_header(36, 260);
+        assert_eq!(pacer.backlog(), Size::from_bytes(3 * 1012));
+        drive(&mut pacer, Time::from_secs(1));
+        assert_eq!(pacer.backlog(), Size::ZERO);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From frames to RTP packets: sizes, marks and header bytes.
 
 use serde::{Deserialize, Serialize};
+use tidegate_core::Time;
 use tidegate_core::packet::{Extension, RtpBody};
 
 /// RFC 8285 identifier of abs-send-time in the packets of an endpoint.
@@ -61,6 +62,8 @@ impl Extensions {
 /// never sent leaves no gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Queued {
+    /// Since when it waits.
+    pub(crate) since: Time,
     /// RTP timestamp.
     pub(crate) timestamp: u32,
     /// Frame number.
@@ -114,7 +117,8 @@ mod tests {
 
     #[test]
     fn frames_are_cut_and_marked() {
-        let frame = Queued { timestamp: 7, frame: 3, payload: 0, stream: 1, flags: RtpBody::KEY };
+        let frame =
+            Queued { since: Time::ZERO, timestamp: 7, frame: 3, payload: 0, stream: 1, flags: RtpBody::KEY };
         let cut: Vec<(u16, u8)> = packets(2500, 1200, frame).map(|p| (p.payload, p.flags)).collect();
         assert_eq!(
             cut,

@@ -54,8 +54,9 @@ pub(crate) struct Sender {
     extensions: Extensions,
     accounting: Accounting,
     queue_limit: Span,
-    /// Bytes of an RTP header without a stamp.
+    /// Bytes of an RTP header without a stamp, and as the last packet had it.
     header: u32,
+    stamped_header: u32,
     life: Life,
     limits: Limits,
     decision: Decision,
@@ -119,6 +120,7 @@ impl Sender {
             accounting: settings.accounting,
             queue_limit: settings.queue_limit,
             header,
+            stamped_header: header,
             life: Life::Waiting(settings.controller),
             limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
             decision: Decision::rate(Rate::ZERO),
@@ -297,6 +299,7 @@ impl Sender {
         let series = out.record.level() >= Level::Series;
         if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
+            out.record.skipped(now, self.flow, Size::from_bytes(u64::from(frame.bytes)));
             if series {
                 out.record.internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
             }
@@ -364,6 +367,17 @@ impl Sender {
             stream.set_target(now, share);
         }
         self.schedule_media();
+    }
+
+    /// Counts the stamp, of which the first packet tells, in the sizes that the sources and the pacer plan
+    /// with.
+    fn set_header(&mut self, now: Time, header: u32) {
+        self.stamped_header = header;
+        if self.accounting == Accounting::Packets {
+            self.pacer.set_header(header, header + u32::from(self.padding_payload));
+            self.streams.iter_mut().for_each(|stream| stream.set_header(header));
+            self.share_target(now);
+        }
     }
 
     /// What the sources that are on would use at most.

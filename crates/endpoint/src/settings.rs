@@ -452,6 +452,9 @@ impl RtcpSettings {
 
 impl SendSettings {
     fn problem(&self) -> Option<String> {
+        if self.queue_limit.is_negative() {
+            return Some(format!("the queue limit is {}; it must not be negative", self.queue_limit));
+        }
         if self.payload == 0 {
             return Some("the largest payload is zero".into());
         }

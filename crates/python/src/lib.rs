@@ -6,6 +6,7 @@ mod control;
 mod errors;
 mod run;
 mod table;
+mod tfrc;
 mod trace;
 mod wire;
 mod world;
@@ -39,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::seat::check_controller, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
+    tfrc::register(module)?;
     wire::register(module)?;
     module.add_function(wrap_pyfunction!(wire::decode, module)?)?;
     module.add_function(wrap_pyfunction!(wire::encode, module)?)?;

@@ -306,12 +306,21 @@ pub struct MediaSpec {
     /// After so many RTP packets of media the flow ends, if it has not before.
     #[serde(default)]
     pub packets: Option<u64>,
+    /// How much may wait at the sender, as time at the target rate: a frame that comes when there is more
+    /// is not sent.
+    #[serde(default = "queue_limit")]
+    pub queue_limit: Span,
     /// Times in which the sources are off, `[from, to)`.
     #[serde(default)]
     pub pauses: Vec<(Time, Time)>,
     /// The flow in the other direction whose receiver sits in the same endpoint as this one's sender.
     #[serde(default)]
     pub pair: Option<String>,
+}
+
+/// The endpoint's own limit.
+const fn queue_limit() -> Span {
+    Span::from_secs(2)
 }
 
 /// A controller and its settings.

@@ -239,6 +239,8 @@ class Media(Model):
     """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)
     """Headers of IPv4 and UDP."""
+    queue_limit: Duration = Duration(2_000_000_000)
+    """How much may wait at the sender, as time at the target rate; what comes beyond that is not sent."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
     packets: Annotated[int, Field(ge=1, le=10**15)] | None = None

@@ -249,6 +249,7 @@ class _Lowering:
             "payload": int(media.payload),
             "overhead": int(media.overhead),
             "packets": media.packets,
+            "queue_limit": int(media.queue_limit),
             "pauses": [[int(begin), int(end)] for begin, end in media.pauses],
             "pair": None,
         }

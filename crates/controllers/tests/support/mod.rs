@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 #![allow(unreachable_pub, reason = "a module of each test crate")]
 
+pub mod halves;
+
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::PathBuf;

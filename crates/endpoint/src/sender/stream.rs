@@ -160,6 +160,7 @@ impl OutStream {
             let number = self.next_frame;
             self.next_frame = number.wrapping_add(1);
             let first = Queued {
+                since: now,
                 timestamp: timestamp(now, self.signalled.clock_rate, self.timestamp_offset),
                 frame: number,
                 payload: 0,
@@ -179,6 +180,13 @@ impl OutStream {
     pub(super) fn most(&self) -> Option<Rate> {
         let (source, shape) = self.source.as_ref()?;
         source.bounds().max.map(|max| shape.gross(max, source.frame_rate()))
+    }
+
+    /// From now on rates count `header` bytes beyond the payload of a packet.
+    pub(super) fn set_header(&mut self, header: u32) {
+        if let Some((_, shape)) = &mut self.source {
+            shape.header = header;
+        }
     }
 
     pub(super) fn set_target(&mut self, now: Time, target: Rate) {

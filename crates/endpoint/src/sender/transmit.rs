@@ -27,7 +27,10 @@ impl Sender {
     fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
         let padding = self.streams.len() - 1;
         let (index, payload, probe) = match turn {
-            Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
+            Turn::Media(packet, probe) => {
+                out.record.paced(now, self.flow, now - packet.since);
+                (usize::from(packet.stream), packet.payload, probe)
+            }
             Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
         };
         let sequence = self.history.next();
@@ -36,6 +39,9 @@ impl Sender {
             None => self.header,
             stamp => self.extensions.header_len(stamp.as_ref()),
         };
+        if header != self.stamped_header {
+            self.set_header(now, header);
+        }
         let size = u32::from(payload) + header;
         let most = largest_rtp(path.overhead);
         if size > most {

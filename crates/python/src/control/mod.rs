@@ -316,12 +316,14 @@ pub(crate) struct PyDecision {
     alarm_ns: Option<i64>,
     /// A burst of probe packets: (id, rate in bit/s, length in ns, least packets).
     probe: Option<(u32, u64, i64, u32)>,
+    /// Whether audio, too, waits for the pacing rate; otherwise it goes at once.
+    pace_audio: bool,
 }
 
 #[pymethods]
 impl PyDecision {
     #[new]
-    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probe=None))]
+    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probe=None, pace_audio=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_bps: &Bound<'_, PyAny>,
@@ -331,11 +333,12 @@ impl PyDecision {
         window: Option<u64>,
         alarm_ns: Option<i64>,
         probe: Option<(u32, u64, i64, u32)>,
+        pace_audio: bool,
     ) -> PyResult<Self> {
         let target_bps = rate_of(target_bps, "target_bps")?;
         let pacing_bps = pacing_bps.map_or(Ok(target_bps), |rate| rate_of(rate, "pacing_bps"))?;
         let padding_bps = padding_bps.map_or(Ok(0), |rate| rate_of(rate, "padding_bps"))?;
-        Ok(Self { target_bps, pacing_bps, padding_bps, min_gap_ns, window, alarm_ns, probe })
+        Ok(Self { target_bps, pacing_bps, padding_bps, min_gap_ns, window, alarm_ns, probe, pace_audio })
     }
 
     fn __repr__(&self) -> String {
@@ -361,6 +364,7 @@ impl PyDecision {
             window: decision.window.map(Size::as_bytes),
             alarm_ns: decision.alarm.map(Time::as_nanos),
             probe: decision.probe.map(|p| (p.id, p.rate.as_bps(), p.length.as_nanos(), p.min_packets)),
+            pace_audio: decision.pace_audio,
         }
     }
 
@@ -369,6 +373,7 @@ impl PyDecision {
             target: Rate::from_bps(self.target_bps),
             pacing: Rate::from_bps(self.pacing_bps),
             padding: Rate::from_bps(self.padding_bps),
+            pace_audio: self.pace_audio,
             min_gap: self.min_gap_ns.map(Span::from_nanos),
             window: self.window.map(Size::from_bytes),
             alarm: self.alarm_ns.map(Time::from_nanos),

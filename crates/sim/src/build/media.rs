@@ -29,6 +29,7 @@ pub(super) fn connect(
     send.stop = flow.stop;
     send.packets = media.packets;
     send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
+    send.queue_limit = media.queue_limit;
     send.feedback = match media.feedback.format {
         FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
         FeedbackFormat::Ccfb => tidegate_endpoint::FeedbackFormat::Ccfb,

@@ -117,6 +117,12 @@ pub struct FlowStats {
     pub good: u64,
     /// Media packets that came too late for playout.
     pub late: u64,
+    /// Time that media packets waited for their turn at the sender.
+    pub paced: Histogram,
+    /// Media frames that were not sent, because too much waited at the sender.
+    pub skipped_frames: u64,
+    /// Their bytes.
+    pub skipped_bytes: u64,
     /// One-way delay.
     pub delay: Histogram,
     /// Time spent waiting in queues.
@@ -150,6 +156,9 @@ impl FlowStats {
             feedback: Count::default(),
             good: 0,
             late: 0,
+            paced: Histogram::default(),
+            skipped_frames: 0,
+            skipped_bytes: 0,
             delay: Histogram::default(),
             queued: Histogram::default(),
             frame_delay: Histogram::default(),

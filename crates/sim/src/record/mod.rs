@@ -411,6 +411,23 @@ impl Recorder for Recording {
         }
     }
 
+    // not in the digest: both follow from when frames came and packets left, which is
+    #[inline]
+    fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {
+        let stats = &mut self.stats[flow.0 as usize];
+        if stats.counts(now) {
+            stats.paced.add(waited);
+        }
+    }
+
+    fn skipped(&mut self, now: Time, flow: FlowId, bytes: Size) {
+        let stats = &mut self.stats[flow.0 as usize];
+        if stats.counts(now) {
+            stats.skipped_frames += 1;
+            stats.skipped_bytes += bytes.as_bytes();
+        }
+    }
+
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {
         let index = flow.0 as usize;
         let policy = (decision.target, decision.pacing, decision.window);

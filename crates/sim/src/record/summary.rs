@@ -60,6 +60,20 @@ pub struct FlowSummary {
     pub lost_wire: u64,
     /// Packets that came too late for playout.
     pub discarded_late: u64,
+    /// Time that media packets waited at their sender, before the wire.
+    pub sender_delay_ms_mean: Metric,
+    /// Its median.
+    pub sender_delay_ms_p50: Metric,
+    /// Its 95th percentile.
+    pub sender_delay_ms_p95: Metric,
+    /// Its 99th percentile.
+    pub sender_delay_ms_p99: Metric,
+    /// Its largest value.
+    pub sender_delay_ms_max: Metric,
+    /// Frames, of video and audio, that were not sent because too much waited at the sender.
+    pub sender_skipped_frames: Option<u64>,
+    /// Their bytes.
+    pub sender_skipped_bytes: Option<u64>,
     /// One-way delay from wire to arrival.
     pub one_way_delay_ms_mean: Metric,
     /// Its standard deviation.
@@ -220,6 +234,13 @@ impl Recording {
             lost_queue: queue.packets,
             lost_wire: lost.packets - queue.packets,
             discarded_late: stats.late,
+            sender_delay_ms_mean: stats.paced.mean_ms(),
+            sender_delay_ms_p50: stats.paced.quantile_ms(0.50),
+            sender_delay_ms_p95: stats.paced.quantile_ms(0.95),
+            sender_delay_ms_p99: stats.paced.quantile_ms(0.99),
+            sender_delay_ms_max: stats.paced.max_ms(),
+            sender_skipped_frames: media.then_some(stats.skipped_frames),
+            sender_skipped_bytes: media.then_some(stats.skipped_bytes),
             one_way_delay_ms_mean: stats.delay.mean_ms(),
             one_way_delay_ms_std: stats.delay.std_ms(),
             one_way_delay_ms_min: stats.delay.min_ms(),

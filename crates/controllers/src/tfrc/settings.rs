@@ -1,0 +1,204 @@
+//! Every number and choice of TFRC, with the value that each preset of `tfrc` and `tfrc-sp` gives it.
+
+use super::history;
+use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// TFRC for packets of about one size.
+pub(crate) const TFRC: &str = "tfrc";
+/// TFRC for small packets (RFC 4828).
+pub(crate) const TFRC_SP: &str = "tfrc-sp";
+
+/// Names of the presets, for both.
+pub(crate) const PRESETS: &[&str] = &["rfc5348", "rfc3448"];
+
+/// Which RFC's rules turn feedback and its absence into a rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Rules {
+    /// RFC 5348: receive rates of two round trips, data-limited intervals, idle senders keep their start.
+    #[serde(rename = "rfc5348")]
+    Rfc5348,
+    /// RFC 3448: twice the last receive rate at most, whatever the sender had to send.
+    #[serde(rename = "rfc3448")]
+    Rfc3448,
+}
+
+/// How much may be sent in the first round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum InitialWindow {
+    /// Two to four segments.
+    #[serde(rename = "rfc3390")]
+    Rfc3390,
+    /// One segment.
+    #[serde(rename = "one-packet")]
+    OnePacket,
+}
+
+/// Which rate the interval before the first loss stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum FirstInterval {
+    /// The largest receive rate so far.
+    #[serde(rename = "largest")]
+    Largest,
+    /// The present one.
+    #[serde(rename = "present")]
+    Present,
+}
+
+macro_rules! settings {
+    ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$new:expr, $old:expr, $sp:expr],
+       $doc:literal, $source:literal;)+) => {
+        /// The values that a controller runs with.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
+
+        /// Everything that can be set.
+        pub const TABLE: &[Setting] = &[$(Setting {
+            name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
+        },)+];
+
+        const RFC5348: Settings = Settings { $($name: $new,)+ };
+        const RFC3448: Settings = Settings { $($name: $old,)+ };
+        /// `tfrc-sp` with the rules of RFC 5348.
+        const SMALL: Settings = Settings { $($name: $sp,)+ };
+        /// `tfrc-sp` with those of RFC 3448: the names on both lists have one value or the other.
+        const SMALL_3448: Settings = Settings {
+            rules: RFC3448.rules, initial_window: RFC3448.initial_window,
+            first_interval: RFC3448.first_interval, ..SMALL
+        };
+    };
+}
+
+use Kind::{Choice, Flag, Number, Whole};
+
+// One setting a block: name, type, unit, what it may be, [rfc5348, rfc3448, tfrc-sp], meaning, source.
+settings! {
+    // -- the sender's rate ---------------------------------------------------------------------------
+    rules: Rules, "", Choice(&["rfc5348", "rfc3448"]), [Rules::Rfc5348, Rules::Rfc3448, Rules::Rfc5348],
+        "which RFC's rules make a rate of feedback, and of its absence",
+        "RFC 5348 sections 4.3 and 4.4; RFC 3448 sections 4.3 and 4.4";
+    initial_window: InitialWindow, "", Choice(&["rfc3390", "one-packet"]),
+        [InitialWindow::Rfc3390, InitialWindow::OnePacket, InitialWindow::Rfc3390],
+        "how much goes in the first round trip: min(4 mss, max(2 mss, 4380 B)), or one segment",
+        "RFC 5348 section 4.2; RFC 3448 section 4.3 (s/R)";
+    mss: u64, "bytes", Whole(1, 65_535), [1460, 1460, 1460],
+        "the largest segment: for the initial window, and as the segment before anything is sent",
+        "RFC 5348 section 4.2; 1460 as in RFC 4828 section 3";
+    segment: u64, "bytes", Whole(0, 65_535), [0, 0, 1460],
+        "the segment size s of the equation; 0: the mean size of the packets sent (by the receiver: of those received)",
+        "RFC 5348 section 4.1; RFC 4828 section 3: 1460";
+    size_weight: f64, "", Number(1e-6, 1.0), [0.0625, 0.0625, 0.0625],
+        "weight of a new packet in the mean size", "ours: 1/16; RFC 5348 section 4.1 leaves it open";
+    rtt_weight: f64, "", Number(1e-6, 1.0), [0.1, 0.1, 0.1],
+        "weight of a new sample in the round-trip time (1 - q)", "RFC 5348 section 4.3: q = 0.9";
+    delayed_acks: u64, "packets", Whole(1, 100), [1, 1, 1],
+        "segments acknowledged by one ACK of the TCP that is copied (b)",
+        "RFC 5348 section 3.1: 1 is RECOMMENDED";
+    rto_rtts: f64, "round trips", Number(0.0, 1000.0), [4.0, 4.0, 4.0],
+        "the retransmission timeout of the TCP that is copied", "RFC 5348 section 3.1: t_RTO = 4 R";
+    max_backoff: f64, "s", Number(1.0, 3600.0), [64.0, 64.0, 64.0],
+        "at least one segment goes in this time (t_mbi)", "RFC 5348 section 4.3: 64 s";
+    start_timeout: f64, "s", Number(0.1, 64.0), [2.0, 2.0, 2.0],
+        "the first nofeedback timer, before there is a round-trip time", "RFC 5348 section 4.2: 2 s";
+    oscillation_reduction: bool, "", Flag, [true, true, true],
+        "send slower than allowed while the round-trip time is above its mean, faster below",
+        "RFC 5348 section 4.5 and RFC 3448 section 4.5, both OPTIONAL";
+    sqmean_weight: f64, "", Number(1e-6, 1.0), [0.1, 0.1, 0.1],
+        "weight of a new sample in the mean of the square root of the round-trip time (1 - q2)",
+        "RFC 5348 section 4.5: q2 = 0.9";
+    header: u64, "bytes", Whole(0, 1000), [0, 0, 40],
+        "charged for each packet beside its size; 0: none", "RFC 4828 section 3: H = 40";
+    min_gap: f64, "ms", Number(0.0, 1000.0), [0.0, 0.0, 10.0],
+        "least time between two packets; 0: none", "RFC 4828 section 3: 10 ms";
+    drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
+        "the encoder gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it \
+         gets all that is allowed",
+        "ours: RFC 5348 leaves the application's queue to the application";
+    // -- the receiver's loss event rate --------------------------------------------------------------
+    reordering: u64, "packets", Whole(1, 100), [3, 3, 3],
+        "a packet is lost when this many later ones have arrived (NDUPACK)", "RFC 5348 section 5.1";
+    first_interval: FirstInterval, "", Choice(&["largest", "present"]),
+        [FirstInterval::Largest, FirstInterval::Present, FirstInterval::Largest],
+        "which receive rate the interval before the first loss is made to give",
+        "RFC 5348 section 6.3.1: the largest so far; RFC 3448 section 6.3.1: the present one";
+    discounting: bool, "", Flag, [true, true, true],
+        "whether a long interval without loss makes older ones count less",
+        "RFC 5348 section 5.5, OPTIONAL; RFC 3448 section 5.5";
+    discount_threshold: f64, "", Number(0.0, 1.0), [0.25, 0.25, 0.25],
+        "they count at least this part", "RFC 5348 section 5.5: THRESHOLD";
+    short_intervals: bool, "", Flag, [false, false, true],
+        "an interval of at most two round trips with N packets and K losses has the length N/K, and the \
+         open one counts only after two round trips", "RFC 4828 section 3";
+}
+
+impl Settings {
+    fn preset(controller: &'static str, name: &str) -> Result<Self, SettingsError> {
+        match (controller, name) {
+            (TFRC, "rfc5348") => Ok(RFC5348),
+            (TFRC, "rfc3448") => Ok(RFC3448),
+            (_, "rfc5348") => Ok(SMALL),
+            (_, "rfc3448") => Ok(SMALL_3448),
+            _ => Err(unknown_preset(controller, name, PRESETS)),
+        }
+    }
+
+    /// A preset of `tfrc` or `tfrc-sp` with `overrides` (an object or null) laid over it.
+    ///
+    /// # Errors
+    /// When there is no such preset or setting, or a value is wrong.
+    pub fn with(controller: &'static str, preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
+        resolve(controller, TABLE, &Self::preset(controller, preset)?, overrides)
+    }
+
+    /// All values of a preset.
+    pub(crate) fn defaults(controller: &'static str, preset: &str) -> Result<Value, SettingsError> {
+        Ok(serde_json::to_value(Self::preset(controller, preset)?).unwrap_or_default())
+    }
+
+    /// How the receiver keeps its losses.
+    pub(crate) fn history(&self) -> history::Rules {
+        history::Rules {
+            reordering: self.reordering as u32,
+            discount_threshold: if self.discounting { self.discount_threshold } else { 1.0 },
+            short_intervals: self.short_intervals,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn presets_differ_where_the_page_says_so() {
+        let differ = |a: &Settings, b: &Settings| -> Vec<String> {
+            let [a, b] = [a, b].map(|settings| serde_json::to_value(settings).expect("values"));
+            let names = TABLE.iter().map(|setting| setting.name);
+            names.filter(|name| a[name] != b[name]).map(Into::into).collect()
+        };
+        assert_eq!(differ(&RFC5348, &RFC3448), ["rules", "initial_window", "first_interval"]);
+        assert_eq!(differ(&SMALL, &SMALL_3448), ["rules", "initial_window", "first_interval"]);
+        assert_eq!(differ(&RFC5348, &SMALL), ["segment", "header", "min_gap", "short_intervals"]);
+    }
+
+    #[test]
+    fn wrong_settings_are_refused_with_the_reason() {
+        let say =
+            |preset, overrides| Settings::with(TFRC, preset, &overrides).expect_err("refused").to_string();
+        assert_eq!(
+            say("rfc4342", Value::Null),
+            "tfrc: `preset` is `rfc4342`, expected one of `rfc5348`, `rfc3448`"
+        );
+        assert_eq!(
+            say("rfc5348", json!({"reordering": 0})),
+            "tfrc: `reordering` is 0, expected a whole number from 1 to 100 packets"
+        );
+        assert_eq!(
+            say("rfc5348", json!({"rules": "rfc1"})),
+            "tfrc: `rules` is \"rfc1\", expected one of `rfc5348`, `rfc3448`"
+        );
+    }
+}
