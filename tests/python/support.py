@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,20 @@ def begin(argv: Sequence[str], folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def interrupt(process: subprocess.Popen[str], ready: Path | None, more_than: int = 1) -> tuple[int, str, str]:
+    """Ctrl-C once enough is done (or after a moment), then what came of it."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        if ready is not None and ready.is_dir() and len(list(ready.glob("*.json"))) > more_than:
+            break
+        if ready is None and end - time.monotonic() < 57:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
 
 
 def shared() -> Path:

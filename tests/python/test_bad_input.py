@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support import PLAIN, Cli, begin
+from support import PLAIN, Cli, begin, interrupt
 
 MINE = """\
 import tidegate
@@ -372,20 +372,6 @@ def test_a_file_system_that_takes_nothing(cli: Cli) -> None:
     assert got.code == 1
     assert got.err.startswith("tidegate: /proc/tidegate-run: cannot be written: ")
     assert "Traceback" not in got.err
-
-
-def interrupt(process: subprocess.Popen[str], ready: Path | None, more_than: int = 1) -> tuple[int, str, str]:
-    """Ctrl-C once enough is done (or after a moment), then what came of it."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end and process.poll() is None:
-        if ready is not None and ready.is_dir() and len(list(ready.glob("*.json"))) > more_than:
-            break
-        if ready is None and end - time.monotonic() < 57:
-            break
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err
 
 
 def test_ctrl_c_in_a_sweep_loses_nothing(tmp_path: Path) -> None:

@@ -39,6 +39,11 @@ class Measure:
     about: str = ""
     """What it is, in a few words."""
 
+    def __post_init__(self) -> None:
+        """What is no number is no value."""
+        if not math.isfinite(self.value.mean):
+            object.__setattr__(self, "value", Interval.of([]))
+
     @classmethod
     def of(cls, values: Iterable[float | None], unit: str = "", about: str = "") -> Measure:
         """Over seeds; those without a value are left out.
@@ -69,7 +74,7 @@ class Measure:
     def number(self, digits: int = 0) -> str:
         """The same without the unit."""
         value = self.value
-        if not value.count or not math.isfinite(value.mean):
+        if not value.count:
             return "no value"
         places = decimals(value.mean, digits)
         if not value.half:
@@ -128,13 +133,13 @@ class Outcome:
 class Experiment(ABC):
     """A paper's code: `papers/KEY/experiment.py` defines a class `Experiment` of this kind.
 
-    Attributes:
-        quick_seeds: How many seeds a quick run takes.
-        full_seeds: How many a full one takes.
+    It is made without arguments, once for each run.
     """
 
     quick_seeds: ClassVar[int] = 3
+    """How many seeds a quick run takes."""
     full_seeds: ClassVar[int] = 20
+    """How many a full one takes."""
 
     @abstractmethod
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:

@@ -110,8 +110,10 @@ class Sheet:
         if not known:
             raise ValueError(f"{label}: found no samples")
         low, high = min(float(one.min()) for one in known), max(float(one.max()) for one in known)
-        # quantiles of all seeds together put the points where the curve is steep
-        grid = np.unique(np.concatenate([[low], np.quantile(np.concatenate(known), _QUANTILES), [high]]))
+        # samples at quantiles of all seeds together: where the curve is steep, and all of them where they are few
+        grid = np.unique(
+            np.concatenate([[low], np.quantile(np.concatenate(known), _QUANTILES, method="inverted_cdf"), [high]])
+        )
         shares = [np.searchsorted(np.sort(one), grid, side="right") / len(one) for one in known]
         return self.series(label, grid, np.vstack(shares), step=True)
 
@@ -173,8 +175,8 @@ class Sheet:
         for number, (label, x, y) in enumerate(self._marks):
             at = [categories.index(one) + self._offset(label) if one in categories else one for one in x]
             ax.plot(
-                at, y, _MARKS[number % len(_MARKS)], color=hue.get(label, "#222222"), markeredgecolor="#222222",
-                markersize=8, label=f"{label}, published", zorder=5,
+                at, y, _MARKS[number % len(_MARKS)], color=hue.get(label, "#222222"), markerfacecolor="white",
+                markeredgewidth=1.8, markersize=8, label=f"{label}, published", zorder=5,
             )  # fmt: skip
 
     def _frame(self, ax: Axes) -> None:

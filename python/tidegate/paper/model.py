@@ -346,6 +346,12 @@ class _Reader:
         heads = table.heads
         names = [head.name for head in heads]
         self._unique(names, (*place, "columns"))
+        self._backed(table, place)
+        for position, cells in enumerate(table.cells):
+            at = (*place, "cells", position)
+            self._backed(cells, at)
+            self._known(cells.rows, list(table.rows), (*at, "rows"))
+            self._known(cells.columns, names, (*at, "columns"))
         for row, numbers in table.rows.items():
             where = (*place, "rows", row)
             if len(numbers) != len(heads):
@@ -361,7 +367,7 @@ class _Reader:
             for place_of, cells in (((*place, "cells", n), cells) for n, cells in enumerate(table.cells))
             if (cells.rows is None or row in cells.rows) and (cells.columns is None or head.name in cells.columns)
         ]
-        levels: list[tuple[KeyPath, Any]] = [*reversed(special), ((*place, "columns"), head), (place, table)]
+        levels: list[tuple[KeyPath, Any]] = [*reversed(special), ((*place, "columns", at[-1]), head), (place, table)]
 
         def first(key: str) -> tuple[KeyPath, Any]:
             found = (((*level, key), getattr(one, key, None)) for level, one in levels)
@@ -433,7 +439,7 @@ class _Reader:
             return value
         low, high = value
         if low >= high:
-            self._wrong(place, f"found {show(value)}; expected [least, largest]")
+            self._wrong(place, f"found [{low:g}, {high:g}]; expected [least, largest]")
         return low, high
 
     def _bound(self, tolerance: Tolerance, unit: str, sigma: float | None, place: KeyPath) -> Bound | None:

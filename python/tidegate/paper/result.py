@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,20 +108,8 @@ class Result:
                 write_file(stem.with_name(f"{stem.name}.png"), one.file("png"))
             write_file(making / "README.md", readme.render(self))
             write_file(making / "index.html", page.render(self, drawn))
-            write_file(making / PAPER_FILE, json.dumps(_finite(self.to_data()), indent=1, allow_nan=False) + "\n")
+            write_file(making / PAPER_FILE, json.dumps(self.to_data(), indent=1, allow_nan=False) + "\n")
         return path
-
-
-def _finite(data: Any) -> Any:
-    """NaN and infinity are null, as JSON has none."""
-    match data:
-        case dict():
-            return {key: _finite(value) for key, value in data.items()}
-        case list() | tuple():
-            return [_finite(value) for value in data]
-        case float() if not math.isfinite(data):
-            return None
-    return data
 
 
 def _measure(one: Measure) -> dict[str, Any]:
@@ -219,10 +206,10 @@ def _blamed(code: Path) -> Iterator[None]:
     """Turns an exception of a paper's code into a sentence."""
     try:
         yield
-    except TidegateError:
+    except (TidegateError, MemoryError):
         raise
     except Exception as error:
-        raise RunError(f"{code}: {shipped.failure(error)}") from error
+        raise RunError(f"{code}: {shipped.failure(error, code)}") from error
 
 
 def _judge(document: Document, outcome: Outcome, plan: Plan) -> list[Judgement]:

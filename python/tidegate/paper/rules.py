@@ -156,6 +156,11 @@ def _quoted(text: str) -> str:
     return "".join(part if at % 2 else _DOTTED.sub(r'measure["\g<0>"]', part) for at, part in enumerate(parts))
 
 
+def _text(node: ast.expr) -> str:
+    """A part as its author wrote it, but for spaces and brackets."""
+    return re.sub(r"measure\['([A-Za-z_][\w.]*)'\]", r"\1", ast.unparse(node))
+
+
 def _kind(node: ast.expr) -> Kind:
     """What a part is, all of it checked."""
     match node:
@@ -178,7 +183,7 @@ def _kind(node: ast.expr) -> Kind:
             return _all("truth", *values)
         case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):
             return _call(name, parts)
-    raise InputError(f"found {show(ast.unparse(node))}; expected numbers, measures and comparisons of them")
+    raise InputError(f"found {show(_text(node))}; expected numbers, measures and comparisons of them")
 
 
 def _call(name: str, parts: list[ast.expr]) -> Kind:
@@ -195,7 +200,7 @@ def _all(kind: Kind, *parts: ast.expr) -> Kind:
     for part in parts:
         if _kind(part) != kind:
             right = "a number or a measure" if kind == "number" else "a comparison, such as gcc.loss < 0.1"
-            raise InputError(f"found {show(ast.unparse(part))}; expected {right}")
+            raise InputError(f"found {show(_text(part))}; expected {right}")
     return kind
 
 
@@ -263,7 +268,7 @@ def _binary(op: ast.operator, a: Value, b: Value, denominator: ast.expr) -> Valu
         case ast.Mult():
             return _corners(a, b, operator.mul)
     if b.mean == 0:
-        raise Undefined(f"{ast.unparse(denominator)} is 0, and divides")
+        raise Undefined(f"{_text(denominator)} is 0, and divides")
     if b.low <= 0 <= b.high:
         return Value(a.mean / b.mean, -math.inf, math.inf)
     return _corners(a, b, operator.truediv)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -59,7 +60,7 @@ def experiment(folder: Path) -> Experiment:
     except TidegateError:
         raise
     except Exception as error:
-        raise InputError(f"{path}: cannot be loaded: {failure(error)}") from error
+        raise InputError(f"{path}: cannot be loaded: {failure(error, path)}") from error
     raise InputError(f"{path}: defines no class Experiment(tidegate.paper.Experiment)")
 
 
@@ -70,15 +71,17 @@ def _module(path: Path) -> ModuleType:
     assert spec is not None  # noqa: S101
     assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
     return module
 
 
-def failure(error: BaseException) -> str:
+def failure(error: BaseException, code: Path) -> str:
     """What went wrong in a paper's code, and where in it."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
-    frames = traceback.extract_tb(error.__traceback__)
-    last = frames[-1] if frames else None
-    place = f" ({last.filename}, line {last.lineno}, in {last.name})" if last else ""
+    frames = [
+        one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).resolve() == code.resolve()
+    ]
+    place = f" (line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"

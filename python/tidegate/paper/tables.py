@@ -40,7 +40,9 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def plain(text: str) -> str:
     """Text in Markdown as it is, in one line."""
-    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").replace("\\", "\\\\").split())
+    for mark, shown in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`")):
+        text = text.replace(mark, shown)
+    return " ".join(text.split())
 
 
 def to_markdown(table: Table) -> str:

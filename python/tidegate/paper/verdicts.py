@@ -81,25 +81,9 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
     if quick and not claim.quick:
         return Judgement(claim, Verdict.NOT_RUN, {})
     values = {name: one.value for name, one in measures.items()}
-    deviation: float | None = None
-    if claim.measure is not None:
-        own = measures.get(claim.measure) or Measure(lookup(values, claim.measure))
-        if own.unit != claim.unit:
-            raise InputError(
-                f'the measure {claim.measure} is in "{own.unit}"; expected "{claim.unit}" as it is published'
-            )
-        values |= _published(claim) | {"ours": own.value}
-        used = {claim.measure: own}
-        truth, deviation = _number(claim, own.value)
-        undefined = "" if own.value.count else f"{claim.measure} has no value"
-    else:
-        assert claim.agrees is not None  # noqa: S101
-        for name in claim.agrees.names:
-            lookup(values, name)
-        used = {name: measures[name] for name in claim.agrees.names}
-        truth, undefined = _holds(claim.agrees, values)
+    truth, deviation, undefined, used = _decided(claim, values, measures)
     if truth.holds:
-        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure, undefined=undefined)
+        return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure)
     trend, no_trend = (None, "") if claim.trend is None else _holds(claim.trend, values)
     verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
     sure = truth.sure and (trend is None or trend.sure)
@@ -111,6 +95,36 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
     notes = "; ".join(dict.fromkeys(note for note in (undefined, no_trend, no_backing) if note))
     reason = "" if claim.reason is None else _filled(claim.reason, values, measures)
     return Judgement(claim, verdict, used, deviation, sure, reason, backing, notes)
+
+
+def _decided(
+    claim: Claim, values: dict[str, Interval], measures: Mapping[str, Measure]
+) -> tuple[Truth, float | None, str, dict[str, Measure]]:
+    """Whether it agrees, how far off it is, why nobody can say, and by which measures.
+
+    Numbers put `ours`, `published` and `sigma` beside the measures for the rules that follow.
+    """
+    if claim.measure is not None:
+        value = lookup(values, claim.measure)
+        unit = measures[claim.measure].unit
+        if unit != claim.unit:
+            raise InputError(f'the measure {claim.measure} is in "{unit}"; expected "{claim.unit}" as it is published')
+        values |= _published(claim) | {"ours": value}
+        _check_names(claim, values)
+        undefined = "" if value.count else f"{claim.measure} has no value"
+        return *_number(claim, value), undefined, {claim.measure: measures[claim.measure]}
+    assert claim.agrees is not None  # noqa: S101
+    _check_names(claim, values)
+    truth, undefined = _holds(claim.agrees, values)
+    return truth, None, undefined, {name: measures[name] for name in claim.agrees.names}
+
+
+def _check_names(claim: Claim, values: Mapping[str, Interval]) -> None:
+    """Whether every measure that the claim's rules speak of is there, needed this time or not."""
+    phrases = () if claim.reason is None else claim.reason.parts
+    for rule in (claim.agrees, claim.trend, claim.because, *phrases):
+        for name in rule.names if isinstance(rule, Expression) else ():
+            lookup(values, name)
 
 
 def _published(claim: Claim) -> dict[str, Interval]:
@@ -126,7 +140,7 @@ def _number(claim: Claim, own: Interval) -> tuple[Truth, float | None]:
     assert claim.published is not None  # noqa: S101
     assert claim.bound is not None  # noqa: S101
     low, high = claim.published if isinstance(claim.published, tuple) else (claim.published, claim.published)
-    if not own.count or math.isnan(own.mean):
+    if not own.count:
         return Truth(False, False, True), None
     least, most = low - claim.bound.of(low), high + claim.bound.of(high)
     half = math.inf if own.half is None else own.half

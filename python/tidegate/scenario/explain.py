@@ -99,6 +99,7 @@ _EXPECTED: dict[str, Callable[[ErrorDetails], str]] = {
     "float_type": lambda _: "a number",
     "bool_type": lambda _: "true or false",
     "string_type": lambda _: "text",
+    "string_too_short": lambda _: "text",
     "list_type": lambda _: "a list",
     "tuple_type": lambda _: "a pair",
     "missing_argument": lambda _: "a pair",

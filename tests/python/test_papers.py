@@ -1,0 +1,490 @@
+"""A document run again: its file, its experiment, its page and the command, on a made-up cable."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from support import ROOT, Cli, begin, interrupt
+from tidegate import paper
+from tidegate.errors import InputError, RunError
+from tidegate.paper import Measure, Result, Table, Verdict, shipped, tables, words
+from tidegate.paper.experiment import CellValue
+from tidegate.paper.model import load
+from tidegate.stats import Interval
+
+CABLE = ROOT / "tests" / "data" / "papers" / "cable"
+TOML = (CABLE / "paper.toml").read_text("utf-8")
+CODE = (CABLE / "experiment.py").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def quick() -> Result:
+    return paper.run(CABLE, command="tidegate paper <cable>")
+
+
+def verdicts(result: Result) -> dict[str, str]:
+    return {one.claim.id: str(one.verdict) for one in result.judgements}
+
+
+# --- what comes out -------------------------------------------------------------------------------
+
+
+def test_the_cable_is_judged_as_its_closed_forms_say(quick: Result) -> None:
+    assert verdicts(quick) == {
+        "share": "agrees",
+        "sent/1/received": "agrees",
+        "sent/1/loss": "agrees",
+        "sent/2/received": "agrees",
+        "sent/2/loss": "agrees",
+        "sent/4/received": "agrees",
+        "sent/4/loss": "agrees",
+        "sent/8/received": "same trend",
+        "idle-delay": "agrees",
+        "full-delay": "differs",
+        "strange": "differs",
+        "jitter": "agrees",
+        "long": "not run",
+    }
+    by_id = {one.claim.id: one for one in quick.judgements}
+    measures = quick.outcome.measures
+    # 8000 bit at 2 Mb/s and 10 ms; ten packets of 4 ms before the next one finds room, and 10 ms
+    assert measures["delay.1"].value.mean == 14.0
+    assert measures["delay.8"].value.mean == 50.0
+    assert (by_id["full-delay"].deviation, by_id["full-delay"].backing) == (30.0, "not confirmed")
+    assert by_id["full-delay"].reason == "The cable is faster than it says: 50 ms, 3.57 times that of an idle one."
+    assert (by_id["sent/8/received"].backing, by_id["strange"].backing) == ("confirmed", "no reason known")
+    assert [one.claim.id for one in quick.unexplained] == ["strange"]
+    assert quick.counts == {Verdict.AGREES: 9, Verdict.TREND: 1, Verdict.DIFFERS: 2, Verdict.NOT_RUN: 1}
+    assert (list(quick.plan.seeds), quick.jobs) == ([1, 2], 10)
+
+
+def test_a_full_run_leaves_nothing_out() -> None:
+    result = paper.run(CABLE, quick=False, seeds=2, workers=1)
+    assert verdicts(result)["long"] == "agrees"
+    assert (list(result.plan.seeds), result.jobs) == ([1, 2], 11)
+    assert list(paper.run(CABLE, quick=False).plan.seeds) == [1, 2, 3]
+
+
+def test_the_same_comes_out_whatever_the_number_of_workers(quick: Result) -> None:
+    again = paper.run(CABLE, workers=1)
+    assert again.outcome.digests == quick.outcome.digests
+    left = {"took_s", "command"}
+    one, two = ({k: v for k, v in got.to_data().items() if k not in left} for got in (again, quick))
+    assert one == two
+
+
+class _Page(HTMLParser):
+    """What a browser would show: text outside of styles, and which elements there are."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.shown: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside != "style":
+            self.shown.append(data)
+
+
+def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: Path) -> None:
+    folder = quick.save(tmp_path / "out")
+    text = (folder / "index.html").read_text("utf-8")
+    page = _Page(text)
+    shown = "\n".join(page.shown)
+    for one in quick.judgements:
+        for cell in words.row(one):
+            assert cell in shown, one.claim.id
+    assert "A cable <that> carries what it can & no more" in shown
+    assert "that" not in page.tags, "a title is no markup"
+    assert "tidegate paper <cable>" in shown
+    assert "ten packets, the one in service included" in shown
+    assert "Delays | by rate" in shown
+    # differences come before the list of everything, the worst first
+    order = [shown.index(part) for part in ("Verdicts", "Where ours differs", "Every claim", "Figures")]
+    assert order == sorted(order)
+    first = shown.index("Where ours differs")
+    assert shown.index("Nothing is ever lost", first) < shown.index("8, received", first)
+    # nothing outside: pictures are inside, the policy forbids the rest
+    assert "script" not in page.tags
+    sources = [value for name, value in page.attributes if name in {"src", "href"} and value]
+    assert all(value.startswith("data:") for value in sources), sources
+    policy = next(value for name, value in page.attributes if name == "content" and "src" in str(value))
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    (picture,) = [value for value in sources if value.startswith("data:image/svg")]
+    svg = base64.b64decode(picture.partition(",")[2])
+    assert svg == (folder / "figures" / "loss.svg").read_bytes()
+    assert b"<svg" in svg[:1000]
+    assert (folder / "figures" / "loss.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def cells(markdown: str) -> list[list[str]]:
+    """The lines of a Markdown table, as a reader sees their cells."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    found = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [[html.unescape(re.sub(r"\\([|*`\\])", r"\1", cell)) for cell in row] for row in found]
+
+
+def test_markdown_and_csv_say_what_the_page_says(quick: Result, tmp_path: Path) -> None:
+    folder = quick.save(tmp_path / "out")
+    expected = [words.row(one) for one in quick.judgements]
+    listed = list(csv.reader(io.StringIO((folder / "tables" / "claims.csv").read_text("utf-8"))))
+    assert listed == [list(words.HEADS), *expected]
+    heads, _, *rows = cells((folder / "tables" / "claims.md").read_text("utf-8"))
+    assert (heads, rows) == (list(words.HEADS), expected)
+    readme = (folder / "README.md").read_text("utf-8")
+    assert all(row in cells(readme) for row in expected)
+    assert "![What is &lt;lost>](figures/loss.png)" in readme
+    # the document's table, each number with ours beside it
+    sent = list(csv.DictReader(io.StringIO((folder / "tables" / "sent.csv").read_text("utf-8"))))
+    assert [row["received (kbit/s), published"] for row in sent] == ["1000.0", "2000.0", "2000.0", "2600.0"]
+    assert [row["received, verdict"] for row in sent] == ["agrees", "agrees", "agrees", "same trend"]
+    ours = [float(row["received (kbit/s), ours"]) for row in sent]
+    assert ours == [quick.outcome.measures[f"received.{rate}"].value.mean for rate in (1, 2, 4, 8)]
+    assert sent[3]["loss, verdict"] == ""
+
+
+def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
+    odd = ["a|b", 'say "x"', "1,5", "<b>*bold*</b>", "back\\slash", "`code`", "&amp;", ""]
+    numbers: list[CellValue] = [
+        0.1 + 0.2,
+        7,
+        Interval(1 / 3, 0.125, 4),
+        Measure.of([]),
+        Interval(2.0, None, 1),
+        None,
+        True,
+        1e-9,
+    ]
+    table = Table("odd", "odd", ["text", "number"], list(zip(odd, numbers, strict=True)))
+    read = list(csv.reader(io.StringIO(tables.to_csv(table))))
+    assert read[0] == ["text", "number", "number: half_interval_95"]
+    assert [row[0] for row in read[1:]] == odd
+    assert [row[1:] for row in read[1:]] == [
+        [repr(0.1 + 0.2), ""], ["7", ""], [repr(1 / 3), "0.125"], ["", ""], ["2.0", ""], ["", ""], ["True", ""],
+        ["1e-09", ""],
+    ]  # fmt: skip
+    shown = cells(tables.to_markdown(table))
+    assert [row[0] for row in shown[2:]] == odd
+    assert [row[1] for row in shown[2:]] == ["0.300", "7", "0.333 ± 0.125", "no value", "2", "", "yes", "0.000000001"]
+    with pytest.raises(ValueError, match="table odd: found 1 cells; expected 2"):
+        Table("odd", "odd", ["a", "b"], [[1]])
+
+
+def test_paper_json_holds_everything(quick: Result, tmp_path: Path) -> None:
+    data = json.loads((quick.save(tmp_path / "out") / "paper.json").read_text("utf-8"))
+    assert data == json.loads(json.dumps(quick.to_data()))
+    assert [one["id"] for one in data["claims"]] == list(verdicts(quick))
+    assert data["counts"] == {"agrees": 9, "same trend": 1, "differs": 2, "not run": 1}
+    assert (data["quick"], data["seeds"], data["paper"]) == (True, [1, 2], "cable")
+    assert data["versions"]["tidegate"]
+    assert set(data["measures"]) == set(quick.outcome.measures)
+    assert len(data["digests"]) == 10
+
+
+def test_a_result_replaces_a_result_and_nothing_else(quick: Result, tmp_path: Path) -> None:
+    folder = quick.save(tmp_path / "out")
+    (folder / "old").touch()
+    quick.save(folder)
+    assert not (folder / "old").exists()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md",
+        "figures",
+        "index.html",
+        "paper.json",
+        "tables",
+    ]
+
+
+# --- wrong files ----------------------------------------------------------------------------------
+
+
+def wrong(folder: Path, found: str = "", replaced: str = "", code: str = CODE) -> Path:
+    """The cable with one thing wrong."""
+    assert found in TOML
+    target = folder / "p"
+    target.mkdir(exist_ok=True)
+    (target / "paper.toml").write_text(TOML.replace(found, replaced, 1), "utf-8")
+    (target / "experiment.py").write_text(code, "utf-8")
+    return target
+
+
+@pytest.mark.parametrize(
+    ("found", "replaced", "message"),
+    [
+        ("year = 2001", "year = ", "3: not valid TOML: invalid value"),
+        ("year = 2001", "", "p/paper.toml: year: is missing"),
+        ("year = 2001", 'year = "2001"', '3: year: found "2001"; expected a whole number'),
+        ('title = "A cable <that> carries what it can & no more"', 'title = ""', '1: title: found ""; expected text'),
+        ("[[unstated]]", "[[unsaid]]", "8: unsaid: there is no such key; did you mean unstated?"),
+        ('why = "the closed', 'because = "the closed', "11: unstated[1].because: there is no such key"),
+        ('id = "share"', 'id = "a share"', '14: claim.a share.id: found "a share"; a name has letters, digits'),
+        ('id = "strange"', 'id = "share"', '62: claim.share: "share" is there already ('),
+        ('agrees = "loss.8 == 0"', "", "62: claim.strange: found"),
+        ('agrees = "loss.8 == 0"', 'agrees = "loss.8 ="', '66: claim.strange.agrees: found "loss.8 ="; expected a rule'),
+        ('agrees = "loss.8 == 0"', 'agrees = "loss.8 + 1"',
+         '66: claim.strange.agrees: found "loss.8 + 1"; expected a comparison, such as gcc.loss < 0.1'),
+        ('agrees = "loss.8 == 0"', 'agrees = "loss.8 == 0"\nbecause = "loss.8 > 0"',
+         "67: claim.strange.because: backs a reason, and there is none; give reason"),
+        ("{delay.8}", "{delay.8", "59: claim.full-delay.reason: found"),
+        ("{delay.8}", "{delay.8 +}", '59: claim.full-delay.reason: found "delay.8 +"; expected a rule'),
+        ("published = 14", "published = nan", "44: claim.idle-delay.published: found nan; expected a finite number"),
+        ("published = 14", 'published = "14"', '44: claim.idle-delay.published: found "14"; expected a number'),
+        ("[900, 1100]", "[1100, 900]", "78: claim.long.published: found [1100, 900]; expected [least, largest]"),
+        ("[900, 1100]", "[900]", "78: claim.long.published: found [900]; expected at least 2 in the list"),
+        ('"0.001 ms"', '"0.001 s"',
+         '46: claim.idle-delay.tolerance.within: found "0.001 s"; expected "5%", or "0.5 ms" in the unit of the number'),
+        ('"0.001 ms"', '"much"', '46: claim.idle-delay.tolerance.within: found "much"; expected "5%", "0.5 ms" or'),
+        ('"0.001 ms"', '"2 sigma"', '46: claim.idle-delay.tolerance.within: found "2 sigma"; the claim gives no sigma'),
+        (', why = "size over rate plus propagation"', "", "46: claim.idle-delay.tolerance.why: is missing"),
+        ('["0.5 points"]', '["0.5%%"]', '26: table.sent.columns[2].tolerance.within: found "0.5%%"; expected "5%", or'),
+        (', tolerance = { within = "1%", why = "the queue\'s fill at the end" }', "",
+         "19: table.sent.tolerance: is missing (in the table, its column or its cells)"),
+        ("1 = [1000, 0]", "1 = [1000]", "30: table.sent.rows.1: found 1 numbers; expected 2, one a column"),
+        ("1 = [1000, 0]", '1 = [1000, "x"]', "30: table.sent.rows.1[2]: found"),
+        ('rows = ["8"]', 'rows = ["9"]', '35: table.sent.cells[1].rows: found "9"; there are 1, 2, 4, 8'),
+        ('name = "loss"', 'name = "received"', "24: table.sent.columns: received: is named twice"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_named_with_line_and_key(found: str, replaced: str, message: str, tmp_path: Path) -> None:
+    folder = wrong(tmp_path, found, replaced)
+    with pytest.raises(InputError) as caught:
+        load(folder)
+    place = message if message.startswith("p/") else f"p/paper.toml:{message}"
+    assert place in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_paper_makes_claims(tmp_path: Path) -> None:
+    folder = wrong(tmp_path)
+    (folder / "paper.toml").write_text(TOML[: TOML.index("[[claim]]")], "utf-8")
+    with pytest.raises(InputError, match=r"makes no claim; expected \[\[claim\]\] or \[\[table\]\]$"):
+        load(folder)
+
+
+def test_the_closest_say_counts_in_a_table(tmp_path: Path) -> None:
+    extra = """
+[[table.cells]]
+columns = ["received"]
+tolerance = { within = "50%", why = "for this column" }
+reason = "{row} of {column}, {ours}"
+[[table.cells]]
+rows = ["2"]
+columns = ["received"]
+quick = false
+"""
+    claims = {
+        one.id: one
+        for one in load(
+            wrong(tmp_path, 'because = "received.8 <= 2000"\n', f'because = "received.8 <= 2000"\n{extra}')
+        ).claims
+    }
+    eight, two, loss = (claims[f"sent/{cell}"] for cell in ("8/received", "2/received", "2/loss"))
+    assert eight.bound is not None
+    assert (eight.bound.share, eight.bound.words) == (0.5, "50%")
+    assert eight.trend is not None
+    assert eight.trend.text == "received.8 >= 0.99 * received.4"
+    # the later reason takes the place of the earlier one, and of what backed that
+    assert (eight.because, eight.reason is not None and eight.reason.parts[0]) == (None, "8 of received, ")
+    assert (eight.quick, two.quick, loss.quick) == (True, False, True)
+    assert (loss.unit, loss.digits, eight.unit, eight.digits, eight.measure) == ("%", 1, "kbit/s", 0, "received.8")
+
+
+# --- wrong code -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("x = ", "experiment.py: cannot be loaded: line 1: invalid syntax"),
+        ("1 / 0", "experiment.py: cannot be loaded: ZeroDivisionError: division by zero (line 1, in <module>)"),
+        ("x = 1", "experiment.py: defines no class Experiment(tidegate.paper.Experiment)"),
+        ("class Experiment: ...", "experiment.py: defines no class Experiment(tidegate.paper.Experiment)"),
+        ("from tidegate.paper import Experiment", "experiment.py: defines no class Experiment(tidegate.paper.Experiment)"),
+        ("from tidegate import paper\nclass Experiment(paper.Experiment): ...", "experiment.py: cannot be loaded: TypeError: "),
+    ],
+)  # fmt: skip
+def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        paper.run(wrong(tmp_path, code=code))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "replaced", "message"),
+    [
+        ('done[what, seed][metric]', 'done[what, seed]["lost"]', r"experiment\.py: KeyError: 'lost' \(line \d+, in "),
+        ("return {**run.metrics(),", "return {**run.nothing(),", r"experiment\.py: AttributeError: .*nothing.* \(line \d+, in kept\)$"),
+        ('"delays"', '"sent"', r"experiment\.py: two tables are called sent; each needs a name of its own$"),
+        ('"delays"', '"claims"', r"experiment\.py: two tables are called claims; each needs"),
+    ],
+)  # fmt: skip
+def test_code_that_fails_is_named(found: str, replaced: str, message: str, tmp_path: Path) -> None:
+    assert found in CODE
+    with pytest.raises(RunError, match=message):
+        paper.run(wrong(tmp_path, code=CODE.replace(found, replaced, 1)))
+
+
+def test_claims_that_nobody_measures_are_all_named(tmp_path: Path) -> None:
+    folder = wrong(tmp_path, 'measure = "delay.1"', 'measure = "delay.0"')
+    text = (folder / "paper.toml").read_text("utf-8").replace('"significant(jittered.1', '"significant(jitter.1')
+    (folder / "paper.toml").write_text(text, "utf-8")
+    with pytest.raises(InputError) as caught:
+        paper.run(folder)
+    lines = str(caught.value).splitlines()
+    assert [line.partition("paper.toml")[2] for line in lines] == [
+        ":40: idle-delay: delay.0: the experiment has no such measure; did you mean delay.8?",
+        ":68: jitter: jitter.1: the experiment has no such measure; did you mean jittered.1?",
+    ]
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_folder_and_says_where_it_differs(cli: Cli, tmp_path: Path) -> None:
+    got = cli("paper", str(CABLE))
+    assert (got.code, got.err) == (0, "")
+    assert "quick, 2 seeds" in got.out
+    assert (
+        "differs: Section 2, A full queue takes 20 ms\n  published 20 (\N{GREEK SMALL LETTER SIGMA} 2.5) ms; ours 50 ms (+30 ms)"
+        in got.out
+    )
+    assert "No reason known." in got.out
+    assert got.out.endswith("written to cable-quick: index.html, README.md, paper.json, tables/, figures/\n")
+    assert (tmp_path / "cable-quick" / "paper.json").is_file()
+    got = cli("paper", str(CABLE), "--full", "--seeds", "1", "--jobs", "1", "--out", "o")
+    assert got.code == 0
+    data = json.loads((tmp_path / "o" / "paper.json").read_text("utf-8"))
+    assert (data["quick"], data["seeds"], data["counts"]["agrees"]) == (False, [1], 9)
+
+
+def test_json_is_all_that_is_printed(cli: Cli, tmp_path: Path, quick: Result) -> None:
+    got = cli("paper", str(CABLE), "--json")
+    assert (got.code, got.err) == (0, "")
+    data = json.loads(got.out)
+    assert data["claims"] == json.loads(json.dumps(quick.to_data()))["claims"]
+    assert list(tmp_path.iterdir()) == []
+    assert cli("paper", str(CABLE), "--json", "--out", "o").code == 0
+    assert (tmp_path / "o" / "index.html").is_file()
+
+
+def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
+    folder = wrong(
+        tmp_path, code=CODE.replace("        measures = {}", "        print('hello')\n        measures = {}")
+    )
+    got = cli("paper", str(folder), "--json")
+    assert (json.loads(got.out)["paper"], got.err) == ("p", "hello\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (("x", "--quick", "--full"), 2, "--quick and --full: give one of them\n"),
+        (("nosuch",), 2, "nosuch: no such paper (see tidegate paper list)\n"),
+        (("hoang2071",), 2, "hoang2071: no such paper; did you mean hoang2017? (see tidegate paper list)\n"),
+        (("a/b",), 2, "a/b: there is no such folder\n"),
+        (("empty",), 2, "empty: holds no paper (no paper.toml)\n"),
+        (("file",), 2, "file: is a file; expected a paper's key, or a folder with paper.toml\n"),
+        (("bare",), 2, "bare/experiment.py: there is no such file; a paper's code is in it\n"),
+        ((str(CABLE), "--out", "full"), 1, "full: there is something else in it (no paper.json); choose an empty or a new"),
+        ((str(CABLE), "--out", "file"), 1, "file: is a file; expected a folder, or nothing yet\n"),
+        ((str(CABLE), "--out", "file/x"), 1, "file/x: "),
+        ((str(CABLE), "--out", "/proc/x"), 1, "/proc/x: cannot be written: "),
+        ((str(CABLE), "--seeds", "0"), 2, "Invalid value for '--seeds'"),
+        ((str(CABLE), "--seeds", "999999"), 2, "seeds: found 999999; expected from 1 to 100000\n"),
+        ((), 2, "Missing argument"),
+    ],
+)  # fmt: skip
+def test_wrong_usage(
+    argv: tuple[str, ...], code: int, message: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipped, "names", lambda: ["hoang2017", "lissah2019"])
+    for name in ("empty", "full", "bare"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "full" / "x").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "bare" / "paper.toml").write_text(TOML, "utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    got = cli("paper", *argv)
+    assert (got.code, got.out) == (code, "")
+    assert got.err.startswith(f"tidegate: {message}")
+    assert "Traceback" not in got.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_list(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(CABLE, tmp_path / "papers" / "cable")
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "papers")
+    got = cli("paper", "list")
+    assert (got.code, got.out) == (
+        0,
+        "cable  A cable <that> carries what it can & no more (A. Tester, 2001; 13 claims)\n",
+    )
+    (one,) = json.loads(cli("paper", "list", "--json").out)
+    assert (one["key"], one["claims"], one["authors"], one["year"]) == ("cable", 13, ["A. Tester"], 2001)
+    help_text = cli("paper", "--help").out
+    assert "Example: tidegate paper" in help_text
+    assert "--quick" in help_text
+
+
+def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
+    folder = wrong(tmp_path, code=CODE.replace('"4s"', '"100000s"'))
+    code, out, err = interrupt(begin(["paper", str(folder), "--out", "o"], tmp_path), None)
+    assert (code, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+# --- those that come with tidegate ----------------------------------------------------------------
+
+
+def test_every_paper_in_the_package_can_be_read() -> None:
+    assert (ROOT / "papers").resolve() == shipped.FOLDER.resolve()
+    for document in paper.list_papers():
+        assert (document.folder / "experiment.py").is_file(), document.key
+        assert (document.folder / "__init__.py").is_file(), f"{document.key}: its code is imported as a package"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", shipped.names())
+def test_no_shipped_paper_differs_without_a_reason(key: str) -> None:
+    assert [one.claim.id for one in paper.run(key).unexplained] == []
+
+
+def test_the_example_of_the_documentation_works(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    data, code = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[0] for kind in ("toml", "python"))
+    (tmp_path / "paper.toml").write_text(data, "utf-8")
+    (tmp_path / "experiment.py").write_text(code, "utf-8")
+    claims = {one.id: one for one in load(tmp_path).claims}
+    assert list(claims) == ["mean-rate", "loss-ratio", "table1/0.5 Mb/s/tcp.sent", "table1/0.5 Mb/s/tcp.pdr",
+                            "table1/1 Mb/s/tcp.sent"]  # fmt: skip
+    misprint = claims["table1/0.5 Mb/s/tcp.pdr"].because
+    assert misprint is not None
+    assert misprint.names == ("table1/0.5 Mb/s/tcp.pdr",)
+    # it speaks of more than the short code beside it measures; with two claims of its own it runs
+    head = data[: data.index("[[claim]]")]
+    own = '[[claim]]\nid = "loss"\nwhere = "x"\ntext = "y"\nagrees = "gcc.loss <= udp.loss"\n'
+    (tmp_path / "paper.toml").write_text(head + own, "utf-8")
+    result = paper.run(tmp_path, seeds=2)
+    assert verdicts(result) == {"loss": "agrees"}
+    assert result.save(tmp_path / "out").is_dir()
