@@ -12,6 +12,7 @@ import numpy as np
 
 from tidegate import paper
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
+from tidegate.paper.experiment import CellValue
 from tidegate.paper.model import load
 from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count, jain
@@ -33,9 +34,14 @@ LATEST_START_MS = 200.0
 JITTERS = ("off", "0.1ms", "auto")
 """Sending jitter in the experiment on phases."""
 
-UNRESTRICTED = {"256 kb/s, 30": ("256kbps", 30), "384 kb/s, 50": ("384kbps", 50)}
-"""Rows of table 2 in which TFRC sends all that its application has (3197 and 4795 packets are its rate times the time):
-with UDP at its place they test TCP alone."""
+TFRC_RATES = {
+    "256 kb/s, 30": ("256kbps", 30),
+    "384 kb/s, 50": ("384kbps", 50),
+    "512 kb/s, 70": ("512kbps", 70),
+    "768 kb/s, 90": ("768kbps", 90),
+    "1024 kb/s, 100": ("1024kbps", 100),
+}
+"""Rows of table 2: the rate of TFRC's application, and TCP's window in packets."""
 
 _BEFORE, _MIDDLE, _AFTER = scenarios.TABLE_1.delays
 
@@ -113,7 +119,7 @@ class Experiment(paper.Experiment):
                 for jitter in ("off", "auto"):
                     made = scenarios.tcp_beside_udp(rate, tcp_start=start, sending_jitter=jitter)
                     runs["luck", jitter, row, seed] = made, seed
-        for row, (rate, window) in UNRESTRICTED.items():
+        for row, (rate, window) in TFRC_RATES.items():
             for name, network in (("found", scenarios.TABLE_2), ("stated", scenarios.STATED_2)):
                 other = scenarios.unresponsive(rate)
                 runs["table2", name, row] = scenarios.tcp_beside(other, window, network=network), 1
@@ -128,6 +134,7 @@ class Experiment(paper.Experiment):
             for seed in plan.seeds:
                 begin, later = _moved(seed, 1000.0, 2)
                 runs["phases", jitter, seed] = scenarios.unequal_round_trips(jitter, (begin, later)), seed
+                runs["twins", jitter, seed] = scenarios.video(scenarios.END, sending_jitter=jitter), seed
         return {key: Then(RunJob(scenario, seed), Kept.of) for key, (scenario, seed) in runs.items()}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
@@ -135,7 +142,7 @@ class Experiment(paper.Experiment):
         results = _Results(plan.seeds, done)
         return Outcome(
             results.measures,
-            tables=[results.sensitivity(), results.luck(), results.stated(), results.phases()],
+            tables=[results.sensitivity(), results.luck(), results.stated(), results.phases(), results.twins()],
             figures=[*results.figures_of_table_1(), results.figure_of_scan(), *results.figures_of_times()],
             notes=[
                 "Without TFRC: table 2, the TFRC rows of tables 3 and 4 and the statements on it are not judged here.",
@@ -186,6 +193,8 @@ class _Results:
                     made[f"{table}/{time}/udp.{name}"] = Measure.exact(value, "packets")
         for jitter in JITTERS:
             made[f"phases/{jitter}/share"] = self.over_seeds("phases", jitter, take=_share_of_short, unit="%")
+            for flow in ("udp-1", "udp-2"):
+                made[f"twins/{jitter}/{flow}"] = self.over_seeds("twins", jitter, take=_dropped(flow), unit="packets")
         return made
 
     @cached_property
@@ -198,16 +207,19 @@ class _Results:
 
     def sensitivity(self) -> Table:
         """Table 1 under settings that the document does not state."""
-        rows = [
+        rows: list[list[CellValue]] = [
             [label, *(self.done["scan", label, row].counts["tcp"].received for row in RATES)] for label in SCAN
         ]
-        published = ["the document", *(int(self.published[f"table1/{row}/tcp.received"]) for row in RATES)]
+        published: list[CellValue] = [
+            "the document",
+            *(int(self.published[f"table1/{row}/tcp.received"]) for row in RATES),
+        ]
         title = "TCP packets received beside UDP at each rate, one setting changed at a time"
         return Table("sensitivity", title, ["setting", *RATES], [published, *rows])
 
     def luck(self) -> Table:
         """Table 1 with starts that seeds move, without and with sending jitter."""
-        rows = [
+        rows: list[list[CellValue]] = [
             [row, *(self.measures[f"luck.{jitter}/{row}/{what}"] for jitter in ("off", "auto") for what in _LUCK)]
             for row in RATES
         ]
@@ -217,10 +229,11 @@ class _Results:
 
     def stated(self) -> Table:
         """What the document's own settings give, where others print its tables."""
-        rows: list[list[Any]] = []
-        for row in UNRESTRICTED:
-            cells = [_counts(self.done["table2", name, row].counts["tcp"]) for name in ("found", "stated")]
-            rows.append(["Table 2, TCP, UDP in TFRC's place", row, *cells])
+        rows: list[list[CellValue]] = []
+        for row in TFRC_RATES:
+            for flow in ("tcp", "other"):
+                cells = [_counts(self.done["table2", name, row].counts[flow]) for name in ("found", "stated")]
+                rows.append(["Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, *cells])
         for table, times in (("table3", VOICE_TIMES), ("table4", VIDEO_TIMES)):
             for time in times:
                 cells = [_counts(self.done[table, name, time].counts["all"]) for name in ("found", "stated")]
@@ -230,9 +243,17 @@ class _Results:
 
     def phases(self) -> Table:
         """Unfairness that is an artefact of senders in step."""
-        rows = [[jitter, self.measures[f"phases/{jitter}/share"]] for jitter in JITTERS]
+        rows: list[list[CellValue]] = [[jitter, self.measures[f"phases/{jitter}/share"]] for jitter in JITTERS]
         title = "Two CUBIC flows with round trips of 40 and 120 ms over 10 Mb/s and 33 packets, seconds 20 to 600"
         return Table("phases", title, ["sending jitter", "goodput of the flow with 40 ms, share (%)"], rows)
+
+    def twins(self) -> Table:
+        """Who of two alike loses."""
+        rows: list[list[CellValue]] = [
+            [jitter, *(self.measures[f"twins/{jitter}/{flow}"] for flow in ("udp-1", "udp-2"))] for jitter in JITTERS
+        ]
+        title = "Packets that each of table 4's two UDP flows loses in 100 s"
+        return Table("twins", title, ["sending jitter", "first flow (packets)", "second flow (packets)"], rows)
 
     # --- figures --------------------------------------------------------------------------------------
 
@@ -287,6 +308,10 @@ _LUCK = {"tcp.received": "TCP packets", "jain": "Jain's index"}
 def _share_of_short(one: Kept) -> float:
     short, long = one.goodput["short"], one.goodput["long"]
     return 100 * short / (short + long)
+
+
+def _dropped(flow: str) -> Callable[[Kept], float]:
+    return lambda one: one.counts[flow].dropped
 
 
 def _counts(one: Count) -> str:

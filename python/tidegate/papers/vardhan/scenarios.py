@@ -57,9 +57,7 @@ class Dumbbell:
             )
         return made
 
-    def run_of(
-        self, name: str, flows: Iterable[Flow], *, until: str = END, sending_jitter: str = "off"
-    ) -> Scenario:
+    def run_of(self, name: str, flows: Iterable[Flow], *, until: str = END, sending_jitter: str = "off") -> Scenario:
         """A scenario on this network; the document's runs have no sending jitter."""
         return Scenario(
             name=name,
@@ -125,22 +123,18 @@ def tcp_beside(
     window: int,
     *,
     network: Dumbbell = TABLE_2,
-    starts: tuple[str, str] = ("0s", "0s"),
     sending_jitter: str = "off",
 ) -> Scenario:
     """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind."""
     return network.run_of(
         "vardhan-table2",
-        [
-            _flow("tcp", UPPER, starts[0], tcp=ns2_tcp("newreno", window)),
-            _flow("other", LOWER, starts[1], **other),
-        ],
+        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, "0s", **other)],
         sending_jitter=sending_jitter,
     )
 
 
 def unresponsive(rate: str) -> dict[str, Any]:
-    """The TFRC flow of table 2 as long as nothing limits it: its packets at the rate of its application."""
+    """The TFRC flow of table 2 without its control: its packets, at the rate of its application."""
     return {"udp": Udp(rate=Rate(Rate.parse(rate) * TFRC_PACKET // 1000), packet_size=f"{TFRC_PACKET}B")}
 
 
@@ -158,11 +152,11 @@ VIDEO = (("100ms", "448kbps"), ("20s", "20kbps"), ("50s", "1Mbps"), ("80s", "448
 """Section 4.6: the video conference's rate from each time on."""
 
 
-def video(until: str, *, network: Dumbbell = TABLE_4, flows: int = 2) -> Scenario:
+def video(until: str, *, network: Dumbbell = TABLE_4, flows: int = 2, sending_jitter: str = "off") -> Scenario:
     """UDP of table 4 up to a time: `flows` (1 or 2) video conferences of 1000-byte packets (section 4.6)."""
     udp = Udp(rate=VIDEO[0][1], packet_size=UDP_PACKET, schedule=[("0s", "0bps"), *VIDEO])
     both = [_flow(f"udp-{number}", ends, "0s", udp=udp) for number, ends in enumerate((UPPER, LOWER)[:flows], 1)]
-    return network.run_of("vardhan-table4", both, until=until)
+    return network.run_of("vardhan-table4", both, until=until, sending_jitter=sending_jitter)
 
 
 def unequal_round_trips(
