@@ -19,7 +19,7 @@ from tidegate import paper
 from tidegate.errors import InputError, RunError
 from tidegate.paper import Measure, Result, Table, Verdict, shipped, tables, words
 from tidegate.paper.experiment import CellValue
-from tidegate.paper.model import load
+from tidegate.paper.reading import load
 from tidegate.stats import Interval
 
 CABLE = ROOT / "tests" / "data" / "papers" / "cable"

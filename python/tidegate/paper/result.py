@@ -17,7 +17,8 @@ from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import named, write_file, write_folder
 from tidegate.paper import shipped, tables, words
 from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
-from tidegate.paper.model import Document, load
+from tidegate.paper.model import Document
+from tidegate.paper.reading import load
 from tidegate.paper.verdicts import Judgement, Verdict, judge
 from tidegate.running import versions
 
