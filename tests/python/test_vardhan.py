@@ -12,7 +12,8 @@ import pytest
 from support import ROOT, shared
 from tidegate import paper, run
 from tidegate.paper import Backing, Measure, Result, Verdict
-from tidegate.paper.model import Claim, load
+from tidegate.paper.model import Claim
+from tidegate.paper.reading import load
 from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count
 from tidegate.papers.vardhan.experiment import JITTERS, RATES, TFRC_RATES

@@ -13,7 +13,7 @@ import numpy as np
 from tidegate import paper
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
 from tidegate.paper.experiment import CellValue
-from tidegate.paper.model import load
+from tidegate.paper.reading import load
 from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count, jain
 from tidegate.running import Run, RunJob
