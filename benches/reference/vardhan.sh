@@ -30,6 +30,8 @@ rows() {
     rows 3 udp access=1Mb bottleneck=150kb delays=1,5,1 until=5,10,50,100 \
         upper=udp:64kb:160:0.08 lower=udp:100kb:160:0.1
     rows 3 tfrc access=1Mb bottleneck=100kb delays=1,5,1 until=5,10,50,100 upper=tfrc:64kb:160:0.08
+    rows 3 "tfrc with feedback beside udp" access=1Mb bottleneck=150kb delays=1,10,1 until=5,10,50,100 feedback=1 \
+        upper=tfrc:64kb:160:0.1 lower=udp:70kb:160:0.1
     for kind in udp tfrc; do
         rows 4 $kind bottleneck=1Mb delays=1,1,1 until=20,50,70,100 schedule=1 \
             upper=$kind:448kb:1000:0.1 lower=$kind:448kb:1000:0.1

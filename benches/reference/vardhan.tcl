@@ -2,9 +2,9 @@
 #   ns vardhan.tcl bottleneck=2Mb access=5Mb delays=1,10,1 upper=tcp:Tahoe:20:0.08 lower=udp:500000:1000:0.1 until=100
 # upper (N0 to N3) and lower (N1 to N2) are tcp:VARIANT:WINDOW:START, udp:BIT/S:BYTES:START, tfrc:BIT/S:BYTES:START or
 # nothing; tick is the clock of TCP's timer, in seconds. schedule=1 changes the rates of udp and tfrc as section 4.6 does.
-# Prints flow,until,sent,received,dropped.
+# feedback=1 counts what comes back with what goes out. Prints flow,until,sent,received,dropped.
 
-array set run {bottleneck 2Mb access 5Mb delays 1,10,1 queue 50 upper "" lower "" schedule 0 until 100 tick 0.01}
+array set run {bottleneck 2Mb access 5Mb delays 1,10,1 queue 50 upper "" lower "" schedule 0 until 100 tick 0.01 feedback 0}
 foreach setting $argv {
     lassign [split $setting =] key value
     if {![info exists run($key)]} { puts stderr "vardhan.tcl: no such setting: $key"; exit 2 }
@@ -80,7 +80,7 @@ proc flow {from to spec} {
 flow $N0 $N3 $run(upper)
 flow $N1 $N2 $run(lower)
 
-# Nodes are numbered as they were made. Data run from 0 to 3 and from 1 to 2; feedback is left out.
+# Nodes are numbered as they were made. Data run from 0 to 3 and from 1 to 2, feedback the other way.
 proc finish {} {
     global ns trace file run
     $ns flush-trace
@@ -91,10 +91,11 @@ proc finish {} {
     set lines [open $file]
     while {[gets $lines line] >= 0} {
         lassign $line event time from to type size flags fid source sink
-        set source [expr {int($source)}]
-        if {$source > 1} continue
-        if {$event eq "+" && $from == $source} { set what sent
-        } elseif {$event eq "r" && $to == 3 - $source} { set what received
+        set begin [expr {int($source)}]
+        if {$begin > 1 && !$run(feedback)} continue
+        set source [expr {$begin > 1 ? 3 - $begin : $begin}]
+        if {$event eq "+" && $from == $begin} { set what sent
+        } elseif {$event eq "r" && $to == 3 - $begin} { set what received
         } elseif {$event eq "d"} { set what dropped
         } else continue
         foreach until $times { if {$time <= $until} { incr count($source,$until,$what) } }
