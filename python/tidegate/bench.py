@@ -78,6 +78,7 @@ def _tcp(index: int, pairs: int) -> dict[str, Any]:
                 "initial_window": 10,
                 "min_rto": SECOND,
                 "delayed_ack": False,
+                "handshake": False,
                 "receive_window": 1 << 30,
                 "packet_size": 1500,
             }

@@ -65,6 +65,21 @@ def test_an_idle_path_takes_serialisation_and_propagation() -> None:
     assert metrics["queueing_delay_ms_max"] == 0.0
 
 
+def test_a_handshake_takes_a_round_trip_before_the_first_data() -> None:
+    file = {"workload": {"file": "1460B"}, "packet_size": "1500B"}
+    plain, opened = (
+        run(scenario(flows=[{"name": "tcp", "tcp": {**file, "handshake": handshake}}]), record="packets")
+        for handshake in (False, True)
+    )
+    # the SYN there and its answer back are 40 bytes each, at 2 Mbit/s, and 10 ms on the way
+    after = 2 * (40 * 8 / 2e6 + 10e-3)
+    for done, sizes, sent in ((plain, [1500], [0.0]), (opened, [40, 1500], [0.0, after])):
+        assert done.metrics()["packets_sent"] == done.metrics()["packets_received"] == len(sizes)
+        data = column(done, "packets", "kind") == "data"
+        assert column(done, "packets", "size")[data].tolist() == sizes
+        assert column(done, "packets", "sent_s")[data] == pytest.approx(sent, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("queue", "waiting"),
     [

@@ -487,6 +487,8 @@ pub struct TcpSpec {
     pub min_rto: Span,
     /// Whether every second segment is acknowledged (RFC 5681 section 4.2).
     pub delayed_ack: bool,
+    /// Whether it begins with SYN and its answer (RFC 9293 section 3.5).
+    pub handshake: bool,
     /// Receive window in bytes.
     pub receive_window: u64,
     /// Bytes on the wire of a full segment.

@@ -344,6 +344,9 @@ class Tcp(Model):
     delayed_ack: bool = False
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
     Off by default, as in ns-2 and in most published figures."""
+    handshake: bool = False
+    """Whether it begins with a SYN of 40 bytes and waits for the answer (RFC 9293 section 3.5), which makes the first
+    round-trip sample as well. ns-2 does, and counts the SYN as a packet sent."""
     receive_window: Size = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Size = Size(1500)

@@ -377,6 +377,7 @@ def _tcp(tcp: Tcp) -> Ir:
         "initial_window": tcp.initial_window,
         "min_rto": int(tcp.min_rto),
         "delayed_ack": tcp.delayed_ack,
+        "handshake": tcp.handshake,
         "receive_window": int(tcp.receive_window),
         "packet_size": int(tcp.packet_size),
     }

@@ -495,6 +495,7 @@ impl<'a> Builder<'a> {
             min_rto: tcp.min_rto,
             // RFC 5681 allows 500 ms; 200 ms is what ns-3 and the BSDs wait
             delayed_ack: tcp.delayed_ack.then_some(Span::from_millis(200)),
+            handshake: tcp.handshake,
             workload: match tcp.workload {
                 TcpWorkload::Long => Workload::Long,
                 TcpWorkload::File(bytes) => Workload::File { bytes },

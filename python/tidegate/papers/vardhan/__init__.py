@@ -1,0 +1,1 @@
+"""Vardhan and Reddy: UDP and TFRC beside TCP."""

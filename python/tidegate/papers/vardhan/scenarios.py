@@ -1,0 +1,182 @@
+"""The networks and flows behind the document's tables: its Figure 1, and what its text leaves out.
+
+Each function makes one run of one row. Its defaults are what prints the table (found with ns-2.35, the
+successor of the document's ns-2.34); its arguments are what the document does not say, or says otherwise,
+so that the stated settings and everything around the found ones can be run as well. Constants of TCP are
+those of ns-2's tcl/lib/ns-default.tcl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate import Flow, Link, Scenario, Tcp, Udp
+from tidegate.units import Rate
+
+END = "100s"
+"""All runs but shorter ones of tables 3 and 4 end then (table 1: 24975 packets at 2 Mb/s from 0.1 s on)."""
+
+TCP_PACKET = "1040B"
+"""1000 bytes (section 4.1) and ns-2's 40 bytes of headers."""
+UDP_PACKET = "1000B"
+"""ns-2 adds no headers to a UDP agent's packets."""
+TFRC_PACKET = 1032
+"""1000 bytes and ns-2's 32 bytes of headers of a TFRC packet (tfrc.h)."""
+
+
+@dataclass(frozen=True)
+class Dumbbell:
+    """Figure 1: N0 and N1 on the left send through R1 and R2 to N3 and N2 on the right."""
+
+    bottleneck: str
+    """Capacity between R1 and R2."""
+    access: str
+    """Capacity of the other links."""
+    delays: tuple[str, str, str]
+    """Propagation before, on and after the bottleneck, one way."""
+    queue: int = 50
+    """Packets in each queue; ns-2's default limit."""
+
+    def links(self) -> list[Link]:
+        """The five cables."""
+        first, middle, last = self.delays
+        cables = [
+            ("N0-R1", self.access, first),
+            ("N1-R1", self.access, first),
+            ("R1-R2", self.bottleneck, middle),
+            ("R2-N2", self.access, last),
+            ("R2-N3", self.access, last),
+        ]
+        made = []
+        for name, capacity, delay in cables:
+            begin, end = name.split("-")
+            made.append(
+                Link(name=name, from_=begin, to=end, capacity=capacity, delay=delay, queue={"packets": self.queue})
+            )
+        return made
+
+    def run_of(self, name: str, flows: Iterable[Flow], *, until: str = END, sending_jitter: str = "off") -> Scenario:
+        """A scenario on this network; the document's runs have no sending jitter."""
+        return Scenario(
+            name=name,
+            source="Vardhan, Reddy: Congestion Control in Real Time Applications",
+            duration=until,
+            sending_jitter=sending_jitter,
+            record="summary",
+            links=self.links(),
+            flows=list(flows),
+        )
+
+
+TABLE_1 = Dumbbell("2Mbps", "5Mbps", ("1ms", "10ms", "1ms"))
+TABLE_2 = Dumbbell("1Mbps", "5Mbps", ("2ms", "10ms", "2ms"))
+TABLE_3 = Dumbbell("150kbps", "1Mbps", ("1ms", "5ms", "1ms"))
+TABLE_4 = Dumbbell("1Mbps", "5Mbps", ("1ms", "1ms", "1ms"))
+
+STATED_2 = Dumbbell("2Mbps", "5Mbps", TABLE_2.delays)
+"""Section 4.4 keeps section 4.1's bottleneck."""
+STATED_3 = Dumbbell("100kbps", "1Mbps", TABLE_3.delays)
+"""Section 4.5."""
+
+UPPER = ("N0", "N3")
+"""Ends of the first flow (section 4.1: TCP)."""
+LOWER = ("N1", "N2")
+"""Ends of the second flow (section 4.1: UDP)."""
+
+
+def _flow(name: str, ends: tuple[str, str], start: str, **kind: Any) -> Flow:
+    return Flow(name=name, from_=ends[0], to=ends[1], start=start, stop=END, **kind)
+
+
+def ns2_tcp(algorithm: str, window: int, **keys: Any) -> Tcp:
+    """ns-2's TCP agent: a window in packets, two packets at first, an ACK for each, a least timeout of 0.2 s, a SYN."""
+    defaults = {"initial_window": 2, "min_rto": "200ms", "handshake": True, "packet_size": TCP_PACKET}
+    return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", **{**defaults, **keys})
+
+
+def tcp_beside_udp(
+    rate: str,
+    *,
+    network: Dumbbell = TABLE_1,
+    algorithm: str = "tahoe",
+    window: int = 20,
+    min_rto: str = "200ms",
+    tcp_start: str = "80ms",
+    sending_jitter: str = "off",
+) -> Scenario:
+    """One row of table 1: an FTP over TCP, and CBR over UDP at `rate`, for 100 s."""
+    tcp = ns2_tcp(algorithm, window, min_rto=min_rto)
+    return network.run_of(
+        "vardhan-table1",
+        [
+            _flow("tcp", UPPER, tcp_start, tcp=tcp),
+            _flow("udp", LOWER, "100ms", udp=Udp(rate=rate, packet_size=UDP_PACKET)),
+        ],
+        sending_jitter=sending_jitter,
+    )
+
+
+def tcp_beside(
+    other: dict[str, Any],
+    window: int,
+    *,
+    network: Dumbbell = TABLE_2,
+    sending_jitter: str = "off",
+) -> Scenario:
+    """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind."""
+    return network.run_of(
+        "vardhan-table2",
+        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, "0s", **other)],
+        sending_jitter=sending_jitter,
+    )
+
+
+def unresponsive(rate: str) -> dict[str, Any]:
+    """The TFRC flow of table 2 without its control: its packets, at the rate of its application."""
+    return {"udp": Udp(rate=Rate(Rate.parse(rate) * TFRC_PACKET // 1000), packet_size=f"{TFRC_PACKET}B")}
+
+
+def voice(until: str, *, network: Dumbbell = TABLE_3, rates: Sequence[str] = ("64kbps", "100kbps")) -> Scenario:
+    """UDP of table 3 up to a time: G.711 packets of 160 bytes (section 4.5)."""
+    starts = ("80ms", "100ms")
+    flows = [
+        _flow(f"udp-{number}", ends, start, udp=Udp(rate=rate, packet_size="160B"))
+        for number, (rate, ends, start) in enumerate(zip(rates, (UPPER, LOWER), starts, strict=False), 1)
+    ]
+    return network.run_of("vardhan-table3", flows, until=until)
+
+
+VIDEO = (("100ms", "448kbps"), ("20s", "20kbps"), ("50s", "1Mbps"), ("80s", "448kbps"))
+"""Section 4.6: the video conference's rate from each time on."""
+
+
+def video(until: str, *, network: Dumbbell = TABLE_4, flows: int = 2, sending_jitter: str = "off") -> Scenario:
+    """UDP of table 4 up to a time: `flows` (1 or 2) video conferences of 1000-byte packets (section 4.6)."""
+    udp = Udp(rate=VIDEO[0][1], packet_size=UDP_PACKET, schedule=[("0s", "0bps"), *VIDEO])
+    both = [_flow(f"udp-{number}", ends, "0s", udp=udp) for number, ends in enumerate((UPPER, LOWER)[:flows], 1)]
+    return network.run_of("vardhan-table4", both, until=until, sending_jitter=sending_jitter)
+
+
+def unequal_round_trips(
+    sending_jitter: str, starts: tuple[str, str], *, algorithm: str = "cubic", queue: int = 33
+) -> Scenario:
+    """Two TCP flows with round trips of 40 and 120 ms over 10 Mb/s, seconds 20 to 600."""
+    tcp = Tcp(algorithm=algorithm)
+    return Scenario(
+        name="vardhan-phases",
+        duration="600s",
+        warmup="20s",
+        sending_jitter=sending_jitter,
+        record="summary",
+        links=[
+            Link(name="near", from_="a", to="router"),
+            Link(name="far", from_="b", to="router", delay="40ms"),
+            Link(name="link", from_="router", to="end", capacity="10Mbps", delay="20ms", queue={"packets": queue}),
+        ],
+        flows=[
+            Flow(name="short", from_="a", to="end", start=starts[0], tcp=tcp),
+            Flow(name="long", from_="b", to="end", start=starts[1], tcp=tcp),
+        ],
+    )
