@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tidegate
-from tidegate import Scenario, ScenarioError, quality
+from tidegate import Scenario, ScenarioError, quality, report
 from tidegate.running import Run
 from tidegate.scenario.lower import lower
 
@@ -50,15 +50,17 @@ def test_a_constant_rate_of_media_is_that_of_udp_packet_by_packet() -> None:
     # the stamp of tfrc takes bytes of the payload, not of the wire, from the first packet on
     run = tidegate.run(scenario([udp, conference("fixed:5Mbps"), conference("tfrc", "tfrc", max_rate="5Mbps")]))
     sent, sizes = departures(run, "udp", "datagram")
-    # 448 kb/s x 40 s, 20 kb/s x 30 s and 1 Mb/s x 30 s in packets of 8000 bit
-    assert len(sent) == (448_000 * 40 + 20_000 * 30 + 1_000_000 * 30) // 8000
+    # one at the start, then 448 kb/s x 40 s, 20 kb/s x 30 s and 1 Mb/s x 30 s in packets of 8000 bit
+    count = 1 + (448_000 * 40 + 20_000 * 30 + 1_000_000 * 30) // 8000
+    assert [run.metrics(flow)["packets_sent"] for flow in ("udp", "call", "tfrc")] == [count] * 3
+    # the table has those whose fate is known: not what is under way at the end
+    assert len(sent) >= count - 3
     assert set(sizes) == {1000}
     ours, sizes = departures(run, "call", "video")
     assert set(sizes) == {1000}
     assert np.array_equal(ours, sent)
     ours, sizes = departures(run, "tfrc", "video")
     assert set(sizes) == {1000}
-    assert len(ours) == len(sent), "what is held back leaves later, but it leaves"
 
 
 def test_what_exceeds_the_controllers_rate_waits_and_is_then_skipped() -> None:
@@ -81,7 +83,8 @@ def test_g711_is_160_bytes_every_20_ms() -> None:
     sent, sizes = departures(run, "call", "audio")
     # 160 bytes, 24 of RTP with its extensions, 28 of UDP and IP
     assert set(sizes) == {212}
-    assert np.array_equal(sent, np.arange(5000) * 20_000_000)
+    assert np.array_equal(sent, np.arange(len(sent)) * 20_000_000)
+    assert run.metrics("call")["packets_sent"] == 5001
 
 
 def test_talk_spurts_keep_the_clock_and_their_share_and_disturb_nobody() -> None:
@@ -107,8 +110,9 @@ def test_talk_spurts_keep_the_clock_and_their_share_and_disturb_nobody() -> None
     sizes_of = {
         one: one.table("frames").to_numpy("size")[one.table("frames").to_numpy("video")] for one in (spurts, steady)
     }
-    counts = {len(sizes) for sizes in sizes_of.values()}
-    assert max(counts) - min(counts) <= 1
+    some = min(len(sizes) for sizes in sizes_of.values()) - 1
+    assert some > 29_000
+    assert np.array_equal(sizes_of[spurts][:some], sizes_of[steady][:some])
     assert run({"spurts": {"talk": "1.004s", "pause": "1.587s"}}).digest == spurts.digest
 
 
@@ -136,7 +140,7 @@ def test_audio_without_spurts_is_the_experiment_that_it_was() -> None:
     ],
 )
 def test_sources_that_cannot_be_are_refused(keys: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ScenarioError, match="call|media|flows") as error:
+    with pytest.raises(ScenarioError, match=r"call|media|flows") as error:
         scenario([media("gcc", **keys)])
     assert complaint in str(error.value)
 
@@ -154,7 +158,7 @@ def jitter_by_hand(transits: np.ndarray) -> tuple[float, float]:
 
 
 def test_jitter_is_that_of_rfc_3550_in_the_network_and_from_capture() -> None:
-    flow = media("fixed:700kbps", video={"source": "ideal", "min": "600kbps", "max": "600kbps"})
+    flow = media("fixed:700kbps", video={"source": "ideal", "min": "600kbps", "max": "600kbps"}, max_rate="700kbps")
     run = tidegate.run(scenario([flow], jitter={"uniform": "15ms"}))
     call, table = run.metrics("call"), run.table("packets")
     mask = (table.to_numpy("kind") == "video") & (table.to_numpy("fate") == "arrived")
@@ -272,12 +276,7 @@ def test_a_comparison_says_who_is_fit_for_a_call() -> None:
     assert last == "| fit for a call |  | met | loss, delay |"
     assert done.to_data()["quality"] == done.table.verdicts
     assert not any("quality" in row.key for row in done.table.rows), "it is no number"
-    page = tidegate.report.html(done) if hasattr(tidegate, "report") else None
-    if page is None:
-        from tidegate.report.page import render
-        from tidegate.report import Source
-
-        page = render(Source(done.runs))
+    page = report.html(done)
     words = Counter(page.split("<td>")[at].split("</td>")[0] for at in range(1, page.count("<td>") + 1))
     assert words["met"] == 4, "of sender and network, in two tables"
     assert words["loss, delay"] == 4

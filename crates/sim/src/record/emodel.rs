@@ -134,7 +134,7 @@ mod tests {
     fn delay_costs_what_the_equations_and_their_published_line_say() {
         assert_eq!(delay_impairment(100.0), 0.0);
         // X = 2 by hand: 25 (65^(1/6) - 3 (1 + 64/729)^(1/6) + 2)
-        let by_hand = 25.0 * (65f64.powf(1.0 / 6.0) - 3.0 * (793f64 / 729.0).powf(1.0 / 6.0) + 2.0);
+        let by_hand = 25.0 * (pow(65.0, 1.0 / 6.0) - 3.0 * pow(793.0 / 729.0, 1.0 / 6.0) + 2.0);
         near(delay_impairment(400.0), by_hand, 1e-9);
         // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, fitted to this model
         // with its defaults; the corner of the line lies furthest off

@@ -52,7 +52,7 @@ mod tests {
     fn a_constant_difference_is_approached_as_a_geometric_series() {
         let mut jitter = Jitter::default();
         (0..16).for_each(|_| jitter.add(10.0));
-        let exact = 10.0 * (1.0 - 0.9375f64.powi(16));
+        let exact = 10.0 * (1.0 - tidegate_core::math::pow(0.9375, 16.0));
         assert!((Jitter::of(&[jitter]).1.unwrap() - exact).abs() < 1e-12);
     }
 }
