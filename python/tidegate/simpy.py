@@ -263,6 +263,11 @@ class World:
         Raises:
             InputError: when it cannot be sent, or the world has ended.
         """
+        for name, value in (("size", size), ("tag", tag)):
+            try:
+                operator.index(value)
+            except TypeError:
+                raise InputError(f"{flow}: {name}: found {value!r}; expected a whole number") from None
         self._act(lambda now: self._core.feed(flow, size, tag, now))
 
     def forward(self, packet: Packet) -> None:
@@ -335,6 +340,8 @@ class World:
                 return
         for packet in packets:
             self._hand(packet)
+            if self.done.triggered:  # whoever took it has ended the world
+                return
         self._sleep()
 
     def _until(self) -> int:

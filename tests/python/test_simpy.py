@@ -469,6 +469,15 @@ def test_wrong_use_is_told() -> None:
         Call(env, Flow(udp=Udp(rate="1Mbps")), duration="3s")
 
 
+def test_what_is_fed_has_whole_numbers() -> None:
+    scenario = Scenario(duration="1s", links=[Link(delay="1ms")], flows=[Flow(name="y", external={})])
+    world = World(Environment(), scenario)
+    with pytest.raises(InputError, match=r"^y: size: found 100\.5; expected a whole number$"):
+        world.feed("y", 100.5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^y: tag: found 'a'; expected a whole number$"):
+        world.feed("y", 100, "a")  # type: ignore[arg-type]
+
+
 def test_packets_of_other_calls_are_refused() -> None:
     env = Environment()
     one, two = Call(env, duration="2s"), Call(env, duration="2s")
@@ -656,6 +665,24 @@ def test_without_simpy_it_is_said(tmp_path: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     assert done.stdout == 'tidegate.simpy needs SimPy: pip install "tidegate[simpy]"\n'
+
+
+def test_whoever_takes_a_packet_may_end_the_world() -> None:
+    env = Environment()
+    call = Call(env, duration="5s")
+    taken: list[Packet] = []
+
+    def take(packet: Packet) -> None:
+        taken.append(packet)
+        if len(taken) == 10:
+            call.finish()
+
+    call.sender.out = call.receiver.out = take
+    run = env.run(until=call.done)
+    assert len(taken) == 10
+    assert run is call.finish()
+    assert run.summary["duration_s"] == env.now / 1e9 < 5
+    env.run()  # what was planned of it does nothing
 
 
 def test_a_world_may_end_before_it_has_begun() -> None:
