@@ -193,6 +193,8 @@ def run(
         jobs = dict(experiment.jobs(plan))
         results = pool.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"outcome gave {outcome!r}; expected an Outcome")
     result = Result(
         document, plan, outcome, _judge(document, outcome, plan), len(jobs), time.monotonic() - begun, command
     )
@@ -209,7 +211,7 @@ def _blamed(code: Path) -> Iterator[None]:
         yield
     except (TidegateError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RunError(f"{code}: {shipped.failure(error, code)}") from error
 
 
