@@ -436,6 +436,7 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
     ("argv", "code", "message"),
     [
         (("x", "--quick", "--full"), 2, "--quick and --full: give one of them\n"),
+        (("list", "--out", "x"), 2, "list: nothing is run, and --out says how; give the key of a paper\n"),
         (("nosuch",), 2, "nosuch: no such paper (see tidegate paper list)\n"),
         (("hoang2071",), 2, "hoang2071: no such paper; did you mean hoang2017? (see tidegate paper list)\n"),
         (("a/b",), 2, "a/b: there is no such folder\n"),
