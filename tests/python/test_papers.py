@@ -367,6 +367,7 @@ def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> 
         ("return {**run.metrics(),", "return {**run.nothing(),", r"experiment\.py: AttributeError: .*nothing.* \(line \d+, in kept\)$"),
         ('"delays"', '"sent"', r"experiment\.py: two tables are called sent; each needs a name of its own$"),
         ('"delays"', '"claims"', r"experiment\.py: two tables are called claims; each needs"),
+        ("quick_seeds = 2", "quick_seeds = 'x'", r"experiment\.py: TypeError: "),
         ("measures = {}", "raise SystemExit(3)", r"experiment\.py: SystemExit: 3 \(line \d+, in outcome\)$"),
         ("measures = {}", "return None", r"experiment\.py: TypeError: outcome gave None; expected an Outcome$"),
         ("measures = {}", "return Outcome({'a': 1.5})", r"TypeError: measures: found 1\.5; expected a Measure \("),

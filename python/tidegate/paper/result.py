@@ -185,11 +185,11 @@ def run(
         OutputError: when the result cannot be written.
     """
     document, experiment = prepare(key)
-    usual = experiment.quick_seeds if quick else experiment.full_seeds
-    plan = Plan(quick, seeds_from(usual if seeds is None else seeds))
     code = document.folder / shipped.CODE
     begun = time.monotonic()
     with _blamed(code):
+        usual = experiment.quick_seeds if quick else experiment.full_seeds
+        plan = Plan(quick, seeds_from(usual if seeds is None else seeds))
         jobs = dict(experiment.jobs(plan))
         results = pool.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
