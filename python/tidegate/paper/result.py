@@ -188,8 +188,9 @@ def run(
     code = document.folder / shipped.CODE
     begun = time.monotonic()
     with _blamed(code):
-        usual = experiment.quick_seeds if quick else experiment.full_seeds
-        plan = Plan(quick, seeds_from(usual if seeds is None else seeds))
+        usual = seeds_from(experiment.quick_seeds if quick else experiment.full_seeds)
+    plan = Plan(quick, usual if seeds is None else seeds_from(seeds))
+    with _blamed(code):
         jobs = dict(experiment.jobs(plan))
         results = pool.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
