@@ -14,7 +14,6 @@ from tidegate.papers.hoang2017 import figures, settings
 from tidegate.papers.hoang2017.calls import (
     CONFIGURATIONS,
     LATE,
-    STATUSES,
     THESIS,
     UDP_RATE,
     Call,
@@ -281,6 +280,3 @@ def _figures(calls: Mapping[str, Pairs], variants: Mapping[str, Pairs], shared: 
         figures.by_window(variants),
         figures.by_controller(variants),
     ]
-
-
-__all__ = ["STATUSES", "Experiment"]

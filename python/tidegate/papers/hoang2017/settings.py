@@ -13,9 +13,6 @@ from tidegate.papers.hoang2017.calls import STATUSES, THESIS, Call, scenario
 
 Pairs = Sequence[tuple[Call, Call]]
 
-INTERVAL = 2.0
-"""Seconds from one status to the next (table 7)."""
-
 
 def measures(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
     """Each parameter that a table prints, as the runs had it."""
