@@ -1,4 +1,4 @@
-"""Tables 2 and 6 to 9: what was set, read back from the runs rather than from what was asked for."""
+"""Tables 2 and 6 to 9: settings as scenarios and controllers have them, and what shows in runs as the runs had it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from tidegate.papers.hoang2017 import fairness
 from tidegate.papers.hoang2017.calls import STATUSES, THESIS, Call, scenario
 
 Pairs = Sequence[tuple[Call, Call]]
-
-INTERVAL = 2.0
-"""Seconds from one status to the next (table 7)."""
 
 
 def measures(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
@@ -31,6 +28,8 @@ def _table_2() -> Iterator[tuple[str, Measure]]:
     media = next(flow.media for flow in made.flows if flow.media is not None)
     yield "table2.queue", Measure.exact(float(link.queue.packets or 0), "packets")
     yield "table2.start", Measure.exact(int(media.first_rate) / 1e3, "kbit/s")
+    yield "table2.bottleneck", Measure.exact(int(link.capacity) / 1e6, "Mbit/s")  # type: ignore[arg-type]
+    yield "table2.latest", Measure.exact(fairness.LATEST * 1e3, "ms", "what takes longer is counted as too late")
     yield "table2.interval", Measure.exact(int(media.feedback.reports or 0) / 1e9, "s")
 
 
