@@ -82,6 +82,8 @@ def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = N
     """
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    if record not in {None, "summary", "series", "packets"}:
+        raise InputError(f"record: found {record!r}; expected summary, series or packets")
     made = Experiment(
         {
             "name": scenario.name,
