@@ -1,7 +1,8 @@
 """Draws the figures of docs/gcc-behaviour.md and docs/tfrc-behaviour.md into docs/images/.
 
 The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`), so that table and
-figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only those whose names begin so.
+figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only those whose names
+begin so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ sys.path.insert(0, str(HERE.parent / "tests" / "python"))
 
 import gcc_experiments as gcc  # noqa: E402 - it lies beside the tests
 import tfrc_experiments as tfrc  # noqa: E402
+import tfrc_situations as after  # noqa: E402
 
 IMAGES = HERE / "images"
 DPI = 80
@@ -265,7 +267,7 @@ def tfrc_situations() -> Figure:
     axes = figure.subplots(2, 3, sharex="col", sharey="row")
     for (title, silent, loss, span), column in zip(windows, axes.T, strict=True):
         for colour, rules in zip(HUES, tfrc.RULES, strict=False):
-            run = tfrc.situation(rules, loss, silent=silent)[0]
+            run = after.situation(rules, loss, silent=silent)[0]
             t, x = tfrc.noted(run, "x_bps")
             column[0].step(t, x / 1e3, where="post", color=colour, label=rules)
             t, rate = tfrc.series(run, "call", "receive_rate_bps")

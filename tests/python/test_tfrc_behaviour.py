@@ -15,6 +15,7 @@ import pytest
 
 import tfrc_claims
 import tfrc_experiments as made
+import tfrc_situations as situations
 from support import ROOT
 from tfrc_claims import rows
 from tidegate import tfrc
@@ -23,9 +24,9 @@ PAGE = ROOT / "docs" / "tfrc-behaviour.md"
 HEADER = 24  # of RTP and TFRC's extension beside a payload: 1500 = 1448 + 24 + 28
 
 
-@pytest.mark.parametrize("name", [*made.EXPERIMENTS, "claims"])
+@pytest.mark.parametrize("name", [*tfrc_claims.TABLES, "claims"])
 def test_the_page_shows_what_comes_out(name: str) -> None:
-    text = tfrc_claims.text() if name == "claims" else made.EXPERIMENTS[name].text()
+    text = tfrc_claims.text() if name == "claims" else tfrc_claims.TABLES[name].text()
     # up to the next mark and not beyond it
     marked = re.compile(rf"(<!-- table: {name} -->\n)[^<]*(<!-- end -->)")
     page = PAGE.read_text()
@@ -180,12 +181,12 @@ def test_voice() -> None:
 
 @pytest.mark.parametrize("rules", made.RULES)
 def test_silence(rules: str) -> None:
-    for loss in made.SITUATION_LOSSES:
-        for run in made.situation(rules, loss, silent=True)[:3]:
-            steps = made.halvings(run)
+    for loss in situations.SITUATION_LOSSES:
+        for run in situations.situation(rules, loss, silent=True)[:3]:
+            steps = situations.halvings(run)
             # from 2 Mb/s down to the first rate below 2 W_init/R (RFC 5348), or below 8 packets a round trip (RFC 3448:
             # twice an X_recv of less than 4): both are 320 kb/s
-            before, after = (made.allowed(run, when) for when in (made.IDLE[0], made.IDLE[1]))
+            before, after = (situations.allowed(run, when) for when in (situations.IDLE[0], situations.IDLE[1]))
             assert after >= 160 or loss > 0
             assert after < 320
             assert before > after
@@ -196,6 +197,11 @@ def test_silence(rules: str) -> None:
 def test_the_start() -> None:
     """The rate doubles each round trip (or each other one, as X_recv lags): more of them from one packet than four."""
     new, old = (rows("situations")[f"{rules}, 0 % lost"]["start (s)"] for rules in made.RULES)
-    least = made.LONG_RTT * math.log2(made.MEDIA_KBPS / (4 * 40))
-    between(least, new, 2 * least + 3 * made.LONG_RTT, "from four packets of 1000 bytes in 200 ms")
-    between(2 * made.LONG_RTT, old - new, 2 * 2 * made.LONG_RTT + 2 * made.LONG_RTT, "two more doublings, and bins")
+    least = situations.LONG_RTT * math.log2(situations.MEDIA_KBPS / (4 * 40))
+    between(least, new, 2 * least + 3 * situations.LONG_RTT, "from four packets of 1000 bytes in 200 ms")
+    between(
+        2 * situations.LONG_RTT,
+        old - new,
+        2 * 2 * situations.LONG_RTT + 2 * situations.LONG_RTT,
+        "two more doublings, and bins",
+    )

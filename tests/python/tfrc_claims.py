@@ -1,4 +1,5 @@
-"""What is claimed of TFRC, each as a rule on the tables of `tfrc_experiments.py`: `docs/tfrc-behaviour.md` shows them."""
+"""What is claimed of TFRC, each as a rule on the tables of `tfrc_experiments.py` and
+`tfrc_situations.py`: `docs/tfrc-behaviour.md` shows them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import tfrc_experiments as tfrc
-from gcc_experiments import Row
+import tfrc_situations as after
+from gcc_experiments import Experiment, Row
+
+TABLES: dict[str, Experiment] = {**tfrc.EXPERIMENTS, after.SITUATIONS.name: after.SITUATIONS}
+"""All tables by name."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Claim:
 
 
 def rows(name: str) -> dict[str, Row]:
-    return {row.label: row for row in tfrc.EXPERIMENTS[name].rows()}
+    return {row.label: row for row in TABLES[name].rows()}
 
 
 def _column(name: str, column: str, starting: str = "") -> list[float]:
@@ -178,7 +183,7 @@ def _voice() -> list[Claim]:
 
 def _situations() -> list[Claim]:
     found = rows("situations")
-    cases = [f"{loss:g} % lost" for loss in tfrc.SITUATION_LOSSES]
+    cases = [f"{loss:g} % lost" for loss in after.SITUATION_LOSSES]
     new, old = ([found[f"{rules}, {case}"] for case in cases] for rules in tfrc.RULES)
 
     def both(column: str, digits: int, unit: str) -> str:
@@ -187,9 +192,9 @@ def _situations() -> list[Claim]:
     def less(column: str) -> bool:
         return all(a[column] < b[column] for a, b in zip(new, old, strict=True))
 
-    a_round_trip = tfrc.SEGMENT_BYTES * 8 / tfrc.LONG_RTT / 1e3  # kb/s
-    silent = [run for rules in tfrc.RULES for run in tfrc.situation(rules, 0.0, silent=True)]
-    steps = [tfrc.halvings(run) for run in silent]
+    a_round_trip = after.SEGMENT_BYTES * 8 / after.LONG_RTT / 1e3  # kb/s
+    silent = [run for rules in tfrc.RULES for run in after.situation(rules, 0.0, silent=True)]
+    steps = [after.halvings(run) for run in silent]
     waits = [b[0] - a[0] for one in steps for a, b in itertools.pairwise(one)]
     parts = [part for one in steps for _, part in one]
     old_floor, new_floor = (rows_[0]["X after it (kb/s)"] / a_round_trip for rows_ in (old, new))
@@ -207,9 +212,9 @@ def _situations() -> list[Claim]:
             "In silence the allowed rate is halved at each expiry of the nofeedback timer, which is four round trips",
             "Vardhan, 2.1; RFC 5348, 4.3 and 4.4",
             "nothing lost: each step is to a half, and four round trips after the one before",
-            f"to {_span(parts, 2)}, {_span((wait / tfrc.LONG_RTT for wait in waits), 2)} round trips apart",
+            f"to {_span(parts, 2)}, {_span((wait / after.LONG_RTT for wait in waits), 2)} round trips apart",
             all(math.isclose(part, 0.5, rel_tol=1e-6) for part in parts)
-            and all(math.isclose(wait, 4 * tfrc.LONG_RTT, rel_tol=0.02) for wait in waits),
+            and all(math.isclose(wait, 4 * after.LONG_RTT, rel_tol=0.02) for wait in waits),
         ),
         Claim(
             "two",
