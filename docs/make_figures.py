@@ -1,6 +1,8 @@
-"""Draws the figures of docs/gcc-behaviour.md into docs/images/: `python docs/make_figures.py`.
+"""Draws the figures of docs/gcc-behaviour.md and docs/tfrc-behaviour.md into docs/images/.
 
-The runs are those of the tests' tables (`tests/python/gcc_experiments.py`), so that table and figure cannot part.
+The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`), so that table and
+figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only those whose names
+begin so.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "python"))
 
 import gcc_experiments as gcc  # noqa: E402 - it lies beside the tests
+import tfrc_experiments as tfrc  # noqa: E402
+import tfrc_situations as after  # noqa: E402
 
 IMAGES = HERE / "images"
 DPI = 80
@@ -156,15 +160,146 @@ def inside() -> Figure:
     return figure
 
 
-def main() -> None:
-    """Draws all of them."""
+def tfrc_fairness() -> Figure:
+    """Normalised throughput of n TFRC and n TCP flows: each flow, and the means."""
+    figure = Figure(figsize=(10, 4), dpi=DPI, layout="constrained")
+    for ax, queue in zip(figure.subplots(1, 2, sharey=True), tfrc.QUEUES, strict=True):
+        for colour, kind, label, side in ((HUES[0], "call", "TFRC", 0.94), (HUES[1], "tcp", "TCP", 1.06)):
+            runs = tfrc.fairness_runs(queue)
+            each = [np.concatenate([tfrc.shares(run, kind, n) for run in runs[n]]) for n in tfrc.COUNTS]
+            for n, values in zip(tfrc.COUNTS, each, strict=True):
+                ax.plot(np.full(len(values), n * side), values, ".", color=colour, alpha=0.35, markersize=5)
+            ax.plot(tfrc.COUNTS, [values.mean() for values in each], "o-", color=colour, label=label)
+        ax.axhline(1, color=CAPACITY_EDGE, linewidth=1)
+        ax.set(xscale="log", xlabel="n", ylim=(0, 1.6))
+        ax.set_xticks(tfrc.COUNTS, [str(n) for n in tfrc.COUNTS])
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_title(f"n and n flows over 15 Mb/s, queue of {queue}", loc="left", fontsize=10)
+    figure.axes[0].set_ylabel("Rate over fair share")
+    figure.axes[0].legend(loc="lower left")
+    return figure
+
+
+def tfrc_smoothness() -> Figure:
+    """One flow of each kind over time, and the coefficient of variation by time scale."""
+    figure = Figure(figsize=(10, 4), dpi=DPI, layout="constrained")
+    over_time, scales = figure.subplots(1, 2, width_ratios=(3, 2))
+    for colour, flow, label in ((HUES[1], "tcp-1", "TCP"), (HUES[0], "call-1", "TFRC")):
+        t, rate = tfrc.series(tfrc.smoothness_run(), flow, "sending_rate_bps")
+        whole = len(t) // 5 * 5
+        over_time.plot(t[:whole:5], rate[:whole].reshape(-1, 5).mean(axis=1) / 1e6, color=colour, linewidth=1)
+        values = [row[label] for row in tfrc.smoothness()]
+        scales.plot(tfrc.SCALES, values, "o-", color=colour, label=label)
+    over_time.set(xlim=(60, 160), ylim=(0, 1.6), xlabel="Time (s)", ylabel="Sending rate over 0.5 s (Mbit/s)")
+    scales.set(xscale="log", ylim=(0, None), xlabel="Time scale (s)", ylabel="Coefficient of variation")
+    scales.set_xticks(tfrc.SCALES, [f"{scale:g}" for scale in tfrc.SCALES])
+    scales.xaxis.set_minor_formatter(NullFormatter())
+    scales.legend()
+    return figure
+
+
+def tfrc_steps() -> Figure:
+    """Steps of the random loss: mean rates, and X after the two extreme steps."""
+    figure = Figure(figsize=(10, 6.5), dpi=DPI, layout="constrained")
+    grid = figure.add_gridspec(2, 2)
+    both = figure.add_subplot(grid[0, :])
+    for colour, kind, label in ((HUES[1], "tcp", "TCP"), (HUES[0], "tfrc", "TFRC")):
+        t, rate = tfrc.mean_rate(kind)
+        both.plot(t, rate / 1e6, color=colour, label=label)
+    both.axvspan(tfrc.STEP_AT, tfrc.BACK_AT, color=CAPACITY_FILL, zorder=0)
+    both.set(xlim=(50, 110), ylim=(0, 2.5), xlabel="Time (s)", ylabel="Sending rate (Mbit/s)")
+    both.set_title("1 % lost, 5 % while shaded; mean of 30 runs", loc="left", fontsize=10)
+    both.legend(loc="upper right", ncols=2)
+    down, up = (figure.add_subplot(grid[1, i]) for i in (0, 1))
+    times = np.linspace(-5, 20, 501)
+    for run in tfrc.persistent_runs(1):
+        t, x = tfrc.noted(run, "x_bps")
+        part = tfrc.at(t, x, tfrc.STEP_AT + times * tfrc.RTT) / tfrc.at(t, x, tfrc.STEP_AT)
+        down.step(times, part, where="post", color=HUES[0], linewidth=0.7, alpha=0.5)
+    down.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    down.set(xlim=(-5, 20), ylim=(0, 1.5), xlabel="Round trips since", ylabel="X over X then")
+    down.set_title("1 %, then half of all packets lost", loc="left", fontsize=10)
+    since = np.linspace(-2, 15, 171)
+    for colour, discounting in ((HUES[0], True), (HUES[2], False)):
+        packets = [tfrc.packets_a_round_trip(run, tfrc.STEP_AT + since) for run in tfrc.relief_runs(discounting)]
+        label = "with discounting" if discounting else "without"
+        up.plot(since, np.mean(packets, axis=0), color=colour, label=label)
+    up.set(xlim=(-2, 15), ylim=(0, None), xlabel="Time since (s)", ylabel="X (packets a round trip)")
+    up.set_title("1 %, then no loss; mean of 10 runs", loc="left", fontsize=10)
+    up.legend(loc="upper left")
+    return figure
+
+
+def tfrc_voice() -> Figure:
+    """Small packets under random loss: what can be sent, and how much of a voice call is not."""
+    figure = Figure(figsize=(10, 4), dpi=DPI, layout="constrained")
+    rates, unsent = figure.subplots(1, 2)
+    rows = tfrc.voip()
+    for colour, column, style in (
+        (HUES[1], "TCP", "o-"),
+        (HUES[0], "tfrc", "o-"),
+        (HUES[2], "tfrc-sp", "o-"),
+        (HUES[2], "tfrc-sp, no gap", "o:"),
+    ):
+        rates.plot(tfrc.VOICE_LOSSES, [row[f"{column} (kb/s)"] for row in rows], style, color=colour, label=column)
+    rates.axhline(88, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))  # 220 bytes on the wire each 20 ms
+    rates.set(yscale="log", ylabel="Sending rate (kbit/s)", title="dashed: a voice call on the wire")
+    for colour, kind in ((HUES[0], "tfrc"), (HUES[2], "tfrc-sp")):
+        unsent.plot(tfrc.VOICE_LOSSES, [row[f"voice not sent, {kind} (%)"] for row in rows], "o-", color=colour)
+    unsent.set(ylim=(0, 100), ylabel="Voice never sent (%)")
+    for ax in (rates, unsent):
+        ax.set(xscale="log", xlabel="Random loss (%)")
+        ax.set_xticks(tfrc.VOICE_LOSSES, [f"{loss:g}" for loss in tfrc.VOICE_LOSSES])
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    rates.title.set(fontsize=10)
+    rates.legend(fontsize=9)
+    return figure
+
+
+def tfrc_situations() -> Figure:
+    """X and what arrives after a start, a silence and a data-limited period, by both RFCs."""
+    figure = Figure(figsize=(10, 6.5), dpi=DPI, layout="constrained")
+    windows = (
+        ("start", True, 0.0, (0, 5)),
+        ("silence from 30 to 60 s", True, 0.0, (28, 65)),
+        ("20 kb/s from 20 to 50 s", False, 0.0, (18, 55)),
+    )
+    axes = figure.subplots(2, 3, sharex="col", sharey="row")
+    for (title, silent, loss, span), column in zip(windows, axes.T, strict=True):
+        for colour, rules in zip(HUES, tfrc.RULES, strict=False):
+            run = after.situation(rules, loss, silent=silent)[0]
+            t, x = tfrc.noted(run, "x_bps")
+            column[0].step(t, x / 1e3, where="post", color=colour, label=rules)
+            t, rate = tfrc.series(run, "call", "receive_rate_bps")
+            column[1].plot(t, rate / 1e6, color=colour)
+        column[0].set_title(title, loc="left", fontsize=10)
+        column[0].set(yscale="log", xlim=span)
+        column[1].set(xlabel="Time (s)", ylim=(0, None))
+    axes[0, 0].set_ylabel("X (kbit/s)")
+    axes[1, 0].set_ylabel("Receive rate (Mbit/s)")
+    axes[0, 0].legend(loc="lower right")
+    return figure
+
+
+FIGURES = {
+    **{f"gcc-{draw.__name__}": draw for draw in (ramp, steps, inside, tcp, buffers)},
+    **{
+        draw.__name__.replace("_", "-"): draw
+        for draw in (tfrc_fairness, tfrc_smoothness, tfrc_steps, tfrc_voice, tfrc_situations)
+    },
+}
+
+
+def main(*starting: str) -> None:
+    """Draws those whose names begin with one of these, or all."""
     IMAGES.mkdir(exist_ok=True)
     with mpl.rc_context(STYLE):
-        for draw in (ramp, steps, inside, tcp, buffers):
-            path = IMAGES / f"gcc-{draw.__name__}.png"
-            draw().savefig(path, dpi=DPI)
-            print(path.relative_to(HERE.parent), path.stat().st_size)
+        for name, draw in FIGURES.items():
+            if name.startswith(starting or ("",)):
+                path = IMAGES / f"{name}.png"
+                draw().savefig(path, dpi=DPI)
+                print(path.relative_to(HERE.parent), path.stat().st_size)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
