@@ -8,12 +8,12 @@ those of ns-2's tcl/lib/ns-default.tcl.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate import Flow, Link, Scenario, Tcp, Udp
-from tidegate.units import Rate
+from tidegate import Flow, Link, Media, Scenario, Tcp, Udp
+from tidegate.units import Rate, Size
 
 END = "100s"
 """All runs but shorter ones of tables 3 and 4 end then (table 1: 24975 packets at 2 Mb/s from 0.1 s on)."""
@@ -80,6 +80,38 @@ STATED_2 = Dumbbell("2Mbps", "5Mbps", TABLE_2.delays)
 STATED_3 = Dumbbell("100kbps", "1Mbps", TABLE_3.delays)
 """Section 4.5."""
 
+NS2_TFRC: Mapping[str, Any] = {
+    "rules": "rfc3448",
+    "initial_window": "rfc3390",
+    "first_interval": "present",
+    "rtt_weight": 0.05,
+    "sqmean_weight": 0.05,
+    "rto_rtts": 2.0,
+    "reordering": 1,
+    "discount_threshold": 0.5,
+    "drain_time": "0s",
+}
+"""What ns-2's TFRC does otherwise than RFC 5348, as settings of ours.
+
+All of it is read in tfrc.cc and tfrc-sink.cc of ns-2.35 and printed by it as defaults:
+
+* at most twice the last receive rate (`maxrate_`), as in RFC 3448, but 4 packets in the first round trip
+  (`rate_init_option_` 2);
+* the interval before the first loss from the present receive rate (`adjust_history`);
+* 0.95 of the old round-trip time is kept (`df_`), in both of its means;
+* the equation's timeout is that of a TCP with a clock of 0.1 s (`tcp_tick_`): its mean deviation never comes
+  below 3/4 of a tick, which makes it R + 0.3 s or more; about 2R with the 0.33 s of table 2, where
+  RFC 5348 has 4R;
+* the first packet after a gap makes it a loss (`numPkts_` 1);
+* old intervals are discounted to no less than a half (`minDiscountRatio_`);
+* the application's queue has no bound, and its encoder knows nothing of it.
+"""
+
+RTP_HEADERS = 32
+"""Of our packets: RTP's 12 bytes, and 20 of the extensions that TFRC needs."""
+IP_HEADERS = 12
+"""Beside them, with which feedback has the 40 bytes of ns-2's (`packetSize_` of its sink)."""
+
 UPPER = ("N0", "N3")
 """Ends of the first flow (section 4.1: TCP)."""
 LOWER = ("N1", "N2")
@@ -123,14 +155,42 @@ def tcp_beside(
     window: int,
     *,
     network: Dumbbell = TABLE_2,
+    start: str = "0s",
     sending_jitter: str = "off",
 ) -> Scenario:
-    """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind."""
+    """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind.
+
+    TCP starts at 0, the other one at `start`.
+    """
     return network.run_of(
         "vardhan-table2",
-        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, "0s", **other)],
+        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, start, **other)],
         sending_jitter=sending_jitter,
     )
+
+
+def tfrc(rate: str, size: int, *, like_ns2: bool = True, limit: str = "1000s", **settings: Any) -> dict[str, Any]:
+    """A TFRC flow whose application makes `size` bytes at a time, at `rate`, whatever it is allowed to send.
+
+    On the wire a packet has ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of
+    RFC 5348; `limit` bounds what waits at the sender. Its RTCP reports are rare: ns-2 has none.
+    """
+    payload = size + 32 - RTP_HEADERS - IP_HEADERS
+    media = Rate(Rate.parse(rate) * payload // size)
+    packet = Size(size)
+    chosen = {"segment": packet, "mss": packet, **(NS2_TFRC if like_ns2 else {}), **settings}
+    return {
+        "media": Media(
+            controller={"name": "tfrc", **chosen},
+            video={"source": "ideal", "min": media, "max": media, "fps": Rate.parse(rate) / (8 * size)},
+            # at some rates a frame has a fraction of a byte more
+            payload=Size(payload + 1),
+            overhead=Size(IP_HEADERS),
+            max_rate=TABLE_2.bottleneck,
+            feedback={"format": "none", "reports": "1000s"},
+            queue_limit=limit,
+        )
+    }
 
 
 def unresponsive(rate: str) -> dict[str, Any]:
@@ -146,6 +206,20 @@ def voice(until: str, *, network: Dumbbell = TABLE_3, rates: Sequence[str] = ("6
         for number, (rate, ends, start) in enumerate(zip(rates, (UPPER, LOWER), starts, strict=False), 1)
     ]
     return network.run_of("vardhan-table3", flows, until=until)
+
+
+TFRC_VOICE = Dumbbell("150kbps", "1Mbps", ("1ms", "10ms", "1ms"))
+"""With UDP of 70 kb/s beside it, what prints TFRC of table 3 in ns-2 to within ten packets."""
+
+
+def voice_tfrc(
+    until: str, *, network: Dumbbell = TFRC_VOICE, beside: str | None = "70kbps", like_ns2: bool = True
+) -> Scenario:
+    """TFRC of table 3 up to a time, with UDP of a rate beside it if there is one; recorded by the packet."""
+    flows = [_flow("tfrc", UPPER, "100ms", **tfrc("64kbps", 160, like_ns2=like_ns2))]
+    if beside is not None:
+        flows.append(_flow("udp", LOWER, "100ms", udp=Udp(rate=beside, packet_size="160B")))
+    return network.run_of("vardhan-table3", flows, until=until).model_copy(update={"record": "packets"})
 
 
 VIDEO = (("100ms", "448kbps"), ("20s", "20kbps"), ("50s", "1Mbps"), ("80s", "448kbps"))
