@@ -11,7 +11,7 @@ know?
 
 from __future__ import annotations
 
-from tidegate import tfrc, trace, wire
+from tidegate import quality, tfrc, trace, wire
 from tidegate._core import Stream, Table
 from tidegate.comparing import Comparison, compare, scenario_for
 from tidegate.control import (
@@ -84,6 +84,7 @@ __all__ = [
     "__version__",
     "compare",
     "controller",
+    "quality",
     "receiver",
     "run",
     "scenario_for",

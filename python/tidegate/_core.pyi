@@ -47,6 +47,8 @@ __all__ = [
     "decode_rtp",
     "encode",
     "encode_rtp",
+    "mos",
+    "r_factor",
     "read_parquet",
     "receiver",
     "run",
@@ -373,6 +375,12 @@ def tfrc_small_packet_rate(rate: float, size_bytes: float, header_bytes: float =
 
 def tfrc_small_packet_interval(packets: float, lost: float, lasted_s: float, rtt_s: float) -> float:
     """A loss interval of small packets: `tidegate.tfrc.small_packet_interval`."""
+
+def r_factor(delay_ms: float, loss_fraction: float, ie: float = 0.0, bpl: float = 25.1) -> float:
+    """The rating of speech: `tidegate.quality.r_factor`."""
+
+def mos(rating: float) -> float:
+    """The score of a rating: `tidegate.quality.mos`."""
 
 def controllers_json() -> str:
     """Every controller with its presets and settings, as JSON."""

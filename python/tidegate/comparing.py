@@ -62,6 +62,7 @@ class Comparison:
             "command": self.command,
             "versions": dict(versions()),
             "table": self.table.to_data(),
+            "quality": dict(self.table.verdicts),
             "runs": [
                 {"controller": name, "seed": run.seed, "digest": run.digest, "summary": run.summary}
                 for name, some in self.runs.items()

@@ -78,6 +78,14 @@ def _delays(stem: str, label: str, what: str, headline: str) -> list[Metric]:
     ]
 
 
+def _jitters(stem: str, label: str, what: str) -> list[Metric]:
+    points = {"mean": "mean", "max": "largest"}
+    return [
+        Metric(f"{stem}_{point}", f"{label}, {word}", "ms", "lower", f"{word.capitalize()} {what}", digits=2)
+        for point, word in points.items()
+    ]
+
+
 _ALL = [
     Metric(
         "sending_rate_bps",
@@ -213,6 +221,49 @@ _ALL = [
         "one-way delay",
         "the time from the wire to arrival of the packets that arrived (RFC 8868 section 3.1, metric 4).",
         "p95",
+    ),
+    *_jitters(
+        "jitter_ms",
+        "jitter",
+        "interarrival jitter (RFC 3550 section 6.4.1) over packets, by the time that they were put on the wire.",
+    ),
+    *_jitters(
+        "media_jitter_ms",
+        "jitter from capture",
+        "interarrival jitter (RFC 3550 section 6.4.1) over packets of audio and video, each by its RTP timestamps: "
+        "what waits at the sender, and the packets of one frame, are in it.",
+    ),
+    Metric(
+        "quality",
+        "fit for a call",
+        "",
+        "neither",
+        "`met` where loss is at most 1 %, mean latency at most 150 ms and mean jitter at most 30 ms (Vardhan and "
+        "Reddy, section 3), else what is over: loss, delay, jitter. Counts what waits and is skipped at the sender.",
+    ),
+    Metric(
+        "quality_network",
+        "fit for a call, network alone",
+        "",
+        "neither",
+        "The same from the wire to arrival: loss, one-way delay and jitter.",
+    ),
+    Metric(
+        "r_factor",
+        "rating R",
+        "",
+        "higher",
+        "R of the audio by the E-model (ITU-T G.107, default values) as G.711 with the concealment of its appendix I, "
+        "from the mean time from capture to playout and the share of audio frames that were not played out.",
+    ),
+    Metric("mos", "MOS", "", "higher", "Mean opinion score of that rating, 1 to 4.5 (G.107 annex B).", digits=2),
+    Metric(
+        "mos_without_plc",
+        "MOS without concealment",
+        "",
+        "higher",
+        "The same for G.711 without packet loss concealment (Bpl = 4.3 instead of 25.1, ITU-T G.113 appendix I).",
+        digits=2,
     ),
     *_delays(
         "queueing_delay_ms",

@@ -386,8 +386,6 @@ def run(
         RunError: when the run fails; `__cause__` is the exception of a Python controller.
     """
     made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    if record not in {None, "summary", "series", "packets"}:
-        raise InputError(f"record: found {record!r}; expected summary, series or packets")
     (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
     if isinstance(done, BaseException):
         raise done

@@ -263,6 +263,11 @@ class World:
         Raises:
             InputError: when it cannot be sent, or the world has ended.
         """
+        for name, value in (("size", size), ("tag", tag)):
+            try:
+                operator.index(value)
+            except TypeError:
+                raise InputError(f"{flow}: {name}: found {value!r}; expected a whole number") from None
         self._act(lambda now: self._core.feed(flow, size, tag, now))
 
     def forward(self, packet: Packet) -> None:
@@ -313,7 +318,7 @@ class World:
         self._alarm_at = at
 
     def _wake(self, alarm: Event) -> None:
-        if alarm is not self._alarm or self.done.triggered:
+        if alarm is not self._alarm or self._ended():
             return
         self._alarm = None
         packets, self._waiting = self._waiting, []
@@ -335,7 +340,12 @@ class World:
                 return
         for packet in packets:
             self._hand(packet)
+            if self._ended():  # by whoever took it
+                return
         self._sleep()
+
+    def _ended(self) -> bool:
+        return bool(self.done.triggered)
 
     def _until(self) -> int:
         """How far the world may go by itself: nothing in the model happens before the model's next event."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tidegate.metrics import HEADLINE, Metric, metric
+from tidegate.quality import verdict
 from tidegate.running import Run, finite
 from tidegate.stats import Interval, best
 
@@ -40,6 +41,8 @@ class ComparisonTable:
     """The columns."""
     rows: Sequence[Row]
     """The rows."""
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    """By controller whether its subject was fit for a call; see [verdict][tidegate.quality.verdict]."""
 
     @classmethod
     def of(cls, runs: Mapping[str, Sequence[Run]]) -> ComparisonTable:
@@ -56,7 +59,8 @@ class ComparisonTable:
             one = metric("jain_5s")
             rows.append(Row("fairness:jain_5s", one.label, one, cells))
         kept = [row for row in rows if any(cell.count for cell in row.cells.values())]
-        return cls(list(runs), kept)
+        verdicts = {name: verdict(run.metrics().get("quality") for run in some) for name, some in runs.items()}
+        return cls(list(runs), kept, verdicts)
 
     def to_markdown(self) -> str:
         """As a Markdown table; the best value of each row in bold."""
@@ -68,6 +72,8 @@ class ComparisonTable:
                 text = row.metric.show_interval(row.cells[name])
                 cells.append(f"**{text}**" if name in row.best else text)
             lines.append(pipes([row.label, row.metric.unit, *cells]))
+        if self.verdicts:
+            lines.append(pipes([metric("quality").label, "", *(self.verdicts[name] for name in self.controllers)]))
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:

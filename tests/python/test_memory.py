@@ -28,8 +28,11 @@ def hundred(duration):
     })
 
 def peak():
-    # ru_maxrss is in kB on Linux and in bytes on macOS
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    # MiB. On Linux ru_maxrss counts what the process was before it became this program, a copy of its parent
+    if sys.platform == "linux":
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        return int(status["VmHWM"].split()[0]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 tidegate.run(hundred("60s"), record="summary")
 minute = peak()

@@ -54,3 +54,12 @@ def test_the_same_figure_gives_the_same_bytes() -> None:
     one, two = (sheet().series("gcc", [0, 1], [1, 2]).drawing("x") for _ in range(2))
     assert one.file("svg") == two.file("svg")
     assert one.file("png") == two.file("png")
+
+
+def test_logarithmic_axes_have_plain_numbers() -> None:
+    made = Sheet("Figure 4", "t", x="x", y="y", xlog=True).series("a", [1.5, 3, 48], [1, 2, 3]).drawing("x")
+    made.file("svg")  # labels are made when it is drawn
+    (ax,) = made.figure.axes
+    low, high = ax.get_xlim()
+    shown = [label.get_text() for label in ax.get_xticklabels(which="both") if low <= label.get_position()[0] <= high]
+    assert [one for one in shown if one] == ["2", "5", "10", "20", "50"]

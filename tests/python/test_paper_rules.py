@@ -110,6 +110,8 @@ def test_touching_intervals_are_not_apart() -> None:
         ("a / (b - 2) > 1", "b - 2 is 0, and divides"),
         ("b < a or none < 1", "none has no value"),
         ("a < b and none < 1", "none has no value"),
+        ("a * 1e308 * 1e308 > 0", "a * 1e+308 * 1e+308 is too large a number"),
+        ("not a * 1e308 * 1e308 - 1 <= 0", "a * 1e+308 * 1e+308 is too large a number"),
     ],
 )
 def test_what_says_nothing_is_neither_true_nor_false(text: str, why: str) -> None:

@@ -9,9 +9,11 @@ import io
 import json
 import re
 import shutil
+import textwrap
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support import ROOT, Cli, begin, interrupt
@@ -174,7 +176,7 @@ def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
         Interval(2.0, None, 1),
         None,
         True,
-        1e-9,
+        np.float64(1e-9),
     ]
     table = Table("odd", "odd", ["text", "number"], list(zip(odd, numbers, strict=True)))
     read = list(csv.reader(io.StringIO(tables.to_csv(table))))
@@ -189,6 +191,28 @@ def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
     assert [row[1] for row in shown[2:]] == ["0.300", "7", "0.333 ± 0.125", "no value", "2", "", "yes", "0.000000001"]
     with pytest.raises(ValueError, match="table odd: found 1 cells; expected 2"):
         Table("odd", "odd", ["a", "b"], [[1]])
+
+
+def test_numbers_of_numpy_and_too_large_ones_are_written(tmp_path: Path) -> None:
+    code = """
+        from tidegate import paper
+        class Experiment(paper.Experiment):
+            def jobs(self, plan): return {}
+            def outcome(self, plan, done):
+                import numpy as np
+                delay = paper.Measure.exact(np.int64(15), "ms")
+                return paper.Outcome({"delay.1": delay, "huge": paper.Measure.exact(-1.7e308, "kbit/s")})
+    """
+    head = TOML[: TOML.index("[[unstated]]")]
+    about = 'where = "a"\ntext = "b"\ntolerance = { within = "1%", why = "c" }\n'
+    text = f'{head}[[claim]]\nid = "a"\npublished = 5e-324\nunit = "ms"\nmeasure = "delay.1"\n{about}'
+    text += f'[[claim]]\nid = "b"\npublished = 1e308\nunit = "kbit/s"\nmeasure = "huge"\n{about}'
+    folder = wrong(tmp_path, code=textwrap.dedent(code))
+    (folder / "paper.toml").write_text(text, "utf-8")
+    paper.run(folder, out=tmp_path / "out")
+    first, second = json.loads((tmp_path / "out" / "paper.json").read_text())["claims"]
+    assert (first["verdict"], first["deviation"], first["relative"]) == ("differs", 15.0, None)
+    assert (second["verdict"], second["deviation"]) == ("differs", None)
 
 
 def test_paper_json_holds_everything(quick: Result, tmp_path: Path) -> None:
@@ -244,6 +268,11 @@ def wrong(folder: Path, found: str = "", replaced: str = "", code: str = CODE) -
         ('agrees = "loss.8 == 0"', 'agrees = "loss.8 ="', '66: claim.strange.agrees: found "loss.8 ="; expected a rule'),
         ('agrees = "loss.8 == 0"', 'agrees = "loss.8 + 1"',
          '66: claim.strange.agrees: found "loss.8 + 1"; expected a comparison, such as gcc.loss < 0.1'),
+        ('agrees = "loss.8 == 0"', 'agrees = "1 < 2"',
+         '66: claim.strange.agrees: found "1 < 2"; it speaks of no measure, and would be a verdict by hand'),
+        ('because = "delay.8 < 20"', 'because = "published > 2"',
+         '60: claim.full-delay.because: found "published > 2"; it speaks of no measure'),
+        ('["0.5 points"]', "[]", "26: table.sent.columns[2].tolerance.within: found []; expected at least 1 in the list"),
         ('agrees = "loss.8 == 0"', 'agrees = "loss.8 == 0"\nbecause = "loss.8 > 0"',
          "67: claim.strange.because: backs a reason, and there is none; give reason"),
         ("{delay.8}", "{delay.8", "59: claim.full-delay.reason: found"),
@@ -318,6 +347,7 @@ quick = false
     [
         ("x = ", "experiment.py: cannot be loaded: line 1: invalid syntax"),
         ("1 / 0", "experiment.py: cannot be loaded: ZeroDivisionError: division by zero (line 1, in <module>)"),
+        ("exit(3)", "experiment.py: cannot be loaded: SystemExit: 3 (line 1, in <module>)"),
         ("x = 1", "experiment.py: defines no class Experiment(tidegate.paper.Experiment)"),
         ("class Experiment: ...", "experiment.py: defines no class Experiment(tidegate.paper.Experiment)"),
         ("from tidegate.paper import Experiment", "experiment.py: defines no class Experiment(tidegate.paper.Experiment)"),
@@ -337,6 +367,13 @@ def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> 
         ("return {**run.metrics(),", "return {**run.nothing(),", r"experiment\.py: AttributeError: .*nothing.* \(line \d+, in kept\)$"),
         ('"delays"', '"sent"', r"experiment\.py: two tables are called sent; each needs a name of its own$"),
         ('"delays"', '"claims"', r"experiment\.py: two tables are called claims; each needs"),
+        ("quick_seeds = 2", "quick_seeds = 'x'", r"experiment\.py: TypeError: "),
+        ("measures = {}", "raise SystemExit(3)", r"experiment\.py: SystemExit: 3 \(line \d+, in outcome\)$"),
+        ("measures = {}", "return None", r"experiment\.py: TypeError: outcome gave None; expected an Outcome$"),
+        ("measures = {}", "return Outcome({'a': 1.5})", r"TypeError: measures: found 1\.5; expected a Measure \("),
+        ("measures = {}", "return Outcome({}, notes=[3])", r"TypeError: notes: found 3; expected a str \("),
+        ("measures = {}", "return Outcome({}, [Table('a', 'b', ['c'], [[{}]])])",
+         r"TypeError: table a: found {}; expected text, a number or a Measure \("),
     ],
 )  # fmt: skip
 def test_code_that_fails_is_named(found: str, replaced: str, message: str, tmp_path: Path) -> None:
@@ -400,6 +437,7 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
     ("argv", "code", "message"),
     [
         (("x", "--quick", "--full"), 2, "--quick and --full: give one of them\n"),
+        (("list", "--out", "x"), 2, "list: nothing is run, and --out says how; give the key of a paper\n"),
         (("nosuch",), 2, "nosuch: no such paper (see tidegate paper list)\n"),
         (("hoang2071",), 2, "hoang2071: no such paper; did you mean hoang2017? (see tidegate paper list)\n"),
         (("a/b",), 2, "a/b: there is no such folder\n"),

@@ -184,8 +184,8 @@ def test_it_works_on_every_shipped_scenario(name: str) -> None:
 
 def test_small_packets_get_the_bandwidth_of_large_ones() -> None:
     """RFC 4828 section 3: at the same loss a voice flow may send more than TFRC grants its small packets."""
-    found = {}
-    for controller in ("tfrc", "tfrc-sp"):
+
+    def over_loss(controller: str) -> Run:
         media = Media(
             controller=controller,
             min_rate="1kbps",
@@ -193,11 +193,17 @@ def test_small_packets_get_the_bandwidth_of_large_ones() -> None:
             video=False,
             audio=Audio(rate="64kbps", interval="20ms"),
         )
-        run = _network(media, loss=0.1, duration="120s", warmup="20s", seed=2)
-        found[controller] = run.metrics(), _internal(run, "equation_bps", 20)
-    (plain, plain_rate), (small, small_rate) = found["tfrc"], found["tfrc-sp"]
-    # segments of 1460 bytes instead of 196
-    assert small_rate / plain_rate == pytest.approx(1460 / 196, rel=0.3)
+        return _network(media, loss=0.1, duration="120s", warmup="20s", seed=2)
+
+    runs = [over_loss("tfrc"), over_loss("tfrc-sp")]
+    plain, small = (run.metrics() for run in runs)
+    (plain_rate, plain_p, rtt), (small_rate, small_p, _) = (
+        [_internal(run, name, 20) for name in ("equation_bps", "p", "rtt_ms")] for run in runs
+    )
+    # segments of 1460 bytes instead of 160 and headers, and fewer loss events: more packets a round trip share one
+    assert small_p < plain_p
+    expected = tfrc.throughput(1460, rtt / 1e3, small_p) / tfrc.throughput(196, rtt / 1e3, plain_p)
+    assert small_rate / plain_rate == pytest.approx(expected, rel=0.1)
     # the 78 kb/s of packets do not fit the one rate, and fit the other
     assert plain["sender_skipped_frames"] > 500
     assert small["sender_skipped_frames"] == 0

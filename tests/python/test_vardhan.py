@@ -19,7 +19,7 @@ from tidegate.papers.vardhan import improvements, scenarios
 from tidegate.papers.vardhan.counts import Count
 from tidegate.papers.vardhan.experiment import JITTERS, RATES
 from tidegate.papers.vardhan.tfrc import ROWS as TFRC_RATES
-from tidegate.papers.vardhan.tfrc import VOICE_TIMES
+from tidegate.papers.vardhan.tfrc import VIDEO_TIMES, VOICE_TIMES
 
 FOLDER = ROOT / "python" / "tidegate" / "papers" / "vardhan"
 CONGESTED = list(RATES)[3:]
@@ -37,13 +37,9 @@ def ours(result: Result, name: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Claim]:
-    """All of the document's claims: those that are measured, and those that wait for a scheduled source."""
-    folder = tmp_path_factory.mktemp("document") / "vardhan"
-    folder.mkdir()
-    texts = [(FOLDER / name).read_text("utf-8") for name in ("paper.toml", "pending.toml")]
-    (folder / "paper.toml").write_text("\n".join(texts), "utf-8")
-    return {claim.id: claim for claim in load(folder).claims}
+def whole() -> dict[str, Claim]:
+    """All of the document's claims."""
+    return {claim.id: claim for claim in load(FOLDER).claims}
 
 
 def printed(claims: dict[str, Claim], name: str) -> float:
@@ -119,11 +115,12 @@ def test_nothing_differs_and_every_reason_holds(result: Result) -> None:
     assert {cell[:1] + cell[2:] for cell in same_trend - starving - {None} if cell and "pdr" not in cell[2]} <= {
         ("table3-tfrc", "sent"),
         ("table3-tfrc", "received"),
+        ("table4-tfrc", "drop"),
         ("table2", "tfrc.sent"),
         ("table2", "tfrc.received"),
     }
     sentences = {one.claim.id for one in result.judgements if one.verdict is Verdict.TREND and one.claim.cell is None}
-    assert sentences == {"equation", "tfrc-competes"}
+    assert sentences == {"equation", "tfrc-competes", "tfrc-works-with-video"}
 
 
 @pytest.mark.parametrize("row", RATES)
@@ -287,6 +284,18 @@ def test_voice_over_tfrc_sends_the_data_of_ns2_and_loses_none(result: Result, ti
     assert ours(result, f"table3/{time}/tfrc.drop") == 0
     # with feedback: once a round trip of a little more than two packets' time
     assert 1.4 < ours(result, f"table3/{time}/tfrc.sent") / alone.sent < 1.5
+
+
+@pytest.mark.parametrize("time", VIDEO_TIMES)
+def test_video_over_tfrc(result: Result, whole: dict[str, Claim], time: str) -> None:
+    for what in ("sent", "received"):
+        mine, theirs = ours(result, f"table4/{time}/tfrc.{what}"), printed(whole, f"table4-tfrc/{time}/{what}")
+        assert abs(mine / theirs - 1) < 0.03
+        in_ns2 = sum(getattr(ns2()["4", "tfrc", place, int(time)], what) for place in ("upper", "lower"))
+        assert abs(mine / in_ns2 - 1) < 0.01
+    # 1 Mb/s each from 50 s on over 1 Mb/s: half of it waits, and the network does not show it
+    assert (ours(result, f"table4/{time}/tfrc.waited") > 1000) == (int(time) > 50)
+    assert ours(result, f"table4/{time}/tfrc.delay") < 420
 
 
 def test_rfc_5348_begins_with_four_packets_and_3448_with_one(result: Result) -> None:

@@ -155,8 +155,8 @@ pub trait Recorder: Send + Any {
     fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {}
     /// A media packet leaves its sender, where it has waited this long for its turn.
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {}
-    /// A media frame was not sent at all, because too much waited at its sender.
-    fn skipped(&mut self, now: Time, flow: FlowId, bytes: Size) {}
+    /// A media frame of so many packets was not sent at all, because too much waited at its sender.
+    fn skipped(&mut self, now: Time, flow: FlowId, packets: u32, bytes: Size) {}
     /// A controller decided.
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
     /// A named internal value of a controller or of TCP.

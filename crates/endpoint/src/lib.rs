@@ -29,8 +29,9 @@ pub mod settings;
 pub use endpoint::Endpoint;
 pub use media::{Bounds, SourceSettings};
 pub use packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+pub use reception::rtp_clock;
 pub use settings::{
-    Accounting, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout, ReceiveSettings,
-    RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, StreamSettings,
-    clock_offset,
+    AUDIO_CLOCK, Accounting, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout,
+    ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,
+    StreamSettings, VIDEO_CLOCK, clock_offset,
 };

@@ -172,7 +172,8 @@ fn place(sequence: i64) -> (usize, u64) {
 }
 
 /// `at` in units of an RTP clock, rounded down, modulo 2^32.
-pub(crate) fn rtp_clock(at: Time, clock_rate: u32) -> u32 {
+#[must_use]
+pub fn rtp_clock(at: Time, clock_rate: u32) -> u32 {
     const SECOND: i64 = 1_000_000_000;
     let (seconds, nanos) = (at.as_nanos().div_euclid(SECOND), at.as_nanos().rem_euclid(SECOND));
     let rate = i64::from(clock_rate);

@@ -270,7 +270,7 @@ impl Sender {
         let mut switched = false;
         for index in 0..self.streams.len() {
             switched |= self.streams[index].switch(now);
-            while let Some(frame) = self.streams[index].frame(now) {
+            while let Some(frame) = self.streams[index].frame(now, self.stamped_header) {
                 self.enqueue(now, index, frame, out);
             }
         }
@@ -296,10 +296,12 @@ impl Sender {
                 },
             );
         }
+        let limit = if stream.packet_size().is_some() { u16::MAX } else { self.payload };
         let series = out.record.level() >= Level::Series;
         if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
-            out.record.skipped(now, self.flow, Size::from_bytes(u64::from(frame.bytes)));
+            let packets = frame.bytes.div_ceil(limit.into());
+            out.record.skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));
             if series {
                 out.record.internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
             }
@@ -307,7 +309,7 @@ impl Sender {
         }
         let audio = signalled.kind == MediaKind::Audio;
         let first = crate::packetizer::Queued { stream: index as u8, ..frame.first };
-        for packet in crate::packetizer::packets(frame.bytes, self.payload, first) {
+        for packet in crate::packetizer::packets(frame.bytes, limit, first) {
             self.pacer.push(audio, packet);
         }
         if series && signalled.frames {

@@ -176,6 +176,8 @@ pub(crate) fn largest_rtp(overhead: u32) -> u32 {
 
 /// The RTP clock of every video payload format (RFC 3551 section 5).
 pub const VIDEO_CLOCK: u32 = 90_000;
+/// The RTP clock of audio (Opus, RFC 7587 section 4.1).
+pub const AUDIO_CLOCK: u32 = 48_000;
 
 /// One stream that an endpoint sends.
 #[derive(Clone, Debug)]
@@ -219,7 +221,7 @@ impl StreamSettings {
             kind: MediaKind::Audio,
             ssrc,
             payload_type: 111,
-            clock_rate: 48_000,
+            clock_rate: AUDIO_CLOCK,
             source,
             pauses: Vec::new(),
         }
@@ -233,8 +235,8 @@ impl StreamSettings {
             ssrc: self.ssrc,
             payload_type: self.payload_type,
             clock_rate: self.clock_rate,
-            // packets of a greedy source are not frames that anybody looks at
-            frames: !matches!(self.source, SourceSettings::Greedy(_)),
+            // packets without frames are nothing that anybody looks at
+            frames: !matches!(self.source, SourceSettings::Greedy(_) | SourceSettings::Packets(_)),
         }
     }
 }

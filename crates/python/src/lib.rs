@@ -4,6 +4,7 @@
 
 mod control;
 mod errors;
+mod quality;
 mod run;
 mod table;
 mod tfrc;
@@ -41,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
     tfrc::register(module)?;
+    quality::register(module)?;
     wire::register(module)?;
     module.add_function(wrap_pyfunction!(wire::decode, module)?)?;
     module.add_function(wrap_pyfunction!(wire::encode, module)?)?;

@@ -6,7 +6,7 @@ use tidegate_controllers::tfrc::equation;
 use tidegate_controllers::tfrc::intervals::{self, Closed};
 
 /// `value` if it is a number from `least` (or above it) to `most`.
-fn number(name: &str, value: f64, least: f64, open: bool, most: f64) -> PyResult<f64> {
+pub(crate) fn number(name: &str, value: f64, least: f64, open: bool, most: f64) -> PyResult<f64> {
     let fits = value.is_finite() && value <= most && if open { value > least } else { value >= least };
     if fits {
         return Ok(value);

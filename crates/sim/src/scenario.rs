@@ -422,6 +422,13 @@ pub enum VideoSource {
         /// Laplace scale of the normalised frame size (SCALE_B).
         scale_b: f64,
     },
+    /// Packets of one size at a given rate, whatever the target.
+    Cbr {
+        /// Bytes of a packet on the wire.
+        packet_size: u32,
+        /// From each time since the flow's start on the rate beside it; both count what `packet_size` counts.
+        schedule: Vec<(Time, Rate)>,
+    },
     /// Recorded frame sizes: a ladder of (encoder's rate, sizes in bytes).
     Frames {
         /// Rungs in ascending order of rate.
@@ -439,6 +446,19 @@ pub struct AudioSpec {
     pub rate: Rate,
     /// Time in one packet.
     pub interval: Span,
+    /// Talk spurts and pauses, of which only spurts are sent.
+    #[serde(default)]
+    pub spurts: Option<SpurtsSpec>,
+}
+
+/// Means of exponential talk spurts and pauses.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpurtsSpec {
+    /// Of a talk spurt.
+    pub talk: Span,
+    /// Of a pause.
+    pub pause: Span,
 }
 
 /// UDP cross traffic.

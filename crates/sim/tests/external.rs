@@ -47,7 +47,8 @@ fn all_kinds() -> Value {
         "playout": {"adaptive": {"min": 0, "max": SECOND}}, "payload": 972, "overhead": 16,
     }});
     let tcp = json!({"tcp": {
-        "algorithm": "cubic", "workload": "long", "initial_window": 10, "min_rto": SECOND, "delayed_ack": false,
+        "algorithm": "cubic", "workload": "long", "initial_window": 10, "min_rto": SECOND,
+        "delayed_ack": false, "handshake": false,
         "receive_window": 100_000, "packet_size": 1000,
     }});
     json!([

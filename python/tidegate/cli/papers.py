@@ -52,6 +52,10 @@ def paper(
     if quick and full:
         raise InputError("--quick and --full: give one of them")
     if key == "list":
+        options = {"--quick": quick, "--full": full, "--out": out, "--seeds": seeds, "--jobs": jobs}
+        for option, value in options.items():
+            if value:
+                raise InputError(f"list: nothing is run, and {option} says how; give the key of a paper")
         _list(as_json=as_json)
         return
     _run(key, quick=not full, out=out, seeds=seeds, jobs=jobs, as_json=as_json)

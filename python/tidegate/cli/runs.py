@@ -26,6 +26,7 @@ from tidegate.cli.terminal import (
 from tidegate.errors import InputError, RunError
 from tidegate.files import check_folder
 from tidegate.metrics import HEADLINE, metric
+from tidegate.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
 from tidegate.scenario import Scenario, shipped
 from tidegate.scenario.lower import lower
@@ -98,10 +99,10 @@ def _print_run(done: Run) -> None:
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
     shown = [name for name in HEADLINE if any(flow.get(name) is not None for flow in done.summary["flows"])]
-    table = plain_table("flow", "controller", *(_head(name) for name in shown))
+    table = plain_table("flow", "controller", *(_head(name) for name in shown), _head("quality"))
     for flow in done.summary["flows"]:
         cells = [metric(name).show(flow.get(name)) for name in shown]
-        table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells)
+        table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells, verdict([flow.get("quality")]))
     print_table(table)
     names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
     links = plain_table("link", *(_head(name) for name in names))

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegate.errors import TidegateError
+from tidegate.metrics import metric
 from tidegate.table import ComparisonTable
 
 _PATIENCE = 1.0  # seconds without a progress bar
@@ -121,4 +122,6 @@ def comparison_table(table: ComparisonTable) -> Table:
             text = row.metric.show_interval(row.cells[name])
             cells.append(Text(f"{text} *" if best else f"{text}  ", "bold green" if best else ""))
         shown.add_row(row.label, *cells, row.metric.unit)
+    if table.verdicts:
+        shown.add_row(metric("quality").label, *(f"{table.verdicts[name]}  " for name in table.controllers), "")
     return shown

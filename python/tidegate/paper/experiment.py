@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from tidegate.pool import Job, Tick
@@ -41,8 +42,10 @@ class Measure:
 
     def __post_init__(self) -> None:
         """What is no number is no value."""
-        if not math.isfinite(self.value.mean):
-            object.__setattr__(self, "value", Interval.of([]))
+        one = self.value if math.isfinite(self.value.mean) else Interval.of([])
+        # plain numbers, whatever kind they came as
+        half = None if one.half is None else float(one.half)
+        object.__setattr__(self, "value", Interval(float(one.mean), half, int(one.count)))
 
     @classmethod
     def of(cls, values: Iterable[float | None], unit: str = "", about: str = "") -> Measure:
@@ -114,6 +117,9 @@ class Table:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name}: found {len(row)} cells; expected {len(self.columns)}")
+            for cell in row:
+                if not isinstance(cell, str | Real | Interval | Measure | None):
+                    raise TypeError(f"table {self.name}: found {cell!r}; expected text, a number or a Measure")
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,21 @@ class Outcome:
     """Sentences about the runs that a reader of the page should know."""
     digests: Mapping[str, str] = field(default_factory=dict)
     """Digest of each run, by a name of it."""
+
+    def __post_init__(self) -> None:
+        """Checks what it is made of: the code of a paper is anybody's."""
+        from tidegate.paper.figures import Drawing
+
+        for what, kind, found in (
+            ("measures", Measure, self.measures.values()),
+            ("tables", Table, self.tables),
+            ("figures", Drawing, self.figures),
+            ("notes", str, self.notes),
+            ("digests", str, self.digests.values()),
+        ):
+            for one in found:
+                if not isinstance(one, kind):
+                    raise TypeError(f"{what}: found {one!r}; expected a {kind.__name__}")
 
 
 class Experiment(ABC):

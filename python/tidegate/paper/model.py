@@ -43,7 +43,7 @@ class Tolerance(Model):
     """How far from the published number ours still agrees."""
 
     within: Annotated[
-        Annotated[list[Text], Tag("~list")] | Annotated[Text, Tag("~text")],
+        Annotated[list[Text], Field(min_length=1), Tag("~list")] | Annotated[Text, Tag("~text")],
         _shaped('text such as "5%", "0.5 ms" or "2 sigma", or a list of them', lists="~list", other="~text"),
     ]
     """`"5%"` of the published number, an amount in its unit (`"0.5 ms"`; `"2 points"` where the unit is %),

@@ -84,6 +84,10 @@ def _ids(data: Mapping[str, Any]) -> dict[KeyPath, str]:
     return named
 
 
+_PRINTED = {"published", "sigma"}
+"""What rules of a number can speak of, and nobody measures."""
+
+
 class _Reader:
     """Turns what is written into claims, and notes what is wrong with it."""
 
@@ -198,6 +202,8 @@ class _Reader:
             return None
         if rule.kind != "truth":
             self._wrong(place, f"found {show(text)}; expected a comparison, such as gcc.loss < 0.1")
+        elif not set(rule.names) - _PRINTED:
+            self._wrong(place, f"found {show(text)}; it speaks of no measure, and would be a verdict by hand")
         return rule
 
     def _phrase(self, text: str, place: KeyPath, filled: Mapping[str, str]) -> Phrase | None:

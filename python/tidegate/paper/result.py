@@ -185,14 +185,17 @@ def run(
         OutputError: when the result cannot be written.
     """
     document, experiment = prepare(key)
-    usual = experiment.quick_seeds if quick else experiment.full_seeds
-    plan = Plan(quick, seeds_from(usual if seeds is None else seeds))
     code = document.folder / shipped.CODE
     begun = time.monotonic()
+    with _blamed(code):
+        usual = seeds_from(experiment.quick_seeds if quick else experiment.full_seeds)
+    plan = Plan(quick, usual if seeds is None else seeds_from(seeds))
     with _blamed(code):
         jobs = dict(experiment.jobs(plan))
         results = pool.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"outcome gave {outcome!r}; expected an Outcome")
     result = Result(
         document, plan, outcome, _judge(document, outcome, plan), len(jobs), time.monotonic() - begun, command
     )
@@ -209,7 +212,7 @@ def _blamed(code: Path) -> Iterator[None]:
         yield
     except (TidegateError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RunError(f"{code}: {shipped.failure(error, code)}") from error
 
 

@@ -253,7 +253,10 @@ def _number(node: ast.expr, measures: Mapping[str, Interval]) -> Value:
             value = _number(part, measures)
             return Value(-value.mean, -value.high, -value.low) if isinstance(op, ast.USub) else value
         case ast.BinOp(op=op, left=left, right=right):
-            return _binary(op, _number(left, measures), _number(right, measures), right)
+            value = _binary(op, _number(left, measures), _number(right, measures), right)
+            if not math.isfinite(value.mean):
+                raise Undefined(f"{_text(node)} is too large a number")
+            return value
         case ast.Call(func=ast.Name(id=name), args=parts):
             return _function(name, [_number(part, measures) for part in parts])
     raise AssertionError(ast.dump(node))

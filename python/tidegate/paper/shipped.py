@@ -59,7 +59,7 @@ def experiment(folder: Path) -> Experiment:
             return made()
     except TidegateError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path}: cannot be loaded: {failure(error, path)}") from error
     raise InputError(f"{path}: defines no class Experiment(tidegate.paper.Experiment)")
 

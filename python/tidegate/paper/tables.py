@@ -66,7 +66,7 @@ def to_csv(table: Table) -> str:
             if isinstance(value, Interval):
                 cells += [repr(value.mean) if value.count else "", "" if value.half is None else repr(value.half)]
             else:
-                text = "" if value is None else value if isinstance(value, str) else repr(value)
+                text = "" if value is None else value if isinstance(value, str) else str(value)
                 cells += [text, ""] if two else [text]
         rows.append(cells)
     return plain_csv(heads, rows)

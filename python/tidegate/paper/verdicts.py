@@ -64,7 +64,8 @@ class Judgement:
         published = self.claim.published
         if self.deviation is None or not isinstance(published, int | float) or published == 0:
             return None
-        return self.deviation / abs(published)
+        share = self.deviation / abs(published)
+        return share if math.isfinite(share) else None
 
     @property
     def unexplained(self) -> bool:
@@ -153,7 +154,8 @@ def _number(claim: Claim, own: Interval) -> tuple[Truth, float | None]:
         inside(own.mean - half) and inside(own.mean + half),
         at_most(own.mean - half, most) and at_most(least, own.mean + half),
     )
-    return truth, own.mean - min(max(own.mean, low), high)
+    deviation = own.mean - min(max(own.mean, low), high)
+    return truth, deviation if math.isfinite(deviation) else None
 
 
 def _holds(rule: Expression, values: Mapping[str, Interval]) -> tuple[Truth, str]:

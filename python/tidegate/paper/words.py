@@ -39,7 +39,7 @@ def deviation(one: Judgement) -> str:
         return NOTHING
     bound = one.claim.bound
     if one.relative is not None and (bound is None or bound.share or not bound.amount):
-        percent = one.relative * 100
+        percent = round(one.relative * 100, 1) + 0.0  # which makes -0.0 a zero
         return f"{percent:+.1f} %" if abs(percent) < 1000 else f"\N{MULTIPLICATION SIGN}{one.relative + 1:.3g}"  # noqa: PLR2004
     if isinstance(one.claim.published, tuple) and one.deviation == 0:
         return "inside"

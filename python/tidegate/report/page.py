@@ -164,6 +164,10 @@ def _headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
                 written.append(tag("span", f" ± {row.about.show(cell.half)}", class_="interval"))
             cells.append(tag("td", *written, class_="best" if label in row.best else None))
         rows.append(tag("tr", *cells))
+    for about in tables.defined(groups, tables.VERDICTS):
+        name = tag("span", tables.name(about), class_="tip", title=about.definition, tabindex=0)
+        said = [tables.verdict_of(members, _view.subject_of(members[0]), about.name) for members in groups.values()]
+        rows.append(tag("tr", tag("th", name, scope="row"), *(tag("td", words) for words in said)))
     seeds = max(len(members) for members in groups.values())
     note = ["Of the subject flow."]
     if seeds > 1:
@@ -352,14 +356,16 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
         tag("th", "Kind", class_="text", scope="col"),
         tag("th", "Controller", class_="text", scope="col"),
     ]
-    heads += [tag("th", tables.name(about), title=about.definition, scope="col") for about in shown]
+    verdicts = tables.defined(groups, tables.VERDICTS)
+    heads += [tag("th", tables.name(about), title=about.definition, scope="col") for about in (*shown, *verdicts)]
     rows = []
     for label, members in groups.items():
         if several:
-            rows.append(tag("tr", tag("th", _named(label, hues), colspan=3 + len(shown), scope="rowgroup")))
+            rows.append(tag("tr", tag("th", _named(label, hues), colspan=len(heads), scope="rowgroup")))
         for entry in members[0].summary["flows"]:
             name = str(entry["flow"])
             cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]
+            cells += [tag("td", tables.verdict_of(members, name, about.name)) for about in verdicts]
             controller = entry.get("controller") or tables.NOTHING
             texts = [
                 tag("td", name),
@@ -450,6 +456,6 @@ def _reproduce(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Marku
 
 
 def _definitions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS)))
+    about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS, *tables.VERDICTS)))
     items = [item for one in about for item in (tag("dt", tables.name(one)), tag("dd", one.definition))]
     return tag("section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items)))

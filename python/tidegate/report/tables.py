@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from tidegate import _view
 from tidegate._view import RunLike
 from tidegate.metrics import HEADLINE, Metric, metric
+from tidegate.quality import verdict
 from tidegate.stats import Interval, best
 
 NOTHING = "\N{EN DASH}"
 
 #: Metrics of the headline table: those of every comparison, and what else tells controllers apart.
-SUBJECT = (*HEADLINE, "convergence_time_s", "oscillation_hz", "feedback_overhead")
+SUBJECT = (*HEADLINE, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
 
 #: How the flows share, at the scale in between (RFC 8868 section 3.1 names 1, 5 and 20 s).
 FAIRNESS = ("jain_5s", "ratio_5s")
@@ -24,10 +25,15 @@ FLOWS = (
     "sending_rate_bps",
     "one_way_delay_ms_p50",
     "one_way_delay_ms_p95",
+    "jitter_ms_mean",
     "loss_fraction",
     "frame_delay_ms_p95",
     "freezes",
+    "mos",
 )
+
+#: Whether a flow is fit for a call: words, not numbers.
+VERDICTS = ("quality", "quality_network")
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,12 @@ def name(about: Metric) -> str:
 def cell(runs: Sequence[RunLike], flow: str, of: str) -> Interval:
     """Mean and interval of one metric over runs; those that do not define it are left out."""
     return Interval.of(_view.metric(run, flow, of) for run in runs)
+
+
+def verdict_of(runs: Sequence[RunLike], flow: str, of: str) -> str:
+    """What runs say of a flow in one of `VERDICTS`; a dash where they say nothing."""
+    said = verdict(_view.flow_summary(run, flow).get(of) for run in runs)
+    return NOTHING if said == "-" else said
 
 
 def defined(groups: Mapping[str, Sequence[RunLike]], names: Iterable[str]) -> list[Metric]:

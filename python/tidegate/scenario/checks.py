@@ -10,6 +10,8 @@ from tidegate.errors import did_you_mean
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import (
     Adaptive,
+    Audio,
+    CbrVideo,
     FileTransfer,
     Flow,
     Media,
@@ -52,6 +54,8 @@ _LEAST_BROWNIAN, _MOST_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
 
 # a link of statuses, as the engine has it
 _LEAST_STATUS, _LONGEST_WINDOW = Duration(100_000), Duration(60 * 10**9)
+# of talk spurts and pauses: long enough that their ends can be counted, and within a day
+_LEAST_SPURT, _MOST_SPURT = Duration(1_000_000), Duration(86_400 * 10**9)
 _ROUNDING = 1e-9  # how far probabilities may sum to something else than 1: that of decimal fractions
 
 
@@ -307,7 +311,9 @@ def _rate(path: Path, rate: Rate) -> Iterator[Problem]:
 
 
 def _sources(media: Media, path: Path) -> Iterator[Problem]:
-    if media.video is not False:
+    if isinstance(media.video, CbrVideo):
+        yield from _cbr(media.video, media.overhead, (*path, "video"))
+    elif media.video is not False:
         inner = (*path, "video")
         yield from _order(("min", media.video.min), ("max", media.video.max), inner)
         yield from _rate((*inner, "max"), media.video.max)
@@ -324,6 +330,37 @@ def _sources(media: Media, path: Path) -> Iterator[Problem]:
         if media.audio.rate * media.audio.interval > LARGEST_FRAME * 8 * 10**9:
             what = f'found "{media.audio.interval}"; that makes packets of more than {Size(LARGEST_FRAME)}'
             yield Problem((*path, "audio", "interval"), what)
+        yield from _spurts(media.audio, (*path, "audio", "spurts"))
+
+
+def _spurts(audio: Audio, path: Path) -> Iterator[Problem]:
+    if audio.means is None:
+        return
+    for key, mean in (("talk", audio.means.talk), ("pause", audio.means.pause)):
+        if not _LEAST_SPURT <= mean <= _MOST_SPURT:
+            what = f'found "{mean}"; expected from {_LEAST_SPURT} to {_MOST_SPURT}'
+            yield Problem((*path, key), what)
+
+
+def _cbr(video: CbrVideo, overhead: Size, path: Path) -> Iterator[Problem]:
+    if (video.rate is None) == (not video.schedule):
+        found = "neither" if video.rate is None else "both"
+        yield Problem(path, f"has {found} of rate and schedule; expected exactly one")
+        return
+    if video.rate is not None:
+        yield from _rate((*path, "rate"), video.rate)
+    for position, (_, rate) in enumerate(video.schedule):
+        if rate:
+            yield from _rate((*path, "schedule", position), rate)
+    yield from _steps(video.schedule, (*path, "schedule"))
+    if video.schedule and not video.max:
+        yield Problem((*path, "schedule"), "every rate is zero; a source that never sends anything is no source")
+    # a byte of payload, and what an IP packet holds with the headers that a capture file has
+    least = Size(overhead + _RTP_HEADER + 1)
+    most = Size(_IP_PACKET - max(_UDP_HEADERS - overhead, 0))
+    if not least <= video.packet_size <= most:
+        what = f'found "{video.packet_size}"; expected from {least}, the headers and a byte, to {most}'
+        yield Problem((*path, "packet_size"), what)
 
 
 def _packet(media: Media, path: Path) -> Iterator[Problem]:

@@ -117,16 +117,51 @@ class FramesVideo(Video):
     """Frames left out at the beginning when the recording starts again (SkipFrames)."""
 
 
+class CbrVideo(Model):
+    """Packets of one size at a given rate, whatever the controller allows; as `udp` sends them with pattern "cbr".
+
+    What comes faster than the controller lets it leave waits at the sender, up to `queue_limit`.
+    """
+
+    source: Literal["cbr"]
+    """The kind of source."""
+    rate: Rate | None = None
+    """Its rate, headers included; this or a schedule."""
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
+    """Pairs of a time since the flow's start and the rate from then on."""
+    packet_size: Size
+    """Bytes on the wire of a packet, headers included."""
+
+    @property
+    def steps(self) -> list[tuple[Duration, Rate]]:
+        """The rates and from when on they hold."""
+        return self.schedule or [(Duration(0), self.rate or Rate(0))]
+
+    @property
+    def max(self) -> Rate:
+        """The largest rate."""
+        return max(rate for _, rate in self.steps)
+
+
 def _video_shape(value: object) -> str | None:
     if isinstance(value, bool):
         return "~off"
     source = value.get("source", "statistical") if isinstance(value, dict) else None
     source = getattr(value, "source", source)
-    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames"} else None
+    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames", "cbr"} else None
+
+
+class Spurts(Model):
+    """Talk spurts and pauses of exponential lengths; the means are those of ITU-T P.59, table 1."""
+
+    talk: Duration = Duration(1_004_000_000)
+    """Mean length of a talk spurt."""
+    pause: Duration = Duration(1_587_000_000)
+    """Mean length of a pause."""
 
 
 class Audio(Model):
-    """Audio at a constant rate."""
+    """Audio at a constant rate; G.711 is `{ rate = "64kbps", interval = "20ms" }`, packets of 160 bytes."""
 
     if TYPE_CHECKING:
 
@@ -136,6 +171,22 @@ class Audio(Model):
     """The encoder's rate (RFC 8867 section 4)."""
     interval: Duration = Duration(20_000_000)
     """Time in one packet."""
+    spurts: Annotated[
+        Annotated[bool, Tag("~both")] | Annotated[Spurts, Tag("~spurts")],
+        one_of(
+            "true, false, or a table with talk and pause",
+            table="~spurts",
+            other="~both",
+        ),
+    ] = False
+    """Whether somebody talks in spurts, and nothing is sent in between: as in ITU-T P.59 (true), or other means."""
+
+    @property
+    def means(self) -> Spurts | None:
+        """The talk spurts, if there are any."""
+        if isinstance(self.spurts, Spurts):
+            return self.spurts
+        return Spurts() if self.spurts else None
 
 
 class Feedback(Model):
@@ -215,10 +266,11 @@ class Media(Model):
         | Annotated[StatisticalVideo, Tag("~statistical")]
         | Annotated[IdealVideo, Tag("~ideal")]
         | Annotated[GreedyVideo, Tag("~greedy")]
-        | Annotated[FramesVideo, Tag("~frames")],
+        | Annotated[FramesVideo, Tag("~frames")]
+        | Annotated[CbrVideo, Tag("~cbr")],
         shape(
             _video_shape,
-            "false, or a table whose source is statistical, ideal, greedy or frames",
+            "false, or a table whose source is statistical, ideal, greedy, frames or cbr",
         ),
     ] = StatisticalVideo()
     """The video stream."""

@@ -15,6 +15,8 @@ from tidegate.scenario import frames
 from tidegate.scenario.checks import flow_names
 from tidegate.scenario.flows import (
     Adaptive,
+    Audio,
+    CbrVideo,
     FileTransfer,
     Fixed,
     Flow,
@@ -80,6 +82,8 @@ def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = N
     """
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    if record not in {None, "summary", "series", "packets"}:
+        raise InputError(f"record: found {record!r}; expected summary, series or packets")
     made = Experiment(
         {
             "name": scenario.name,
@@ -239,7 +243,7 @@ class _Lowering:
             "max_rate": int(media.largest_rate),
             "start_rate": int(media.first_rate),
             "video": None if media.video is False else self._video(media.video),
-            "audio": None if audio is False else {"rate": int(audio.rate), "interval": int(audio.interval)},
+            "audio": None if audio is False else _audio(audio),
             "feedback": {
                 "format": chosen.feedback if media.feedback.format == "auto" else media.feedback.format,
                 "interval": int(media.feedback.interval),
@@ -254,10 +258,15 @@ class _Lowering:
             "pair": None,
         }
 
-    def _video(self, video: Video) -> Ir:
+    def _video(self, video: Video | CbrVideo) -> Ir:
         match video:
+            case CbrVideo():
+                steps = [[int(at), int(rate)] for at, rate in video.steps]
+                source: Any = {"cbr": {"packet_size": int(video.packet_size), "schedule": steps}}
+                # it has no frames, and what it sends follows from nothing but its schedule
+                return {"source": source, "min": int(video.max), "max": int(video.max), "fps": 0.0}
             case StatisticalVideo():
-                source: Any = {
+                source = {
                     "statistical": {
                         "tau_v": int(video.tau_v),
                         "transient_frames": video.transient_frames,
@@ -340,6 +349,13 @@ def _jitter(jitter: object) -> Any:
         case NormalJitter(normal=std):
             return {"normal": {"std": int(std)}}
     raise AssertionError(jitter)
+
+
+def _audio(audio: Audio) -> Ir:
+    ir: Ir = {"rate": int(audio.rate), "interval": int(audio.interval)}
+    if audio.means is not None:
+        ir["spurts"] = {"talk": int(audio.means.talk), "pause": int(audio.means.pause)}
+    return ir
 
 
 def _playout(playout: object) -> Ir:

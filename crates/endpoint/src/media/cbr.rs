@@ -1,15 +1,18 @@
 //! Audio at a constant rate.
 
+use super::spurts::Spurts;
 use super::{Bounds, Carry, Frame, Source};
+use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Time};
 
-/// One packet an interval, whatever the target says.
+/// One packet an interval, whatever the target says; with talk spurts only where there is speech as it begins.
 #[derive(Debug)]
 pub struct Cbr {
     rate: Rate,
     interval: Span,
     next: Time,
     carry: Carry,
+    spurts: Option<Spurts>,
 }
 
 impl Cbr {
@@ -17,11 +20,11 @@ impl Cbr {
     ///
     /// # Errors
     /// When the interval is not positive.
-    pub fn new(rate: Rate, interval: Span) -> Result<Self, String> {
+    pub(crate) fn new(rate: Rate, interval: Span, spurts: Option<Spurts>) -> Result<Self, String> {
         if interval <= Span::ZERO {
             return Err(format!("the packet interval is {interval}; it must be positive"));
         }
-        Ok(Self { rate, interval, next: Time::MAX, carry: Carry::default() })
+        Ok(Self { rate, interval, next: Time::MAX, carry: Carry::default(), spurts })
     }
 }
 
@@ -34,9 +37,11 @@ impl Source for Cbr {
         self.next
     }
 
-    fn frame(&mut self, _now: Time) -> Frame {
+    fn frame(&mut self, now: Time) -> Frame {
         self.next += self.interval;
-        Frame { bytes: self.carry.bytes(self.rate, self.interval), key: true }
+        let speech = self.spurts.as_mut().is_none_or(|spurts| spurts.talks(now));
+        let bytes = if speech { self.carry.bytes(self.rate, self.interval) } else { 0 };
+        Frame { bytes, key: true }
     }
 
     fn set_target(&mut self, _now: Time, _target: Rate) {}
@@ -52,6 +57,10 @@ impl Source for Cbr {
     fn adapts(&self) -> bool {
         false
     }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        self.spurts.iter().for_each(|spurts| visit(spurts.draws()));
+    }
 }
 
 #[cfg(test)]
@@ -60,12 +69,12 @@ mod tests {
 
     #[test]
     fn g711_is_160_bytes_every_20_ms() {
-        let mut source = Cbr::new(Rate::from_kbps(64), Span::from_millis(20)).expect("an interval");
+        let mut source = Cbr::new(Rate::from_kbps(64), Span::from_millis(20), None).expect("an interval");
         source.start(Time::ZERO);
         for k in 0..5 {
             assert_eq!(source.due(), Time::from_millis(20 * k));
             assert_eq!(source.frame(source.due()).bytes, 160);
         }
-        assert!(Cbr::new(Rate::from_kbps(64), Span::ZERO).is_err());
+        assert!(Cbr::new(Rate::from_kbps(64), Span::ZERO, None).is_err());
     }
 }

@@ -10,12 +10,14 @@ pub mod frames;
 pub mod greedy;
 pub mod ideal;
 pub mod ladder;
+pub mod packets;
+pub mod spurts;
 pub mod statistical;
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Rate, Span, Time};
+use tidegate_core::{Rate, Span, Stream, Time};
 
 /// One encoded frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +87,12 @@ pub trait Source: Send {
         true
     }
 
+    /// Bytes of each RTP packet, header included, where the source fixes that: each of its frames is such
+    /// a packet, and its bounds count them.
+    fn packet_size(&self) -> Option<u32> {
+        None
+    }
+
     /// Shows what each of its random substreams gave out.
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         let _ = visit;
@@ -122,12 +130,17 @@ pub enum SourceSettings {
         rate: Rate,
         /// Time between two packets.
         interval: Span,
+        /// Speech and silence in turns, of which only speech is sent; `None`: all is sent.
+        spurts: Option<spurts::Means>,
     },
+    /// Packets of one size at a given rate, whatever the target.
+    Packets(packets::Settings),
 }
 
 impl SourceSettings {
     /// 20 kb/s in packets of 20 ms: the audio of RFC 8867 section 4.
-    pub const AUDIO: Self = Self::Cbr { rate: Rate::from_kbps(20), interval: Span::from_millis(20) };
+    pub const AUDIO: Self =
+        Self::Cbr { rate: Rate::from_kbps(20), interval: Span::from_millis(20), spurts: None };
 
     /// The source; `component` is the first part of its substreams' names, `payload` the largest RTP
     /// payload in bytes.
@@ -144,7 +157,12 @@ impl SourceSettings {
             Self::Frames { ladder, fps, skip, bounds } => {
                 Box::new(frames::Frames::new(ladder.clone(), Ticker::new(*fps)?, *skip, *bounds)?)
             }
-            Self::Cbr { rate, interval } => Box::new(cbr::Cbr::new(*rate, *interval)?),
+            Self::Cbr { rate, interval, spurts } => {
+                let luck = || Stream::new(seed, component, "talk spurts");
+                let spurts = spurts.map(|means| spurts::Spurts::new(means, luck())).transpose()?;
+                Box::new(cbr::Cbr::new(*rate, *interval, spurts)?)
+            }
+            Self::Packets(settings) => Box::new(packets::Packets::new(settings.clone())?),
         })
     }
 }

@@ -146,8 +146,8 @@ impl OutStream {
         }
     }
 
-    /// The next frame, if one is due.
-    pub(super) fn frame(&mut self, now: Time) -> Option<Numbered> {
+    /// The next frame, if one is due; where the source fixes the size of packets, they have `header` bytes of header.
+    pub(super) fn frame(&mut self, now: Time, header: u32) -> Option<Numbered> {
         if !self.on {
             return None;
         }
@@ -167,9 +167,15 @@ impl OutStream {
                 stream: 0,
                 flags: if frame.key { RtpBody::KEY } else { 0 },
             };
-            return Some(Numbered { number, bytes: frame.bytes, first });
+            let header = source.packet_size().map_or(0, |_| header);
+            return Some(Numbered { number, bytes: frame.bytes.saturating_sub(header).max(1), first });
         }
         None
+    }
+
+    /// Bytes of each RTP packet, header included, where the source fixes that.
+    pub(super) fn packet_size(&self) -> Option<u32> {
+        self.source.as_ref().and_then(|(source, _)| source.packet_size())
     }
 
     pub(super) fn adapts(&self) -> bool {
@@ -179,7 +185,8 @@ impl OutStream {
     /// What it uses at most, as rates count bytes; `None` for as much as there is.
     pub(super) fn most(&self) -> Option<Rate> {
         let (source, shape) = self.source.as_ref()?;
-        source.bounds().max.map(|max| shape.gross(max, source.frame_rate()))
+        let max = source.bounds().max?;
+        Some(if source.packet_size().is_some() { max } else { shape.gross(max, source.frame_rate()) })
     }
 
     /// From now on rates count `header` bytes beyond the payload of a packet.

@@ -26,7 +26,7 @@ impl Sender {
 
     fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
         let padding = self.streams.len() - 1;
-        let (index, payload, probe) = match turn {
+        let (index, mut payload, probe) = match turn {
             Turn::Media(packet, probe) => {
                 out.record.paced(now, self.flow, now - packet.since);
                 (usize::from(packet.stream), packet.payload, probe)
@@ -39,6 +39,17 @@ impl Sender {
             None => self.header,
             stamp => self.extensions.header_len(stamp.as_ref()),
         };
+        if let (Turn::Media(..), Some(whole)) = (turn, self.streams[index].packet_size()) {
+            if whole <= header {
+                let who = &self.who;
+                out.fail(format!(
+                    "{who} at {now}: RTP packets are to have {whole} bytes, which the header of {header} bytes fills"
+                ));
+                return;
+            }
+            // the first packet was cut before its stamp was known
+            payload = u16::try_from(whole - header).unwrap_or(u16::MAX);
+        }
         if header != self.stamped_header {
             self.set_header(now, header);
         }

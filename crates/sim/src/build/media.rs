@@ -1,11 +1,11 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::Maker;
-use crate::scenario::{FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, VideoSource};
+use crate::scenario::{FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource};
 use std::sync::Arc;
 use tidegate_core::control::Limits;
-use tidegate_core::{FlowId, Rate};
-use tidegate_endpoint::media::{ladder, statistical};
+use tidegate_core::{FlowId, Rate, Time};
+use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::{
     Bounds, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, SendSettings, SourceSettings,
     StreamSettings,
@@ -85,6 +85,11 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
                 bounds,
                 ..statistical::Settings::default()
             }),
+            VideoSource::Cbr { packet_size, schedule } => SourceSettings::Packets(packets::Settings {
+                size: *packet_size,
+                overhead: media.overhead,
+                rates: schedule.iter().map(|&(at, rate)| (at - Time::ZERO, rate)).collect(),
+            }),
             VideoSource::Frames { rungs, skip } => {
                 SourceSettings::Frames { ladder: Arc::new(ladder_of(rungs)?), fps, skip: *skip, bounds }
             }
@@ -92,7 +97,11 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
         streams.push(StreamSettings::video(ssrc(1), source));
     }
     if let Some(audio) = &media.audio {
-        let source = SourceSettings::Cbr { rate: audio.rate, interval: audio.interval };
+        let source = SourceSettings::Cbr {
+            rate: audio.rate,
+            interval: audio.interval,
+            spurts: audio.spurts.map(|SpurtsSpec { talk, pause }| spurts::Means { talk, pause }),
+        };
         streams.push(StreamSettings::audio(ssrc(2), source));
     }
     if streams.is_empty() {

@@ -175,8 +175,8 @@ impl Experiment {
         let Ok(mut recording) = recorder.downcast::<Recording>() else {
             unreachable!("a builder's world always writes to a Recording")
         };
-        recording.close_frames();
         let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        recording.close_frames(end);
         recording.end(end);
         set_tightest(&mut recording.flows, &self.links, begin);
         for (info, link) in recording.links.iter_mut().zip(&self.links) {

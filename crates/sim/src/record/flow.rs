@@ -2,7 +2,10 @@
 
 use super::digest::Digest;
 use super::histogram::Histogram;
-use tidegate_core::{Cause, Packet, Size, Span, Time};
+use super::jitter::Jitter;
+use super::quality::Speech;
+use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
+use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,10 +124,22 @@ pub struct FlowStats {
     pub paced: Histogram,
     /// Media frames that were not sent, because too much waited at the sender.
     pub skipped_frames: u64,
+    /// The packets that they would have made.
+    pub skipped_packets: u64,
     /// Their bytes.
     pub skipped_bytes: u64,
     /// One-way delay.
     pub delay: Histogram,
+    /// Last one-way delay, and its jitter.
+    transit: Option<Span>,
+    /// Jitter by the time on the wire, in milliseconds.
+    pub jitter: Jitter,
+    /// Last relative transit times of the streams of audio and video, in units of their RTP clocks.
+    media_transit: [Option<u32>; 2],
+    /// Jitter by RTP timestamps, of audio and video, in milliseconds.
+    pub media_jitter: [Jitter; 2],
+    /// Audio frames.
+    pub speech: Speech,
     /// Time spent waiting in queues.
     pub queued: Histogram,
     /// Capture to rendering, of video frames.
@@ -158,8 +173,14 @@ impl FlowStats {
             late: 0,
             paced: Histogram::default(),
             skipped_frames: 0,
+            skipped_packets: 0,
             skipped_bytes: 0,
             delay: Histogram::default(),
+            transit: None,
+            jitter: Jitter::default(),
+            media_transit: [None; 2],
+            media_jitter: Default::default(),
+            speech: Speech::default(),
             queued: Histogram::default(),
             frame_delay: Histogram::default(),
             frames_sent: 0,
@@ -185,6 +206,26 @@ impl FlowStats {
             packets: sum.packets + count.packets,
             bytes: sum.bytes + count.bytes,
         })
+    }
+
+    /// Enters the jitter of a packet that arrived at `now`, `delay` after it was put on the wire.
+    #[inline]
+    pub fn interarrival(&mut self, now: Time, delay: Span, packet: &Packet) {
+        if let Some(last) = self.transit.replace(delay) {
+            self.jitter.add((delay - last).as_nanos().unsigned_abs() as f64 / 1e6);
+        }
+        let (stream, clock) = match packet.kind {
+            Kind::Audio => (0, AUDIO_CLOCK),
+            Kind::Video => (1, VIDEO_CLOCK),
+            _ => return,
+        };
+        let Body::Rtp(body) = packet.body else { return };
+        // in units of the timestamp, modulo 2^32, as RFC 3550 appendix A.8 has it
+        let transit = rtp_clock(now, clock).wrapping_sub(body.timestamp);
+        if let Some(last) = self.media_transit[stream].replace(transit) {
+            let difference = (transit.wrapping_sub(last) as i32).unsigned_abs();
+            self.media_jitter[stream].add(f64::from(difference) * 1e3 / f64::from(clock));
+        }
     }
 
     /// Useful bytes reached the application.

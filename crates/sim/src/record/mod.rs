@@ -5,9 +5,12 @@
 //! is the same at every level, because it hashes the facts as they are told.
 
 pub mod digest;
+pub mod emodel;
 pub mod flow;
 pub mod histogram;
+pub mod jitter;
 pub mod pcapng;
+pub mod quality;
 pub mod summary;
 pub mod table;
 mod tables;
@@ -235,6 +238,8 @@ impl Recording {
                 stats.frames_rendered += 1;
                 stats.frame_delay.add(rendered - frame.captured);
             }
+        } else if let (Some(fate), true) = (frame.fate, stats.counts(frame.captured)) {
+            stats.speech.frame(fate.rendered.map(|rendered| rendered - frame.captured));
         }
         if self.level >= Level::Series {
             self.frames.push(frame);
@@ -249,12 +254,16 @@ impl Recording {
         self.truth.retain(|&(at, ..)| at < end);
     }
 
-    /// Books the frames whose receiver never heard of them, when the run is over.
-    pub fn close_frames(&mut self) {
+    /// Books the frames whose receiver never heard of them, when the run is over at `end`.
+    pub fn close_frames(&mut self, end: Time) {
         for flow in 0..self.open.len() {
             for kind in 0..2 {
                 for frame in std::mem::take(&mut self.open[flow][kind]) {
                     self.close(frame);
+                    let stats = &mut self.stats[flow];
+                    if !frame.sent.video && frame.fate.is_none() && stats.counts(frame.captured) {
+                        stats.speech.unknown(frame.captured, end);
+                    }
                 }
             }
         }
@@ -339,6 +348,7 @@ impl Recorder for Recording {
             if stats.counts(packet.sent) {
                 stats.arrived.add(packet);
                 stats.delay.add(delay);
+                stats.interarrival(now, delay, packet);
                 stats.queued.add(packet.queued);
             }
             if let Some(bins) = self.series.get_mut(flow) {
@@ -420,10 +430,11 @@ impl Recorder for Recording {
         }
     }
 
-    fn skipped(&mut self, now: Time, flow: FlowId, bytes: Size) {
+    fn skipped(&mut self, now: Time, flow: FlowId, packets: u32, bytes: Size) {
         let stats = &mut self.stats[flow.0 as usize];
         if stats.counts(now) {
             stats.skipped_frames += 1;
+            stats.skipped_packets += u64::from(packets);
             stats.skipped_bytes += bytes.as_bytes();
         }
     }

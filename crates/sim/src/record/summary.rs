@@ -1,6 +1,7 @@
 //! Metrics of a run: RFC 8868 section 3, and what users of calls look at.
 
 use super::flow::{Bins, FlowStats};
+use super::quality::Quality;
 use super::{FlowInfo, Recording};
 use serde::Serialize;
 use tidegate_core::{Cause, Span, Time, math};
@@ -88,6 +89,24 @@ pub struct FlowSummary {
     pub one_way_delay_ms_p99: Metric,
     /// Its largest value.
     pub one_way_delay_ms_max: Metric,
+    /// Interarrival jitter (RFC 3550 section 6.4.1) by the time on the wire, mean over packets.
+    pub jitter_ms_mean: Metric,
+    /// Its largest value.
+    pub jitter_ms_max: Metric,
+    /// Interarrival jitter by the RTP timestamp, which holds the waiting at the sender, mean over packets.
+    pub media_jitter_ms_mean: Metric,
+    /// Its largest value.
+    pub media_jitter_ms_max: Metric,
+    /// Whether loss, delay and jitter are those that a call bears, sender included: `met`, or what is over.
+    pub quality: Option<String>,
+    /// The same of the network alone.
+    pub quality_network: Option<String>,
+    /// Rating R of the audio by the E-model (ITU-T G.107) as G.711 with concealment.
+    pub r_factor: Metric,
+    /// Its mean opinion score.
+    pub mos: Metric,
+    /// The score without concealment.
+    pub mos_without_plc: Metric,
     /// Time spent waiting in queues.
     pub queueing_delay_ms_mean: Metric,
     /// Its median.
@@ -217,6 +236,7 @@ impl Recording {
         let tightest = info.tightest.map(tidegate_core::Rate::as_bps_f64).filter(|&capacity| capacity > 0.0);
         let media = info.kind == "media";
         let seconds = window(&stats.seconds, from, to);
+        let quality = Quality::of(stats, info.kind);
         FlowSummary {
             flow: info.name.clone(),
             kind: info.kind,
@@ -248,6 +268,15 @@ impl Recording {
             one_way_delay_ms_p95: stats.delay.quantile_ms(0.95),
             one_way_delay_ms_p99: stats.delay.quantile_ms(0.99),
             one_way_delay_ms_max: stats.delay.max_ms(),
+            jitter_ms_mean: quality.jitter.0,
+            jitter_ms_max: quality.jitter.1,
+            media_jitter_ms_mean: quality.media_jitter.0,
+            media_jitter_ms_max: quality.media_jitter.1,
+            quality: quality.whole,
+            quality_network: quality.network,
+            r_factor: quality.speech.map(|(r, ..)| r),
+            mos: quality.speech.map(|(_, mos, _)| mos),
+            mos_without_plc: quality.speech.map(|(.., mos)| mos),
             queueing_delay_ms_mean: stats.queued.mean_ms(),
             queueing_delay_ms_p50: stats.queued.quantile_ms(0.50),
             queueing_delay_ms_p95: stats.queued.quantile_ms(0.95),

@@ -122,6 +122,8 @@ class Shared:
     """Share of the time in which a TCP connection is on."""
     total: float
     """Goodput of all flows together, bit/s."""
+    settled: float
+    """Rate of RRTCC in the second half of the run, bit/s."""
     rates: Mapping[str, tuple[Floats, Floats]]
     """By flow: beginnings of bins in s, and the rate received in each, bit/s."""
 
@@ -155,6 +157,7 @@ def keep(run: Run) -> Shared:
         tcp=carried / sum(on.values()),
         on=sum(on.values()) / (TCP_FLOWS * DURATION),
         total=sum(flow["goodput_bps"] for flow in metrics.values()),
+        settled=float(np.nanmean(rate[(name == "rrtcc") & (at >= DURATION / 2)])),
         rates={flow: (at[name == flow], rate[name == flow]) for flow in metrics},
     )
 

@@ -37,7 +37,9 @@ def estimates(udp: Call, rrtcc: Call) -> Drawing:
     sheet.series("A_s", rrtcc.reports, rrtcc.a_s)
     sheet.series("A", rrtcc.reports, rrtcc.a)
     sheet.series("A UDP", [0, end], [UDP_RATE, UDP_RATE])
-    return sheet.drawing("figure-16", "One run (the first seed) of configuration 2.")
+    return sheet.drawing(
+        "figure-16", "One run (the first seed) of configuration 2; A is the smaller of A_s and A_r and covers it."
+    )
 
 
 def ratios(udp: Call, rrtcc: Call) -> Drawing:
@@ -85,8 +87,8 @@ def goodputs(calls: Mapping[str, Pairs]) -> Drawing:
 def _scan(variants: Mapping[str, Pairs], sheet: Sheet, at: Mapping[int, str], scale: float) -> Sheet:
     x = [one * scale for one in at]
     seeds = [variants[name] for name in at.values()]
-    sheet.series("UDP", x, np.array([[pair[0].ratio for pair in pairs] for pairs in seeds]).T)
-    return sheet.series("RRTCC", x, np.array([[pair[1].ratio for pair in pairs] for pairs in seeds]).T)
+    sheet.series("RRTCC", x, np.array([[pair[1].ratio for pair in pairs] for pairs in seeds]).T)
+    return sheet.series("UDP", x, np.array([[pair[0].ratio for pair in pairs] for pairs in seeds]).T)
 
 
 def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
@@ -94,7 +96,7 @@ def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
     sheet = Sheet(
         "section 4.1",
         "The size of a packet decides the picture",
-        x="Packet (kB)",
+        x="Size of a packet (kB)",
         y="Loss ratio",
         xlog=True,
         ylim=(0, None),
@@ -108,7 +110,12 @@ def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
 def by_window(variants: Mapping[str, Pairs]) -> Drawing:
     """What the loss window does."""
     sheet = Sheet(
-        "section 3.4.3.1", "The loss window, RTCP_limit", x="Packets", y="Loss ratio", xlog=True, ylim=(0, None)
+        "section 3.4.3.1",
+        "The loss window, RTCP_limit",
+        x="Loss window (packets)",
+        y="Loss ratio",
+        xlog=True,
+        ylim=(0, None),
     )
     _scan(variants, sheet, {size: one.name for size, one in BY_WINDOW.items()}, 1)
     return sheet.drawing("by-window", "Configuration 2, packets of 24 kB.")
@@ -118,6 +125,6 @@ def by_controller(variants: Mapping[str, Pairs]) -> Drawing:
     """The thesis's values, gcc-02's, and the second way."""
     sheet = Sheet("section 5.2", "Values and placements on the same luck", x="", y="Loss ratio", ylim=(0, None))
     names = {one.short: variants[one.name] for one in RECOMMENDED}
-    for at, label in ((0, "UDP"), (1, "RRTCC")):
+    for at, label in ((1, "RRTCC"), (0, "UDP")):
         sheet.bars(label, {short: Measure.of([pair[at].ratio for pair in pairs]) for short, pairs in names.items()})
     return sheet.drawing("by-controller", "Configuration 2; the second way has its delay-based part at the receiver.")

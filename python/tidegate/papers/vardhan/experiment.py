@@ -26,8 +26,6 @@ COLUMNS = ("tcp.sent", "tcp.received", "tcp.pdr", "udp.sent", "udp.received", "u
 """Its columns."""
 UDP_TIME_S = 99.9
 """UDP of table 1 sends from 0.1 to 100 s."""
-VIDEO_TIMES = ("20", "50", "70", "100")
-"""Rows of table 4, in seconds."""
 LATEST_START_MS = 200.0
 """Seeds move TCP's start between 0 and this; the document does not say when it is."""
 JITTERS = ("off", "0.1ms", "auto")
@@ -117,7 +115,7 @@ class Experiment(paper.Experiment):
             runs["table3", "found", time] = scenarios.voice(f"{time}s"), 1
             stated = scenarios.voice(f"{time}s", network=scenarios.STATED_3, rates=("64kbps",))
             runs["table3", "stated", time] = stated, 1
-        for time in VIDEO_TIMES:
+        for time in tfrc.VIDEO_TIMES:
             runs["table4", "found", time] = scenarios.video(f"{time}s"), 1
             runs["table4", "stated", time] = scenarios.video(f"{time}s", flows=1), 1
         for jitter in JITTERS:
@@ -148,7 +146,7 @@ class Experiment(paper.Experiment):
                 *results.figures_of_table_1(),
                 results.figure_of_scan(),
                 *rate_control.figures(),
-                *results.figures_of_times(rate_control.voice()),
+                *results.figures_of_times(rate_control.by_time()),
                 rules.figure(),
             ],
             notes=[
@@ -193,7 +191,7 @@ class _Results:
         ]
         made["udp.steady.least"] = Measure.exact(min(steady), "", "UDP's packets sent over those offered, least row")
         made["udp.steady.most"] = Measure.exact(max(steady), "", "UDP's packets sent over those offered, largest row")
-        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", VIDEO_TIMES)):
+        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", tfrc.VIDEO_TIMES)):
             for time in times:
                 count = self.done[table, "found", time].counts["all"]
                 for name, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
@@ -241,7 +239,7 @@ class _Results:
             for flow in ("tcp", "other"):
                 cells = [_counts(self.done["table2", name, row].counts[flow]) for name in ("found", "stated")]
                 rows.append(["Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, *cells])
-        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", VIDEO_TIMES)):
+        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", tfrc.VIDEO_TIMES)):
             for time in times:
                 cells = [_counts(self.done[table, name, time].counts["all"]) for name in ("found", "stated")]
                 rows.append([f"Table {table[-1]}, UDP", f"{time} s", *cells])
@@ -289,14 +287,13 @@ class _Results:
         sheet.published("table 1", x, [self.published[f"table1/{row}/tcp.received"] for row in RATES])
         return sheet.drawing("sensitivity", "A line ends where not one packet arrives.")
 
-    def figures_of_times(self, voice: Mapping[str, Count]) -> Iterator[Drawing]:
+    def figures_of_times(self, tfrc_counts: Mapping[str, Mapping[str, Count]]) -> Iterator[Drawing]:
         """Figures 6 to 9."""
-        for first, table, times in ((6, "table3", tfrc.VOICE_TIMES), (8, "table4", VIDEO_TIMES)):
+        for first, table, times in ((6, "table3", tfrc.VOICE_TIMES), (8, "table4", tfrc.VIDEO_TIMES)):
             seen: dict[str, dict[str, Count]] = {
                 "UDP": {time: self.done[table, "found", time].counts["all"] for time in times}
             }
-            if table == "table3":
-                seen["TFRC"] = dict(voice)
+            seen["TFRC"] = dict(tfrc_counts[table])
             who = " and ".join(reversed(seen))
             ratio = Sheet(f"Figure {first}", f"Packet loss ratio of {who}", "Simulation time (s)", "Packet loss ratio")
             delay = Sheet(
@@ -307,7 +304,7 @@ class _Results:
                 ratio.published(label, times, [self._printed_loss(table, time, label.lower()) for time in times])
                 delay.bars(label, {time: Measure.exact(one.delay_ms) for time, one in counts.items()})
             yield ratio.drawing(f"figure{first}", "Marks: from the document's table.")
-            yield delay.drawing(f"figure{first + 1}", "From wire to arrival.")
+            yield delay.drawing(f"figure{first + 1}", "From wire to arrival; a table has what waits at the sender.")
 
     def _printed_loss(self, table: str, time: str, flow: str) -> float:
         received, dropped = (self.published[f"{table}/{time}/{flow}.{name}"] for name in ("received", "drop"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate import Flow, Link, Media, Scenario, Tcp, Udp
-from tidegate.units import Rate, Size
+from tidegate.units import Duration, Rate, Size
 
 END = "100s"
 """All runs but shorter ones of tables 3 and 4 end then (table 1: 24975 packets at 2 Mb/s from 0.1 s on)."""
@@ -107,10 +107,8 @@ All of it is read in tfrc.cc and tfrc-sink.cc of ns-2.35 and printed by it as de
 * the application's queue has no bound, and its encoder knows nothing of it.
 """
 
-RTP_HEADERS = 32
-"""Of our packets: RTP's 12 bytes, and 20 of the extensions that TFRC needs."""
 IP_HEADERS = 12
-"""Beside them, with which feedback has the 40 bytes of ns-2's (`packetSize_` of its sink)."""
+"""Of our RTP packets, with which feedback has the 40 bytes of ns-2's (`packetSize_` of its sink)."""
 
 UPPER = ("N0", "N3")
 """Ends of the first flow (section 4.1: TCP)."""
@@ -169,24 +167,31 @@ def tcp_beside(
     )
 
 
-def tfrc(rate: str, size: int, *, like_ns2: bool = True, limit: str = "1000s", **settings: Any) -> dict[str, Any]:
+def tfrc(
+    rate: str | Sequence[tuple[Duration, str]],
+    size: int,
+    *,
+    like_ns2: bool = True,
+    limit: str = "1000s",
+    **settings: Any,
+) -> dict[str, Any]:
     """A TFRC flow whose application makes `size` bytes at a time, at `rate`, whatever it is allowed to send.
 
-    On the wire a packet has ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of
-    RFC 5348; `limit` bounds what waits at the sender. Its RTCP reports are rare: ns-2 has none.
+    `rate` may be pairs of a time since the flow's start and the rate from then on. On the wire a packet has
+    ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of RFC 5348; `limit` bounds
+    what waits at the sender. Its RTCP reports are rare: ns-2 has none.
     """
-    payload = size + 32 - RTP_HEADERS - IP_HEADERS
-    media = Rate(Rate.parse(rate) * payload // size)
+    steps = [(Duration(0), rate)] if isinstance(rate, str) else rate
+    wire = size + TFRC_PACKET - 1000
+    schedule = [(time, Rate(Rate.parse(one) * wire // size)) for time, one in steps]
     packet = Size(size)
     chosen = {"segment": packet, "mss": packet, **(NS2_TFRC if like_ns2 else {}), **settings}
     return {
         "media": Media(
             controller={"name": "tfrc", **chosen},
-            video={"source": "ideal", "min": media, "max": media, "fps": Rate.parse(rate) / (8 * size)},
-            # at some rates a frame has a fraction of a byte more
-            payload=Size(payload + 1),
+            video={"source": "cbr", "schedule": schedule, "packet_size": Size(wire)},
             overhead=Size(IP_HEADERS),
-            max_rate=TABLE_2.bottleneck,
+            max_rate=max(rate for _, rate in schedule),
             feedback={"format": "none", "reports": "1000s"},
             queue_limit=limit,
         )
@@ -231,6 +236,26 @@ def video(until: str, *, network: Dumbbell = TABLE_4, flows: int = 2, sending_ji
     udp = Udp(rate=VIDEO[0][1], packet_size=UDP_PACKET, schedule=[("0s", "0bps"), *VIDEO])
     both = [_flow(f"udp-{number}", ends, "0s", udp=udp) for number, ends in enumerate((UPPER, LOWER)[:flows], 1)]
     return network.run_of("vardhan-table4", both, until=until, sending_jitter=sending_jitter)
+
+
+def video_tfrc(
+    until: str,
+    *,
+    like_ns2: bool = True,
+    flows: int = 2,
+    sending_jitter: str = "off",
+    starts: tuple[str, str] = ("100ms", "100ms"),
+    limit: str = "1000s",
+) -> Scenario:
+    """TFRC of table 4 up to a time: the video conferences of `video` under its control."""
+    first = Duration.parse(VIDEO[0][0])
+    schedule = [(Duration(Duration.parse(time) - first), rate) for time, rate in VIDEO]
+    kind = tfrc(schedule, 1000, like_ns2=like_ns2, limit=limit)
+    both = [
+        _flow(f"tfrc-{number}", ends, start, **kind)
+        for number, (ends, start) in enumerate(zip((UPPER, LOWER), starts, strict=True), 1)
+    ]
+    return TABLE_4.run_of("vardhan-table4", both[:flows], until=until, sending_jitter=sending_jitter)
 
 
 def unequal_round_trips(

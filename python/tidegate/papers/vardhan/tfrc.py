@@ -1,4 +1,4 @@
-"""The document's TFRC: tables 2 and 3, the conclusion's statements on it, and what else may have been set."""
+"""The document's TFRC: tables 2 to 4, the conclusion's statements on it, and what else may have been set."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ COLUMNS = ("tcp.sent", "tcp.received", "tcp.pdr", "tfrc.sent", "tfrc.received", 
 """Its columns."""
 VOICE_TIMES = ("5", "10", "50", "100")
 """Rows of table 3, in seconds."""
+VIDEO_TIMES = ("20", "50", "70", "100")
+"""Rows of table 4."""
 LATEST_START_MS = 200.0
 """Seeds move TFRC's start between 0 and this; TCP starts at 0."""
 WINDOW_S = 1.0
@@ -130,7 +132,7 @@ class Voice:
 
 
 def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Any]]:
-    """The runs of tables 2 and 3, under keys that begin with `tfrc`."""
+    """The runs of tables 2 to 4, under keys that begin with `tfrc`."""
     made: dict[Any, Then[Run, Any]] = {}
     for seed in seeds:
         later = float(np.random.default_rng(seed).uniform(0.0, LATEST_START_MS))
@@ -146,7 +148,24 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Any]]:
             ("competing", scenarios.voice_tfrc(f"{time}s", network=scenarios.TABLE_3, beside="100kbps")),
         ):
             made["tfrc voice", name, time] = Then(RunJob(scenario, 1), Voice.of)
+    for time in VIDEO_TIMES:
+        for name, like_ns2 in _VIDEOS.items():
+            scenario = scenarios.video_tfrc(f"{time}s", like_ns2=like_ns2)
+            made["tfrc video", name, time] = Then(RunJob(scenario, 1), Both.of)
     return made
+
+
+@dataclass(frozen=True)
+class Both:
+    """The two flows of table 4, added up."""
+
+    count: Count
+    digest: str
+
+    @classmethod
+    def of(cls, run: Run) -> Both:
+        """Of a run."""
+        return cls(Count.of(run), run.digest)
 
 
 @dataclass(frozen=True)
@@ -198,10 +217,20 @@ class Results:
                 # what the application has made: 50 packets a second from 0.1 s on
                 offered = 50 * (float(time) - 0.1)
                 yield f"{place}/{time}/tfrc.carried", Measure.exact(voice.data.received / offered)
+        for time in VIDEO_TIMES:
+            for name, place in (("found", "table4"), ("rfc5348", "table4.rfc5348")):
+                count = self.done["tfrc video", name, time].count
+                for what, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
+                    yield f"{place}/{time}/tfrc.{what}", Measure.exact(value, "packets")
+                yield f"{place}/{time}/tfrc.delay", Measure.exact(count.delay_ms, "ms", "from wire to arrival")
+                yield f"{place}/{time}/tfrc.waited", Measure.exact(count.waited_ms, "ms", "at the sender before")
 
-    def voice(self) -> Mapping[str, Count]:
-        """Data of table 3's TFRC by time."""
-        return {time: self.done["tfrc voice", "found", time].data for time in VOICE_TIMES}
+    def by_time(self) -> Mapping[str, Mapping[str, Count]]:
+        """TFRC of tables 3 and 4 by time, data alone."""
+        return {
+            "table3": {time: self.done["tfrc voice", "found", time].data for time in VOICE_TIMES},
+            "table4": {time: self.done["tfrc video", "found", time].count for time in VIDEO_TIMES},
+        }
 
     # --- tables ---------------------------------------------------------------------------------------
 
@@ -250,6 +279,14 @@ class Results:
                 )
         heads = ["time", "network", "data sent", "feedback sent", "data received", "data dropped"]
         yield Table("voice-tfrc", "TFRC of 64 kb/s voice", heads, rows)
+        rows = []
+        for time in VIDEO_TIMES:
+            for name in _VIDEOS:
+                one: Count = self.done["tfrc video", name, time].count
+                whose = "ns-2's" if name == "found" else "RFC 5348's"
+                rows.append([f"{time} s", whose, one.sent, one.received, one.dropped, one.delay_ms, one.waited_ms])
+        heads = ["time", "settings", "sent", "received", "dropped", "network's delay (ms)", "at the sender (ms)"]
+        yield Table("video-tfrc", "TFRC of two video conferences", heads, rows)
 
     # --- figures --------------------------------------------------------------------------------------
 
@@ -276,6 +313,7 @@ class Results:
 
 
 _PHASES = {"as found": "no jitter", "default sending jitter": "default jitter"}
+_VIDEOS = {"found": True, "rfc5348": False}
 _VOICES = {
     "found": "150 kb/s, UDP of 70 kb/s beside it",
     "competing": "150 kb/s, UDP of 100 kb/s beside it",
