@@ -93,7 +93,7 @@ def _moved(seed: int, latest_ms: float, count: int) -> tuple[str, ...]:
 class Experiment(paper.Experiment):
     """All of the document."""
 
-    quick_seeds = 5
+    quick_seeds = 10
     full_seeds = 30
 
     def jobs(self, plan: Plan) -> Mapping[Any, Then[Run, Any]]:
