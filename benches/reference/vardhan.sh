@@ -27,6 +27,15 @@ rows() {
             done
         done
     done
+    # TFRC of the last three rows at thirty starts within 200 ms: how much of the counts is the start
+    for row in 512:70 768:90 1024:100; do
+        rate=${row%:*} window=${row#*:}
+        for step in $(seq 0 29); do
+            start=$(awk "BEGIN { print $step * 0.2 / 30 }")
+            rows 2 "$rate kb/s $window start $step" bottleneck=1Mb delays=2,10,2 \
+                upper=tcp:Newreno:$window:0.0 lower=tfrc:${rate}kb:1000:$start
+        done
+    done
     rows 3 udp access=1Mb bottleneck=150kb delays=1,5,1 until=5,10,50,100 \
         upper=udp:64kb:160:0.08 lower=udp:100kb:160:0.1
     rows 3 tfrc access=1Mb bottleneck=100kb delays=1,5,1 until=5,10,50,100 upper=tfrc:64kb:160:0.08

@@ -21,6 +21,8 @@ class Count:
     """Packets lost to full queues."""
     delay_ms: float
     """Mean delay from wire to arrival, of all packets that arrived; NaN where none did."""
+    waited_ms: float = 0.0
+    """Mean time that packets of media waited at the sender before."""
 
     @classmethod
     def of(cls, run: Run, flows: Iterable[str] | None = None) -> Count:
@@ -28,11 +30,14 @@ class Count:
         metrics = [run.metrics(flow) for flow in (run.flows if flows is None else flows)]
         arrived = sum(one["packets_received"] for one in metrics)
         waited = math.fsum(one["packets_received"] * (one["one_way_delay_ms_mean"] or 0.0) for one in metrics)
+        sent = sum(one["packets_sent"] for one in metrics)
+        held = math.fsum(one["packets_sent"] * (one["sender_delay_ms_mean"] or 0.0) for one in metrics)
         return cls(
-            sent=sum(one["packets_sent"] for one in metrics),
+            sent=sent,
             received=arrived,
             dropped=sum(one["lost_queue"] for one in metrics),
             delay_ms=waited / arrived if arrived else math.nan,
+            waited_ms=held / sent if sent else math.nan,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Tables 1, 3 and 4 of the document as far as they need no TFRC, and what becomes of them under other settings."""
+"""All of the document: what needs no TFRC here, the rest in `tfrc` and `improvements`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate import paper
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
 from tidegate.paper.experiment import CellValue
 from tidegate.paper.reading import load
-from tidegate.papers.vardhan import scenarios
+from tidegate.papers.vardhan import improvements, scenarios, tfrc
 from tidegate.papers.vardhan.counts import Count, jain
 from tidegate.running import Run, RunJob
 from tidegate.scenario import Scenario
@@ -26,22 +26,10 @@ COLUMNS = ("tcp.sent", "tcp.received", "tcp.pdr", "udp.sent", "udp.received", "u
 """Its columns."""
 UDP_TIME_S = 99.9
 """UDP of table 1 sends from 0.1 to 100 s."""
-VOICE_TIMES = ("5", "10", "50", "100")
-VIDEO_TIMES = ("20", "50", "70", "100")
-"""Rows of tables 3 and 4, in seconds."""
 LATEST_START_MS = 200.0
 """Seeds move TCP's start between 0 and this; the document does not say when it is."""
 JITTERS = ("off", "0.1ms", "auto")
 """Sending jitter in the experiment on phases."""
-
-TFRC_RATES = {
-    "256 kb/s, 30": ("256kbps", 30),
-    "384 kb/s, 50": ("384kbps", 50),
-    "512 kb/s, 70": ("512kbps", 70),
-    "768 kb/s, 90": ("768kbps", 90),
-    "1024 kb/s, 100": ("1024kbps", 100),
-}
-"""Rows of table 2: the rate of TFRC's application, and TCP's window in packets."""
 
 _BEFORE, _MIDDLE, _AFTER = scenarios.TABLE_1.delays
 
@@ -103,12 +91,12 @@ def _moved(seed: int, latest_ms: float, count: int) -> tuple[str, ...]:
 
 
 class Experiment(paper.Experiment):
-    """All of the document that does without TFRC."""
+    """All of the document."""
 
-    quick_seeds = 5
+    quick_seeds = 10
     full_seeds = 30
 
-    def jobs(self, plan: Plan) -> Mapping[Any, Then[Run, Kept]]:
+    def jobs(self, plan: Plan) -> Mapping[Any, Then[Run, Any]]:
         """The runs: without jitter one a row, since there is no luck in them."""
         runs: dict[Any, tuple[Scenario, int]] = {}
         for (label, changes), (row, rate) in ((one, row) for one in SCAN.items() for row in RATES.items()):
@@ -119,15 +107,15 @@ class Experiment(paper.Experiment):
                 for jitter in ("off", "auto"):
                     made = scenarios.tcp_beside_udp(rate, tcp_start=start, sending_jitter=jitter)
                     runs["luck", jitter, row, seed] = made, seed
-        for row, (rate, window) in TFRC_RATES.items():
+        for row, (rate, window) in tfrc.ROWS.items():
             for name, network in (("found", scenarios.TABLE_2), ("stated", scenarios.STATED_2)):
                 other = scenarios.unresponsive(rate)
                 runs["table2", name, row] = scenarios.tcp_beside(other, window, network=network), 1
-        for time in VOICE_TIMES:
+        for time in tfrc.VOICE_TIMES:
             runs["table3", "found", time] = scenarios.voice(f"{time}s"), 1
             stated = scenarios.voice(f"{time}s", network=scenarios.STATED_3, rates=("64kbps",))
             runs["table3", "stated", time] = stated, 1
-        for time in VIDEO_TIMES:
+        for time in tfrc.VIDEO_TIMES:
             runs["table4", "found", time] = scenarios.video(f"{time}s"), 1
             runs["table4", "stated", time] = scenarios.video(f"{time}s", flows=1), 1
         for jitter in JITTERS:
@@ -135,18 +123,35 @@ class Experiment(paper.Experiment):
                 begin, later = _moved(seed, 1000.0, 2)
                 runs["phases", jitter, seed] = scenarios.unequal_round_trips(jitter, (begin, later)), seed
                 runs["twins", jitter, seed] = scenarios.video(scenarios.END, sending_jitter=jitter), seed
-        return {key: Then(RunJob(scenario, seed), Kept.of) for key, (scenario, seed) in runs.items()}
+        done = {key: Then(RunJob(one, seed), Kept.of) for key, (one, seed) in runs.items()}
+        return {**done, **tfrc.jobs(plan.seeds), **improvements.jobs(plan.seeds)}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """Their counts, ratios and shares."""
         results = _Results(plan.seeds, done)
+        rate_control = tfrc.Results(plan.seeds, done, results.published)
+        rules = improvements.Results(plan.seeds, done)
         return Outcome(
-            results.measures,
-            tables=[results.sensitivity(), results.luck(), results.stated(), results.phases(), results.twins()],
-            figures=[*results.figures_of_table_1(), results.figure_of_scan(), *results.figures_of_times()],
+            {**results.measures, **dict(rate_control.measures()), **dict(rules.measures())},
+            tables=[
+                results.sensitivity(),
+                results.luck(),
+                results.stated(),
+                results.phases(),
+                results.twins(),
+                *rate_control.tables(),
+                rules.table(),
+            ],
+            figures=[
+                *results.figures_of_table_1(),
+                results.figure_of_scan(),
+                *rate_control.figures(),
+                *results.figures_of_times(rate_control.by_time()),
+                rules.figure(),
+            ],
             notes=[
-                "Without TFRC: table 2, the TFRC rows of tables 3 and 4 and the statements on it are not judged here.",
                 "No sending jitter but where a table says so: those runs have no luck, and one is enough.",
+                "Seeds move starts: TCP's in the statements on table 1, TFRC's in table 2.",
             ],
             digests={", ".join(map(str, key)): one.digest for key, one in done.items()},
         )
@@ -186,7 +191,7 @@ class _Results:
         ]
         made["udp.steady.least"] = Measure.exact(min(steady), "", "UDP's packets sent over those offered, least row")
         made["udp.steady.most"] = Measure.exact(max(steady), "", "UDP's packets sent over those offered, largest row")
-        for table, times in (("table3", VOICE_TIMES), ("table4", VIDEO_TIMES)):
+        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", tfrc.VIDEO_TIMES)):
             for time in times:
                 count = self.done[table, "found", time].counts["all"]
                 for name, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
@@ -230,11 +235,11 @@ class _Results:
     def stated(self) -> Table:
         """What the document's own settings give, where others print its tables."""
         rows: list[list[CellValue]] = []
-        for row in TFRC_RATES:
+        for row in tfrc.ROWS:
             for flow in ("tcp", "other"):
                 cells = [_counts(self.done["table2", name, row].counts[flow]) for name in ("found", "stated")]
                 rows.append(["Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, *cells])
-        for table, times in (("table3", VOICE_TIMES), ("table4", VIDEO_TIMES)):
+        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", tfrc.VIDEO_TIMES)):
             for time in times:
                 cells = [_counts(self.done[table, name, time].counts["all"]) for name in ("found", "stated")]
                 rows.append([f"Table {table[-1]}, UDP", f"{time} s", *cells])
@@ -282,22 +287,27 @@ class _Results:
         sheet.published("table 1", x, [self.published[f"table1/{row}/tcp.received"] for row in RATES])
         return sheet.drawing("sensitivity", "A line ends where not one packet arrives.")
 
-    def figures_of_times(self) -> Iterator[Drawing]:
-        """Figures 6 to 9, their UDP."""
-        for first, table, times in ((6, "table3", VOICE_TIMES), (8, "table4", VIDEO_TIMES)):
-            seen = {time: self.done[table, "found", time].counts["all"] for time in times}
-            ratio = Sheet(f"Figure {first}", "Packet loss ratio of UDP", "Simulation time (s)", "Packet loss ratio")
-            ratio.bars("UDP", {time: Measure.exact(one.loss_ratio) for time, one in seen.items()})
-            ratio.published("UDP", times, [self._printed_loss(table, time) for time in times])
-            yield ratio.drawing(f"figure{first}", "Marks: from the document's table. Its TFRC is to come.")
+    def figures_of_times(self, tfrc_counts: Mapping[str, Mapping[str, Count]]) -> Iterator[Drawing]:
+        """Figures 6 to 9."""
+        for first, table, times in ((6, "table3", tfrc.VOICE_TIMES), (8, "table4", tfrc.VIDEO_TIMES)):
+            seen: dict[str, dict[str, Count]] = {
+                "UDP": {time: self.done[table, "found", time].counts["all"] for time in times}
+            }
+            seen["TFRC"] = dict(tfrc_counts[table])
+            who = " and ".join(reversed(seen))
+            ratio = Sheet(f"Figure {first}", f"Packet loss ratio of {who}", "Simulation time (s)", "Packet loss ratio")
             delay = Sheet(
-                f"Figure {first + 1}", "End-to-end delay of UDP", "Simulation time (s)", "End-to-end delay (ms)"
+                f"Figure {first + 1}", f"End-to-end delay of {who}", "Simulation time (s)", "End-to-end delay (ms)"
             )
-            delay.bars("UDP", {time: Measure.exact(one.delay_ms) for time, one in seen.items()})
-            yield delay.drawing(f"figure{first + 1}", "The document's TFRC is to come.")
+            for label, counts in seen.items():
+                ratio.bars(label, {time: Measure.exact(one.loss_ratio) for time, one in counts.items()})
+                ratio.published(label, times, [self._printed_loss(table, time, label.lower()) for time in times])
+                delay.bars(label, {time: Measure.exact(one.delay_ms) for time, one in counts.items()})
+            yield ratio.drawing(f"figure{first}", "Marks: from the document's table.")
+            yield delay.drawing(f"figure{first + 1}", "From wire to arrival; a table has what waits at the sender.")
 
-    def _printed_loss(self, table: str, time: str) -> float:
-        received, dropped = (self.published[f"{table}/{time}/udp.{name}"] for name in ("received", "drop"))
+    def _printed_loss(self, table: str, time: str, flow: str) -> float:
+        received, dropped = (self.published[f"{table}/{time}/{flow}.{name}"] for name in ("received", "drop"))
         return dropped / (received + dropped)
 
 

@@ -8,12 +8,12 @@ those of ns-2's tcl/lib/ns-default.tcl.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate import Flow, Link, Scenario, Tcp, Udp
-from tidegate.units import Rate
+from tidegate import Flow, Link, Media, Scenario, Tcp, Udp
+from tidegate.units import Duration, Rate, Size
 
 END = "100s"
 """All runs but shorter ones of tables 3 and 4 end then (table 1: 24975 packets at 2 Mb/s from 0.1 s on)."""
@@ -80,6 +80,36 @@ STATED_2 = Dumbbell("2Mbps", "5Mbps", TABLE_2.delays)
 STATED_3 = Dumbbell("100kbps", "1Mbps", TABLE_3.delays)
 """Section 4.5."""
 
+NS2_TFRC: Mapping[str, Any] = {
+    "rules": "rfc3448",
+    "initial_window": "rfc3390",
+    "first_interval": "present",
+    "rtt_weight": 0.05,
+    "sqmean_weight": 0.05,
+    "rto_rtts": 2.0,
+    "reordering": 1,
+    "discount_threshold": 0.5,
+    "drain_time": "0s",
+}
+"""What ns-2's TFRC does otherwise than RFC 5348, as settings of ours.
+
+All of it is read in tfrc.cc and tfrc-sink.cc of ns-2.35 and printed by it as defaults:
+
+* at most twice the last receive rate (`maxrate_`), as in RFC 3448, but 4 packets in the first round trip
+  (`rate_init_option_` 2);
+* the interval before the first loss from the present receive rate (`adjust_history`);
+* 0.95 of the old round-trip time is kept (`df_`), in both of its means;
+* the equation's timeout is that of a TCP with a clock of 0.1 s (`tcp_tick_`): its mean deviation never comes
+  below 3/4 of a tick, which makes it R + 0.3 s or more; about 2R with the 0.33 s of table 2, where
+  RFC 5348 has 4R;
+* the first packet after a gap makes it a loss (`numPkts_` 1);
+* old intervals are discounted to no less than a half (`minDiscountRatio_`);
+* the application's queue has no bound, and its encoder knows nothing of it.
+"""
+
+IP_HEADERS = 12
+"""Of our RTP packets, with which feedback has the 40 bytes of ns-2's (`packetSize_` of its sink)."""
+
 UPPER = ("N0", "N3")
 """Ends of the first flow (section 4.1: TCP)."""
 LOWER = ("N1", "N2")
@@ -123,14 +153,49 @@ def tcp_beside(
     window: int,
     *,
     network: Dumbbell = TABLE_2,
+    start: str = "0s",
     sending_jitter: str = "off",
 ) -> Scenario:
-    """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind."""
+    """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind.
+
+    TCP starts at 0, the other one at `start`.
+    """
     return network.run_of(
         "vardhan-table2",
-        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, "0s", **other)],
+        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, start, **other)],
         sending_jitter=sending_jitter,
     )
+
+
+def tfrc(
+    rate: str | Sequence[tuple[Duration, str]],
+    size: int,
+    *,
+    like_ns2: bool = True,
+    limit: str = "1000s",
+    **settings: Any,
+) -> dict[str, Any]:
+    """A TFRC flow whose application makes `size` bytes at a time, at `rate`, whatever it is allowed to send.
+
+    `rate` may be pairs of a time since the flow's start and the rate from then on. On the wire a packet has
+    ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of RFC 5348; `limit` bounds
+    what waits at the sender. Its RTCP reports are rare: ns-2 has none.
+    """
+    steps = [(Duration(0), rate)] if isinstance(rate, str) else rate
+    wire = size + TFRC_PACKET - 1000
+    schedule = [(time, Rate(Rate.parse(one) * wire // size)) for time, one in steps]
+    packet = Size(size)
+    chosen = {"segment": packet, "mss": packet, **(NS2_TFRC if like_ns2 else {}), **settings}
+    return {
+        "media": Media(
+            controller={"name": "tfrc", **chosen},
+            video={"source": "cbr", "schedule": schedule, "packet_size": Size(wire)},
+            overhead=Size(IP_HEADERS),
+            max_rate=max(rate for _, rate in schedule),
+            feedback={"format": "none", "reports": "1000s"},
+            queue_limit=limit,
+        )
+    }
 
 
 def unresponsive(rate: str) -> dict[str, Any]:
@@ -148,6 +213,20 @@ def voice(until: str, *, network: Dumbbell = TABLE_3, rates: Sequence[str] = ("6
     return network.run_of("vardhan-table3", flows, until=until)
 
 
+TFRC_VOICE = Dumbbell("150kbps", "1Mbps", ("1ms", "10ms", "1ms"))
+"""With UDP of 70 kb/s beside it, what prints TFRC of table 3 in ns-2 to within ten packets."""
+
+
+def voice_tfrc(
+    until: str, *, network: Dumbbell = TFRC_VOICE, beside: str | None = "70kbps", like_ns2: bool = True
+) -> Scenario:
+    """TFRC of table 3 up to a time, with UDP of a rate beside it if there is one; recorded by the packet."""
+    flows = [_flow("tfrc", UPPER, "100ms", **tfrc("64kbps", 160, like_ns2=like_ns2))]
+    if beside is not None:
+        flows.append(_flow("udp", LOWER, "100ms", udp=Udp(rate=beside, packet_size="160B")))
+    return network.run_of("vardhan-table3", flows, until=until).model_copy(update={"record": "packets"})
+
+
 VIDEO = (("100ms", "448kbps"), ("20s", "20kbps"), ("50s", "1Mbps"), ("80s", "448kbps"))
 """Section 4.6: the video conference's rate from each time on."""
 
@@ -157,6 +236,26 @@ def video(until: str, *, network: Dumbbell = TABLE_4, flows: int = 2, sending_ji
     udp = Udp(rate=VIDEO[0][1], packet_size=UDP_PACKET, schedule=[("0s", "0bps"), *VIDEO])
     both = [_flow(f"udp-{number}", ends, "0s", udp=udp) for number, ends in enumerate((UPPER, LOWER)[:flows], 1)]
     return network.run_of("vardhan-table4", both, until=until, sending_jitter=sending_jitter)
+
+
+def video_tfrc(
+    until: str,
+    *,
+    like_ns2: bool = True,
+    flows: int = 2,
+    sending_jitter: str = "off",
+    starts: tuple[str, str] = ("100ms", "100ms"),
+    limit: str = "1000s",
+) -> Scenario:
+    """TFRC of table 4 up to a time: the video conferences of `video` under its control."""
+    first = Duration.parse(VIDEO[0][0])
+    schedule = [(Duration(Duration.parse(time) - first), rate) for time, rate in VIDEO]
+    kind = tfrc(schedule, 1000, like_ns2=like_ns2, limit=limit)
+    both = [
+        _flow(f"tfrc-{number}", ends, start, **kind)
+        for number, (ends, start) in enumerate(zip((UPPER, LOWER), starts, strict=True), 1)
+    ]
+    return TABLE_4.run_of("vardhan-table4", both[:flows], until=until, sending_jitter=sending_jitter)
 
 
 def unequal_round_trips(

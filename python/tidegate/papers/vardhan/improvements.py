@@ -1,0 +1,195 @@
+"""Section 2 of the document: what RFC 5348 does otherwise than RFC 3448, on a path where nothing else happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate import Flow, Link, Media, Scenario
+from tidegate import tfrc as formulas
+from tidegate.paper import Drawing, Measure, Sheet, Table, Then
+from tidegate.paper.experiment import CellValue
+from tidegate.running import Run, RunJob
+from tidegate.units import Rate, Size
+
+RULES = ("rfc3448", "rfc5348")
+"""The presets that are compared."""
+MEDIA_RATE = Rate(1_000_000)
+"""What the application makes."""
+PACKET = 1000
+"""Bytes of a packet, headers included, so that "4 packets" are 4000 bytes."""
+SHORT = 160
+"""The same of short packets (section 4.5's voice)."""
+RTT_S = 0.1
+IDLE = ("5s", "8s")
+"""When the application is silent."""
+LOSS = "1%"
+_HEADERS = 44
+
+
+def _run(
+    name: str, preset: str, size: int, *, until: str, warmup: str = "0s", loss: str = "0%", **media: Any
+) -> Scenario:
+    packet = Size(size)
+    flow = Media(
+        controller={"name": "tfrc", "preset": preset, "segment": packet, "mss": packet},
+        payload=Size(size - _HEADERS + 1),
+        overhead=Size(12),
+        feedback={"format": "none", "reports": "1000s"},
+        queue_limit="100s",
+        min_rate="1bps",
+        **media,
+    )
+    return Scenario(
+        name=name,
+        duration=until,
+        warmup=warmup,
+        sending_jitter="off",
+        record="series",
+        links=[Link(name="path", from_="a", to="b", capacity="20Mbps", delay="50ms", loss=loss)],
+        flows=[Flow(name="tfrc", from_="a", to="b", media=flow)],
+    )
+
+
+def _steady(preset: str) -> Scenario:
+    """An application of constant rate that is silent for some seconds."""
+    rate = Rate(MEDIA_RATE * (PACKET - _HEADERS) // PACKET)
+    video = {"source": "ideal", "min": rate, "max": rate, "fps": MEDIA_RATE / (8 * PACKET)}
+    return _run("vardhan-idle", preset, PACKET, until="12s", video=video, pauses=[IDLE], max_rate=MEDIA_RATE)
+
+
+def _lossy(size: int) -> Scenario:
+    """An application that always has something to send, where every hundredth packet is lost."""
+    greedy = {"source": "greedy"}
+    return _run(
+        "vardhan-short", "rfc5348", size, until="220s", warmup="20s", loss=LOSS, video=greedy, max_rate="20Mbps"
+    )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The allowed rate X over time."""
+
+    at: npt.NDArray[np.float64]
+    """In seconds."""
+    x: npt.NDArray[np.float64]
+    """In bit/s."""
+    p: float
+    rtt_s: float
+    """Means of what the sender knows, from 20 s on."""
+    sent: float
+    """What it sends, in bit/s."""
+    digest: str
+
+    @classmethod
+    def of(cls, run: Run) -> Rates:
+        """Of a run with its internals recorded."""
+        internals = run.table("internals")
+        name, at, value = (internals.to_numpy(column) for column in ("name", "t_s", "value"))
+
+        def mean(what: str) -> float:
+            late = value[(name == what) & (at > 20)]  # noqa: PLR2004
+            return float(late.mean()) if len(late) else float("nan")
+
+        x = name == "x_bps"
+        sent = float(run.metrics("tfrc")["sending_rate_bps"])
+        return cls(at[x], value[x], mean("p"), mean("rtt_ms") / 1000, sent, run.digest)
+
+    @property
+    def packets(self) -> npt.NDArray[np.float64]:
+        """X in packets a round trip."""
+        return self.x * RTT_S / (8 * PACKET)
+
+    def reaches(self, since: float) -> float:
+        """How long after a time X allows what the application makes, in seconds."""
+        return float(self.at[(self.at > since) & (self.x >= MEDIA_RATE)][0]) - since
+
+    def idle(self) -> npt.NDArray[np.float64]:
+        """X in packets a round trip at each nofeedback timeout in the silence, and before the first."""
+        # the last feedback of what was sent comes a round trip into it
+        silent = (self.at > 5 + 1.5 * RTT_S) & (self.at < 8)  # noqa: PLR2004
+        first = int(np.flatnonzero(silent)[0])
+        return self.packets[first - 1 : first + int(silent.sum())]
+
+
+def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
+    """The runs, under keys that begin with `improvements`: without luck but for the lossy ones."""
+    made: dict[Any, Then[Run, Rates]] = {
+        ("improvements", "idle", rules): Then(RunJob(_steady(rules), 1), Rates.of) for rules in RULES
+    }
+    for seed in seeds:
+        for size in (PACKET, SHORT):
+            made["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.of)
+    return made
+
+
+@dataclass(frozen=True)
+class Results:
+    """What they came to."""
+
+    seeds: Sequence[int]
+    done: Mapping[Any, Any]
+
+    def idle(self, rules: str) -> Rates:
+        """The run with a silence."""
+        found: Rates = self.done["improvements", "idle", rules]
+        return found
+
+    def lossy(self, size: int, take: Callable[[Rates], float], unit: str = "") -> Measure:
+        """A number of the lossy runs."""
+        return Measure.of([take(self.done["improvements", size, seed]) for seed in self.seeds], unit)
+
+    def measures(self) -> Iterator[tuple[str, Measure]]:
+        """All that claims speak of."""
+        for rules in RULES:
+            one = self.idle(rules)
+            idle = one.idle()
+            halved = idle[1:] / idle[:-1]
+            yield f"start.{rules}.window", Measure.exact(float(one.packets[0]), "packets")
+            yield f"start.{rules}.delay", Measure.exact(one.reaches(0.0), "s", "until X is the media's rate")
+            yield f"idle.{rules}.first", Measure.exact(float(halved[0]), "", "X after the first timeout over before")
+            yield f"idle.{rules}.least", Measure.exact(float(idle.min()), "packets", "least X a round trip")
+            yield f"idle.{rules}.back", Measure.exact(one.reaches(8.0), "s", "until X is the media's rate again")
+        for size in (PACKET, SHORT):
+            yield f"lossy.{size}.rate", self.lossy(size, lambda one: one.sent, "bit/s")
+            yield f"lossy.{size}.equation", self.lossy(size, _equation(size), "bit/s")
+            yield f"lossy.{size}.printed", self.lossy(size, _printed(size), "bit/s")
+
+    def table(self) -> Table:
+        """RFC 3448 beside RFC 5348."""
+        made = dict(self.measures())
+        heads = ["first window", "start-up delay", "first timeout", "least when idle", "back after idle"]
+        names = ["start.{}.window", "start.{}.delay", "idle.{}.first", "idle.{}.least", "idle.{}.back"]
+        rows: list[list[CellValue]] = [[rules, *(made[name.format(rules)] for name in names)] for rules in RULES]
+        return Table("improvements", "Section 2.1: 1 Mb/s of media, 100 ms", ["rules", *heads], rows)
+
+    def figure(self) -> Drawing:
+        """X over time."""
+        sheet = Sheet(
+            "Section 2.1", "Allowed rate, silence from 5 to 8 s", "Time (s)", "Allowed rate (bit/s)", ylog=True
+        )
+        for rules in RULES:
+            one = self.idle(rules)
+            sheet.series(rules, one.at, one.x, step=True)
+        sheet.series("media", [0, 5, 5, 8, 8, 12], [MEDIA_RATE, MEDIA_RATE, np.nan, np.nan, MEDIA_RATE, MEDIA_RATE])
+        return sheet.drawing("improvements", "1 Mb/s of media in packets of 1000 bytes over a round trip of 100 ms.")
+
+
+def _equation(size: int) -> Callable[[Rates], float]:
+    """RFC 5348's throughput for what the sender knows, in bit/s."""
+    return lambda one: 8 * formulas.throughput(size, one.rtt_s, one.p)
+
+
+def _printed(size: int) -> Callable[[Rates], float]:
+    """The same by the document's equation, which has s where b and 3 belong."""
+
+    def rate(one: Rates) -> float:
+        first = one.rtt_s * np.sqrt(2 * one.p / size)
+        timeouts = 4 * one.rtt_s * 3 * np.sqrt(8 * one.p / size) * one.p * (1 + 32 * one.p**2)
+        return float(8 * size / (first + timeouts))
+
+    return rate
