@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,3 +80,18 @@ name = "call"
 media = { controller = "gcc" }
 """
 """A small scenario that works."""
+
+
+def check_table(page: Path, name: str, text: str) -> None:
+    """The table of that name in a page of the documentation is `text`; TIDEGATE_BLESS=1 writes it there."""
+    # up to the next mark and not beyond it
+    marked = re.compile(rf"(<!-- table: {name} -->\n)[^<]*(<!-- end -->)")
+    now = page.read_text()
+    assert marked.search(now), f"{page.name} has no place for the table {name}"
+    with_table = marked.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", now)
+    if os.environ.get("TIDEGATE_BLESS") == "1":
+        page.write_text(with_table)
+    else:
+        assert now == with_table, (
+            f"the table {name} in {page.name} is an old one (TIDEGATE_BLESS=1 writes it); now:\n{text}"
+        )

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 import os
-import re
 
 import pytest
 
 import gcc_experiments as gcc
 from gcc_experiments import BAYESIAN, PRESETS, Row
-from support import ROOT
+from support import ROOT, check_table
 
 PAGE = ROOT / "docs" / "gcc-behaviour.md"
 LIBWEBRTC, DRAFT, AIORTC = PRESETS
@@ -27,18 +26,10 @@ def rows(name: str) -> dict[str, Row]:
 def test_golden(name: str) -> None:
     text = gcc.EXPERIMENTS[name].text()
     file = ROOT / "tests" / "golden" / f"gcc_{name}.txt"
-    # up to the next mark and not beyond it
-    marked = re.compile(rf"(<!-- table: {name} -->\n)[^<]*(<!-- end -->)")
-    page = PAGE.read_text()
-    assert marked.search(page), f"{PAGE.name} has no place for the table {name}"
-    with_table = marked.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page)
     if os.environ.get("TIDEGATE_BLESS") == "1":
         file.write_text(text)
-        PAGE.write_text(with_table)
     assert file.read_text() == text, f"{file.name} differs (TIDEGATE_BLESS=1 accepts it); now:\n{text}"
-    assert page == with_table or os.environ.get("TIDEGATE_BLESS") == "1", (
-        f"the table {name} in {PAGE.name} is an old one"
-    )
+    check_table(PAGE, name, text)
 
 
 def between(low: float, value: float, high: float, why: str) -> None:

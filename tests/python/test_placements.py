@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from functools import cache
 
 import numpy as np
@@ -15,21 +13,14 @@ import pytest
 import placements
 import tidegate
 from gcc_experiments import Seen
-from support import ROOT
+from support import ROOT, check_table
 
 PAGE = ROOT / "docs" / "placements.md"
 pytestmark = pytest.mark.slow
 
 
 def test_the_table_is_what_comes_out() -> None:
-    marked = re.compile(r"(<!-- table: placements -->\n)[^<]*(<!-- end -->)")
-    page = PAGE.read_text()
-    assert marked.search(page), f"{PAGE.name} has no place for the table"
-    with_table = marked.sub(lambda found: f"{found[1]}\n{placements.table()}\n{found[2]}", page)
-    if os.environ.get("TIDEGATE_BLESS") == "1":
-        PAGE.write_text(with_table)
-    else:
-        assert page == with_table, f"the table in {PAGE.name} is an old one (TIDEGATE_BLESS=1 writes it)"
+    check_table(PAGE, "placements", placements.table())
 
 
 @pytest.mark.parametrize("name", placements.SCENARIOS)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import re
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ import pytest
 import tfrc_claims
 import tfrc_experiments as made
 import tfrc_situations as situations
-from support import ROOT
+from support import ROOT, check_table
 from tfrc_claims import rows
 from tidegate import tfrc
 
@@ -27,17 +25,7 @@ HEADER = 24  # of RTP and TFRC's extension beside a payload: 1500 = 1448 + 24 + 
 @pytest.mark.parametrize("name", [*tfrc_claims.TABLES, "claims"])
 def test_the_page_shows_what_comes_out(name: str) -> None:
     text = tfrc_claims.text() if name == "claims" else tfrc_claims.TABLES[name].text()
-    # up to the next mark and not beyond it
-    marked = re.compile(rf"(<!-- table: {name} -->\n)[^<]*(<!-- end -->)")
-    page = PAGE.read_text()
-    assert marked.search(page), f"{PAGE.name} has no place for the table {name}"
-    with_table = marked.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page)
-    if os.environ.get("TIDEGATE_BLESS") == "1":
-        PAGE.write_text(with_table)
-    else:
-        assert page == with_table, (
-            f"the table {name} in {PAGE.name} is an old one (TIDEGATE_BLESS=1 writes it); now:\n{text}"
-        )
+    check_table(PAGE, name, text)
 
 
 REFUTED = {"even", "two"}

@@ -262,6 +262,10 @@ def _truth(run: Run) -> tuple[Floats, Floats, float]:
     return at[first], capacity[first], float(at[-1] + at[1] - at[0])
 
 
+Pairs = Sequence[tuple[Call, Call]]
+"""UDP's call and the controlled one, over the network of one seed each."""
+
+
 @dataclass(frozen=True)
 class PairJob:
     """The same network twice: under UDP, and under the controller of a variant."""

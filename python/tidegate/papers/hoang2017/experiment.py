@@ -16,8 +16,8 @@ from tidegate.papers.hoang2017.calls import (
     LATE,
     THESIS,
     UDP_RATE,
-    Call,
     PairJob,
+    Pairs,
     Variant,
 )
 from tidegate.papers.hoang2017.fairness import (
@@ -43,8 +43,6 @@ CONFIGURATION = "2"
 
 JUDGED = {FIXED_THRESHOLD: "fair", ADAPTIVE: "adaptive"}
 """Whose fairness claims speak of, and under which name."""
-
-Pairs = Sequence[tuple[Call, Call]]
 
 
 class Experiment(Base):

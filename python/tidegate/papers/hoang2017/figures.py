@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from tidegate.paper import Drawing, Measure, Sheet
-from tidegate.papers.hoang2017.calls import THESIS, UDP_RATE, Call
+from tidegate.papers.hoang2017.calls import THESIS, UDP_RATE, Call, Pairs
 from tidegate.papers.hoang2017.fairness import Shared
 from tidegate.papers.hoang2017.variants import BY_PACKET, BY_WINDOW, RECOMMENDED
-
-Pairs = Sequence[tuple[Call, Call]]
 
 DECIDING = [*BY_PACKET.values(), *(one for one in BY_WINDOW.values() if one is not THESIS)]
 """The variants of packet size and loss window, the thesis's once."""

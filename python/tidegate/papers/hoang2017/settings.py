@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from tidegate import controllers
 from tidegate.paper import Measure
 from tidegate.papers.hoang2017 import fairness
-from tidegate.papers.hoang2017.calls import CONFIGURATIONS, STATUSES, THESIS, Call, scenario
-
-Pairs = Sequence[tuple[Call, Call]]
-
+from tidegate.papers.hoang2017.calls import CONFIGURATIONS, STATUSES, THESIS, Call, Pairs, scenario
+from tidegate.scenario import Media
 
 NEAR = 700_000.0
 """Bit/s; half of what lies between two statuses of table 9, and a little less."""
@@ -65,8 +63,8 @@ def _table_7(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
     yield "session.lost", Measure.of([float(one is None) for one in ended], "", "share of sessions whose BYE is lost")
 
 
-def _within(call: Call, media: object) -> bool:
-    low, high = int(media.least_rate), int(media.largest_rate)  # type: ignore[attr-defined]
+def _within(call: Call, media: Media) -> bool:
+    low, high = int(media.least_rate), int(media.largest_rate)
     return bool(((call.a >= low) & (call.a <= high)).all())
 
 
