@@ -2,9 +2,9 @@
 
 use crate::receiver::Receiver;
 use crate::reception::clock;
-use crate::rtcp::schedule::Schedule;
+use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
 use crate::sender::{Path, Sender};
-use crate::settings::{EndpointSettings, RtcpMinimum, RtcpMode, RtcpSettings, SettingsError};
+use crate::settings::{EndpointSettings, RtcpMode, SettingsError};
 use std::sync::Arc;
 use tidegate_core::control::Urgency;
 use tidegate_core::node::Inside;
@@ -23,7 +23,11 @@ pub struct Endpoint {
     sender: Option<Sender>,
     receiver: Option<Receiver>,
     mode: RtcpMode,
+    reduced_size: bool,
     schedule: Schedule,
+    luck: Stream,
+    /// Whether the schedule has been asked about the per-packet feedback that is due.
+    asked: bool,
     /// Since when the receiver half has had something to say.
     message_since: Option<Time>,
     /// The running number of RTCP packets that do not share the media's flow.
@@ -46,15 +50,25 @@ impl Endpoint {
             .map(|send| Sender::new(send, &name, seed))
             .transpose()
             .map_err(|problem| SettingsError { endpoint: name.clone(), problem })?;
-        let rng = Stream::new(seed, &name, "rtcp");
-        let schedule = Schedule::new(rtcp.session_bandwidth, minimum(&rtcp), FIRST_SIZE, rng);
+        let timing = Timing {
+            profile: match rtcp.mode {
+                RtcpMode::Free | RtcpMode::Avp => Profile::Avp,
+                RtcpMode::Avpf => Profile::Avpf(rtcp.avpf),
+            },
+            session: rtcp.session_bandwidth,
+            minimum: rtcp.minimum.span(rtcp.session_bandwidth),
+            first_size: FIRST_SIZE,
+        };
         let mut endpoint = Self {
             receiver: receive.map(|receive| Receiver::new(receive, &name, seed)),
             sender,
             ssrc,
             path: Path { route, overhead, clock_offset },
             mode: rtcp.mode,
-            schedule,
+            reduced_size: rtcp.reduced_size,
+            schedule: Schedule::new(&timing),
+            luck: Stream::new(seed, &name, "rtcp"),
+            asked: false,
             message_since: None,
             packets: 0,
             wakeup: Time::ZERO,
@@ -80,8 +94,10 @@ impl Endpoint {
         }
         if let Some(receiver) = &self.receiver {
             at = at.min(receiver.wakeup());
-            if self.mode == RtcpMode::Free {
-                at = at.min(receiver.feedback.due());
+            match self.mode {
+                RtcpMode::Free => at = at.min(receiver.feedback.due()),
+                RtcpMode::Avpf if !self.asked => at = at.min(receiver.feedback.due()),
+                RtcpMode::Avp | RtcpMode::Avpf => {}
             }
         }
         self.wakeup = at;
@@ -98,27 +114,63 @@ impl Endpoint {
             return;
         }
         self.message_since.get_or_insert(now);
-        if self.mode == RtcpMode::Free && urgency != Urgency::Regular {
-            let mut packets = Vec::new();
-            self.send_rtcp(now, &mut packets, out);
+        if urgency != Urgency::Regular {
+            match self.mode {
+                RtcpMode::Free => {
+                    self.send_rtcp(now, &mut Vec::new(), out);
+                }
+                RtcpMode::Avp => {}
+                RtcpMode::Avpf => self.request(now, out),
+            }
         }
     }
 
-    /// Sends per-packet feedback between the compounds (RFC 5506).
-    fn send_feedback(&mut self, now: Time, out: &mut Outbox) {
-        let mut packets = self.take_feedback(now);
-        if !packets.is_empty() {
-            self.send_rtcp(now, &mut packets, out);
+    /// Per-packet feedback is due.
+    fn feedback_due(&mut self, now: Time, out: &mut Outbox) {
+        match self.mode {
+            // between the compounds (RFC 5506)
+            RtcpMode::Free => {
+                let mut packets = self.take_feedback(now);
+                if !packets.is_empty() {
+                    self.send_rtcp(now, &mut packets, out);
+                }
+            }
+            RtcpMode::Avpf if !self.asked => {
+                self.asked = true;
+                self.request(now, out);
+            }
+            RtcpMode::Avp | RtcpMode::Avpf => {}
         }
+    }
+
+    /// Asks whether feedback may go early (RFC 4585 section 3.5.2). If not, it goes with the next regular
+    /// packet, also where that is late: feedback on what has arrived is still news then.
+    fn request(&mut self, now: Time, out: &mut Outbox) {
+        if self.schedule.feedback(now, None, || self.luck.uniform()) == Chance::Early(now) {
+            self.send_early(now, out);
+        }
+    }
+
+    fn send_early(&mut self, now: Time, out: &mut Outbox) {
+        let size = self.send_minimal(now, out);
+        self.schedule.sent_early(size);
+    }
+
+    /// Sends the feedback that waits: alone (RFC 5506), or in a minimal compound (RFC 4585 section 3.1).
+    fn send_minimal(&mut self, now: Time, out: &mut Outbox) -> u32 {
+        let mut packets = if self.reduced_size { Vec::new() } else { self.report(now) };
+        packets.extend(self.take_feedback(now));
+        self.send_rtcp(now, &mut packets, out)
     }
 
     fn take_feedback(&mut self, now: Time) -> Vec<rtcp::Packet> {
+        self.asked = false;
         let (reporter, at) = (self.reporter(), clock(now, self.path.clock_offset));
         self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.feedback.take(at, reporter))
     }
 
-    /// Sends a compound of what is to be reported by now.
-    fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut Outbox) {
+    /// The report on what has been sent and received by now, and who makes it.
+    fn report(&mut self, now: Time) -> Vec<rtcp::Packet> {
         let reporter = self.reporter();
         let mut reports =
             self.sender.as_mut().map_or_else(Vec::new, |sender| sender.reports(now, &self.path));
@@ -135,14 +187,20 @@ impl Endpoint {
             packets.push(rtcp::Packet::ReceiverReport(report));
         }
         packets.push(rtcp::Packet::Sdes(Sdes { chunks }));
-        if self.mode == RtcpMode::Avp {
+        packets
+    }
+
+    /// Sends a compound of what is to be reported by now.
+    fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut Outbox) {
+        let mut packets = self.report(now);
+        if self.mode != RtcpMode::Free {
             packets.extend(self.take_feedback(now));
         }
         if !goodbye.is_empty() {
             packets.push(rtcp::Packet::Bye(Bye { ssrcs: goodbye, reason: None }));
         }
         let size = self.send_rtcp(now, &mut packets, out);
-        self.schedule.sent(now, size);
+        self.schedule.sent(now, size, || self.luck.uniform());
     }
 
     /// Sends `packets` as one datagram, with what the receiver half has to say; gives its size on the wire.
@@ -219,6 +277,12 @@ impl Endpoint {
         received.or(self.sender.as_ref().map(Sender::flow)).unwrap_or_default()
     }
 
+    /// Whether there is feedback that the next packet would carry.
+    fn waiting(&self, now: Time) -> bool {
+        let due = self.receiver.as_ref().is_some_and(|receiver| receiver.feedback.due() <= now);
+        due || self.message_since.is_some()
+    }
+
     /// Says goodbye for the streams that have ended, and to the session if it receives nothing (any more) either.
     fn goodbye(&mut self, now: Time, out: &mut Outbox) {
         let ssrcs: Vec<u32> = self.sender.as_ref().map_or_else(Vec::new, |sender| sender.ssrcs().collect());
@@ -242,7 +306,7 @@ impl Endpoint {
     /// Joins the session: with the peer there are two members.
     fn join(&mut self, now: Time) {
         self.count_senders();
-        self.schedule.join(now, 2);
+        self.schedule.join(now, 2, || self.luck.uniform());
     }
 
     fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut Outbox) {
@@ -273,15 +337,6 @@ impl Endpoint {
     }
 }
 
-fn minimum(rtcp: &RtcpSettings) -> Span {
-    match rtcp.minimum {
-        RtcpMinimum::Standard => Span::from_secs(5),
-        RtcpMinimum::Fixed(span) => span,
-        // RFC 3550 section 6.2: 360 divided by the session bandwidth in kb/s
-        RtcpMinimum::Reduced => Span::from_secs_f64(360_000.0 / rtcp.session_bandwidth.as_bps_f64()),
-    }
-}
-
 impl Node for Endpoint {
     fn name(&self) -> &str {
         &self.name
@@ -308,14 +363,23 @@ impl Node for Endpoint {
         }
         if let Some(receiver) = &mut self.receiver {
             let urgency = receiver.advance(now, out);
-            let reports = self.mode == RtcpMode::Free && receiver.feedback.due() <= now;
+            let due = receiver.feedback.due() <= now;
             self.ask(now, urgency, out);
-            if reports {
-                self.send_feedback(now, out);
+            if due {
+                self.feedback_due(now, out);
             }
         }
-        if self.schedule.due() <= now && self.schedule.expire(now) {
-            self.send_compound(now, Vec::new(), out);
+        if self.schedule.due() <= now {
+            match self.schedule.expire(now, self.waiting(now), || self.luck.uniform()) {
+                // this participant never waits with its goodbye: there are two members
+                Due::Nothing | Due::Goodbye => {}
+                Due::Regular => self.send_compound(now, Vec::new(), out),
+                Due::Early => self.send_early(now, out),
+                Due::Minimal => {
+                    let size = self.send_minimal(now, out);
+                    self.schedule.sent(now, size, || self.luck.uniform());
+                }
+            }
         }
         self.settle();
     }
@@ -345,7 +409,7 @@ impl Node for Endpoint {
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
-        self.schedule.draws(visit);
+        visit(self.luck.draws());
         if let Some(sender) = &self.sender {
             sender.draws(visit);
         }

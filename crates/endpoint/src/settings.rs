@@ -2,6 +2,7 @@
 
 use crate::media::SourceSettings;
 use crate::packetizer::Extensions;
+use crate::rtcp::schedule::Avpf;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tidegate_core::control::ReceiverHalf;
@@ -360,6 +361,8 @@ pub enum RtcpMode {
     Free,
     /// Everything in compounds at the times of RFC 3550 section 6.3 (the profile of RFC 3551).
     Avp,
+    /// Feedback early where RFC 4585 section 3 allows it, else in the next regular compound.
+    Avpf,
 }
 
 /// The least time between two reports, before its randomisation; half of it for the first one.
@@ -375,22 +378,44 @@ pub enum RtcpMinimum {
     Fixed(Span),
 }
 
+impl RtcpMinimum {
+    /// How long that is in a session of bandwidth `session`.
+    #[must_use]
+    pub fn span(self, session: Rate) -> Span {
+        match self {
+            Self::Standard => Span::from_secs(5),
+            Self::Fixed(span) => span,
+            Self::Reduced => Span::from_secs_f64(360_000.0 / session.as_bps_f64()),
+        }
+    }
+}
+
 /// RTCP timing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RtcpSettings {
     /// Under which rules.
     pub mode: RtcpMode,
     /// The session bandwidth, of which RTCP may use 5 %.
     pub session_bandwidth: Rate,
-    /// The least time between two reports.
+    /// The least time between two reports of [`RtcpMode::Free`] and [`RtcpMode::Avp`].
     pub minimum: RtcpMinimum,
+    /// What [`RtcpMode::Avpf`] leaves to the session.
+    pub avpf: Avpf,
+    /// Whether early packets are feedback alone (RFC 5506), without report and source description.
+    pub reduced_size: bool,
 }
 
 impl Default for RtcpSettings {
     /// Free, for a session of 1 Mb/s: reports about every 360 ms.
     fn default() -> Self {
-        Self { mode: RtcpMode::Free, session_bandwidth: Rate::from_mbps(1), minimum: RtcpMinimum::Reduced }
+        Self {
+            mode: RtcpMode::Free,
+            session_bandwidth: Rate::from_mbps(1),
+            minimum: RtcpMinimum::Reduced,
+            avpf: Avpf::default(),
+            reduced_size: false,
+        }
     }
 }
 

@@ -344,7 +344,7 @@ impl ReceiverHalf for Half {
 
 #[test]
 fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
-    for mode in [RtcpMode::Free, RtcpMode::Avp] {
+    for mode in [RtcpMode::Free, RtcpMode::Avp, RtcpMode::Avpf] {
         let (controller, heard) = constant(Rate::from_kbps(979)); // a packet every 10 ms
         let (caller, mut callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::None);
         callee.receive.as_mut().unwrap().half = Some(Box::new(Half));
@@ -368,6 +368,17 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
             RtcpMode::Avp => {
                 assert!((20..=36).contains(&messages.len()), "{}", messages.len());
                 assert!(messages.iter().all(|(_, r)| r.contents & RtcpRecord::RR != 0));
+            }
+            RtcpMode::Avpf => {
+                assert!((90..=109).contains(&messages.len()), "{}", messages.len());
+                assert!(messages.iter().all(|(_, r)| r.contents & RtcpRecord::RR != 0));
+                // 6250 bytes a second for two: an interval is about 28 ms, and most messages find it free
+                assert!(messages.iter().all(|(_, r)| r.waited < Span::from_millis(100)));
+                assert!(messages.iter().filter(|(_, r)| r.waited == Span::ZERO).count() >= 70);
+                // its half of the 62 500 bytes: early packets come off the regular ones
+                let mine = told.rtcp.iter().filter(|(_, r)| r.from_receiver);
+                let bytes: u64 = mine.map(|(_, r)| r.size.as_bytes()).sum();
+                assert!((30_000..=32_500).contains(&bytes), "{bytes}");
             }
         }
     }

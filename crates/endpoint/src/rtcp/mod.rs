@@ -1,4 +1,5 @@
 //! RTCP: when reports are due, and what is in them.
 
 pub(crate) mod feedback;
+pub mod members;
 pub mod schedule;

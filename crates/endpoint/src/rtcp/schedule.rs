@@ -1,19 +1,106 @@
-//! When a participant may send RTCP: RFC 3550 section 6.3 and appendix A.7.
+//! When a participant may send RTCP: RFC 3550 section 6.3 and appendix A.7, RFC 4585 section 3.
+//!
+//! Pure: it reads no clock and draws no number. Time comes in with each event, and so do the pseudo-random
+//! numbers, so that a sequence of decisions can be replayed against another reading of the RFCs.
 
-use tidegate_core::rng::Draws;
-use tidegate_core::{Rate, Span, Stream, Time};
+use serde::{Deserialize, Serialize};
+use tidegate_core::{Rate, Span, Time};
 
 /// The part of the session bandwidth that is RTCP's (RFC 3550 section 6.2).
-const BANDWIDTH_PART: f64 = 0.05;
+pub const BANDWIDTH_PART: f64 = 0.05;
 /// The part of RTCP's bandwidth that senders share while they are few (section 6.2).
 const SENDER_PART: f64 = 0.25;
 /// What timer reconsideration makes of the mean interval is undone by this: e - 3/2 (section 6.3.1; the
 /// code of appendix A.7 has 2.71828 for e).
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
+/// Up to so many members, a BYE needs no back-off (section 6.3.7).
+const BYE_AT_ONCE: u32 = 50;
+/// Intervals of silence after which a member is gone (section 6.3.5).
+const MEMBER_TIMEOUT: i64 = 5;
+/// Intervals without RTP after which a sender is none any more (section 6.3.5).
+const SENDER_TIMEOUT: i64 = 2;
+/// AVPF's Tmin before the first regular packet, in sessions of more than two (RFC 4585 section 3.4).
+const FIRST_MULTIPARTY: Span = Span::from_secs(1);
+/// Tmin for time-outs, whatever the profile: a member of AVP speaks no oftener, and RFC 3550 section 6.2
+/// wants the fixed minimum for that purpose even where a reduced one is in use.
+const TIMEOUT_MINIMUM: Span = Span::from_secs(5);
 
-/// The transmission state of section 6.3, for any number of members.
-#[derive(Debug)]
+/// Under which profile a participant sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Profile {
+    /// RFC 3551: feedback waits for the next regular packet.
+    Avp,
+    /// RFC 4585: feedback may go early.
+    Avpf(Avpf),
+}
+
+/// What RFC 4585 leaves to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Avpf {
+    /// l: in sessions of more than two, feedback is delayed by up to `l * T_rr` (section 3.5.2: 0.5).
+    pub l: f64,
+    /// k: who knows the round-trip time delays by up to `k * RTT / 2 * members` instead
+    /// (draft-ietf-avt-rtcp-feedback-00: 1). RFC 4585 has no such rule: `None`.
+    pub k: Option<f64>,
+    /// Feedback that cannot go within this time is not worth sending (T_max_fb_delay, section 3.5.2).
+    pub max_feedback_delay: Span,
+    /// The least time between full regular packets, before its randomisation (T_rr_interval, section
+    /// 3.5.3); zero: none.
+    pub rr_interval: Span,
+}
+
+impl Default for Avpf {
+    /// RFC 4585's l, no k, feedback worth sending for 1 s, no T_rr_interval.
+    fn default() -> Self {
+        Self { l: 0.5, k: None, max_feedback_delay: Span::from_secs(1), rr_interval: Span::ZERO }
+    }
+}
+
+/// What a schedule goes by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    /// The profile.
+    pub profile: Profile,
+    /// The session bandwidth, of which RTCP may use 5 %.
+    pub session: Rate,
+    /// AVP's least interval before randomisation, half of it for the first one.
+    pub minimum: Span,
+    /// The probable size of the first packet in bytes, IP and UDP headers included (section 6.3.2).
+    pub first_size: u32,
+}
+
+/// What is to be done when the timer has gone off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Due {
+    /// Nothing: it was set anew.
+    Nothing,
+    /// Send a regular packet, feedback that waits included; then [`Schedule::sent`].
+    Regular,
+    /// T_rr_interval forbids a full packet: send a minimal one with the feedback that waits; then
+    /// [`Schedule::sent`].
+    Minimal,
+    /// Send the feedback that waits as an early packet; then [`Schedule::sent_early`].
+    Early,
+    /// Send the goodbye.
+    Goodbye,
+}
+
+/// What becomes of feedback (RFC 4585 section 3.5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chance {
+    /// It goes with an early packet, at the time given unless another's feedback makes it needless.
+    Early(Time),
+    /// It goes with the next regular packet.
+    Regular,
+    /// It is not sent: it could not be sent in time.
+    No,
+}
+
+/// The transmission state of one participant, for any number of members.
+#[derive(Clone, Debug)]
 pub struct Schedule {
+    profile: Profile,
     /// Members, and members when `next` was last computed; this participant is one of them.
     members: u32,
     members_before: u32,
@@ -24,84 +111,225 @@ pub struct Schedule {
     minimum: Span,
     average_size: f64,
     initial: bool,
-    /// tp and tn of section 6.3.
+    leaving: bool,
+    /// tp, tn and T_rr, the last interval computed.
     previous: Time,
     next: Time,
-    rng: Stream,
+    interval: Span,
+    allow_early: bool,
+    /// te.
+    early: Option<Time>,
+    /// t_rr_last.
+    last_regular: Option<Time>,
 }
 
 impl Schedule {
-    /// Of a participant that has not joined. `minimum` is the least interval before randomisation,
-    /// `size` the probable size of the first packet in bytes, IP and UDP headers included.
+    /// Of a participant that has not joined.
     #[must_use]
-    pub fn new(session: Rate, minimum: Span, size: u32, rng: Stream) -> Self {
+    pub fn new(timing: &Timing) -> Self {
         Self {
+            profile: timing.profile,
             members: 1,
             members_before: 1,
             senders: 0,
             we_sent: false,
-            bandwidth: session.as_bps_f64() / 8.0 * BANDWIDTH_PART,
-            minimum,
-            average_size: f64::from(size),
+            bandwidth: timing.session.as_bps_f64() / 8.0 * BANDWIDTH_PART,
+            minimum: timing.minimum,
+            average_size: f64::from(timing.first_size),
             initial: true,
+            leaving: false,
             previous: Time::ZERO,
             next: Time::MAX,
-            rng,
+            interval: Span::ZERO,
+            allow_early: true,
+            early: None,
+            last_regular: None,
         }
     }
 
     /// Joins the session (section 6.3.2); for one that has joined already, nothing.
-    pub fn join(&mut self, now: Time, members: u32) {
+    pub fn join(&mut self, now: Time, members: u32, uniform: impl FnMut() -> f64) {
         if self.next == Time::MAX && self.initial {
-            (self.members, self.members_before) = (members, members);
+            (self.members, self.members_before) = (members.max(1), members.max(1));
             self.previous = now;
-            self.next = now + self.interval();
+            self.set_next(now, uniform);
         }
     }
 
     /// Is silent from now on.
     pub fn leave(&mut self) {
-        (self.next, self.initial) = (Time::MAX, false);
+        (self.next, self.early, self.initial) = (Time::MAX, None, false);
+    }
+
+    /// Wants to say goodbye with a packet of `size` bytes: whether it may at once. If not,
+    /// [`Schedule::expire`] will say when (section 6.3.7).
+    pub fn goodbye(&mut self, now: Time, size: u32, uniform: impl FnMut() -> f64) -> bool {
+        self.early = None;
+        if self.members <= BYE_AT_ONCE {
+            return true;
+        }
+        (self.members, self.members_before, self.senders) = (1, 1, 0);
+        (self.initial, self.we_sent, self.leaving) = (true, false, true);
+        self.average_size = f64::from(size);
+        self.previous = now;
+        self.set_next(now, uniform);
+        false
     }
 
     /// When the timer goes off; [`Time::MAX`] for never.
     #[must_use]
     pub fn due(&self) -> Time {
-        self.next
+        self.early.map_or(self.next, |early| early.min(self.next))
     }
 
-    /// Sets how many senders there are, and whether this participant is one.
+    /// tp, tn and T_rr of the RFCs.
+    #[must_use]
+    pub fn state(&self) -> (Time, Time, Span) {
+        (self.previous, self.next, self.interval)
+    }
+
+    /// Whether the next feedback may go early.
+    #[must_use]
+    pub fn allows_early(&self) -> bool {
+        self.allow_early
+    }
+
+    /// The average size of RTCP packets in bytes (section 6.3.3).
+    #[must_use]
+    pub fn average_size(&self) -> f64 {
+        self.average_size
+    }
+
+    /// Sets how many senders there are, and whether this participant is one. Who waits with its goodbye
+    /// counts nobody.
     pub fn set_senders(&mut self, senders: u32, we_sent: bool) {
-        (self.senders, self.we_sent) = (senders, we_sent);
-    }
-
-    /// The timer has gone off: whether to send now. If not, it is set anew (section 6.3.6).
-    pub fn expire(&mut self, now: Time) -> bool {
-        if now < self.next {
-            return false;
+        if !self.leaving {
+            (self.senders, self.we_sent) = (senders, we_sent);
         }
-        let interval = self.interval();
-        self.next = self.previous + interval;
-        self.members_before = self.members;
-        self.next <= now
     }
 
-    /// A regular packet of `size` bytes was sent after [`Schedule::expire`] had allowed it.
-    pub fn sent(&mut self, now: Time, size: u32) {
+    /// The timer has gone off: what to do now. `waiting`: whether there is feedback that a packet would carry.
+    pub fn expire(&mut self, now: Time, waiting: bool, mut uniform: impl FnMut() -> f64) -> Due {
+        if let Some(early) = self.early
+            && early < self.next
+        {
+            return if early <= now { Due::Early } else { Due::Nothing };
+        }
+        if now < self.next {
+            return Due::Nothing;
+        }
+        // section 6.3.6: with a new interval, it may be too early yet
+        let scheduled = self.next;
+        self.interval = self.draw(&mut uniform);
+        self.next = self.previous + self.interval;
+        self.members_before = self.members;
+        if self.next > now {
+            return Due::Nothing;
+        }
+        if self.leaving {
+            return Due::Goodbye;
+        }
+        if let Profile::Avpf(Avpf { rr_interval, .. }) = self.profile
+            && rr_interval > Span::ZERO
+        {
+            let current = rr_interval.scaled(0.5 + uniform());
+            if self.last_regular.is_some_and(|last| last + current > scheduled) {
+                if waiting {
+                    return Due::Minimal;
+                }
+                self.restart(now, uniform);
+                return Due::Nothing;
+            }
+        }
+        self.last_regular = Some(scheduled);
+        Due::Regular
+    }
+
+    /// A packet of `size` bytes was sent after [`Schedule::expire`] had said so, other than an early one.
+    pub fn sent(&mut self, now: Time, size: u32, uniform: impl FnMut() -> f64) {
         self.average(size);
+        self.restart(now, uniform);
+    }
+
+    /// An interval begins (section 6.3.6; RFC 4585 section 3.5.3).
+    fn restart(&mut self, now: Time, uniform: impl FnMut() -> f64) {
         self.previous = now;
         self.initial = false;
+        (self.allow_early, self.early) = (true, None);
         // drawn anew, as section 6.3.6 has it
-        self.next = now + self.interval();
+        self.set_next(now, uniform);
     }
 
-    /// A regular packet of `size` bytes was received (section 6.3.3).
-    pub fn received(&mut self, size: u32) {
+    /// An early packet of `size` bytes was sent: the next regular one is left out (RFC 4585 section 3.5.2).
+    pub fn sent_early(&mut self, size: u32) {
         self.average(size);
+        (self.allow_early, self.early) = (false, None);
+        let skipped = self.next;
+        self.next = self.previous + self.interval * 2;
+        self.previous = skipped;
+    }
+
+    /// Wants to send feedback on what was seen at `now`. `rtt`: the round-trip time to the sender of what it
+    /// is about, if known.
+    pub fn feedback(&mut self, now: Time, rtt: Option<Span>, mut uniform: impl FnMut() -> f64) -> Chance {
+        let Profile::Avpf(avpf) = self.profile else { return Chance::Regular };
+        if self.next == Time::MAX || self.leaving {
+            return Chance::No;
+        }
+        if let Some(early) = self.early {
+            return Chance::Early(early);
+        }
+        let most = self.dither(&avpf, rtt);
+        if now + most > self.next {
+            return Chance::Regular;
+        }
+        if !self.allow_early {
+            let in_time = self.next - now < avpf.max_feedback_delay;
+            return if in_time { Chance::Regular } else { Chance::No };
+        }
+        // between two there is nobody to wait for
+        let early = if most > Span::ZERO { now + most.scaled(uniform()) } else { now };
+        self.early = Some(early);
+        Chance::Early(early)
+    }
+
+    /// T_dither_max (RFC 4585 section 3.5.2).
+    fn dither(&self, avpf: &Avpf, rtt: Option<Span>) -> Span {
+        if self.members <= 2 {
+            return Span::ZERO;
+        }
+        match (avpf.k, rtt) {
+            (Some(k), Some(rtt)) => rtt.scaled(k * 0.5 * f64::from(self.members)),
+            _ => self.interval.scaled(avpf.l),
+        }
+    }
+
+    /// Others have said all that an early packet would say: it is not sent.
+    pub fn cancel_early(&mut self) {
+        self.early = None;
+    }
+
+    /// A packet of `size` bytes was received (section 6.3.3). Who waits with its goodbye hears other goodbyes
+    /// only: [`Schedule::heard_goodbye`].
+    pub fn received(&mut self, size: u32) {
+        if !self.leaving {
+            self.average(size);
+        }
+    }
+
+    /// A goodbye in a packet of `size` bytes was received while waiting with one's own (section 6.3.7).
+    pub fn heard_goodbye(&mut self, size: u32) {
+        if self.leaving {
+            self.members += 1;
+            self.average(size);
+        }
     }
 
     /// The number of members has changed; with fewer, the timer is brought forward (section 6.3.4).
     pub fn set_members(&mut self, now: Time, members: u32) {
+        if self.leaving {
+            return;
+        }
         self.members = members.max(1);
         if self.members < self.members_before && self.next != Time::MAX {
             let ratio = f64::from(self.members) / f64::from(self.members_before);
@@ -109,11 +337,6 @@ impl Schedule {
             self.previous = now - now.saturating_since(self.previous).scaled(ratio);
             self.members_before = self.members;
         }
-    }
-
-    /// Shows what its random substream gave out.
-    pub fn draws(&self, visit: &mut dyn FnMut(Draws)) {
-        visit(self.rng.draws());
     }
 
     fn average(&mut self, size: u32) {
@@ -124,9 +347,23 @@ impl Schedule {
     /// Td of section 6.3.1: the interval without randomisation.
     #[must_use]
     pub fn deterministic(&self) -> Span {
+        self.mean(self.we_sent, self.least())
+    }
+
+    /// Tmin.
+    fn least(&self) -> Span {
+        match self.profile {
+            Profile::Avp if self.initial => self.minimum / 2,
+            Profile::Avp => self.minimum,
+            Profile::Avpf(_) if self.initial && self.members > 2 => FIRST_MULTIPARTY,
+            Profile::Avpf(_) => Span::ZERO,
+        }
+    }
+
+    fn mean(&self, we_sent: bool, minimum: Span) -> Span {
         let (members, senders) = (f64::from(self.members), f64::from(self.senders));
         let (count, bandwidth) = if senders <= SENDER_PART * members {
-            if self.we_sent {
+            if we_sent {
                 (senders, self.bandwidth * SENDER_PART)
             } else {
                 (members - senders, self.bandwidth * (1.0 - SENDER_PART))
@@ -134,86 +371,42 @@ impl Schedule {
         } else {
             (members, self.bandwidth)
         };
-        let minimum = if self.initial { self.minimum / 2 } else { self.minimum };
         Span::from_secs_f64(count * self.average_size / bandwidth).max(minimum)
     }
 
+    /// A member that was silent for this long is gone: five times the interval of a receiver, without
+    /// randomisation (section 6.3.5).
+    #[must_use]
+    pub fn member_timeout(&self) -> Span {
+        self.mean(false, self.timeout_minimum()) * MEMBER_TIMEOUT
+    }
+
+    /// A sender that sent no RTP for this long is one no more (section 6.3.5).
+    #[must_use]
+    pub fn sender_timeout(&self) -> Span {
+        self.mean(false, self.timeout_minimum()) * SENDER_TIMEOUT
+    }
+
+    /// RFC 4585 section 3.5.4 puts T_rr_interval in the place of Tmin, if there is one.
+    fn timeout_minimum(&self) -> Span {
+        match self.profile {
+            Profile::Avpf(Avpf { rr_interval, .. }) if rr_interval > Span::ZERO => rr_interval,
+            _ => TIMEOUT_MINIMUM,
+        }
+    }
+
+    fn set_next(&mut self, now: Time, uniform: impl FnMut() -> f64) {
+        self.interval = self.draw(uniform);
+        self.next = now + self.interval;
+        self.members_before = self.members;
+    }
+
     /// T of section 6.3.1: between half and one and a half times Td, and compensated.
-    fn interval(&mut self) -> Span {
-        let factor = (0.5 + self.rng.uniform()) / COMPENSATION;
+    fn draw(&self, mut uniform: impl FnMut() -> f64) -> Span {
+        let factor = (0.5 + uniform()) / COMPENSATION;
         self.deterministic().scaled(factor)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn schedule(minimum: Span) -> Schedule {
-        Schedule::new(Rate::from_mbps(1), minimum, 128, Stream::new(1, "endpoint", "rtcp"))
-    }
-
-    /// Runs `count` intervals and gives the times of sending.
-    fn run(schedule: &mut Schedule, count: usize) -> Vec<Time> {
-        let mut times = Vec::new();
-        while times.len() < count {
-            let now = schedule.due();
-            if schedule.expire(now) {
-                times.push(now);
-                schedule.sent(now, 128);
-            }
-        }
-        times
-    }
-
-    #[test]
-    fn intervals_have_the_mean_of_section_6_3() {
-        let mut schedule = schedule(Span::from_secs(5));
-        schedule.join(Time::ZERO, 2);
-        schedule.set_senders(1, false);
-        let times = run(&mut schedule, 20_001);
-        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
-        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // reconsideration and compensation cancel: the mean is Td
-        assert!((mean - 5.0).abs() < 0.05, "{mean}");
-        let (least, most) = gaps.iter().fold((f64::MAX, 0.0f64), |(l, m), &g| (l.min(g), m.max(g)));
-        assert!((2.5 / 1.218_29..2.3).contains(&least), "{least}");
-        assert!((6.0..=7.5 / 1.218_28).contains(&most), "{most}");
-        // the first one comes after half the minimum in the mean
-        assert!((1.02..=3.08).contains(&times[0].as_secs_f64()), "{}", times[0]);
-    }
-
-    #[test]
-    fn the_deterministic_interval_is_as_by_hand() {
-        // 1 Mb/s: 6250 bytes a second for RTCP
-        let mut schedule = schedule(Span::from_millis(100));
-        schedule.join(Time::ZERO, 100);
-        schedule.initial = false;
-        schedule.set_senders(10, true);
-        // 10 of 100 are senders and share a quarter: 10 * 128 / 1562.5
-        assert_eq!(schedule.deterministic(), Span::from_micros(819_200));
-        schedule.set_senders(10, false);
-        assert_eq!(schedule.deterministic(), Span::from_micros(2_457_600), "90 * 128 / 4687.5");
-        schedule.set_senders(50, true);
-        assert_eq!(schedule.deterministic(), Span::from_micros(2_048_000), "100 * 128 / 6250");
-        schedule.set_senders(0, false);
-        assert_eq!(schedule.deterministic(), Span::from_nanos(2_730_666_667), "75 % without any sender, too");
-        schedule.received(144);
-        assert!((schedule.average_size - 129.0).abs() < 1e-12);
-        schedule.set_members(Time::ZERO, 2);
-        schedule.set_senders(1, true);
-        assert_eq!(schedule.deterministic(), Span::from_millis(100), "the minimum");
-    }
-
-    #[test]
-    fn fewer_members_bring_the_timer_forward() {
-        let mut schedule = schedule(Span::from_secs(5));
-        schedule.join(Time::ZERO, 4);
-        (schedule.previous, schedule.next) = (Time::from_secs(2), Time::from_secs(10));
-        schedule.set_members(Time::from_secs(6), 2);
-        assert_eq!((schedule.previous, schedule.next), (Time::from_secs(4), Time::from_secs(8)));
-        schedule.leave();
-        schedule.join(Time::from_secs(7), 2);
-        assert_eq!(schedule.due(), Time::MAX, "who has left does not come back");
-    }
-}
+mod tests;
