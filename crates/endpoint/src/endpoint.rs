@@ -313,7 +313,8 @@ impl Endpoint {
         // what cannot be read is as good as lost: hostile bytes must not end a run
         let Ok(packets) = rtcp::decode(bytes) else { return };
         self.join(now);
-        if rtcp::is_compound(&packets) {
+        // feedback that goes whenever it likes has no share to keep; else every packet counts (RFC 5506)
+        if self.mode != RtcpMode::Free || rtcp::is_compound(&packets) {
             self.schedule.received(size);
         }
         if let Some(receiver) = &mut self.receiver {
