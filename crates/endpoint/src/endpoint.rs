@@ -59,8 +59,14 @@ impl Endpoint {
             minimum: rtcp.minimum.span(rtcp.session_bandwidth),
             first_size: FIRST_SIZE,
         };
+        let mut receiver = receive.map(|receive| Receiver::new(receive, &name, seed));
+        if let Some(receiver) = &mut receiver
+            && rtcp.mode != RtcpMode::Free
+        {
+            receiver.feedback.keep_small();
+        }
         let mut endpoint = Self {
-            receiver: receive.map(|receive| Receiver::new(receive, &name, seed)),
+            receiver,
             sender,
             ssrc,
             path: Path { route, overhead, clock_offset },
