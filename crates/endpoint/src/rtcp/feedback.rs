@@ -295,7 +295,7 @@ mod tests {
             assert!((512..1300).contains(&bytes.len()), "{}", bytes.len());
             let (begin, count) = match &packets[0] {
                 Packet::Twcc(twcc) => (twcc.base_sequence, twcc.packets.len()),
-                Packet::Ccfb(ccfb) => (ccfb.streams[0].begin as u16, ccfb.streams[0].metrics.len()),
+                Packet::Ccfb(ccfb) => (ccfb.streams[0].begin, ccfb.streams[0].metrics.len()),
                 other => panic!("{other:?}"),
             };
             assert_eq!((begin, count), (2000 - 512, 512), "{format:?}");
