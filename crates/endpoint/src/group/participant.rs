@@ -13,8 +13,8 @@ use tidegate_core::node::Inside;
 use tidegate_core::packet::{Attachment, RtpBody};
 use tidegate_core::record::{LossRecord, Reporting, RtcpRecord};
 use tidegate_core::rng::Draws;
-use tidegate_core::wire::rtcp::{self, Bye, Nack, ReceiverReport, ReportBlock, Sdes, SenderReport, Unknown};
 use tidegate_core::wire::ntp;
+use tidegate_core::wire::rtcp::{self, Bye, Nack, ReceiverReport, ReportBlock, Sdes, SenderReport, Unknown};
 use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, Size, Span, Stream, Time};
 
 /// Report blocks in one report (RFC 3550 section 6.4.1).
@@ -168,7 +168,8 @@ impl Participant {
     }
 
     fn goodbye(&mut self, now: Time) -> Vec<rtcp::Packet> {
-        let mut packets = self.report(now);
+        let blocks = self.blocks(now);
+        let mut packets = self.report(now, blocks);
         packets.push(rtcp::Packet::Bye(Bye { ssrcs: vec![self.ssrc], reason: None }));
         packets
     }
@@ -226,9 +227,8 @@ impl Participant {
         blocks
     }
 
-    /// A report and a source description.
-    fn report(&mut self, now: Time) -> Vec<rtcp::Packet> {
-        let blocks = self.blocks(now);
+    /// A report with these blocks, and a source description.
+    fn report(&mut self, now: Time, blocks: Vec<ReportBlock>) -> Vec<rtcp::Packet> {
         let [before, last] = self.reports;
         self.reports = [last, now];
         let sent = self.last_rtp.is_some_and(|at| at >= before);
@@ -287,8 +287,12 @@ impl Participant {
 
     /// Sends a regular packet, or a minimal one at its time, with the feedback that waits.
     fn send_regular(&mut self, now: Time, full: bool, out: &mut Outbox) {
-        let mut packets =
-            if full || !self.settings.rtcp.reduced_size { self.report(now) } else { Vec::new() };
+        let mut packets = if full {
+            let blocks = self.blocks(now);
+            self.report(now, blocks)
+        } else {
+            self.minimal(now)
+        };
         let (feedback, waited) = self.feedback(now, Reporting::Regular, out);
         packets.extend(feedback);
         let size = self.send_rtcp(now, &packets, waited, out);
@@ -296,11 +300,17 @@ impl Participant {
     }
 
     fn send_early(&mut self, now: Time, out: &mut Outbox) {
-        let mut packets = if self.settings.rtcp.reduced_size { Vec::new() } else { self.report(now) };
+        let mut packets = self.minimal(now);
         let (feedback, waited) = self.feedback(now, Reporting::Early, out);
         packets.extend(feedback);
         let size = self.send_rtcp(now, &packets, waited, out);
         self.schedule.sent_early(size);
+    }
+
+    /// What must stand before feedback: a report without blocks and the canonical name (RFC 4585 section 3.1),
+    /// or nothing (RFC 5506).
+    fn minimal(&mut self, now: Time) -> Vec<rtcp::Packet> {
+        if self.settings.rtcp.reduced_size { Vec::new() } else { self.report(now, Vec::new()) }
     }
 
     /// Sends `packets` as one datagram; gives its size on the wire.
@@ -467,9 +477,8 @@ impl Participant {
             return;
         }
         self.heard.push_back((now, media_ssrc, sequence));
-        let same = |loss: &Pending| {
-            self.sources[loss.source].ssrc == media_ssrc && loss.sequence as u16 == sequence
-        };
+        let same =
+            |loss: &Pending| self.sources[loss.source].ssrc == media_ssrc && loss.sequence as u16 == sequence;
         let Some(place) = self.pending.iter().position(same) else { return };
         let loss = self.pending.remove(place);
         self.tell(now, &loss, Reporting::Suppressed, out);
@@ -506,12 +515,7 @@ fn newpred(sender: u32, media: u32, lost: &[i64], segments: u16, messages: &mut 
             body.extend_from_slice(&(sequence.div_euclid(segments) as u16).to_be_bytes());
             body.extend_from_slice(&(sequence.rem_euclid(segments) as u16).to_be_bytes());
         }
-        messages.push(rtcp::Packet::Unknown(Unknown {
-            padding: false,
-            count: AFB,
-            packet_type: PSFB,
-            body,
-        }));
+        messages.push(rtcp::Packet::Unknown(Unknown { padding: false, count: AFB, packet_type: PSFB, body }));
     }
 }
 

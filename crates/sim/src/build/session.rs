@@ -60,7 +60,10 @@ impl Trees<'_> {
             let mut place = seat.place;
             while !reached[place] {
                 let Some((from, link)) = before[place] else {
-                    return Err(format!("no way from {} to {}", self.seats[source].spec.node, seat.spec.node));
+                    return Err(format!(
+                        "no way from {} to {}",
+                        self.seats[source].spec.node, seat.spec.node
+                    ));
                 };
                 reached[place] = true;
                 self.onward[from].push((link, place));
@@ -216,9 +219,7 @@ fn info(seat: &Seat<'_>, duration: tidegate_core::Span) -> FlowInfo {
 fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>, route: RouteId) -> ParticipantSettings {
     let spec = seat.spec;
     let (mode, minimum, avpf, reduced_size) = match spec.profile {
-        ProfileSpec::Avp { minimum } => {
-            (RtcpMode::Avp, RtcpMinimum::Fixed(minimum), Avpf::default(), false)
-        }
+        ProfileSpec::Avp { minimum } => (RtcpMode::Avp, RtcpMinimum::Fixed(minimum), Avpf::default(), false),
         ProfileSpec::Avpf { l, k, max_feedback_delay, rr_interval, reduced_size } => {
             let avpf = Avpf { l, k, max_feedback_delay, rr_interval };
             (RtcpMode::Avpf, RtcpMinimum::Standard, avpf, reduced_size)

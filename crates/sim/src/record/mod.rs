@@ -532,7 +532,10 @@ impl Recorder for Recording {
 
     fn loss(&mut self, now: Time, loss: &LossRecord) {
         self.stats[loss.flow.0 as usize].digest.add_all([
-            tag::LOSS ^ u64::from(loss.source.0) << 24 ^ u64::from(loss.sequence) << 4 ^ loss.reporting as u64,
+            tag::LOSS
+                ^ u64::from(loss.source.0) << 24
+                ^ u64::from(loss.sequence) << 4
+                ^ loss.reporting as u64,
             loss.detected.as_nanos() as u64,
             now.as_nanos() as u64,
         ]);
