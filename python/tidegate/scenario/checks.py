@@ -440,7 +440,7 @@ def _onward(scenario: Scenario) -> dict[str, list[str]]:
     return onward
 
 
-_MOST_MEMBERS = 10_000
+_LEAST_MEMBERS, _MOST_MEMBERS = 2, 10_000
 
 
 def _session(session: Session, path: Path, scenario: Scenario) -> Iterator[Problem]:
@@ -450,8 +450,8 @@ def _session(session: Session, path: Path, scenario: Scenario) -> Iterator[Probl
         yield _positive((*path, "minimum"), session.minimum)
     yield from _order(("overhead", session.overhead), ("the most", _MOST_OVERHEAD), path)
     count = sum(member.count for member in session.members)
-    if not 2 <= count <= _MOST_MEMBERS:
-        yield Problem((*path, "members"), f"found {count}; expected from 2 to {_MOST_MEMBERS} members")
+    if not _LEAST_MEMBERS <= count <= _MOST_MEMBERS:
+        yield Problem((*path, "members"), f"found {count}; expected from {_LEAST_MEMBERS} to {_MOST_MEMBERS} members")
     pictures = {member.media.segments for member in session.members if isinstance(member.media, PictureMedia)}
     media = [member.media for member in session.members if member.media is not None]
     if len(pictures) > 1 or (pictures and any(not isinstance(one, PictureMedia) for one in media)):

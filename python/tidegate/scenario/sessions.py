@@ -19,7 +19,7 @@ class Avpf(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    l: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.5
+    l: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.5  # noqa: E741
     """Feedback is delayed by up to l RTCP intervals, where there are more than two members (section 3.5.2)."""
     k: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
     """Who knows the round-trip time delays feedback by up to k RTT/2 times the number of members instead: the rule of
