@@ -195,13 +195,7 @@ impl Outbox {
         mine.left += 1;
         mine.left_bytes += u64::from(packet.size);
         self.record.sent(now, &packet);
-        let packet = match self.spare.pop() {
-            Some(mut boxed) => {
-                *boxed = packet;
-                boxed
-            }
-            None => Box::new(packet),
-        };
+        let packet = self.boxed(packet);
         self.packets.push_back((port, packet));
     }
 
@@ -237,7 +231,19 @@ impl Outbox {
         mine.left += 1;
         mine.left_bytes += u64::from(packet.size);
         self.record.copied(now, &packet);
-        self.packets.push_back((port, Box::new(packet)));
+        let packet = self.boxed(packet);
+        self.packets.push_back((port, packet));
+    }
+
+    #[inline]
+    fn boxed(&mut self, packet: Packet) -> Box<Packet> {
+        match self.spare.pop() {
+            Some(mut boxed) => {
+                *boxed = packet;
+                boxed
+            }
+            None => Box::new(packet),
+        }
     }
 
     /// Takes a packet at its end: it has arrived.

@@ -125,6 +125,58 @@ impl RtcpRecord {
         ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB"];
 }
 
+/// What became of a receiver's wish to report a loss (RFC 4585 section 3.5.2). The discriminants are the codes
+/// in recorded tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Reporting {
+    /// It went in an early packet.
+    Early = 0,
+    /// It went in a regular packet.
+    Regular = 1,
+    /// Another receiver had reported the same.
+    Suppressed = 2,
+    /// It could not have gone in time, and was not sent.
+    NotAllowed = 3,
+}
+
+impl Reporting {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 4] = [Self::Early, Self::Regular, Self::Suppressed, Self::NotAllowed];
+
+    /// The name used in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Early => "early",
+            Self::Regular => "regular",
+            Self::Suppressed => "suppressed",
+            Self::NotAllowed => "not_allowed",
+        }
+    }
+
+    /// Whether the loss was reported by this receiver.
+    #[must_use]
+    pub const fn is_sent(self) -> bool {
+        matches!(self, Self::Early | Self::Regular)
+    }
+}
+
+/// One lost packet, as one member of a session has seen and reported it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LossRecord {
+    /// The member that missed it.
+    pub flow: FlowId,
+    /// Whose packet it was.
+    pub source: FlowId,
+    /// Its RTP sequence number.
+    pub sequence: u16,
+    /// When it was missed.
+    pub detected: Time,
+    /// What became of the report.
+    pub reporting: Reporting,
+}
+
 /// Takes the facts of a run. Every method has an empty body, so that a recorder names only what it keeps.
 #[allow(unused_variables)]
 pub trait Recorder: Send + Any {
@@ -169,6 +221,12 @@ pub trait Recorder: Send + Any {
     fn freeze(&mut self, now: Time, flow: FlowId, length: Span) {}
     /// An RTCP packet was put on the wire.
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {}
+    /// A member of a session has reported a loss, or will not.
+    fn loss(&mut self, now: Time, loss: &LossRecord) {}
+    /// The first report of a loss has reached the sender of the packet, `delay` after it had sent it.
+    fn loss_reported(&mut self, now: Time, source: FlowId, delay: Span) {}
+    /// What a loss reported by `flow` had damaged is whole again, `delay` after it was detected.
+    fn recovered(&mut self, now: Time, flow: FlowId, delay: Span) {}
     /// How full a queue is, once a bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
 }

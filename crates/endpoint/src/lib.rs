@@ -15,6 +15,7 @@
 
 mod alr;
 mod endpoint;
+pub mod group;
 mod history;
 pub mod media;
 mod pacer;

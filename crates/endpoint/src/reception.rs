@@ -132,6 +132,19 @@ impl Reception {
         self.last_sr = Some((middle, now));
     }
 
+    /// A block without statistics, for a source of which only sender reports have come: by it the source
+    /// gets to know the round-trip time. `None` if there was no sender report.
+    pub(crate) fn echo(&self, now: Time) -> Option<ReportBlock> {
+        let (middle, at) = self.last_sr?;
+        let delay = ntp::short_span(now - at);
+        Some(ReportBlock {
+            ssrc: self.ssrc,
+            last_sr: middle,
+            delay_since_last_sr: delay,
+            ..ReportBlock::default()
+        })
+    }
+
     /// The report block for what came since the last one; `None` if nothing did (RFC 3550 section 6.4:
     /// only sources heard from since then are reported on).
     pub(crate) fn block(&mut self, now: Time) -> Option<ReportBlock> {

@@ -464,7 +464,7 @@ impl EndpointSettings {
 }
 
 impl RtcpSettings {
-    fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         if self.session_bandwidth == Rate::ZERO {
             return Some("the RTCP session bandwidth is zero".into());
         }

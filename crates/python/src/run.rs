@@ -51,7 +51,7 @@ impl Recording {
 
     /// The names of the tables there are.
     fn table_names(&self) -> Vec<&'static str> {
-        self.outcome.recording.table_names().to_vec()
+        self.outcome.recording.table_names()
     }
 
     /// One table.

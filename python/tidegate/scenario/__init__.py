@@ -11,17 +11,21 @@ from tidegate.scenario.flows import (
 )
 from tidegate.scenario.links import Back, Link, Queue
 from tidegate.scenario.scenario import Scenario
+from tidegate.scenario.sessions import Avpf, Member, Session
 
 __all__ = [
     "Audio",
+    "Avpf",
     "Back",
     "Controller",
     "Feedback",
     "Flow",
     "Link",
     "Media",
+    "Member",
     "Queue",
     "Scenario",
+    "Session",
     "Tcp",
     "Udp",
 ]

@@ -35,6 +35,7 @@ from tidegate.scenario.links import (
     StatusCapacity,
     UniformJitter,
 )
+from tidegate.scenario.sessions import Member, PictureMedia, Session
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     for position, flow in enumerate(scenario.flows):
         yield from _flow(flow, ("flows", position), scenario.duration)
     yield from _routes(scenario)
+    for position, session in enumerate(scenario.sessions):
+        yield from _session(session, ("sessions", position), scenario)
+    if not scenario.flows and not scenario.sessions:
+        yield Problem(("flows",), "neither flows nor sessions; expected at least one of them")
 
 
 def _times(scenario: Scenario) -> Iterator[Problem]:
@@ -81,16 +86,22 @@ def _times(scenario: Scenario) -> Iterator[Problem]:
     if not scenario.bin:
         yield _positive(("bin",), scenario.bin)
     elif scenario.record != "summary":
-        series = sum(flow.count for flow in scenario.flows) + 2 * len(scenario.links)
+        members = sum(member.count for session in scenario.sessions for member in session.members)
+        series = sum(flow.count for flow in scenario.flows) + members + 2 * len(scenario.links)
         if scenario.duration / scenario.bin * series > _MOST_BINS:
             what = f'found "{scenario.bin}"; that makes more than {_MOST_BINS} bins for all flows and links'
             yield Problem(("bin",), what)
 
 
 def _unique(scenario: Scenario) -> Iterator[Problem]:
-    everything: dict[str, Sequence[Link | Flow]] = {"links": scenario.links, "flows": scenario.flows}
+    everything: dict[str, Sequence[Link | Flow | Session]] = {"links": scenario.links, "flows": scenario.flows}
+    if scenario.sessions:
+        everything["sessions"] = scenario.sessions
+    seen: dict[str, int] = {}
     for key, entries in everything.items():
-        seen: dict[str, int] = {}
+        if key != "sessions":
+            # members are flows, too: SESSION.MEMBER
+            seen = {}
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
                 if name in seen:
@@ -104,15 +115,17 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _seeds(scenario: Scenario) -> Iterator[Problem]:
-    entries: list[Link | Flow] = [*scenario.links, *scenario.flows]
+    entries: list[Link | Flow | Session] = [*scenario.links, *scenario.flows, *scenario.sessions]
     known = [name for entry in entries for name in _all_names(entry)]
     for name in scenario.seeds:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
-            yield Problem(("seeds", name), f"no link or flow has that name{hint}")
+            yield Problem(("seeds", name), f"no link, flow or member has that name{hint}")
 
 
-def _all_names(entry: Link | Flow) -> list[str]:
+def _all_names(entry: Link | Flow | Session) -> list[str]:
+    if isinstance(entry, Session):
+        return [f"{entry.name}.{name}" for member in entry.members for name in member.names]
     if isinstance(entry, Link):
         return [entry.name] if entry.back is False else [entry.name, f"{entry.name}.back"]
     return flow_names(entry)
@@ -431,13 +444,84 @@ def _tcp(tcp: Tcp, path: Path) -> Iterator[Problem]:
                     yield _positive((*inner, key), value)
 
 
-def _routes(scenario: Scenario) -> Iterator[Problem]:
+def _onward(scenario: Scenario) -> dict[str, list[str]]:
+    """The points to which links lead from each point."""
     onward: dict[str, list[str]] = {}
     for link in scenario.links:
         onward.setdefault(link.from_, []).append(link.to)
         onward.setdefault(link.to, [])
         if link.back is not False:
             onward[link.to].append(link.from_)
+    return onward
+
+
+_LEAST_MEMBERS, _MOST_MEMBERS = 2, 10_000
+
+
+def _session(session: Session, path: Path, scenario: Scenario) -> Iterator[Problem]:
+    if not session.bandwidth:
+        yield _positive((*path, "bandwidth"), session.bandwidth)
+    if not session.minimum:
+        yield _positive((*path, "minimum"), session.minimum)
+    yield from _order(("overhead", session.overhead), ("the most", _MOST_OVERHEAD), path)
+    count = sum(member.count for member in session.members)
+    if not _LEAST_MEMBERS <= count <= _MOST_MEMBERS:
+        yield Problem((*path, "members"), f"found {count}; expected from {_LEAST_MEMBERS} to {_MOST_MEMBERS} members")
+    pictures = {member.media.segments for member in session.members if isinstance(member.media, PictureMedia)}
+    media = [member.media for member in session.members if member.media is not None]
+    if len(pictures) > 1 or (pictures and any(not isinstance(one, PictureMedia) for one in media)):
+        what = "all senders of a session send packets, or pictures of equally many segments"
+        yield Problem((*path, "members"), what)
+    taken: dict[str, int] = {}
+    onward = _onward(scenario)
+    first: str | None = None
+    for position, member in enumerate(session.members):
+        inner = (*path, "members", position)
+        for name in member.names:
+            if name in taken:
+                yield Problem((*inner, "name"), f'"{name}" is taken by number {taken[name]}; names are unique')
+                break
+            taken[name] = position + 1
+        point = member.node or member.name
+        if point not in onward:
+            known = sorted(onward)
+            hint = did_you_mean(point, known)
+            what = f'no link touches "{point}"{hint} (points: {", ".join(known[:12])})'
+            yield Problem((*inner, "node"), what)
+            continue
+        first = first or point
+        for begin, end in ((first, point), (point, first)):
+            if end not in _reachable(begin, onward):
+                yield Problem((*inner, "node"), f'no links lead from "{begin}" to "{end}"')
+        yield from _member(member, inner, session, scenario.duration)
+
+
+def _member(member: Member, path: Path, session: Session, duration: Duration) -> Iterator[Problem]:
+    if member.leave is not None and member.leave <= member.join:
+        yield Problem((*path, "leave"), f'found "{member.leave}"; expected later than join ({member.join})')
+    if member.join >= duration:
+        yield Problem((*path, "join"), f'found "{member.join}"; expected less than the duration ({duration})')
+    if member.crashes and member.leave is None:
+        yield Problem((*path, "crashes"), "found true; it needs a time to leave")
+    if member.media is None:
+        return
+    inner = (*path, "media")
+    if not 0 < member.media.rate <= _MOST_RATE:
+        yield Problem((*inner, "rate"), f'found "{member.media.rate}"; expected from 1bps to {_MOST_RATE}')
+        return
+    headers = int(session.overhead) + 12
+    if isinstance(member.media, PictureMedia):
+        size = round(member.media.rate / (8 * member.media.fps * member.media.segments))
+        what = f"that makes packets of {size} bytes; expected more than the {headers} of headers and at most 65535"
+        if not headers < size <= _IP_PACKET:
+            yield Problem((*inner, "segments"), what)
+    elif not headers < member.media.packet_size <= _IP_PACKET:
+        what = f'found "{member.media.packet_size}"; expected more than the {headers} bytes of headers, at most 65535'
+        yield Problem((*inner, "packet_size"), what)
+
+
+def _routes(scenario: Scenario) -> Iterator[Problem]:
+    onward = _onward(scenario)
     reached: dict[str, set[str]] = {}
     for position, flow in enumerate(scenario.flows):
         ends = (("from", flow.from_), ("to", flow.to))

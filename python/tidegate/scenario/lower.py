@@ -45,6 +45,7 @@ from tidegate.scenario.links import (
     TraceCapacity,
     UniformJitter,
 )
+from tidegate.scenario.sessions import Member, PictureMedia, Session
 from tidegate.units import Duration, Fraction, Rate
 
 if TYPE_CHECKING:
@@ -102,11 +103,51 @@ def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = N
     lowering = _Lowering(made, scenario)
     made.ir["links"] = [ir for link in scenario.links for ir in lowering.link(link)]
     made.ir["flows"] = [ir for flow in scenario.flows for ir in lowering.flow(flow)]
+    if scenario.sessions:
+        made.ir["sessions"] = [_session(session) for session in scenario.sessions]
     return made
 
 
 def _jitter_of_senders(value: str | Duration) -> str | int:
     return int(value) if isinstance(value, Duration) else value
+
+
+def _session(session: Session) -> Ir:
+    members = [_member(session, member, name) for member in session.members for name in member.names]
+    bandwidth, overhead = int(session.bandwidth), int(session.overhead)
+    return {"name": session.name, "bandwidth": bandwidth, "overhead": overhead, "members": members}
+
+
+def _member(session: Session, member: Member, name: str) -> Ir:
+    rules = session.avpf
+    profile: Ir = {"avp": {"minimum": int(session.minimum)}}
+    if (member.profile or session.profile) == "avpf":
+        profile = {
+            "avpf": {
+                "l": rules.l,
+                "k": rules.k,
+                "max_feedback_delay": int(rules.max_feedback_delay),
+                "rr_interval": int(rules.rr_interval),
+                "reduced_size": rules.reduced_size,
+            }
+        }
+    media: Ir | None = None
+    if isinstance(member.media, PictureMedia):
+        pictures = member.media
+        media = {"segments": {"fps": pictures.fps, "segments": pictures.segments, "rate": int(pictures.rate)}}
+    elif member.media is not None:
+        media = {"packets": {"size": int(member.media.packet_size), "rate": int(member.media.rate)}}
+    return {
+        "name": name,
+        "node": member.node or member.name,
+        "profile": profile,
+        "media": media,
+        "declared_sender": member.declared_sender,
+        "reports_losses": member.reports_losses,
+        "join": int(member.join),
+        "leave": _maybe(member.leave),
+        "crashes": member.crashes,
+    }
 
 
 class _Lowering:

@@ -18,6 +18,7 @@ from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.model import NAME, Model, Name, one_of
+from tidegate.scenario.sessions import Session
 from tidegate.units import Duration
 
 Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -81,8 +82,10 @@ class Scenario(Model):
     """Whether the bytes of every packet are kept for a capture file."""
     links: Annotated[list[Link], Field(min_length=1, max_length=100_000)]
     """The network."""
-    flows: Annotated[list[Flow], Field(min_length=1, max_length=100_000)]
+    flows: Annotated[list[Flow], Field(max_length=100_000)] = Field(default_factory=list)
     """What runs over it."""
+    sessions: Annotated[list[Session], Field(max_length=1000)] = Field(default_factory=list)
+    """RTP sessions of any number of members."""
 
     _base: Path = PrivateAttr(default=Path())
     """Where the names of files in it begin."""
@@ -216,14 +219,21 @@ def _name_of(path: Path) -> str:
 
 
 def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
-    """The names of links and flows by their place, where they have one of their own."""
+    """The names of links, flows, sessions and members by their place, where they have one of their own."""
     named: dict[KeyPath, str] = {}
-    for key in ("links", "flows"):
-        entries = data.get(key)
+
+    def walk(entries: object, path: KeyPath) -> None:
         for position, entry in enumerate(entries if isinstance(entries, list) else ()):
-            name = entry.get("name") if isinstance(entry, dict) else None
+            if not isinstance(entry, dict):
+                continue
+            here = (*path, position)
+            name = entry.get("name")
             if isinstance(name, str) and re.match(NAME, name):
-                named[(key, position)] = name
+                named[here] = name
+            walk(entry.get("members"), (*here, "members"))
+
+    for key in ("links", "flows", "sessions"):
+        walk(data.get(key), (key,))
     return named
 
 

@@ -1,7 +1,7 @@
 //! Static routes over the links of a scenario.
 
 use crate::scenario::LinkSpec;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The links as a directed graph.
 pub(super) struct Graph<'a> {
@@ -38,5 +38,54 @@ impl Graph<'_> {
             }
         }
         None
+    }
+}
+
+/// The nodes of the graph by number, with the links that leave each.
+pub(super) struct Places<'a> {
+    numbers: BTreeMap<&'a str, usize>,
+    out: Vec<Vec<(usize, usize)>>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(links: &'a [LinkSpec]) -> Self {
+        let mut numbers = BTreeMap::new();
+        let mut out: Vec<Vec<(usize, usize)>> = Vec::new();
+        let mut number = |name: &'a str, out: &mut Vec<Vec<(usize, usize)>>| {
+            let next = numbers.len();
+            let place = *numbers.entry(name).or_insert(next);
+            out.resize(numbers.len(), Vec::new());
+            place
+        };
+        for (index, link) in links.iter().enumerate() {
+            let (from, to) = (number(&link.from, &mut out), number(&link.to, &mut out));
+            out[from].push((index, to));
+        }
+        Self { numbers, out }
+    }
+
+    /// The number of the node `name`, if a link begins or ends there.
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// For each node the node and the link before it on the way from `from` with the fewest hops; among
+    /// equals the one found first in the order of the scenario.
+    pub(super) fn ways_from(&self, from: usize) -> Vec<Option<(usize, usize)>> {
+        let mut before = vec![None; self.len()];
+        let mut queue = VecDeque::from([from]);
+        while let Some(place) = queue.pop_front() {
+            for &(link, to) in &self.out[place] {
+                if to != from && before[to].is_none() {
+                    before[to] = Some((place, link));
+                    queue.push_back(to);
+                }
+            }
+        }
+        before
     }
 }

@@ -3,6 +3,7 @@
 mod driven;
 mod graph;
 mod media;
+mod session;
 
 use crate::cross::{Cross, CrossSettings, Pattern};
 use crate::external::{ExternalLink, ExternalSink, ExternalSource};
@@ -11,6 +12,7 @@ use crate::link::{Link, LinkSettings};
 use crate::loss::{GilbertElliott, Loss};
 use crate::phases::Phases;
 use crate::queue::DropTail;
+use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
 use crate::scenario::{
@@ -286,10 +288,11 @@ impl<'a> Builder<'a> {
             .or_else(|problem| wrong(place, problem))?;
         }
         self.media(make)?;
-        self.finish(infos)
+        let members = self.sessions(&mut infos)?;
+        self.finish(infos, members)
     }
 
-    fn finish(self, infos: Vec<FlowInfo>) -> Result<Experiment, BuildError> {
+    fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
         let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
         let links = scenario
@@ -310,7 +313,7 @@ impl<'a> Builder<'a> {
         };
         let bin = scenario.record.bin;
         let names = self.nodes.iter().map(|node| node.name().to_owned()).collect();
-        let mut recording = Recording::new(level, bin, begin, infos, links, names);
+        let mut recording = Recording::new(level, bin, begin, infos, links, names).with_members(members);
         if scenario.record.capture {
             recording = recording.with_capture();
         }

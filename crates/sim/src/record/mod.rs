@@ -9,6 +9,7 @@ pub mod emodel;
 pub mod flow;
 pub mod histogram;
 pub mod jitter;
+pub mod member;
 pub mod pcapng;
 pub mod quality;
 pub mod summary;
@@ -17,10 +18,11 @@ mod tables;
 
 use digest::Digest;
 use flow::{Bin, Bins, Count, FlowStats};
+use member::{MemberInfo, MemberStats};
 use std::collections::VecDeque;
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
-use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
+use tidegate_core::record::{FrameRecord, FrameSent, LossRecord, RtcpRecord};
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// What the recording must know of a flow.
@@ -133,6 +135,10 @@ pub struct Recording {
     open: Vec<[VecDeque<FrameOpen>; 2]>,
     frames: Vec<FrameOpen>,
     rtcp: Vec<(Time, RtcpRecord)>,
+    /// The members of sessions: the last flows.
+    members: Vec<MemberInfo>,
+    member_stats: Vec<MemberStats>,
+    losses: Vec<(Time, LossRecord)>,
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
     packets: Vec<PacketRow>,
@@ -175,6 +181,9 @@ impl Recording {
             open: vec![Default::default(); count],
             frames: Vec::new(),
             rtcp: Vec::new(),
+            members: Vec::new(),
+            member_stats: Vec::new(),
+            losses: Vec::new(),
             queues: Vec::new(),
             truth: Vec::new(),
             packets: Vec::new(),
@@ -297,6 +306,9 @@ mod tag {
     pub(super) const FREEZE: u64 = 8 << 56;
     pub(super) const RTCP: u64 = 9 << 56;
     pub(super) const COPIED: u64 = 10 << 56;
+    pub(super) const LOSS: u64 = 11 << 56;
+    pub(super) const LOSS_REPORTED: u64 = 12 << 56;
+    pub(super) const RECOVERED: u64 = 13 << 56;
 }
 
 fn identity(packet: &Packet) -> u64 {
@@ -516,6 +528,33 @@ impl Recorder for Recording {
         if self.level >= Level::Series {
             self.rtcp.push((now, *rtcp));
         }
+    }
+
+    fn loss(&mut self, now: Time, loss: &LossRecord) {
+        self.stats[loss.flow.0 as usize].digest.add_all([
+            tag::LOSS
+                ^ u64::from(loss.source.0) << 24
+                ^ u64::from(loss.sequence) << 4
+                ^ loss.reporting as u64,
+            loss.detected.as_nanos() as u64,
+            now.as_nanos() as u64,
+        ]);
+        self.add_loss(now, loss);
+        if self.level >= Level::Series {
+            self.losses.push((now, *loss));
+        }
+    }
+
+    fn loss_reported(&mut self, now: Time, source: FlowId, delay: Span) {
+        let stats = &mut self.stats[source.0 as usize];
+        stats.digest.add_all([tag::LOSS_REPORTED ^ delay.as_nanos() as u64, now.as_nanos() as u64]);
+        self.add_loss_reported(now, source, delay);
+    }
+
+    fn recovered(&mut self, now: Time, flow: FlowId, delay: Span) {
+        let stats = &mut self.stats[flow.0 as usize];
+        stats.digest.add_all([tag::RECOVERED ^ delay.as_nanos() as u64, now.as_nanos() as u64]);
+        self.add_recovery(now, flow, delay);
     }
 
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {

@@ -1,6 +1,7 @@
 //! Metrics of a run: RFC 8868 section 3, and what users of calls look at.
 
 use super::flow::{Bins, FlowStats};
+use super::member::MemberSummary;
 use super::quality::Quality;
 use super::{FlowInfo, Recording};
 use serde::Serialize;
@@ -22,6 +23,9 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// Each link.
     pub links: Vec<LinkSummary>,
+    /// Each member of a session; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSummary>,
     /// How the flows share; null for a single one.
     pub fairness: Fairness,
 }
@@ -221,6 +225,7 @@ impl Recording {
                     }
                 })
                 .collect(),
+            members: self.member_summaries(begin),
             fairness: self.fairness(begin, end),
         }
     }

@@ -8,25 +8,18 @@ use tidegate_core::{Cause, Kind, Level, Span, Time};
 impl Recording {
     /// The names of the tables that [`Recording::table`] gives at this level.
     #[must_use]
-    pub fn table_names(&self) -> &'static [&'static str] {
-        match self.level {
-            Level::Summary => &["flows", "links"],
-            Level::Series => {
-                &["flows", "links", "series", "decisions", "internals", "queues", "truth", "frames", "rtcp"]
+    pub fn table_names(&self) -> Vec<&'static str> {
+        let mut names = vec!["flows", "links"];
+        if self.level >= Level::Series {
+            names.extend(["series", "decisions", "internals", "queues", "truth", "frames", "rtcp"]);
+            if !self.members.is_empty() {
+                names.push("losses");
             }
-            Level::Packets => &[
-                "flows",
-                "links",
-                "series",
-                "decisions",
-                "internals",
-                "queues",
-                "truth",
-                "frames",
-                "rtcp",
-                "packets",
-            ],
         }
+        if self.level == Level::Packets {
+            names.push("packets");
+        }
+        names
     }
 
     /// One table by name.
@@ -45,6 +38,7 @@ impl Recording {
             "truth" => self.truth_table(),
             "frames" => self.frames_table(),
             "rtcp" => self.rtcp_table(),
+            "losses" => self.losses_table(),
             _ => self.packets_table(),
         })
     }
@@ -53,7 +47,7 @@ impl Recording {
         self.flows.iter().map(|flow| flow.name.clone()).collect()
     }
 
-    fn words(&self, codes: impl Iterator<Item = u32>) -> Column {
+    pub(super) fn words(&self, codes: impl Iterator<Item = u32>) -> Column {
         Column::Words { words: self.flow_words(), codes: codes.collect() }
     }
 

@@ -1,0 +1,174 @@
+//! Sessions of any number of members, over multicast or between two: who sends, who reports what it misses,
+//! and when.
+//!
+//! A [`Participant`] is one member. It has no congestion controller and no playout: what it shows is RTCP, its
+//! timing, and the feedback that the timing lets through (RFC 3550 section 6, RFC 4585). Calls under a
+//! controller are [`crate::Endpoint`]s.
+
+mod media;
+mod participant;
+mod source;
+
+pub use participant::Participant;
+
+use crate::settings::{RtcpMode, RtcpSettings, SettingsError, clock_offset};
+use tidegate_core::{FlowId, Rate, RouteId, Span, Time};
+
+/// What a member sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MediaSettings {
+    /// Packets of one size at a constant rate.
+    Packets {
+        /// Bytes of each on the wire.
+        size: u32,
+        /// What they make on the wire.
+        rate: Rate,
+    },
+    /// Pictures of as many segments each, one packet a segment, which the encoder mends on NEWPRED messages
+    /// (ISO/IEC 14496-2 Amd. 1; draft-burmeister-avt-rtcp-feedback-sim-00 section 9).
+    Segments {
+        /// Pictures a second.
+        fps: f64,
+        /// Segments of a picture.
+        segments: u16,
+        /// What the packets make on the wire.
+        rate: Rate,
+    },
+}
+
+/// How a member goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// It says goodbye (RFC 3550 section 6.3.7).
+    Goodbye,
+    /// It falls silent.
+    Crash,
+}
+
+/// One member of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParticipantSettings {
+    /// The name in tables, and the first part of its substreams' names.
+    pub name: String,
+    /// Its canonical name (RFC 3550 section 6.5.1), which is in every report.
+    pub cname: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Its NTP clock is the driver's time plus this.
+    pub clock_offset: Span,
+    /// The flow that all its packets belong to; its SSRC follows from it.
+    pub flow: FlowId,
+    /// The route, or tree, to the others.
+    pub route: RouteId,
+    /// Bytes of IP and UDP headers on each packet.
+    pub overhead: u32,
+    /// RTCP timing: [`RtcpMode::Avp`] or [`RtcpMode::Avpf`].
+    pub rtcp: RtcpSettings,
+    /// What it sends, if anything.
+    pub media: Option<MediaSettings>,
+    /// What the senders of the session send: [`MediaSettings::Segments`] are reported by NEWPRED messages.
+    pub segments: Option<u16>,
+    /// Whether it counts as a sender, with sender reports, though it sends no RTP: then it gets to know the
+    /// round-trip time to those that report on it.
+    pub declared_sender: bool,
+    /// Whether members are declared senders in this session: then sender reports count as a sign of sending,
+    /// and are answered in report blocks.
+    pub declared_senders: bool,
+    /// Whether it reports losses.
+    pub reports_losses: bool,
+    /// When it joins.
+    pub join: Time,
+    /// When and how it goes; `None`: with the run.
+    pub leave: Option<(Time, Leave)>,
+}
+
+impl ParticipantSettings {
+    /// A receiver that reports losses, from the start of the run to its end, with 28 bytes of IPv4 and UDP
+    /// header, under AVPF.
+    #[must_use]
+    pub fn new(name: impl Into<String>, seed: u64, flow: FlowId, route: RouteId) -> Self {
+        let name = name.into();
+        Self {
+            clock_offset: clock_offset(seed, &name),
+            seed,
+            flow,
+            route,
+            overhead: 28,
+            rtcp: RtcpSettings { mode: RtcpMode::Avpf, ..RtcpSettings::default() },
+            media: None,
+            segments: None,
+            declared_sender: false,
+            declared_senders: false,
+            reports_losses: true,
+            join: Time::ZERO,
+            leave: None,
+            cname: name.clone(),
+            name,
+        }
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        let problem = self.problem();
+        problem.map_or(Ok(()), |problem| Err(SettingsError { endpoint: self.name.clone(), problem }))
+    }
+
+    fn problem(&self) -> Option<String> {
+        if self.rtcp.mode == RtcpMode::Free {
+            return Some("its RTCP is free; members of a session send under avp or avpf".into());
+        }
+        if self.cname.len() > 255 {
+            return Some("the canonical name is longer than 255 bytes".into());
+        }
+        if self.leave.is_some_and(|(at, _)| at <= self.join) {
+            return Some("it leaves before it has joined".into());
+        }
+        if self.segments == Some(0) {
+            return Some("pictures of 0 segments; at least 1 is needed".into());
+        }
+        self.rtcp.problem().or_else(|| self.media.as_ref().and_then(|media| media.problem(self.overhead)))
+    }
+}
+
+impl MediaSettings {
+    /// Bytes of a packet on the wire.
+    #[must_use]
+    pub fn packet_size(&self) -> u32 {
+        match *self {
+            Self::Packets { size, .. } => size,
+            Self::Segments { fps, segments, rate } => {
+                let bytes = rate.as_bps_f64() / (8.0 * fps * f64::from(segments));
+                // rounded: half a byte in hundreds
+                Rate::from_bps_f64(bytes).as_bps() as u32
+            }
+        }
+    }
+
+    fn problem(&self, overhead: u32) -> Option<String> {
+        let headers = overhead + RTP_HEADER;
+        let rate = match *self {
+            Self::Packets { rate, .. } | Self::Segments { rate, .. } => rate,
+        };
+        if rate == Rate::ZERO {
+            return Some("it sends at 0 bit/s; leave its media out instead".into());
+        }
+        if let Self::Segments { fps, segments, .. } = *self
+            && !(fps > 0.0 && fps <= 1000.0 && segments > 0)
+        {
+            return Some(format!("{fps} pictures a second of {segments} segments are not to be sent"));
+        }
+        let size = self.packet_size();
+        (size <= headers || size > u32::from(u16::MAX)).then(|| {
+            format!("its packets have {size} bytes; more than the {headers} of headers and at most 65535 do")
+        })
+    }
+}
+
+/// Bytes of an RTP header without extensions (RFC 3550 section 5.1).
+const RTP_HEADER: u32 = 12;
+
+/// The SSRC of the member with this flow: different for each, and nobody's at the same time.
+#[must_use]
+pub fn ssrc(flow: FlowId) -> u32 {
+    // an odd factor maps 32 bits one to one
+    flow.0.wrapping_add(1).wrapping_mul(0x9e37_79b1)
+}

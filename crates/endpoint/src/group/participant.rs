@@ -1,0 +1,594 @@
+//! One member of a session, as a node.
+
+use super::media::{Media, Out};
+use super::source::Source;
+use super::{Leave, ParticipantSettings, RTP_HEADER, ssrc};
+use crate::reception::clock;
+use crate::rtcp::members::Members;
+use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
+use crate::settings::{RtcpMode, SettingsError};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tidegate_core::node::Inside;
+use tidegate_core::packet::{Attachment, RtpBody};
+use tidegate_core::record::{LossRecord, Reporting, RtcpRecord};
+use tidegate_core::rng::Draws;
+use tidegate_core::wire::ntp;
+use tidegate_core::wire::rtcp::{self, Bye, Nack, ReceiverReport, ReportBlock, Sdes, SenderReport, Unknown};
+use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, Size, Span, Stream, Time};
+
+/// Report blocks in one report (RFC 3550 section 6.4.1).
+const MOST_BLOCKS: usize = 31;
+/// RTCP's first guess at the size of its packets: a report with one block, a short name, headers.
+const FIRST_SIZE: u32 = 32 + 16 + 28;
+/// So long a report by somebody else is remembered (T_retention, RFC 4585 section 3.5.2: at least 2 s).
+const RETENTION: Span = Span::from_secs(2);
+/// Application layer feedback (RFC 4585 section 6.4), in which NEWPRED messages travel.
+const PSFB: u8 = 206;
+const AFB: u8 = 15;
+
+/// A loss that is to be reported.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    source: usize,
+    sequence: i64,
+    detected: Time,
+}
+
+/// Where it is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    Waiting,
+    Member,
+    /// Waiting with its goodbye.
+    Leaving,
+    Gone,
+}
+
+/// One member of a session.
+pub struct Participant {
+    settings: ParticipantSettings,
+    ssrc: u32,
+    life: Life,
+    schedule: Schedule,
+    luck: Stream,
+    members: Members,
+    media: Option<Media>,
+    /// When it sent RTP last.
+    last_rtp: Option<Time>,
+    spoken: bool,
+    /// Packets sent, and when the last two reports were: a sender report is made by who has sent since.
+    reports: [Time; 2],
+    sources: Vec<Source>,
+    /// Which source heads the next report, where not all fit.
+    turn: usize,
+    pending: Vec<Pending>,
+    /// What others have reported of late: when, on whom, and which.
+    heard: VecDeque<(Time, u32, u16)>,
+    lost: Vec<i64>,
+    packets: u32,
+    rtp_bytes: u64,
+    wakeup: Time,
+}
+
+impl Participant {
+    /// # Errors
+    /// When a setting makes no sense; the error names it.
+    pub fn new(settings: ParticipantSettings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let rtcp = &settings.rtcp;
+        let timing = Timing {
+            profile: match rtcp.mode {
+                RtcpMode::Avpf => Profile::Avpf(rtcp.avpf),
+                RtcpMode::Avp | RtcpMode::Free => Profile::Avp,
+            },
+            session: rtcp.session_bandwidth,
+            minimum: rtcp.minimum.span(rtcp.session_bandwidth),
+            first_size: FIRST_SIZE,
+        };
+        Ok(Self {
+            ssrc: ssrc(settings.flow),
+            life: Life::Waiting,
+            schedule: Schedule::new(&timing),
+            luck: Stream::new(settings.seed, &settings.name, "rtcp"),
+            members: Members::default(),
+            media: settings.media.map(|media| Media::new(media, settings.join)),
+            last_rtp: None,
+            spoken: false,
+            reports: [settings.join; 2],
+            sources: Vec::new(),
+            turn: 0,
+            pending: Vec::new(),
+            heard: VecDeque::new(),
+            lost: Vec::new(),
+            packets: 0,
+            rtp_bytes: 0,
+            wakeup: settings.join,
+            settings,
+        })
+    }
+
+    fn settle(&mut self) {
+        self.wakeup = match self.life {
+            Life::Waiting => self.settings.join,
+            Life::Member => {
+                let leave = self.settings.leave.map_or(Time::MAX, |(at, _)| at);
+                let media = self.media.as_ref().map_or(Time::MAX, Media::due);
+                self.schedule.due().min(leave).min(media)
+            }
+            Life::Leaving => self.schedule.due(),
+            Life::Gone => Time::MAX,
+        };
+    }
+
+    /// Whether it counts as a sender now.
+    fn we_sent(&self, now: Time) -> bool {
+        let lately = self.last_rtp.is_some_and(|at| now - at <= self.schedule.sender_timeout());
+        self.settings.declared_sender || lately
+    }
+
+    /// Tells the schedule who there is.
+    fn count(&mut self, now: Time) {
+        let we_sent = self.we_sent(now);
+        self.schedule.set_members(now, self.members.count());
+        self.schedule.set_senders(self.members.senders() + u32::from(we_sent), we_sent);
+    }
+
+    fn join(&mut self, now: Time) {
+        self.life = Life::Member;
+        self.count(now);
+        let members = self.members.count();
+        self.schedule.join(now, members, || self.luck.uniform());
+    }
+
+    fn leave(&mut self, now: Time, how: Leave, out: &mut Outbox) {
+        self.pending.clear();
+        if how == Leave::Crash || !self.spoken {
+            // who has never been heard of must not say goodbye (RFC 3550 section 6.3.7)
+            self.gone();
+            return;
+        }
+        let goodbye = self.goodbye(now);
+        let mut bytes = Vec::new();
+        let size = match rtcp::encode(&goodbye, &mut bytes) {
+            Ok(()) => bytes.len() as u32 + self.settings.overhead,
+            Err(_) => FIRST_SIZE,
+        };
+        if self.schedule.goodbye(now, size, || self.luck.uniform()) {
+            self.send_rtcp(now, &goodbye, Span::ZERO, out);
+            self.gone();
+        } else {
+            self.life = Life::Leaving;
+        }
+    }
+
+    fn gone(&mut self) {
+        self.life = Life::Gone;
+        self.schedule.leave();
+    }
+
+    fn goodbye(&mut self, now: Time) -> Vec<rtcp::Packet> {
+        let blocks = self.blocks(now);
+        let mut packets = self.report(now, blocks);
+        packets.push(rtcp::Packet::Bye(Bye { ssrcs: vec![self.ssrc], reason: None }));
+        packets
+    }
+
+    fn send_media(&mut self, now: Time, out: &mut Outbox) {
+        let Some(media) = &mut self.media else { return };
+        let (size, timestamp) = (media.size(), Source::timestamp(now));
+        for Out { sequence, frame, flags } in media.take(now) {
+            let packet = Packet {
+                sent: now,
+                queued: Span::ZERO,
+                flow: self.settings.flow,
+                route: self.settings.route,
+                sequence: self.packets,
+                size,
+                hop: 0,
+                kind: Kind::Video,
+                ecn: Ecn::NotEct,
+                body: Body::Rtp(RtpBody {
+                    timestamp,
+                    frame,
+                    sequence,
+                    transport_sequence: 0,
+                    payload_type: 96,
+                    flags,
+                }),
+                attachment: None,
+            };
+            self.packets = self.packets.wrapping_add(1);
+            self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
+            out.originate(now, Port::ZERO, packet);
+        }
+        self.spoken = true;
+        if self.last_rtp.replace(now).is_none() {
+            self.count(now);
+        }
+    }
+
+    /// The report blocks that are due: on whom something was heard of since the last report.
+    fn blocks(&mut self, now: Time) -> Vec<ReportBlock> {
+        let mut blocks = Vec::new();
+        let count = self.sources.len();
+        for step in 0..count {
+            let place = (self.turn + step) % count;
+            let reception = &mut self.sources[place].reception;
+            let echo = self.settings.declared_senders.then(|| reception.echo(now)).flatten();
+            if let Some(block) = reception.block(now).or(echo) {
+                blocks.push(block);
+                if blocks.len() == MOST_BLOCKS {
+                    self.turn = (place + 1) % count;
+                    break;
+                }
+            }
+        }
+        blocks
+    }
+
+    /// A report with these blocks, and a source description.
+    fn report(&mut self, now: Time, blocks: Vec<ReportBlock>) -> Vec<rtcp::Packet> {
+        let [before, last] = self.reports;
+        self.reports = [last, now];
+        let sent = self.last_rtp.is_some_and(|at| at >= before);
+        let report = if self.settings.declared_sender || sent {
+            rtcp::Packet::SenderReport(SenderReport {
+                ssrc: self.ssrc,
+                ntp: ntp::timestamp(clock(now, self.settings.clock_offset)),
+                rtp_timestamp: Source::timestamp(now),
+                packet_count: self.media.as_ref().map_or(0, Media::packets) as u32,
+                octet_count: self.rtp_bytes as u32,
+                blocks,
+                ..SenderReport::default()
+            })
+        } else {
+            rtcp::Packet::ReceiverReport(ReceiverReport { ssrc: self.ssrc, blocks, ..Default::default() })
+        };
+        vec![report, rtcp::Packet::Sdes(Sdes::cname(self.ssrc, &self.settings.cname))]
+    }
+
+    /// Takes the feedback that waits, as messages, and how long its oldest part has waited; books it as
+    /// sent `by`.
+    fn feedback(&mut self, now: Time, by: Reporting, out: &mut Outbox) -> (Vec<rtcp::Packet>, Span) {
+        let mut messages = Vec::new();
+        let mut waited = Span::ZERO;
+        let pending = std::mem::take(&mut self.pending);
+        for (place, source) in self.sources.iter().enumerate() {
+            let lost: Vec<i64> =
+                pending.iter().filter(|loss| loss.source == place).map(|loss| loss.sequence).collect();
+            if lost.is_empty() {
+                continue;
+            }
+            match self.settings.segments {
+                None => {
+                    let lost: Vec<u16> = lost.iter().map(|&sequence| sequence as u16).collect();
+                    messages.push(rtcp::Packet::Nack(Nack::new(self.ssrc, source.ssrc, &lost)));
+                }
+                Some(segments) => newpred(self.ssrc, source.ssrc, &lost, segments, &mut messages),
+            }
+        }
+        for loss in &pending {
+            waited = waited.max(now - loss.detected);
+            self.tell(now, loss, by, out);
+        }
+        // the buffer is kept
+        self.pending = pending;
+        self.pending.clear();
+        (messages, waited)
+    }
+
+    fn tell(&self, now: Time, loss: &Pending, reporting: Reporting, out: &mut Outbox) {
+        let Pending { source, sequence, detected } = *loss;
+        let source = self.sources[source].flow;
+        let (flow, sequence) = (self.settings.flow, sequence as u16);
+        out.record.loss(now, &LossRecord { flow, source, sequence, detected, reporting });
+    }
+
+    /// Sends a regular packet, or a minimal one at its time, with the feedback that waits.
+    fn send_regular(&mut self, now: Time, full: bool, out: &mut Outbox) {
+        let mut packets = if full {
+            let blocks = self.blocks(now);
+            self.report(now, blocks)
+        } else {
+            self.minimal(now)
+        };
+        let (feedback, waited) = self.feedback(now, Reporting::Regular, out);
+        packets.extend(feedback);
+        let size = self.send_rtcp(now, &packets, waited, out);
+        self.schedule.sent(now, size, || self.luck.uniform());
+    }
+
+    fn send_early(&mut self, now: Time, out: &mut Outbox) {
+        let mut packets = self.minimal(now);
+        let (feedback, waited) = self.feedback(now, Reporting::Early, out);
+        packets.extend(feedback);
+        let size = self.send_rtcp(now, &packets, waited, out);
+        self.schedule.sent_early(size);
+    }
+
+    /// What must stand before feedback: a report without blocks and the canonical name (RFC 4585 section 3.1),
+    /// or nothing (RFC 5506).
+    fn minimal(&mut self, now: Time) -> Vec<rtcp::Packet> {
+        if self.settings.rtcp.reduced_size { Vec::new() } else { self.report(now, Vec::new()) }
+    }
+
+    /// Sends `packets` as one datagram; gives its size on the wire.
+    fn send_rtcp(&mut self, now: Time, packets: &[rtcp::Packet], waited: Span, out: &mut Outbox) -> u32 {
+        let mut bytes = Vec::with_capacity(128);
+        if let Err(error) = rtcp::encode(packets, &mut bytes) {
+            out.fail(format!("{} at {now}: RTCP: {error}", self.settings.name));
+            return 0;
+        }
+        self.spoken = true;
+        let size = bytes.len() as u32 + self.settings.overhead;
+        let record = RtcpRecord {
+            flow: self.settings.flow,
+            from_receiver: self.media.is_none(),
+            size: Size::from_bytes(u64::from(size)),
+            contents: rtcp::contents(packets),
+            waited,
+        };
+        out.record.rtcp(now, &record);
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.settings.flow,
+            route: self.settings.route,
+            sequence: self.packets,
+            size,
+            hop: 0,
+            kind: Kind::Rtcp,
+            ecn: Ecn::NotEct,
+            body: Body::Empty,
+            attachment: Some(Arc::new(Attachment::Rtcp(bytes))),
+        };
+        self.packets = self.packets.wrapping_add(1);
+        if out.record.wants_bytes()
+            && let Some(bytes) = packet.rtcp()
+        {
+            out.record.bytes(now, &packet, bytes);
+        }
+        out.originate(now, Port::ZERO, packet);
+        size
+    }
+
+    /// The place of the source with this SSRC or flow.
+    fn source(&mut self, flow: FlowId) -> usize {
+        let known = self.sources.binary_search_by_key(&flow, |source| source.flow);
+        known.unwrap_or_else(|place| {
+            self.sources.insert(place, Source::new(flow, self.settings.segments));
+            // the places behind it have moved
+            for loss in &mut self.pending {
+                loss.source += usize::from(loss.source >= place);
+            }
+            place
+        })
+    }
+
+    fn rtp(&mut self, now: Time, flow: FlowId, body: &RtpBody, out: &mut Outbox) {
+        if self.members.heard(now, ssrc(flow), true) {
+            self.count(now);
+        }
+        let place = self.source(flow);
+        let mut lost = std::mem::take(&mut self.lost);
+        let source = &mut self.sources[place];
+        let sequence = source.packet(now, body, &mut lost);
+        for detected in source.mended(sequence, body.flags) {
+            out.record.recovered(now, self.settings.flow, now - detected);
+        }
+        // who was thought lost may only have been late
+        self.pending.retain(|loss| (loss.source, loss.sequence) != (place, sequence));
+        if !lost.is_empty() && self.settings.reports_losses {
+            self.missed(now, place, &lost, out);
+        }
+        self.lost = lost;
+    }
+
+    /// Packets of a source are missing.
+    fn missed(&mut self, now: Time, place: usize, lost: &[i64], out: &mut Outbox) {
+        let (reporter, rtt) = (self.sources[place].ssrc, self.sources[place].rtt);
+        let mut chance = None;
+        for &sequence in lost {
+            self.sources[place].damage(now, sequence);
+            let loss = Pending { source: place, sequence, detected: now };
+            let same = |&(at, ssrc, other): &(Time, u32, u16)| {
+                (ssrc, other) == (reporter, sequence as u16) && now - at <= RETENTION
+            };
+            if self.heard.iter().any(same) {
+                self.tell(now, &loss, Reporting::Suppressed, out);
+                continue;
+            }
+            // what is detected at one time is one feedback (RFC 4585 section 3.5.2)
+            let chance =
+                *chance.get_or_insert_with(|| self.schedule.feedback(now, rtt, || self.luck.uniform()));
+            match chance {
+                Chance::No => self.tell(now, &loss, Reporting::NotAllowed, out),
+                Chance::Early(_) | Chance::Regular => self.pending.push(loss),
+            }
+        }
+        if chance == Some(Chance::Early(now)) && !self.pending.is_empty() {
+            self.send_early(now, out);
+        }
+    }
+
+    fn rtcp(&mut self, now: Time, flow: FlowId, bytes: &[u8], size: u32, out: &mut Outbox) {
+        // what cannot be read is as good as lost: hostile bytes must not end a run
+        let Ok(packets) = rtcp::decode(bytes) else { return };
+        let said_goodbye = packets.iter().any(|packet| matches!(packet, rtcp::Packet::Bye(_)));
+        if self.life == Life::Leaving {
+            if said_goodbye {
+                self.schedule.heard_goodbye(size);
+            }
+            return;
+        }
+        self.schedule.received(size);
+        let mut changed = !said_goodbye && self.members.heard(now, ssrc(flow), false);
+        for packet in packets {
+            match packet {
+                rtcp::Packet::SenderReport(report) => {
+                    if self.settings.declared_senders {
+                        changed |= self.members.heard(now, report.ssrc, true);
+                    }
+                    let place = self.source(flow);
+                    self.sources[place].reception.sender_report(now, report.middle());
+                    self.round_trip(now, place, &report.blocks);
+                }
+                rtcp::Packet::ReceiverReport(report)
+                    if report.blocks.iter().any(|block| block.ssrc == self.ssrc) =>
+                {
+                    let place = self.source(flow);
+                    self.round_trip(now, place, &report.blocks);
+                }
+                rtcp::Packet::Bye(bye) => {
+                    for ssrc in bye.ssrcs {
+                        changed |= self.members.bye(now, ssrc);
+                    }
+                }
+                rtcp::Packet::Nack(nack) => {
+                    for sequence in nack.lost() {
+                        self.reported(now, nack.media_ssrc, sequence, out);
+                    }
+                }
+                rtcp::Packet::Unknown(unknown) => self.newpred(now, &unknown, out),
+                _ => {}
+            }
+        }
+        if changed {
+            self.count(now);
+        }
+    }
+
+    /// Takes the round-trip time from a report on us.
+    fn round_trip(&mut self, now: Time, place: usize, blocks: &[ReportBlock]) {
+        let clock = ntp::short(clock(now, self.settings.clock_offset));
+        let own = blocks.iter().filter(|block| block.ssrc == self.ssrc);
+        if let Some(rtt) = own.filter_map(|block| block.round_trip(clock)).next() {
+            self.sources[place].rtt = Some(rtt);
+        }
+    }
+
+    /// Somebody has reported a loss.
+    fn reported(&mut self, now: Time, media_ssrc: u32, sequence: u16, out: &mut Outbox) {
+        if media_ssrc == self.ssrc {
+            if let Some(sent) = self.media.as_mut().and_then(|media| media.reported(sequence)) {
+                out.record.loss_reported(now, self.settings.flow, now - sent);
+            }
+            return;
+        }
+        while self.heard.front().is_some_and(|&(at, ..)| now - at > RETENTION) {
+            self.heard.pop_front();
+        }
+        self.heard.push_back((now, media_ssrc, sequence));
+        let same =
+            |loss: &Pending| self.sources[loss.source].ssrc == media_ssrc && loss.sequence as u16 == sequence;
+        let Some(place) = self.pending.iter().position(same) else { return };
+        let loss = self.pending.remove(place);
+        self.tell(now, &loss, Reporting::Suppressed, out);
+        if self.pending.is_empty() {
+            self.schedule.cancel_early();
+        }
+    }
+
+    /// A NEWPRED message, if that is what it is.
+    fn newpred(&mut self, now: Time, unknown: &Unknown, out: &mut Outbox) {
+        let (PSFB, AFB, Some(segments)) = (unknown.packet_type, unknown.count, self.settings.segments) else {
+            return;
+        };
+        let word = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let mut words = unknown.body.chunks_exact(4).map(word);
+        let (Some(_), Some(media_ssrc)) = (words.next(), words.next()) else { return };
+        for entry in words {
+            let (picture, segment) = ((entry >> 16) as u16, entry as u16);
+            let sequence = picture.wrapping_mul(segments).wrapping_add(segment);
+            self.reported(now, media_ssrc, sequence, out);
+        }
+    }
+}
+
+/// One message of application layer feedback for each picture, with four bytes for each lost segment
+/// (draft-burmeister-avt-rtcp-feedback-sim-00 section 9.1): the picture's number and the segment's.
+fn newpred(sender: u32, media: u32, lost: &[i64], segments: u16, messages: &mut Vec<rtcp::Packet>) {
+    let segments = i64::from(segments);
+    for picture in lost.chunk_by(|a, b| a.div_euclid(segments) == b.div_euclid(segments)) {
+        let mut body = Vec::with_capacity(8 + 4 * picture.len());
+        body.extend_from_slice(&sender.to_be_bytes());
+        body.extend_from_slice(&media.to_be_bytes());
+        for sequence in picture {
+            body.extend_from_slice(&(sequence.div_euclid(segments) as u16).to_be_bytes());
+            body.extend_from_slice(&(sequence.rem_euclid(segments) as u16).to_be_bytes());
+        }
+        messages.push(rtcp::Packet::Unknown(Unknown { padding: false, count: AFB, packet_type: PSFB, body }));
+    }
+}
+
+impl Node for Participant {
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        (self.wakeup != Time::MAX).then_some(self.wakeup)
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        if now < self.wakeup {
+            return;
+        }
+        if self.life == Life::Waiting {
+            self.join(now);
+        }
+        if self.life == Life::Member {
+            if let Some((_, how)) = self.settings.leave.filter(|&(at, _)| at <= now) {
+                self.leave(now, how, out);
+            } else if self.media.as_ref().is_some_and(|media| media.due() <= now) {
+                self.send_media(now, out);
+            }
+        }
+        if self.schedule.due() <= now {
+            // once an interval (section 6.3.5)
+            let (member, sender) = (self.schedule.member_timeout(), self.schedule.sender_timeout());
+            self.members.time_out(now, member, sender);
+            self.count(now);
+            let waiting = !self.pending.is_empty();
+            match self.schedule.expire(now, waiting, || self.luck.uniform()) {
+                Due::Nothing => {}
+                Due::Regular => self.send_regular(now, true, out),
+                Due::Minimal => self.send_regular(now, false, out),
+                Due::Early => self.send_early(now, out),
+                Due::Goodbye => {
+                    let goodbye = self.goodbye(now);
+                    self.send_rtcp(now, &goodbye, Span::ZERO, out);
+                    self.gone();
+                }
+            }
+        }
+        self.settle();
+    }
+
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        out.deliver(now, &packet);
+        match self.life {
+            Life::Member | Life::Leaving => {
+                if let Body::Rtp(body) = &packet.body {
+                    if self.life == Life::Member {
+                        self.rtp(now, packet.flow, body, out);
+                    }
+                } else if let Some(bytes) = packet.rtcp() {
+                    self.rtcp(now, packet.flow, bytes, packet.size, out);
+                }
+                self.settle();
+            }
+            Life::Waiting | Life::Gone => {}
+        }
+        out.recycle(packet);
+    }
+
+    fn inside(&self) -> Inside {
+        Inside::default()
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        visit(self.luck.draws());
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a multicast tree branches.
+
+use std::collections::BTreeMap;
+use tidegate_core::node::Inside;
+use tidegate_core::packet::RouteId;
+use tidegate_core::{Node, Outbox, Packet, Port, Time};
+
+/// For each route that ends at a fork those that go on from it.
+pub type Branches = BTreeMap<RouteId, Box<[RouteId]>>;
+
+/// A node that sends what comes in on a route out again on several, one copy each.
+#[derive(Clone, Debug)]
+pub struct Fork {
+    name: String,
+    branches: Branches,
+}
+
+impl Fork {
+    /// A fork called `name`, with the branches of each route that ends at it.
+    #[must_use]
+    pub fn new(name: impl Into<String>, branches: Branches) -> Self {
+        Self { name: name.into(), branches }
+    }
+}
+
+impl Node for Fork {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    fn advance(&mut self, _now: Time, _out: &mut Outbox) {}
+
+    fn receive(&mut self, now: Time, _port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
+        let Some((&last, others)) = self.branches.get(&packet.route).and_then(|routes| routes.split_last())
+        else {
+            out.fail(format!("no branches for packets on route {}", packet.route.0));
+            return;
+        };
+        for &route in others {
+            let copy = Packet { route, hop: 0, ..(*packet).clone() };
+            out.copy(now, Port::ZERO, copy);
+        }
+        (packet.route, packet.hop) = (last, 0);
+        out.forward(Port::ZERO, packet);
+    }
+
+    fn inside(&self) -> Inside {
+        Inside::default()
+    }
+}

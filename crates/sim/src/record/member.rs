@@ -1,0 +1,175 @@
+//! What is kept of the members of sessions: their RTCP, and what became of the losses that they saw.
+
+use super::Recording;
+use super::histogram::Histogram;
+use super::table::{Column, Table};
+use serde::Serialize;
+use tidegate_core::record::{LossRecord, Reporting};
+use tidegate_core::{FlowId, Rate, Span, Time};
+
+/// What the recording must know of a member.
+#[derive(Clone, Debug)]
+pub struct MemberInfo {
+    /// The flow of all its packets.
+    pub flow: FlowId,
+    /// Which session it belongs to, by number.
+    pub session: u32,
+    /// Its name in the session.
+    pub name: String,
+    /// The session's bandwidth.
+    pub bandwidth: Rate,
+}
+
+/// What is kept of a member at level `summary`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MemberStats {
+    /// Losses by what became of the report, in the order of [`Reporting::ALL`].
+    reporting: [u64; Reporting::ALL.len()],
+    /// From detection to sending, of the reports that were sent.
+    waited: Histogram,
+    /// From sending a packet to the first report of its loss.
+    report_delay: Histogram,
+    /// From detection to recovery.
+    recovery: Histogram,
+}
+
+/// The metrics of one member.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemberSummary {
+    /// Its flow: `SESSION.MEMBER`.
+    pub flow: String,
+    /// Its name in the session.
+    pub member: String,
+    /// `avp` or `avpf`.
+    pub profile: String,
+    /// RTCP packets that it sent.
+    pub rtcp_packets: u64,
+    /// RTCP bytes that it sent over time, IP and UDP headers included.
+    pub rtcp_bps: Option<f64>,
+    /// That over the session bandwidth: RFC 3550 section 6.2 allows 0.05 for all members together.
+    pub rtcp_share: Option<f64>,
+    /// Losses that it saw and whose report is settled.
+    pub losses: u64,
+    /// Reported in early packets.
+    pub reported_early: u64,
+    /// Reported in regular packets.
+    pub reported_regular: u64,
+    /// Not reported, because somebody else had.
+    pub suppressed: u64,
+    /// Not reported, because it would have been too late.
+    pub not_allowed: u64,
+    /// From detection to sending, of the reports sent.
+    pub waiting_ms_mean: Option<f64>,
+    /// Its 95th percentile.
+    pub waiting_ms_p95: Option<f64>,
+    /// Its largest value.
+    pub waiting_ms_max: Option<f64>,
+    /// Of packets that it sent, losses that it was told of.
+    pub losses_heard: u64,
+    /// From sending such a packet to the first report.
+    pub loss_report_delay_ms_mean: Option<f64>,
+    /// Its 95th percentile.
+    pub loss_report_delay_ms_p95: Option<f64>,
+    /// Losses whose damage was mended.
+    pub recovered: u64,
+    /// From detection to that.
+    pub recovery_ms_mean: Option<f64>,
+    /// Its 95th percentile.
+    pub recovery_ms_p95: Option<f64>,
+}
+
+impl Recording {
+    /// With members of sessions, the last flows of the run, in order.
+    #[must_use]
+    pub fn with_members(mut self, members: Vec<MemberInfo>) -> Self {
+        self.member_stats = vec![MemberStats::default(); members.len()];
+        self.members = members;
+        self
+    }
+
+    /// Their members' statistics, if the flow is a member's.
+    fn member(&mut self, flow: FlowId) -> Option<&mut MemberStats> {
+        let first = self.members.first()?.flow.0;
+        self.member_stats.get_mut(flow.0.checked_sub(first)? as usize)
+    }
+
+    pub(super) fn add_loss(&mut self, now: Time, loss: &LossRecord) {
+        if self.stats[loss.flow.0 as usize].counts(loss.detected)
+            && let Some(stats) = self.member(loss.flow)
+        {
+            stats.reporting[loss.reporting as usize] += 1;
+            if loss.reporting.is_sent() {
+                stats.waited.add(now - loss.detected);
+            }
+        }
+    }
+
+    pub(super) fn add_loss_reported(&mut self, now: Time, source: FlowId, delay: Span) {
+        if self.stats[source.0 as usize].counts(now - delay)
+            && let Some(stats) = self.member(source)
+        {
+            stats.report_delay.add(delay);
+        }
+    }
+
+    pub(super) fn add_recovery(&mut self, now: Time, flow: FlowId, delay: Span) {
+        if self.stats[flow.0 as usize].counts(now - delay)
+            && let Some(stats) = self.member(flow)
+        {
+            stats.recovery.add(delay);
+        }
+    }
+
+    /// The metrics of the members of a run whose statistics began at `begin`.
+    pub(super) fn member_summaries(&self, begin: Time) -> Vec<MemberSummary> {
+        let summary = |(info, stats): (&MemberInfo, &MemberStats)| {
+            let flow = &self.flows[info.flow.0 as usize];
+            let length = (flow.stop - begin.max(flow.start)).as_secs_f64();
+            let feedback = self.stats[info.flow.0 as usize].feedback;
+            let rate = (length > 0.0).then(|| feedback.bytes as f64 * 8.0 / length);
+            let [early, regular, suppressed, not_allowed] = stats.reporting;
+            MemberSummary {
+                flow: flow.name.clone(),
+                member: info.name.clone(),
+                profile: flow.controller.clone(),
+                rtcp_packets: feedback.packets,
+                rtcp_bps: rate,
+                rtcp_share: rate.map(|rate| rate / info.bandwidth.as_bps_f64()),
+                losses: stats.reporting.iter().sum(),
+                reported_early: early,
+                reported_regular: regular,
+                suppressed,
+                not_allowed,
+                waiting_ms_mean: stats.waited.mean_ms(),
+                waiting_ms_p95: stats.waited.quantile_ms(0.95),
+                waiting_ms_max: stats.waited.max_ms(),
+                losses_heard: stats.report_delay.count(),
+                loss_report_delay_ms_mean: stats.report_delay.mean_ms(),
+                loss_report_delay_ms_p95: stats.report_delay.quantile_ms(0.95),
+                recovered: stats.recovery.count(),
+                recovery_ms_mean: stats.recovery.mean_ms(),
+                recovery_ms_p95: stats.recovery.quantile_ms(0.95),
+            }
+        };
+        self.members.iter().zip(&self.member_stats).map(summary).collect()
+    }
+
+    pub(super) fn losses_table(&self) -> Table {
+        let rows = &self.losses;
+        let names = Reporting::ALL.iter().map(|reporting| reporting.name().to_owned()).collect();
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1.flow.0)))
+            .with("source", self.words(rows.iter().map(|r| r.1.source.0)))
+            .with("sequence", Column::U32(rows.iter().map(|r| u32::from(r.1.sequence)).collect()))
+            .with("detected_s", Column::F64(rows.iter().map(|r| r.1.detected.as_secs_f64()).collect()))
+            .with(
+                "reporting",
+                Column::Words { words: names, codes: rows.iter().map(|r| r.1.reporting as u32).collect() },
+            )
+            .with(
+                "waited_ms",
+                Column::F64(rows.iter().map(|r| (r.0 - r.1.detected).as_millis_f64()).collect()),
+            )
+    }
+}

@@ -1,0 +1,124 @@
+"""Sessions: RTP among any number of members, each of whose packets goes to all others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, Tag
+
+from tidegate.scenario.model import Model, Name, one_of
+from tidegate.units import Duration, Rate, Size
+
+Profile = Literal["avp", "avpf"]
+
+
+class Avpf(Model):
+    """What RFC 4585 leaves to a session."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    l: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.5  # noqa: E741
+    """Feedback is delayed by up to l RTCP intervals, where there are more than two members (section 3.5.2)."""
+    k: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
+    """Who knows the round-trip time delays feedback by up to k RTT/2 times the number of members instead: the rule of
+    draft-ietf-avt-rtcp-feedback-00 (k = 1), which RFC 4585 does not have. Not in use by default."""
+    max_feedback_delay: Duration = Duration(1_000_000_000)
+    """Feedback that cannot be sent within this time is not sent (T_max_fb_delay, section 3.5.2)."""
+    rr_interval: Duration = Duration(0)
+    """The least time between full regular packets, before its randomisation (T_rr_interval, section 3.5.3)."""
+    reduced_size: bool = False
+    """Whether early packets are feedback alone, without report and source description (RFC 5506)."""
+
+
+class PacketMedia(Model):
+    """Packets of one size at a constant rate."""
+
+    rate: Rate
+    """Their rate, headers included."""
+    packet_size: Size = Size(1000)
+    """Bytes on the wire of a packet, headers included."""
+
+
+class PictureMedia(Model):
+    """Pictures of as many segments each, a packet a segment; losses are reported by NEWPRED messages."""
+
+    rate: Rate
+    """Their rate, headers included."""
+    fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)]
+    """Pictures a second."""
+    segments: Annotated[int, Field(ge=1, le=1000)]
+    """Segments of a picture."""
+
+
+class Member(Model):
+    """One member of a session, or several alike at one place."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    name: Name
+    """Its name, unique in the session, and its canonical name (CNAME) in reports."""
+    node: Name | None = None
+    """Where it is; the point with its own name by default."""
+    profile: Profile | None = None
+    """Under which profile it sends RTCP; the session's by default."""
+    media: (
+        Annotated[
+            Annotated[PacketMedia, Tag("~packets")] | Annotated[PictureMedia, Tag("~pictures")],
+            one_of(
+                "a table with rate and packet_size, or with rate, fps and segments",
+                [("fps", "~pictures"), ("segments", "~pictures")],
+                table="~packets",
+            ),
+        ]
+        | None
+    ) = None
+    """What it sends; nothing by default."""
+    declared_sender: bool = False
+    """Whether it counts as a sender, with sender reports, though it sends no RTP: so it gets to know the round-trip
+    time to those that report on it."""
+    reports_losses: bool = True
+    """Whether it reports losses, by Generic NACK (RFC 4585 section 6.2.1) or NEWPRED."""
+    join: Duration = Duration(0)
+    """When it joins."""
+    leave: Duration | None = None
+    """When it leaves; with the run by default."""
+    crashes: bool = False
+    """Whether it leaves without a BYE."""
+    count: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """How many alike: they are called NAME-1, NAME-2 and so on."""
+
+    @property
+    def names(self) -> list[str]:
+        """What the members that this table stands for are called."""
+        return [self.name] if self.count == 1 else [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+
+
+class Session(Model):
+    """An RTP session, over multicast trees along the links with the fewest hops.
+
+    >>> Session(name="call", bandwidth="200kbps", members=[Member(name="A1"), Member(name="A2")]).members[1].name
+    'A2'
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    name: Name
+    """Its name; unique among sessions and flows."""
+    bandwidth: Rate
+    """The session bandwidth, of which RTCP may use 5 % (RFC 3550 section 6.2)."""
+    profile: Profile = "avpf"
+    """Under which profile members send RTCP that do not say otherwise."""
+    minimum: Duration = Duration(5_000_000_000)
+    """The least time between two reports under AVP, before its randomisation (RFC 3550 section 6.2)."""
+    avpf: Avpf = Avpf()
+    """What RFC 4585 leaves to the session."""
+    overhead: Size = Size(28)
+    """Headers of IPv4 and UDP, which count for the RTCP interval."""
+    members: Annotated[list[Member], Field(min_length=1, max_length=10_000)]
+    """Who takes part."""
