@@ -29,8 +29,8 @@ pub struct Decision {
     pub min_gap: Option<Span>,
     /// At most this much in flight; `None` for a scheme that is limited by rate only.
     pub window: Option<Size>,
-    /// At most this much time between two packets: then a small one of padding goes, whatever the rates and the
-    /// window are.
+    /// At most this much time between two packets (and no less than a millisecond): then a small one of padding
+    /// goes, whatever the rates and the window are.
     pub heartbeat: Option<Span>,
     /// When to be called next; replaces the earlier alarm and must be later than now.
     pub alarm: Option<Time>,

@@ -67,6 +67,9 @@ pub(crate) struct Pacer {
 /// More probes than this do not wait: the oldest give way (libwebrtc `kMaxPendingProbeClusters`).
 const PROBES_MAX: usize = 5;
 
+/// Heartbeats are no faster, whatever a controller asks for: of none at all a run would never end.
+const HEARTBEAT_LEAST: Span = Span::from_millis(1);
+
 impl Pacer {
     /// `header` and `padding_size` as rates count bytes.
     pub(crate) fn new(burst: Span, header: u32, padding_size: u32) -> Self {
@@ -104,7 +107,7 @@ impl Pacer {
         self.pace_audio = decision.pace_audio;
         self.min_gap = decision.min_gap;
         self.window = decision.window;
-        self.heartbeat = decision.heartbeat;
+        self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
         if let Some(probe) = decision.probe.filter(|probe| probe.rate > Rate::ZERO) {
             if self.probes.len() == PROBES_MAX {
                 self.probes.pop_front();

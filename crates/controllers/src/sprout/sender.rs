@@ -44,14 +44,7 @@ impl Sender {
     /// A controller that begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            limits: Limits::default(),
-            heard: None,
-            next: 0,
-            queue: 0,
-            recent: VecDeque::new(),
-        }
+        Self { settings, limits: Limits::default(), heard: None, next: 0, queue: 0, recent: VecDeque::new() }
     }
 
     /// Lets the ticks of the forecast pass that are over by `now`: what it says that the link delivers has

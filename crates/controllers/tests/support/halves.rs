@@ -37,6 +37,8 @@ pub struct Halves {
     pub delivered: u64,
     pub sent: u64,
     pub heard: u64,
+    /// How long the last packet that was sent will be on the bottleneck, queueing and service.
+    pub queueing: Span,
     data: VecDeque<Data>,
     feedback: VecDeque<(Time, App)>,
     last_sent: Option<Time>,
@@ -44,6 +46,9 @@ pub struct Halves {
     sequence: u64,
     luck: Stream,
 }
+
+/// Bytes of the RTP packet of a heartbeat: header, extensions, stamp, one byte of padding.
+const HEARTBEAT: u64 = 37;
 
 impl Halves {
     pub fn new(name: &str, preset: &str, settings: &serde_json::Value, limits: &Limits, seed: u64) -> Self {
@@ -66,6 +71,7 @@ impl Halves {
             delivered: 0,
             sent: 0,
             heard: 0,
+            queueing: Span::ZERO,
             data: VecDeque::new(),
             feedback: VecDeque::new(),
             last_sent: None,
@@ -115,33 +121,49 @@ impl Halves {
     }
 
     fn send(&mut self, now: Time) {
-        let size = Size::from_bytes(self.size);
-        let outgoing = Outgoing { sequence: self.sequence, size, backlog: Size::ZERO };
+        // nothing but a heartbeat goes while the window is shut
+        let size = Size::from_bytes(if self.media_due() <= now { self.size } else { HEARTBEAT });
+        let windowed = self.sender.decision().window.is_some();
+        let more = windowed && self.wanted == Rate::from_bps(u64::MAX);
+        let backlog = if more { Size::from_bytes(1_000_000) } else { Size::ZERO };
+        let outgoing = Outgoing { sequence: self.sequence, size, backlog };
         let stamp = self.sender.stamp(now, &outgoing);
         let waits = self.free_at.saturating_since(now);
         if !self.luck.chance(self.loss) && waits <= self.queue && self.capacity > Rate::ZERO {
             self.free_at = self.free_at.max(now) + self.capacity.time_for(size);
             let ecn = if self.luck.chance(self.marks) { Ecn::Ce } else { Ecn::Ect0 };
             let at = self.free_at + self.delay;
+            self.queueing = self.free_at - now;
             self.data.push_back(Data { at, sequence: self.sequence, size, stamp, ecn });
         }
-        let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
+        let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog };
         let _ = self.sender.sent(now, &sent).expect("contract");
         self.sequence += 1;
         self.sent += 1;
         self.last_sent = Some(now);
     }
 
-    /// When the next packet goes at the present rate.
+    /// When the next packet goes at the present rate and window, or as a heartbeat.
     fn next_send(&self) -> Time {
+        let beat = match (self.sender.decision().heartbeat, self.last_sent) {
+            (None, _) => Time::MAX,
+            (Some(_), None) => self.now,
+            (Some(most), Some(last)) => last + most,
+        };
+        self.media_due().min(beat)
+    }
+
+    fn media_due(&self) -> Time {
         let decision = self.sender.decision();
         let rate = decision.target.min(self.wanted);
+        let size = Size::from_bytes(self.size);
+        let flight = self.sender.in_flight().unwrap_or_default();
         match self.last_sent {
             _ if rate == Rate::ZERO => Time::MAX,
+            _ if decision.window.is_some_and(|window| flight + size > window) => Time::MAX,
             None => self.now,
             Some(last) => {
-                let gap =
-                    rate.time_for(Size::from_bytes(self.size)).max(decision.min_gap.unwrap_or_default());
+                let gap = rate.time_for(size).max(decision.min_gap.unwrap_or_default());
                 (last + gap).max(self.now)
             }
         }

@@ -1,0 +1,108 @@
+"""Sprout: its forecasts against the original's and against a plain program, and its loop through the whole engine."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import sprout_plain
+import tidegate
+from support import ROOT, shared
+from tidegate import Flow, Link, Media, Queue, Run, Scenario, sprout
+
+VECTORS = ("onoff", "poisson300")
+
+
+def example() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("replay_sprout", ROOT / "docs" / "examples" / "replay_sprout.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class TestForecasts:
+    @pytest.mark.parametrize("name", VECTORS)
+    def test_those_of_the_original(self, name: str) -> None:
+        assert example().replay(ROOT / "tests" / "data" / "sprout" / f"sprout_{name}.csv") == (70, [])
+
+    @pytest.mark.parametrize("name", VECTORS)
+    def test_whole_series(self, name: str) -> None:
+        assert example().replay(shared() / "vectors" / f"sprout_{name}.csv") == (150, [])
+
+    def test_a_wrong_row_is_seen(self, tmp_path: Path) -> None:
+        lines = (ROOT / "tests" / "data" / "sprout" / "sprout_onoff.csv").read_text().splitlines()
+        lines[30] = lines[30][:-1] + "7"
+        file = tmp_path / "wrong.csv"
+        file.write_text("\n".join(lines) + "\n")
+        assert example().replay(file) == (70, [29])
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_other_series_as_a_plain_program_has_them(self, seed: int) -> None:
+        """Bursts far above 29 packets, parts of packets, silences announced and not."""
+        luck = np.random.default_rng(seed)
+        came: list[int] = []
+        silences: list[int] = []
+        while len(came) < 300:
+            length = int(luck.integers(1, 40))
+            kind = luck.integers(5)
+            rate = luck.uniform(0, 25)
+            sizes = {
+                0: luck.poisson(rate, length) * 1400,
+                1: luck.integers(0, 60_000, length),
+                2: np.zeros(length, int),
+                3: luck.integers(1, 2000, length),
+                4: luck.poisson(luck.uniform(30, 120), length) * 1400,
+            }[int(kind)]
+            came += sizes.tolist()
+            silences += luck.choice([0, 20, 50, 500, 65_535], length, p=[0.3, 0.4, 0.2, 0.09, 0.01]).tolist()
+        found = sprout.forecasts(came, time_to_next_ms=silences)
+        np.testing.assert_array_equal(found, sprout_plain.forecasts(came, silences))
+
+    def test_a_long_silence_ends_in_nothing_and_an_announced_one_in_no_haste(self) -> None:
+        came = [11_200] * 50 + [0] * 3000
+        hard = sprout.forecasts(came)
+        soft = sprout.forecasts(came, time_to_next_ms=65_535)
+        assert (hard[60:] == 0).all()
+        # unseen, the belief only spreads; after 65.5 s silence is what it always is
+        assert 5 < soft[55, 7] < soft[49, 7]
+        assert (soft[-1] == soft[-2]).all()
+
+    def test_the_average(self) -> None:
+        found = sprout.forecasts([700] * 400, controller="sprout-ewma")
+        assert found[-1].tolist() == [0, 0, 1, 1, 2, 2, 3, 3], "part of a packet is none"
+        one = sprout.forecasts([11_200], controller="sprout-ewma")
+        assert one.tolist() == [[1, 2, 3, 4, 5, 6, 7, 8]]
+
+    def test_less_confidence_forecasts_more(self) -> None:
+        came = [8400] * 50
+        last = [sprout.forecasts(came, confidence=confidence)[-1, 7] for confidence in (99, 95, 75, 50, 25, 5)]
+        assert last == sorted(last)
+        assert last[0] < 48 < last[-1]
+
+    @pytest.mark.parametrize(
+        ("came", "keys", "message"),
+        [
+            ([1, -1], {}, r"bytes_per_tick\[1\]: found -1; expected a whole number of at least 0"),
+            ([1.5], {}, r"bytes_per_tick\[0\]: found 1.5"),
+            ([float("nan")], {}, r"bytes_per_tick\[0\]: found nan"),
+            (["a"], {}, r"bytes_per_tick\[0\]: found a"),
+            ([[1]], {}, "bytes_per_tick: found 2 dimensions; expected one, the ticks"),
+            ([1, 2], {"time_to_next_ms": [20]}, "time_to_next_ms: found 1; expected 2, one for each tick"),
+            ([1], {"time_to_next_ms": 70_000}, r"found 70000; expected a whole number of at least 0 and at most 65535"),
+            ([1], {"controller": "gcc"}, "controller: found `gcc`; expected `sprout` or `sprout-ewma`"),
+            ([1], {"confidence": 100}, "`confidence` is 100, expected a number from 1 to 99 %"),
+            ([1], {"confidense": 1}, "`confidense` is not a setting"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, came: list[int], keys: dict[str, object], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            sprout.forecasts(came, **keys)  # type: ignore[arg-type]
+
+    def test_no_ticks_no_forecasts(self) -> None:
+        assert sprout.forecasts([]).shape == (0, 8)
