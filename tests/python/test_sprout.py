@@ -74,8 +74,10 @@ class TestForecasts:
         assert (soft[-1] == soft[-2]).all()
 
     def test_the_average(self) -> None:
-        found = sprout.forecasts([700] * 400, controller="sprout-ewma")
-        assert found[-1].tolist() == [0, 0, 1, 1, 2, 2, 3, 3], "part of a packet is none"
+        found = sprout.forecasts([2100] * 400, controller="sprout-ewma")
+        assert found[-1].tolist() == [1, 2, 4, 5, 7, 8, 10, 11], "1.5 in a tick, and part of a packet is none"
+        least = sprout.forecasts([60] * 400, controller="sprout-ewma")
+        assert least[-1].tolist() == [0, 1, 2, 3, 4, 5, 6, 7], "just under one in a tick"
         one = sprout.forecasts([11_200], controller="sprout-ewma")
         assert one.tolist() == [[1, 2, 3, 4, 5, 6, 7, 8]]
 

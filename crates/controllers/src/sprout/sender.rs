@@ -14,6 +14,9 @@ use tidegate_core::{Rate, Size, Span, Time};
 /// Flights leave at once: Sprout does not pace.
 const AT_ONCE: Rate = Rate::from_mbps(1000);
 
+/// The largest UDP datagram.
+const LARGEST: u64 = 65_507;
+
 /// The forecast in force.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
@@ -36,6 +39,8 @@ pub struct Sender {
     next: i64,
     /// Bytes believed to be in the network (`current_queue_bytes_estimate`).
     queue: u64,
+    /// Bytes of the largest packet so far.
+    largest: u64,
     /// First byte and time of the packets that may still be overtaken, the oldest first.
     recent: VecDeque<(i64, Time)>,
 }
@@ -44,7 +49,15 @@ impl Sender {
     /// A controller that begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, limits: Limits::default(), heard: None, next: 0, queue: 0, recent: VecDeque::new() }
+        Self {
+            settings,
+            limits: Limits::default(),
+            heard: None,
+            next: 0,
+            queue: 0,
+            largest: 0,
+            recent: VecDeque::new(),
+        }
     }
 
     /// Lets the ticks of the forecast pass that are over by `now`: what it says that the link delivers has
@@ -88,12 +101,15 @@ impl Sender {
             Offer::Forecast => Size::from_bytes(window).per(span),
             Offer::All => max,
         };
+        // a whole packet goes while there is any room (`sprouttunnel.cc`): the original's bulk sender cuts its last
+        // packet to what is left, which media cannot
+        let window = Size::from_bytes(window.saturating_add(self.largest.saturating_sub(1)));
         let alarm = self.heard.filter(|heard| heard.passed < TICKS - 1);
         Decision {
             target: target.max(min).min(max.max(min)),
             pacing: AT_ONCE,
             pace_audio: true,
-            window: Some(Size::from_bytes(window)),
+            window: Some(window),
             heartbeat: Some(Span::from_millis_f64(self.settings.heartbeat)),
             alarm: alarm.map(|heard| heard.at + TICK * (heard.passed as i64 + 1)),
             ..Decision::rate(target)
@@ -134,6 +150,7 @@ impl Controller for Sender {
         let size = packet.size.as_bytes();
         self.next = self.next.saturating_add_unsigned(size.saturating_add(self.settings.packet_overhead));
         self.queue = self.queue.saturating_add(size);
+        self.largest = self.largest.max(size.min(LARGEST));
         self.pass(now);
         self.decide()
     }
@@ -154,10 +171,10 @@ impl Controller for Sender {
         }
         let oldest = self.recent.front().map_or(self.next, |&(first, _)| first);
         let size = packet.size.as_bytes();
-        // the next one follows at once if there is one and the window has room for another of this size
+        // the next one follows at once if there is one and this one leaves any room
         let limited = packet.backlog == Size::ZERO;
         let room = self.window().0.saturating_sub(self.queue);
-        let more = !limited && room >= size.saturating_mul(2);
+        let more = !limited && room > size;
         let stamp = Stamp {
             sequence: self.next as u32,
             throwaway: u16::try_from(self.next - oldest).unwrap_or(u16::MAX),

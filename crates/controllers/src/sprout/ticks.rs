@@ -94,16 +94,16 @@ impl Ticks {
     }
 
     fn learn(&mut self) {
-        let count = self.count;
+        // part of a packet counts as one. The original's average takes it as it is: an empty packet is then next to
+        // nothing, and the average, which begins at zero, would never let a first full one go
+        let count = if self.count > 0.0 && self.count < 1.0 { 1.0 } else { self.count };
         // within a pause for want of data, packets show what the link can carry at least; none after the time
         // that the sender had said shows an outage, limited or not
         let bound = self.limited_once && count > 0.0;
         match &mut self.inference {
             Inference::Belief { belief, .. } => {
-                // part of a packet is one packet, else the nearest number
-                let whole = if count > 0.0 && count < 1.0 { 1.0 } else { floor(count + 0.5) };
                 // `as` ends at the largest number
-                let (whole, transition) = (whole as u32, Transition::shared());
+                let (whole, transition) = (floor(count + 0.5) as u32, Transition::shared());
                 if bound {
                     belief.observe_at_least(whole, transition);
                 } else {

@@ -37,11 +37,11 @@ pub struct Halves {
     pub delivered: u64,
     pub sent: u64,
     pub heard: u64,
-    /// How long the last packet that was sent will be on the bottleneck, queueing and service.
-    pub queueing: Span,
     data: VecDeque<Data>,
     feedback: VecDeque<(Time, App)>,
     last_sent: Option<Time>,
+    /// When the source makes the next packet, where a window holds them back.
+    made: Time,
     free_at: Time,
     sequence: u64,
     luck: Stream,
@@ -49,6 +49,9 @@ pub struct Halves {
 
 /// Bytes of the RTP packet of a heartbeat: header, extensions, stamp, one byte of padding.
 const HEARTBEAT: u64 = 37;
+
+/// What waits longer for the window is not sent any more.
+const WAITS: Span = Span::from_secs(2);
 
 impl Halves {
     pub fn new(name: &str, preset: &str, settings: &serde_json::Value, limits: &Limits, seed: u64) -> Self {
@@ -71,10 +74,10 @@ impl Halves {
             delivered: 0,
             sent: 0,
             heard: 0,
-            queueing: Span::ZERO,
             data: VecDeque::new(),
             feedback: VecDeque::new(),
             last_sent: None,
+            made: Time::ZERO,
             free_at: Time::ZERO,
             sequence: 0,
             luck: Stream::new(seed, "path", "luck"),
@@ -121,11 +124,16 @@ impl Halves {
     }
 
     fn send(&mut self, now: Time) {
-        // nothing but a heartbeat goes while the window is shut
-        let size = Size::from_bytes(if self.media_due() <= now { self.size } else { HEARTBEAT });
+        // nothing but a heartbeat goes while the window is shut or the source has nothing
+        let media = self.media_due() <= now;
+        let size = Size::from_bytes(if media { self.size } else { HEARTBEAT });
+        if media && self.sender.decision().window.is_some() {
+            let gap = self.rate().time_for(Size::from_bytes(self.size));
+            self.made = self.made.max(now - WAITS) + gap;
+        }
         let windowed = self.sender.decision().window.is_some();
-        let more = windowed && self.wanted == Rate::from_bps(u64::MAX);
-        let backlog = if more { Size::from_bytes(1_000_000) } else { Size::ZERO };
+        let waits = windowed && self.made <= now && self.rate() > Rate::ZERO;
+        let backlog = if waits { Size::from_bytes(self.size) } else { Size::ZERO };
         let outgoing = Outgoing { sequence: self.sequence, size, backlog };
         let stamp = self.sender.stamp(now, &outgoing);
         let waits = self.free_at.saturating_since(now);
@@ -133,7 +141,6 @@ impl Halves {
             self.free_at = self.free_at.max(now) + self.capacity.time_for(size);
             let ecn = if self.luck.chance(self.marks) { Ecn::Ce } else { Ecn::Ect0 };
             let at = self.free_at + self.delay;
-            self.queueing = self.free_at - now;
             self.data.push_back(Data { at, sequence: self.sequence, size, stamp, ecn });
         }
         let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog };
@@ -153,16 +160,22 @@ impl Halves {
         self.media_due().min(beat)
     }
 
+    /// What the source makes.
+    fn rate(&self) -> Rate {
+        self.sender.decision().target.min(self.wanted)
+    }
+
     fn media_due(&self) -> Time {
         let decision = self.sender.decision();
-        let rate = decision.target.min(self.wanted);
-        let size = Size::from_bytes(self.size);
+        let (rate, size) = (self.rate(), Size::from_bytes(self.size));
         let flight = self.sender.in_flight().unwrap_or_default();
-        match self.last_sent {
+        match (decision.window, self.last_sent) {
             _ if rate == Rate::ZERO => Time::MAX,
-            _ if decision.window.is_some_and(|window| flight + size > window) => Time::MAX,
-            None => self.now,
-            Some(last) => {
+            (Some(window), _) if flight + size > window => Time::MAX,
+            // what waits for the window is made in the meantime
+            (Some(_), _) => self.made.max(self.now),
+            (None, None) => self.now,
+            (None, Some(last)) => {
                 let gap = rate.time_for(size).max(decision.min_gap.unwrap_or_default());
                 (last + gap).max(self.now)
             }
@@ -201,6 +214,11 @@ impl Halves {
                 self.feedback.push_back((now + self.delay, app));
             }
         }
+    }
+
+    /// How long a packet would wait for the bottleneck now.
+    pub fn backlog(&self) -> Span {
+        self.free_at.saturating_since(self.now)
     }
 
     /// Tells the sender whether the application is the limit.
