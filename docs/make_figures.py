@@ -296,9 +296,8 @@ def sprout_traces() -> Figure:
                 ax.plot(point.self_inflicted_ms, point.kbps / 1e3, "o", **style)
         note = "" if trace.same else " (another recording)" if trace.paper else " (not in the paper)"
         ax.set_title(trace.name + note, loc="left", fontsize=10)
-        ax.set(xscale="log", ylim=(0, None))
         # as the paper has it: better is up and to the right
-        ax.invert_xaxis()
+        ax.set(xscale="log", xlim=(2e5, 2), ylim=(0, None))
     for ax in axes[-2:]:
         ax.set_xlabel("Self-inflicted delay (ms)")
     for ax in axes[::2]:
@@ -306,7 +305,7 @@ def sprout_traces() -> Figure:
     for name, colour in colours.items():
         axes[0].plot([], [], "o", color=colour, label=name)
     axes[0].plot([], [], "o", color=CAPACITY_EDGE, fillstyle="none", label="in the paper")
-    axes[0].legend(loc="upper left", fontsize=9)
+    figure.legend(loc="outside upper center", ncols=5)
     return figure
 
 
