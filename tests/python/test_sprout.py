@@ -12,7 +12,7 @@ import pytest
 import sprout_plain
 import tidegate
 from support import ROOT, shared
-from tidegate import Flow, Link, Media, Queue, Run, Scenario, sprout
+from tidegate import Arrived, Flow, Link, Media, Queue, Report, Run, Scenario, sprout, wire
 
 VECTORS = ("onoff", "poisson300")
 
@@ -108,3 +108,83 @@ class TestForecasts:
 
     def test_no_ticks_no_forecasts(self) -> None:
         assert sprout.forecasts([]).shape == (0, 8)
+
+
+def _call(controller: str, *, capacity: str = "5Mbps", duration: str = "60s", **keys: object) -> Run:
+    link = Link(name="wire", from_="a", to="b", capacity=capacity, delay="20ms", queue=Queue(bytes="1MB"))
+    media = Media(controller=controller, feedback={"reports": "5s"}, **keys)
+    flow = Flow(name="call", from_="a", to="b", media=media)
+    return tidegate.run(
+        Scenario(name="sprout", duration=duration, links=[link], flows=[flow], record="packets"),
+    )
+
+
+GREEDY = {"source": "greedy", "min": "30kbps", "max": "30Mbps"}
+
+
+class TestEngine:
+    def test_forecasts_are_rtcp_of_real_bytes_every_tick(self) -> None:
+        rtcp = _call("sprout:bulk", video=GREEDY).table("rtcp")
+        said = rtcp.to_numpy("from_receiver").astype(bool) & (rtcp.to_numpy("size") == 36 + 28)
+        times = rtcp.to_numpy("t_s")[said]
+        # without the few that went along with an RTCP report
+        assert 2950 <= len(times) <= 3000
+        assert np.median(np.diff(times)) == pytest.approx(0.020, abs=1e-9)
+
+    def test_a_silent_source_leaves_heartbeats(self) -> None:
+        run = _call("sprout:bulk", video=GREEDY, queue_limit="100ms", pauses=[("20s", "60s")])
+        packets = run.table("packets")
+        sent, kind = packets.to_numpy("sent_s"), packets.to_numpy("kind")
+        late = (sent > 30) & (kind != "rtcp")
+        assert set(kind[late]) == {"padding"}
+        assert np.diff(sent[late]) == pytest.approx(0.050, abs=1e-9)
+        # 28 of IP and UDP, 12 of RTP, 4 + 16 of extensions (abs-send-time 4, transport number 3, stamp 9), 1 of padding
+        assert set(packets.to_numpy("size")[late]) == {28 + 12 + 4 + 16 + 1}
+
+    def test_a_link_of_its_own_is_filled_within_the_delay(self) -> None:
+        call = _call("sprout:bulk", video=GREEDY, capacity="8Mbps").metrics("call")
+        assert 0.95 * 8e6 <= call["receive_rate_bps"] <= 8e6
+        # a flight of 100 ms of forecast, of which 40 ms are the round trip
+        assert 25 <= call["one_way_delay_ms_p95"] <= 20 + 100
+        assert call["loss_fraction"] == 0
+
+    def test_the_trap_of_a_source_with_little_to_send_and_the_cure(self) -> None:
+        """Hermanns 2013: an encoder that follows the forecast, alone on a link of twice its largest rate."""
+        trapped, told = (_call(name).metrics("call") for name in ("sprout", "sprout:aware"))
+        assert 150e3 <= trapped["receive_rate_bps"] <= 500e3
+        assert 2.4e6 <= told["receive_rate_bps"] <= 2.7e6
+        assert told["one_way_delay_ms_p95"] <= 20 + 30
+        assert told["sender_delay_ms_p95"] <= 50
+
+    def test_the_cure_keeps_to_a_link_that_is_too_slow(self) -> None:
+        told = _call("sprout:aware", capacity="1Mbps").metrics("call")
+        assert 0.5e6 <= told["receive_rate_bps"] <= 1e6
+        assert told["one_way_delay_ms_p95"] <= 20 + 100
+
+
+class TestByHand:
+    def test_both_halves(self) -> None:
+        sender, half = tidegate.controller("sprout"), tidegate.receiver("sprout")
+        assert sender.decision.window == 0
+        assert sender.decision.heartbeat_ns == 50_000_000
+        now = 0
+        for number in range(200):
+            stamp = sender.stamp(now, number, 1200, backlog=1200)
+            assert stamp is not None
+            assert stamp[0] == 8
+            sender.on_sent(now, number, 1200, backlog=1200)
+            half.on_packet(now, Arrived(number, 1200, 0, extension=stamp))
+            now += 2_500_000
+        (said,) = half.message(now)
+        assert isinstance(said, wire.App)
+        assert said.name == b"SPRT"
+        counts = np.frombuffer(said.data[8:], ">u2")
+        assert (np.diff(counts.astype(int)) > 0).all()
+        before = sender.in_flight
+        decision = sender.on_report(now, Report(messages=[("SPRT", said.data)]))
+        # all has arrived: what is left is the overhead of the last 10 ms, four packets and the present one
+        assert before == 200 * 1200
+        assert sender.in_flight is not None
+        assert sender.in_flight <= 5 * 50
+        # five ticks of the forecast, and the last byte of one packet
+        assert decision.window == 1440 * int(counts[5] - counts[0]) + 1199

@@ -313,7 +313,10 @@ fn it_takes_a_source_with_little_for_a_slow_link_unless_it_is_told() {
     let trapped = target("sprout", "nsdi2013");
     assert!(trapped < 300e3, "it forecasts less than is sent, so that less is sent: {trapped}");
     let told = target("sprout", "aware");
-    assert!((2.5e6..5e6).contains(&told), "it lets all through that there is, and promises no more than the link: {told}");
+    assert!(
+        (2.5e6..5e6).contains(&told),
+        "it lets all through that there is, and promises no more than the link: {told}"
+    );
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct Sender {
     next: i64,
     /// Bytes believed to be in the network (`current_queue_bytes_estimate`).
     queue: u64,
+    /// Bytes that wait in the pacer.
+    backlog: u64,
     /// Bytes of the largest packet so far.
     largest: u64,
     /// First byte and time of the packets that may still be overtaken, the oldest first.
@@ -55,6 +57,7 @@ impl Sender {
             heard: None,
             next: 0,
             queue: 0,
+            backlog: 0,
             largest: 0,
             recent: VecDeque::new(),
         }
@@ -94,11 +97,20 @@ impl Sender {
         self.heard = Some(Heard { forecast: said.forecast, at: now, passed: 0, tick: said.tick });
     }
 
+    /// `rate` less what drains the pacer, but at least half of it.
+    fn drained(&self, rate: Rate) -> Rate {
+        if self.settings.drain_time <= 0.0 {
+            return rate;
+        }
+        let drain = Rate::from_bps_f64(self.backlog as f64 * 8.0 / self.settings.drain_time);
+        rate.saturating_sub(drain).max(rate.scaled(0.5))
+    }
+
     fn decide(&self) -> Decision {
         let (window, span) = self.window();
         let Limits { min, max, .. } = self.limits;
         let target = match self.settings.offer {
-            Offer::Forecast => Size::from_bytes(window).per(span),
+            Offer::Forecast => self.drained(Size::from_bytes(window).per(span)),
             Offer::All => max,
         };
         // a whole packet goes while there is any room (`sprouttunnel.cc`): the original's bulk sender cuts its last
@@ -150,6 +162,7 @@ impl Controller for Sender {
         let size = packet.size.as_bytes();
         self.next = self.next.saturating_add_unsigned(size.saturating_add(self.settings.packet_overhead));
         self.queue = self.queue.saturating_add(size);
+        self.backlog = packet.backlog.as_bytes();
         self.largest = self.largest.max(size.min(LARGEST));
         self.pass(now);
         self.decide()

@@ -85,6 +85,9 @@ settings! {
     offer: Offer, "", Choice(&["forecast", "all"]), [Offer::Forecast, Offer::All, Offer::Forecast],
         "what the encoder is offered: the rate of the forecast, or all that the session allows, for a source that always has something to send",
         "ours: the paper's sender always has something to send";
+    drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
+        "an encoder that is offered the rate of the forecast gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it gets it all",
+        "ours: the original leaves the application's queue to the application";
 }
 
 /// The weight of a tick in Sprout-EWMA.
