@@ -1,8 +1,8 @@
 """Draws the figures of docs/gcc-behaviour.md, docs/tfrc-behaviour.md and docs/sprout-traces.md into docs/images/.
 
-The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`), so that
-table and figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only those whose names
-begin so.
+The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`),
+so that table and figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only
+those whose names begin so.
 """
 
 from __future__ import annotations

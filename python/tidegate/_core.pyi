@@ -251,8 +251,7 @@ class Decision:
         """Whether audio, too, waits for the pacing rate; otherwise it goes at once."""
     @property
     def heartbeat_ns(self) -> int | None:
-        """At most this much time between two packets, in nanoseconds: then a small one of padding goes, whatever the
-        rates and the window are."""
+        """The longest silence, in nanoseconds: then a small packet of padding goes, window or not."""
 
 @final
 class Arrived:

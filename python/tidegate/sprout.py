@@ -43,8 +43,8 @@ def forecasts(
 
     Args:
         bytes_per_tick: What came in each tick of 20 ms, shape (ticks,); 0: nothing came.
-        time_to_next_ms: How long the sender says that it will be silent at most, with what came in a tick: one number, or
-            one for each tick, from 0 to 65535. An empty tick that begins before that says nothing of the link.
+        time_to_next_ms: How long the sender says that it will be silent at most, with what came in a tick: one number,
+            or one for each tick, from 0 to 65535. An empty tick that begins before that says nothing of the link.
         controller: Which of the two.
         settings: Settings of the controller other than its preset's: `confidence`, `packet`, `average_weight`.
 

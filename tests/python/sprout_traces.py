@@ -133,9 +133,7 @@ def omniscient_ms(trace: Trace) -> float:
 
 def _link(name: str, ends: str, file: str) -> Link:
     path = str(shared() / "traces" / "mahimahi" / file)
-    return Link(
-        name=name, from_=ends[0], to=ends[1], capacity={"trace": path}, delay="20ms", queue=Queue(), back=False
-    )
+    return Link(name=name, from_=ends[0], to=ends[1], capacity={"trace": path}, delay="20ms", queue=Queue(), back=False)
 
 
 def _flow(scheme: str) -> Flow:

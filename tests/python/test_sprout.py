@@ -148,6 +148,25 @@ class TestEngine:
         assert 25 <= call["one_way_delay_ms_p95"] <= 20 + 100
         assert call["loss_fraction"] == 0
 
+    @pytest.mark.parametrize(
+        ("kbps", "delay_ms"),
+        [(500, 5), (2000, 5), (8000, 5), (8000, 20), (2000, 50), (4000, 50)],
+    )
+    def test_it_uses_of_a_link_what_the_originals_two_ends_use(self, kbps: int, delay_ms: int) -> None:
+        """Packets are whole here and cut to the window there, which is one packet of a few. Between these cases, at 20 ms and
+        4 Mb/s or less, both have several rates at which they stay, and trifles decide.
+        """
+        link = Link(
+            name="wire", from_="a", to="b", capacity=f"{kbps}kbps", delay=f"{delay_ms}ms", queue=Queue(bytes="1MB")
+        )
+        media = Media(controller="sprout:bulk", feedback={"reports": "5s"}, video=GREEDY)
+        flow = Flow(name="call", from_="a", to="b", media=media)
+        run = tidegate.run(Scenario(name="sprout", duration="30s", links=[link], flows=[flow], record="packets"))
+        packets = run.table("packets")
+        late = (packets.to_numpy("arrived_s") >= 10) & (packets.to_numpy("kind") != "rtcp")
+        used = packets.to_numpy("size")[late].sum() * 8 / 20 / kbps / 1000
+        assert abs(used - sprout_plain.share(kbps, delay_ms)) <= 0.15, used
+
     def test_the_trap_of_a_source_with_little_to_send_and_the_cure(self) -> None:
         """Hermanns 2013: an encoder that follows the forecast, alone on a link of twice its largest rate."""
         trapped, told = (_call(name).metrics("call") for name in ("sprout", "sprout:aware"))

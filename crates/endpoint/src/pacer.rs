@@ -386,4 +386,25 @@ mod tests {
         // the last one waits for the 7456 bytes before it
         assert_eq!(sent[24].0, Time::from_micros(14_912));
     }
+
+    #[test]
+    fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
+        let beat = Some(Span::from_millis(50));
+        let shut =
+            Decision { window: Some(Size::ZERO), heartbeat: beat, ..Decision::rate(Rate::from_mbps(100)) };
+        let mut pacer = pacer(shut);
+        pacer.push(false, PACKET);
+        // nothing in flight lets nothing through; the first heartbeat is due at once, the next after 50 ms
+        let times: Vec<(Time, Turn)> = drive(&mut pacer, Time::from_millis(120));
+        let expected = [0, 50, 100].map(|at| (Time::from_millis(at), Turn::Heartbeat));
+        assert_eq!(times, expected);
+        // what is sent for other reasons puts it off
+        pacer.decide(Time::from_millis(120), &Decision { window: Some(SIZE), ..shut });
+        assert_eq!(pacer.turn(Time::from_millis(120), Size::ZERO), Some(Turn::Media(PACKET, None)));
+        pacer.sent(Time::from_millis(120), SIZE);
+        assert_eq!(pacer.due(SIZE), Time::from_millis(170));
+        // none at all is not a pace
+        pacer.decide(Time::from_millis(120), &Decision { heartbeat: Some(Span::ZERO), ..shut });
+        assert_eq!(pacer.due(SIZE), Time::from_millis(121));
+    }
 }

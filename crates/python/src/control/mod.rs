@@ -318,8 +318,7 @@ pub(crate) struct PyDecision {
     probe: Option<(u32, u64, i64, u32)>,
     /// Whether audio, too, waits for the pacing rate; otherwise it goes at once.
     pace_audio: bool,
-    /// At most this much time between two packets, in nanoseconds: then a small one of padding goes, whatever the
-    /// rates and the window are.
+    /// The longest silence, in nanoseconds: then a small packet of padding goes, window or not.
     heartbeat_ns: Option<i64>,
 }
 
