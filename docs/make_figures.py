@@ -1,8 +1,8 @@
-"""Draws the figures of docs/gcc-behaviour.md and docs/tfrc-behaviour.md into docs/images/.
+"""Draws the figures of docs/gcc-behaviour.md, docs/tfrc-behaviour.md and docs/sprout-traces.md into docs/images/.
 
-The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`), so that table and
-figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only those whose names
-begin so.
+The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`),
+so that table and figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only
+those whose names begin so.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "python"))
 
 import gcc_experiments as gcc  # noqa: E402 - it lies beside the tests
+import sprout_traces as traces  # noqa: E402
 import tfrc_experiments as tfrc  # noqa: E402
 import tfrc_situations as after  # noqa: E402
 
@@ -281,11 +282,38 @@ def tfrc_situations() -> Figure:
     return figure
 
 
+def sprout_traces() -> Figure:
+    """Rate over self-inflicted delay on each link, as figure 7 of NSDI 2013 has it; its own points are hollow."""
+    figure = Figure(figsize=(10, 11), dpi=DPI, layout="constrained")
+    colours = dict(zip(traces.NAMES.values(), (HUES[5], HUES[2], HUES[0], MUTED), strict=True))
+    found = traces.ours(only_published=False)
+    axes = figure.subplots(4, 2).ravel()
+    for ax, trace in zip(axes, traces.TRACES, strict=True):
+        published = traces.PUBLISHED.get(trace.paper or "", {})
+        for points, fill in ((found[trace.name], "full"), (published, "none")):
+            for name, point in points.items():
+                style = {"color": colours[name], "fillstyle": fill, "markersize": 8, "linestyle": "none"}
+                ax.plot(point.self_inflicted_ms, point.kbps / 1e3, "o", **style)
+        note = "" if trace.same else " (another recording)" if trace.paper else " (not in the paper)"
+        ax.set_title(trace.name + note, loc="left", fontsize=10)
+        # as the paper has it: better is up and to the right
+        ax.set(xscale="log", xlim=(2e5, 2), ylim=(0, None))
+    for ax in axes[-2:]:
+        ax.set_xlabel("Self-inflicted delay (ms)")
+    for ax in axes[::2]:
+        ax.set_ylabel("Rate (Mbit/s)")
+    for name, colour in colours.items():
+        axes[0].plot([], [], "o", color=colour, label=name)
+    axes[0].plot([], [], "o", color=CAPACITY_EDGE, fillstyle="none", label="in the paper")
+    figure.legend(loc="outside upper center", ncols=5)
+    return figure
+
+
 FIGURES = {
     **{f"gcc-{draw.__name__}": draw for draw in (ramp, steps, inside, tcp, buffers)},
     **{
         draw.__name__.replace("_", "-"): draw
-        for draw in (tfrc_fairness, tfrc_smoothness, tfrc_steps, tfrc_voice, tfrc_situations)
+        for draw in (tfrc_fairness, tfrc_smoothness, tfrc_steps, tfrc_voice, tfrc_situations, sprout_traces)
     },
 }
 

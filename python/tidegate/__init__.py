@@ -11,7 +11,7 @@ know?
 
 from __future__ import annotations
 
-from tidegate import quality, tfrc, trace, wire
+from tidegate import quality, sprout, tfrc, trace, wire
 from tidegate._core import Stream, Table
 from tidegate.comparing import Comparison, compare, scenario_for
 from tidegate.control import (
@@ -88,6 +88,7 @@ __all__ = [
     "receiver",
     "run",
     "scenario_for",
+    "sprout",
     "sweep",
     "tfrc",
     "trace",

@@ -53,6 +53,7 @@ __all__ = [
     "read_parquet",
     "receiver",
     "run",
+    "sprout_forecasts",
     "tfrc_discount_factor",
     "tfrc_initial_window",
     "tfrc_loss_event_rate",
@@ -223,6 +224,7 @@ class Decision:
         alarm_ns: int | None = None,
         probe: tuple[int, int, int, int] | None = None,
         pace_audio: bool = False,
+        heartbeat_ns: int | None = None,
     ) -> Self: ...
     @property
     def target_bps(self) -> int:
@@ -248,6 +250,9 @@ class Decision:
     @property
     def pace_audio(self) -> bool:
         """Whether audio, too, waits for the pacing rate; otherwise it goes at once."""
+    @property
+    def heartbeat_ns(self) -> int | None:
+        """The longest silence, in nanoseconds: then a small packet of padding goes, window or not."""
 
 @final
 class Arrived:
@@ -312,6 +317,9 @@ class ControllerSeat:
     def decision(self) -> Decision:
         """The last decision."""
     @property
+    def in_flight(self) -> int | None:
+        """Bytes in flight, if the controller counts them itself."""
+    @property
     def internals(self) -> dict[str, float]:
         """Named values of the last call; of a name said several times, the last one."""
 
@@ -347,6 +355,11 @@ def controller(
 
 def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int = 0) -> ReceiverSeat:
     """Makes the receiving half of a controller to be driven by hand."""
+
+def sprout_forecasts(
+    controller: str, settings: str, bytes_per_tick: list[int], time_to_next_ms: list[int]
+) -> npt.NDArray[np.uint32]:
+    """Forecasts of a series of ticks: `tidegate.sprout.forecasts`."""
 
 def tfrc_throughput(
     segment_bytes: float, rtt_s: float, p: float, b: float = 1.0, t_rto_s: float | None = None

@@ -26,6 +26,7 @@ WORKS: dict[str, tuple[str, float]] = {
     "cbr1000": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
     "call": ("one GCC video call up to 2.5 Mb/s", 3600),
     "calls100": ("100 GCC video calls over 100 Mb/s", 600),
+    "sprout": ("one Sprout call up to 2.5 Mb/s", 3600),
     "thesis": ("the thesis's sender and network, under GCC; in SimPy, too", 3600),
 }
 
@@ -86,7 +87,7 @@ def _tcp(index: int, pairs: int) -> dict[str, Any]:
     }
 
 
-def _call(index: int, pairs: int) -> dict[str, Any]:
+def _call(index: int, pairs: int, controller: str, feedback: str) -> dict[str, Any]:
     host = index % pairs
     return {
         "name": f"call{index}",
@@ -95,12 +96,12 @@ def _call(index: int, pairs: int) -> dict[str, Any]:
         "start": 10 * MILLISECOND * index,
         "kind": {
             "media": {
-                "controller": {"name": "gcc"},
+                "controller": {"name": controller},
                 "min_rate": 30_000,
                 "max_rate": 2_500_000,
                 "start_rate": 300_000,
                 "video": {"source": "ideal", "min": 30_000, "max": 2_500_000, "fps": 30.0},
-                "feedback": {"format": "twcc", "interval": 50 * MILLISECOND},
+                "feedback": {"format": feedback, "interval": 50 * MILLISECOND},
                 "playout": {"adaptive": {"min": 0, "max": 10 * SECOND}},
                 "payload": 1200,
                 "overhead": 28,
@@ -128,10 +129,11 @@ def scenario(work: str, seconds: float) -> dict[str, Any]:
         links = _dumbbell(50 * 10**6, 200, 6)
         parts = [_cbr(0, 1, 6)] + [_tcp(i, 6) for i in range(5)]
     else:
-        calls, rate, pairs = (1, 10 * 10**6, 1) if work == "call" else (100, 100 * 10**6, 10)
+        calls, rate, pairs = (100, 100 * 10**6, 10) if work == "calls100" else (1, 10 * 10**6, 1)
+        controller, feedback = ("sprout", "none") if work == "sprout" else ("gcc", "twcc")
         # 300 ms of full packets (RFC 8867 section 4)
         links = _dumbbell(rate, round(rate * 0.3 / 8 / 1248), pairs)
-        parts = [_call(i, pairs) for i in range(calls)]
+        parts = [_call(i, pairs, controller, feedback) for i in range(calls)]
     return {
         "name": f"bench {work}",
         "duration": round(seconds * SECOND),

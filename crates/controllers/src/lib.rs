@@ -6,6 +6,7 @@
 pub mod fixed;
 pub mod gcc;
 pub mod settings;
+pub mod sprout;
 pub mod tfrc;
 
 pub use settings::{Kind, Setting, SettingsError};
@@ -80,7 +81,7 @@ impl Entry {
 /// Every controller, by name.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
-    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB, tfrc::ENTRY, tfrc::ENTRY_SP]
+    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB, tfrc::ENTRY, tfrc::ENTRY_SP, sprout::ENTRY, sprout::EWMA]
 }
 
 /// The controller called `name`.

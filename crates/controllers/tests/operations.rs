@@ -316,9 +316,10 @@ fn no_sequence_of_operations_breaks_a_receiver_half_and_its_bytes_are_pinned() {
     support::golden("crates/controllers/tests/golden/messages.txt", &text);
 }
 
-/// Whether its halves speak only of what the other has stamped: `tests/tfrc.rs` has a loop for those.
+/// Whether its halves speak only of what the other has stamped: `tests/tfrc.rs` and `tests/sprout.rs` have loops for
+/// those.
 fn needs_stamps(entry: &Entry) -> bool {
-    entry.name.starts_with("tfrc")
+    ["tfrc", "sprout"].iter().any(|scheme| entry.name.starts_with(scheme))
 }
 
 /// What came of trouble: target at its end (bit/s), seconds until the target was 75 % of the capacity

@@ -29,6 +29,9 @@ pub struct Decision {
     pub min_gap: Option<Span>,
     /// At most this much in flight; `None` for a scheme that is limited by rate only.
     pub window: Option<Size>,
+    /// At most this much time between two packets (and no less than a millisecond): then a small one of padding
+    /// goes, whatever the rates and the window are.
+    pub heartbeat: Option<Span>,
     /// When to be called next; replaces the earlier alarm and must be later than now.
     pub alarm: Option<Time>,
     /// One burst of probe packets.
@@ -45,6 +48,7 @@ impl Decision {
             pace_audio: false,
             min_gap: None,
             window: None,
+            heartbeat: None,
             alarm: None,
             probe: None,
         }
@@ -257,6 +261,12 @@ pub trait Controller: Send {
         false
     }
 
+    /// Bytes in flight, for a scheme that learns from messages of its own what has left the network; `None`:
+    /// what per-packet feedback says.
+    fn in_flight(&self) -> Option<Size> {
+        None
+    }
+
     /// What rides on a data packet, as real bytes.
     fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
         let _ = (now, packet);
@@ -430,6 +440,12 @@ impl Seat {
     /// When the controller fails or breaks the contract.
     pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<Decision, Failure> {
         self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
+    }
+
+    /// Bytes in flight, if the controller counts them itself.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<Size> {
+        self.controller.in_flight()
     }
 
     /// What rides on a packet that is about to leave.

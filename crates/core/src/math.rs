@@ -73,3 +73,8 @@ pub fn ceil(x: f64) -> f64 {
 pub fn erf(x: f64) -> f64 {
     libm::erf(x)
 }
+/// Complementary error function, exact where `erf` is near 1.
+#[must_use]
+pub fn erfc(x: f64) -> f64 {
+    libm::erfc(x)
+}

@@ -12,6 +12,8 @@ pub(crate) enum Turn {
     Media(Queued, Option<u32>),
     /// A packet of padding, as part of a probe or not.
     Padding(Option<u32>),
+    /// The smallest packet of padding, against silence.
+    Heartbeat,
 }
 
 /// A probe at work.
@@ -52,6 +54,7 @@ pub(crate) struct Pacer {
     pace_audio: bool,
     min_gap: Option<Span>,
     window: Option<Size>,
+    heartbeat: Option<Span>,
     /// When the present group of packets began, and when all that was sent is paid off.
     opened: Time,
     drained: Time,
@@ -63,6 +66,9 @@ pub(crate) struct Pacer {
 
 /// More probes than this do not wait: the oldest give way (libwebrtc `kMaxPendingProbeClusters`).
 const PROBES_MAX: usize = 5;
+
+/// Heartbeats are no faster, whatever a controller asks for: of none at all a run would never end.
+const HEARTBEAT_LEAST: Span = Span::from_millis(1);
 
 impl Pacer {
     /// `header` and `padding_size` as rates count bytes.
@@ -79,6 +85,7 @@ impl Pacer {
             pace_audio: false,
             min_gap: None,
             window: None,
+            heartbeat: None,
             opened: Time::ZERO,
             drained: Time::ZERO,
             padded: Time::ZERO,
@@ -100,6 +107,7 @@ impl Pacer {
         self.pace_audio = decision.pace_audio;
         self.min_gap = decision.min_gap;
         self.window = decision.window;
+        self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
         if let Some(probe) = decision.probe.filter(|probe| probe.rate > Rate::ZERO) {
             if self.probes.len() == PROBES_MAX {
                 self.probes.pop_front();
@@ -136,6 +144,20 @@ impl Pacer {
     /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
     /// once, [`Time::MAX`] for not before something changes.
     pub(crate) fn due(&self, in_flight: Size) -> Time {
+        self.packet_due(in_flight).min(self.beat())
+    }
+
+    /// When there has been enough silence; at once if nothing was ever sent.
+    fn beat(&self) -> Time {
+        match (self.heartbeat, self.last) {
+            (None, _) => Time::MAX,
+            (Some(_), None) => Time::ZERO,
+            (Some(most), Some(last)) => last + most,
+        }
+    }
+
+    /// When a probe, media or padding is due.
+    fn packet_due(&self, in_flight: Size) -> Time {
         let gap = match (self.min_gap, self.last) {
             (Some(gap), Some(last)) => last + gap,
             _ => Time::ZERO,
@@ -154,10 +176,9 @@ impl Pacer {
             None if self.padding > Rate::ZERO => (self.padded, u64::from(self.padding_size)),
             None => return Time::MAX,
         };
-        // with nothing in flight one packet may always go: nothing would ever open the window again
-        let shut = self
-            .window
-            .is_some_and(|window| in_flight > Size::ZERO && in_flight + Size::from_bytes(size) > window);
+        // with nothing in flight one packet may always go, unless it is for heartbeats to open the window again
+        let bound = in_flight > Size::ZERO || self.heartbeat.is_some();
+        let shut = self.window.is_some_and(|window| bound && in_flight + Size::from_bytes(size) > window);
         if shut { Time::MAX } else { at.max(gap) }
     }
 
@@ -176,8 +197,8 @@ impl Pacer {
 
     /// What leaves at `now`, if anything does; to be followed by [`Pacer::sent`].
     pub(crate) fn turn(&mut self, now: Time, in_flight: Size) -> Option<Turn> {
-        if self.due(in_flight) > now {
-            return None;
+        if self.packet_due(in_flight) > now {
+            return (self.beat() <= now).then_some(Turn::Heartbeat);
         }
         let probe = self.probes.front().map(|cluster| cluster.probe.id);
         let Some(packet) = self.audio.pop_front().or_else(|| self.video.pop_front()) else {
@@ -364,5 +385,26 @@ mod tests {
         assert_eq!(sent[2].0, Time::from_millis(4));
         // the last one waits for the 7456 bytes before it
         assert_eq!(sent[24].0, Time::from_micros(14_912));
+    }
+
+    #[test]
+    fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
+        let beat = Some(Span::from_millis(50));
+        let shut =
+            Decision { window: Some(Size::ZERO), heartbeat: beat, ..Decision::rate(Rate::from_mbps(100)) };
+        let mut pacer = pacer(shut);
+        pacer.push(false, PACKET);
+        // nothing in flight lets nothing through; the first heartbeat is due at once, the next after 50 ms
+        let times: Vec<(Time, Turn)> = drive(&mut pacer, Time::from_millis(120));
+        let expected = [0, 50, 100].map(|at| (Time::from_millis(at), Turn::Heartbeat));
+        assert_eq!(times, expected);
+        // what is sent for other reasons puts it off
+        pacer.decide(Time::from_millis(120), &Decision { window: Some(SIZE), ..shut });
+        assert_eq!(pacer.turn(Time::from_millis(120), Size::ZERO), Some(Turn::Media(PACKET, None)));
+        pacer.sent(Time::from_millis(120), SIZE);
+        assert_eq!(pacer.due(SIZE), Time::from_millis(170));
+        // none at all is not a pace
+        pacer.decide(Time::from_millis(120), &Decision { heartbeat: Some(Span::ZERO), ..shut });
+        assert_eq!(pacer.due(SIZE), Time::from_millis(121));
     }
 }

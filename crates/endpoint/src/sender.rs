@@ -208,7 +208,7 @@ impl Sender {
         if !matches!(self.life, Life::Running(_)) {
             return;
         }
-        if self.decision.window.is_some() && self.history.expiry() <= now {
+        if self.oblivion() <= now {
             self.history.forget(now);
         }
         self.drain(now, path, out);
@@ -217,6 +217,24 @@ impl Sender {
             self.drain(now, path, out);
         }
         self.settle();
+    }
+
+    /// The controller's own count, if it has one.
+    fn own_in_flight(&self) -> Option<Size> {
+        match &self.life {
+            Life::Running(seat) => seat.in_flight(),
+            _ => None,
+        }
+    }
+
+    fn in_flight(&self) -> Size {
+        self.own_in_flight().unwrap_or_else(|| self.history.in_flight())
+    }
+
+    /// When to forget the oldest packet: where all feedback is lost, only oblivion opens a window again.
+    fn oblivion(&self) -> Time {
+        let waits = self.decision.window.is_some() && self.own_in_flight().is_none();
+        if waits { self.history.expiry() } else { Time::MAX }
     }
 
     fn begin(&mut self, now: Time, out: &mut Outbox) {
@@ -252,9 +270,8 @@ impl Sender {
             Life::Over => Time::MAX,
             Life::Running(_) => self
                 .pacer
-                .due(self.history.in_flight())
-                // where all feedback is lost, only oblivion opens a window again
-                .min(if self.decision.window.is_some() { self.history.expiry() } else { Time::MAX })
+                .due(self.in_flight())
+                .min(self.oblivion())
                 .min(self.media_due)
                 .min(self.decision.alarm.unwrap_or(Time::MAX))
                 .min(self.stop),

@@ -7,6 +7,7 @@ mod errors;
 mod quality;
 mod rtcp;
 mod run;
+mod sprout;
 mod table;
 mod tfrc;
 mod trace;
@@ -43,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::seat::check_controller, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
+    sprout::register(module)?;
     tfrc::register(module)?;
     quality::register(module)?;
     wire::register(module)?;

@@ -40,10 +40,18 @@ pub struct Halves {
     data: VecDeque<Data>,
     feedback: VecDeque<(Time, App)>,
     last_sent: Option<Time>,
+    /// When the source makes the next packet, where a window holds them back.
+    made: Time,
     free_at: Time,
     sequence: u64,
     luck: Stream,
 }
+
+/// Bytes of the RTP packet of a heartbeat: header, extensions, stamp, one byte of padding.
+const HEARTBEAT: u64 = 37;
+
+/// What waits longer for the window is not sent any more.
+const WAITS: Span = Span::from_secs(2);
 
 impl Halves {
     pub fn new(name: &str, preset: &str, settings: &serde_json::Value, limits: &Limits, seed: u64) -> Self {
@@ -69,6 +77,7 @@ impl Halves {
             data: VecDeque::new(),
             feedback: VecDeque::new(),
             last_sent: None,
+            made: Time::ZERO,
             free_at: Time::ZERO,
             sequence: 0,
             luck: Stream::new(seed, "path", "luck"),
@@ -115,8 +124,17 @@ impl Halves {
     }
 
     fn send(&mut self, now: Time) {
-        let size = Size::from_bytes(self.size);
-        let outgoing = Outgoing { sequence: self.sequence, size, backlog: Size::ZERO };
+        // nothing but a heartbeat goes while the window is shut or the source has nothing
+        let media = self.media_due() <= now;
+        let size = Size::from_bytes(if media { self.size } else { HEARTBEAT });
+        if media && self.sender.decision().window.is_some() {
+            let gap = self.rate().time_for(Size::from_bytes(self.size));
+            self.made = self.made.max(now - WAITS) + gap;
+        }
+        let windowed = self.sender.decision().window.is_some();
+        let waits = windowed && self.made <= now && self.rate() > Rate::ZERO;
+        let backlog = if waits { Size::from_bytes(self.size) } else { Size::ZERO };
+        let outgoing = Outgoing { sequence: self.sequence, size, backlog };
         let stamp = self.sender.stamp(now, &outgoing);
         let waits = self.free_at.saturating_since(now);
         if !self.luck.chance(self.loss) && waits <= self.queue && self.capacity > Rate::ZERO {
@@ -125,23 +143,40 @@ impl Halves {
             let at = self.free_at + self.delay;
             self.data.push_back(Data { at, sequence: self.sequence, size, stamp, ecn });
         }
-        let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
+        let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog };
         let _ = self.sender.sent(now, &sent).expect("contract");
         self.sequence += 1;
         self.sent += 1;
         self.last_sent = Some(now);
     }
 
-    /// When the next packet goes at the present rate.
+    /// When the next packet goes at the present rate and window, or as a heartbeat.
     fn next_send(&self) -> Time {
+        let beat = match (self.sender.decision().heartbeat, self.last_sent) {
+            (None, _) => Time::MAX,
+            (Some(_), None) => self.now,
+            (Some(most), Some(last)) => last + most,
+        };
+        self.media_due().min(beat)
+    }
+
+    /// What the source makes.
+    fn rate(&self) -> Rate {
+        self.sender.decision().target.min(self.wanted)
+    }
+
+    fn media_due(&self) -> Time {
         let decision = self.sender.decision();
-        let rate = decision.target.min(self.wanted);
-        match self.last_sent {
+        let (rate, size) = (self.rate(), Size::from_bytes(self.size));
+        let flight = self.sender.in_flight().unwrap_or_default();
+        match (decision.window, self.last_sent) {
             _ if rate == Rate::ZERO => Time::MAX,
-            None => self.now,
-            Some(last) => {
-                let gap =
-                    rate.time_for(Size::from_bytes(self.size)).max(decision.min_gap.unwrap_or_default());
+            (Some(window), _) if flight + size > window => Time::MAX,
+            // what waits for the window is made in the meantime
+            (Some(_), _) => self.made.max(self.now),
+            (None, None) => self.now,
+            (None, Some(last)) => {
+                let gap = rate.time_for(size).max(decision.min_gap.unwrap_or_default());
                 (last + gap).max(self.now)
             }
         }
@@ -179,6 +214,11 @@ impl Halves {
                 self.feedback.push_back((now + self.delay, app));
             }
         }
+    }
+
+    /// How long a packet would wait for the bottleneck now.
+    pub fn backlog(&self) -> Span {
+        self.free_at.saturating_since(self.now)
     }
 
     /// Tells the sender whether the application is the limit.

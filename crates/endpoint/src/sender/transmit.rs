@@ -15,7 +15,7 @@ impl Sender {
     /// Sends all that may leave now.
     pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut Outbox) {
         while self.packets_left > 0
-            && let Some(turn) = self.pacer.turn(now, self.history.in_flight())
+            && let Some(turn) = self.pacer.turn(now, self.in_flight())
         {
             self.send(now, turn, path, out);
             if out.failure.is_some() {
@@ -32,6 +32,8 @@ impl Sender {
                 (usize::from(packet.stream), packet.payload, probe)
             }
             Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
+            // the last byte of padding tells its length: one is the least (RFC 3550 section 5.1)
+            Turn::Heartbeat => (padding, 1, None),
         };
         let sequence = self.history.next();
         let stamp = self.stamp(now, sequence, payload, out);
@@ -63,10 +65,10 @@ impl Sender {
             return;
         }
         let stream = &mut self.streams[index];
-        let rtp_sequence = stream.sent(sequence, turn == Turn::Padding(probe), payload);
+        let rtp_sequence = stream.sent(sequence, !matches!(turn, Turn::Media(..)), payload);
         let (timestamp, frame, flags) = match turn {
             Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags),
-            Turn::Padding(_) => (stream.timestamp(now), 0, 0),
+            Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), 0, 0),
         };
         let body = RtpBody {
             timestamp,
@@ -96,7 +98,7 @@ impl Sender {
             attachment: stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
         };
         if out.record.wants_bytes() {
-            self.record_bytes(&packet, &body, ssrc, path, out);
+            self.record_bytes(&packet, &body, ssrc, payload, path, out);
         }
         out.originate(now, Port::ZERO, packet);
         if matches!(turn, Turn::Media(..)) {
@@ -146,7 +148,15 @@ impl Sender {
     }
 
     /// Hands the packet's real bytes to the record; the payload is zeros.
-    fn record_bytes(&mut self, packet: &Packet, body: &RtpBody, ssrc: u32, path: &Path, out: &mut Outbox) {
+    fn record_bytes(
+        &mut self,
+        packet: &Packet,
+        body: &RtpBody,
+        ssrc: u32,
+        payload: u16,
+        path: &Path,
+        out: &mut Outbox,
+    ) {
         let mut extensions = Vec::new();
         if self.extensions.abs_send_time {
             let local = Time::from_nanos(clock(packet.sent, path.clock_offset).as_nanos());
@@ -156,7 +166,7 @@ impl Sender {
             extensions.push(rtp::transport_sequence(TRANSPORT_SEQUENCE_ID, body.transport_sequence));
         }
         extensions.extend(packet.extension().cloned());
-        let padding = if packet.kind == Kind::Padding { self.padding_payload } else { 0 };
+        let padding = if packet.kind == Kind::Padding { payload as u8 } else { 0 };
         let header = rtp::Header {
             padding,
             marker: body.flags & RtpBody::LAST != 0 && packet.kind == Kind::Video,

@@ -318,12 +318,14 @@ pub(crate) struct PyDecision {
     probe: Option<(u32, u64, i64, u32)>,
     /// Whether audio, too, waits for the pacing rate; otherwise it goes at once.
     pace_audio: bool,
+    /// The longest silence, in nanoseconds: then a small packet of padding goes, window or not.
+    heartbeat_ns: Option<i64>,
 }
 
 #[pymethods]
 impl PyDecision {
     #[new]
-    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probe=None, pace_audio=false))]
+    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probe=None, pace_audio=false, heartbeat_ns=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_bps: &Bound<'_, PyAny>,
@@ -334,11 +336,22 @@ impl PyDecision {
         alarm_ns: Option<i64>,
         probe: Option<(u32, u64, i64, u32)>,
         pace_audio: bool,
+        heartbeat_ns: Option<i64>,
     ) -> PyResult<Self> {
         let target_bps = rate_of(target_bps, "target_bps")?;
         let pacing_bps = pacing_bps.map_or(Ok(target_bps), |rate| rate_of(rate, "pacing_bps"))?;
         let padding_bps = padding_bps.map_or(Ok(0), |rate| rate_of(rate, "padding_bps"))?;
-        Ok(Self { target_bps, pacing_bps, padding_bps, min_gap_ns, window, alarm_ns, probe, pace_audio })
+        Ok(Self {
+            target_bps,
+            pacing_bps,
+            padding_bps,
+            min_gap_ns,
+            window,
+            alarm_ns,
+            probe,
+            pace_audio,
+            heartbeat_ns,
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -365,6 +378,7 @@ impl PyDecision {
             alarm_ns: decision.alarm.map(Time::as_nanos),
             probe: decision.probe.map(|p| (p.id, p.rate.as_bps(), p.length.as_nanos(), p.min_packets)),
             pace_audio: decision.pace_audio,
+            heartbeat_ns: decision.heartbeat.map(Span::as_nanos),
         }
     }
 
@@ -376,6 +390,7 @@ impl PyDecision {
             pace_audio: self.pace_audio,
             min_gap: self.min_gap_ns.map(Span::from_nanos),
             window: self.window.map(Size::from_bytes),
+            heartbeat: self.heartbeat_ns.map(Span::from_nanos),
             alarm: self.alarm_ns.map(Time::from_nanos),
             probe: self.probe.map(|(id, rate, length, min_packets)| Probe {
                 id,

@@ -81,6 +81,11 @@ impl PySeat {
     fn decision(&self) -> PyDecision {
         PyDecision::from_core(&held(&self.seat).decision())
     }
+    /// Bytes in flight, if the controller counts them itself.
+    #[getter]
+    fn in_flight(&self) -> Option<u64> {
+        held(&self.seat).in_flight().map(Size::as_bytes)
+    }
     /// Named values of the last call; of a name said several times, the last one.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -1,0 +1,79 @@
+//! Sprout-EWMA's idea of the link: a moving average, which is expected to go on as it is (NSDI 2013 section 5.3).
+
+use super::forecast::Forecast;
+
+/// The moving average of the packets in a tick (`_ewma_rate_estimate`).
+#[derive(Clone, Copy, Debug)]
+pub struct Average {
+    weight: f64,
+    packets: f64,
+}
+
+impl Average {
+    /// Nothing has come yet; `weight` is that of a new tick.
+    #[must_use]
+    pub fn new(weight: f64) -> Self {
+        Self { weight, packets: 0.0 }
+    }
+
+    /// Packets in a tick.
+    #[must_use]
+    pub fn packets(&self) -> f64 {
+        self.packets
+    }
+
+    /// Learns that `packets` came in a tick; fractions count.
+    pub fn observe(&mut self, packets: f64) {
+        self.packets = (1.0 - self.weight) * self.packets + self.weight * packets;
+    }
+
+    /// Learns that at least `packets` could have come.
+    pub fn observe_at_least(&mut self, packets: f64) {
+        if packets > self.packets {
+            self.observe(packets);
+        }
+    }
+
+    /// As many packets each tick, without caution; part of a packet is none.
+    #[must_use]
+    pub fn forecast(&self) -> Forecast {
+        // `as` cuts off
+        std::array::from_fn(|tick| (self.packets * (tick + 1) as f64) as u32).map(|count| count.min(MOST))
+    }
+}
+
+/// What a field of the forecast holds, at the end of the last tick.
+const MOST: u32 = u16::MAX as u32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_expects_what_it_has_seen() {
+        let mut average = Average::new(0.125);
+        assert_eq!(average.forecast(), [0; 8]);
+        for _ in 0..200 {
+            average.observe(8.5);
+        }
+        assert_eq!(average.forecast(), [8, 16, 25, 33, 42, 50, 59, 67], "parts of packets are none");
+        average.observe(0.0);
+        assert!((average.packets() - 8.5 * 0.875).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_lower_bound_only_raises_it() {
+        let mut average = Average::new(0.125);
+        average.observe_at_least(8.0);
+        assert_eq!(average.packets(), 1.0);
+        average.observe_at_least(0.5);
+        assert_eq!(average.packets(), 1.0);
+    }
+
+    #[test]
+    fn a_flood_stays_within_the_field() {
+        let mut average = Average::new(1.0);
+        average.observe(1e12);
+        assert_eq!(average.forecast(), [65_535; 8]);
+    }
+}

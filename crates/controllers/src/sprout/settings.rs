@@ -1,0 +1,157 @@
+//! Every number and choice of Sprout, with the value that each preset of `sprout` and `sprout-ewma` gives it.
+
+use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Inference over a distribution of the rate.
+pub(crate) const SPROUT: &str = "sprout";
+/// A moving average instead.
+pub(crate) const SPROUT_EWMA: &str = "sprout-ewma";
+
+/// Names of the presets, for both.
+pub(crate) const PRESETS: &[&str] = &["nsdi2013", "bulk", "aware"];
+
+/// What arrivals say while the sender has nothing more to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AppLimited {
+    /// All that the link can carry, as if there were no such times.
+    #[serde(rename = "observe")]
+    Observe,
+    /// What the link can carry at least.
+    #[serde(rename = "ignore")]
+    Ignore,
+}
+
+/// What the encoder is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Offer {
+    /// The rate of the forecast.
+    #[serde(rename = "forecast")]
+    Forecast,
+    /// All that the session allows; the window holds it back.
+    #[serde(rename = "all")]
+    All,
+}
+
+macro_rules! settings {
+    ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$paper:expr, $bulk:expr, $aware:expr],
+       $doc:literal, $source:literal;)+) => {
+        /// The values that a controller runs with.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
+
+        /// Everything that can be set.
+        pub const TABLE: &[Setting] = &[$(Setting {
+            name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
+        },)+];
+
+        const NSDI2013: Settings = Settings { $($name: $paper,)+ };
+        const BULK: Settings = Settings { $($name: $bulk,)+ };
+        const AWARE: Settings = Settings { $($name: $aware,)+ };
+    };
+}
+
+use Kind::{Choice, Number, Whole};
+
+// One setting a block: name, type, unit, what it may be, [nsdi2013, bulk, aware] of sprout, meaning, source.
+settings! {
+    // -- the receiver ----------------------------------------------------------------------------
+    average_weight: f64, "", Number(0.0, 1.0), [0.0, 0.0, 0.0],
+        "weight of a new tick in the moving average that is forecast; 0: the inference over the distribution of rates",
+        "NSDI 2013 section 5.3; 1/8 in the receiver of Sprout-EWMA";
+    confidence: f64, "%", Number(1.0, 99.0), [95.0, 95.0, 95.0],
+        "how surely at least what is forecast will be delivered; of no use to a moving average",
+        "NSDI 2013 section 3.3: 95 %; receiver.cc: the quantile 0.05";
+    packet: u64, "bytes", Whole(1, 65_535), [1400, 1400, 1400],
+        "RTP bytes that the receiver counts as one packet", "receiver.cc: len / 1400.0";
+    app_limited: AppLimited, "", Choice(&["observe", "ignore"]),
+        [AppLimited::Observe, AppLimited::Observe, AppLimited::Ignore],
+        "while the sender says that it has nothing more, arrivals are all that the link can carry (`observe`), or what it can carry at least (`ignore`)",
+        "ours, after Hermanns (IETF 88, 2013); the original observes";
+    // -- the sender ------------------------------------------------------------------------------
+    forecast_packet: u64, "bytes", Whole(1, 65_535), [1440, 1440, 1440],
+        "bytes that the sender may send for a packet of the forecast", "sproutconn.cc: 1440";
+    delay_ticks: u64, "ticks", Whole(1, 7), [5, 5, 5],
+        "what is sent is to have been delivered after so many ticks of 20 ms", "sproutconn.h: TARGET_DELAY_TICKS";
+    packet_overhead: u64, "bytes", Whole(0, 1000), [50, 50, 50],
+        "what a packet takes of the sequence numbers beyond its RTP bytes", "network.cc: new_packet";
+    reordering: f64, "ms", Number(0.0, 1000.0), [10.0, 10.0, 10.0],
+        "what was sent so long before a packet that has arrived is lost if it has not", "network.h: REORDER_LIMIT";
+    heartbeat: f64, "ms", Number(1.0, 10_000.0), [50.0, 50.0, 50.0],
+        "the longest silence: then an empty packet goes, whatever the window is; told as time_to_next after the last packet of a flight",
+        "sproutbt2.cc: fallback_interval; NSDI 2013 section 3.4";
+    offer: Offer, "", Choice(&["forecast", "all"]), [Offer::Forecast, Offer::All, Offer::Forecast],
+        "what the encoder is offered: the rate of the forecast, or all that the session allows, for a source that always has something to send",
+        "ours: the paper's sender always has something to send";
+    drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
+        "an encoder that is offered the rate of the forecast gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it gets it all",
+        "ours: the original leaves the application's queue to the application";
+}
+
+/// The weight of a tick in Sprout-EWMA.
+const AVERAGE_WEIGHT: f64 = 0.125;
+
+impl Settings {
+    fn preset(controller: &'static str, name: &str) -> Result<Self, SettingsError> {
+        let settings = match name {
+            "nsdi2013" => NSDI2013,
+            "bulk" => BULK,
+            "aware" => AWARE,
+            _ => return Err(unknown_preset(controller, name, PRESETS)),
+        };
+        let average_weight = if controller == SPROUT_EWMA { AVERAGE_WEIGHT } else { 0.0 };
+        Ok(Self { average_weight, ..settings })
+    }
+
+    /// A preset of `sprout` or `sprout-ewma` with `overrides` (an object or null) laid over it.
+    ///
+    /// # Errors
+    /// When there is no such preset or setting, or a value is wrong.
+    pub fn with(controller: &'static str, preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
+        resolve(controller, TABLE, &Self::preset(controller, preset)?, overrides)
+    }
+
+    /// All values of a preset.
+    pub(crate) fn defaults(controller: &'static str, preset: &str) -> Result<Value, SettingsError> {
+        Ok(serde_json::to_value(Self::preset(controller, preset)?).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn presets_differ_where_the_pages_say_so() {
+        let differ = |a: &Settings, b: &Settings| -> Vec<String> {
+            let [a, b] = [a, b].map(|settings| serde_json::to_value(settings).expect("values"));
+            let names = TABLE.iter().map(|setting| setting.name);
+            names.filter(|name| a[name] != b[name]).map(Into::into).collect()
+        };
+        assert_eq!(differ(&NSDI2013, &BULK), ["offer"]);
+        assert_eq!(differ(&NSDI2013, &AWARE), ["app_limited"]);
+        let ewma = Settings::with(SPROUT_EWMA, "nsdi2013", &Value::Null).expect("a preset");
+        assert_eq!(differ(&NSDI2013, &ewma), ["average_weight"]);
+    }
+
+    #[test]
+    fn wrong_settings_are_refused_with_the_reason() {
+        let say =
+            |preset, overrides| Settings::with(SPROUT, preset, &overrides).expect_err("refused").to_string();
+        assert_eq!(
+            say("alfalfa", Value::Null),
+            "sprout: `preset` is `alfalfa`, expected one of `nsdi2013`, `bulk`, `aware`"
+        );
+        assert_eq!(
+            say("bulk", json!({"delay_ticks": 8})),
+            "sprout: `delay_ticks` is 8, expected a whole number from 1 to 7 ticks"
+        );
+        assert_eq!(
+            say("aware", json!({"app_limited": "yes"})),
+            "sprout: `app_limited` is \"yes\", expected one of `observe`, `ignore`"
+        );
+    }
+}

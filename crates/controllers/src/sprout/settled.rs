@@ -1,0 +1,86 @@
+//! How many bytes of a flow have arrived or are lost (`receiver.cc`, `RecvQueue`).
+
+use std::collections::VecDeque;
+use tidegate_core::wire::wrap;
+
+/// Bytes numbered as the sender numbers them.
+#[derive(Clone, Debug, Default)]
+pub struct Settled {
+    /// The newest number; those on the wire are its neighbours.
+    newest: i64,
+    /// All before this has arrived or is lost.
+    before: i64,
+    /// First byte and length of the packets from there on that have arrived.
+    arrived: VecDeque<(i64, u64)>,
+}
+
+/// Packets of the last [`super::settings::Settings::reordering`] that are kept at most: the older ones of a
+/// stampede are given up early.
+const MOST: usize = 4096;
+
+impl Settled {
+    /// A packet has arrived; all that lies more than `throwaway` bytes before it is settled.
+    pub fn packet(&mut self, sequence: u32, throwaway: u16, bytes: u64) {
+        let sequence = wrap::nearest(sequence, 32, self.newest);
+        self.newest = self.newest.max(sequence);
+        self.before = self.before.max(sequence - i64::from(throwaway));
+        self.arrived.push_back((sequence, bytes));
+        if self.arrived.len() > MOST
+            && let Some((oldest, _)) = self.arrived.pop_front()
+        {
+            self.before = self.before.max(oldest);
+        }
+        let before = self.before;
+        while self.arrived.front().is_some_and(|&(sequence, _)| sequence < before) {
+            self.arrived.pop_front();
+        }
+    }
+
+    /// The bytes settled. Like the original it counts a packet's RTP bytes, while the numbers between two
+    /// packets have the overhead in them, too.
+    #[must_use]
+    pub fn bytes(&self) -> i64 {
+        let arrived = self.arrived.iter().filter(|&&(sequence, _)| sequence >= self.before);
+        self.before.saturating_add_unsigned(arrived.map(|&(_, bytes)| bytes).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_settled_when_the_sender_says_so() {
+        let mut settled = Settled::default();
+        settled.packet(0, 0, 1000);
+        assert_eq!(settled.bytes(), 1000);
+        // the one at 1050 is missing, and may still come
+        settled.packet(2100, 2100, 1000);
+        assert_eq!(settled.bytes(), 2000);
+        settled.packet(3150, 1050, 1000);
+        assert_eq!(settled.bytes(), 2100 + 2000, "the first byte that may still come, and two packets");
+        // it comes too late to count
+        settled.packet(1050, 1050, 1000);
+        assert_eq!(settled.bytes(), 4100);
+        settled.packet(4200, 0, 1000);
+        assert_eq!(settled.bytes(), 5200);
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        let mut settled = Settled::default();
+        for k in 0..5_000_000_i64 / 1050 * 1000 {
+            settled.packet((k * 1050) as u32, 1050, 1000);
+        }
+        let last = (5_000_000_i64 / 1050 * 1000 - 1) * 1050;
+        assert!(last > 1 << 32);
+        assert_eq!(settled.bytes(), last - 1050 + 2000);
+    }
+
+    #[test]
+    fn a_stampede_is_bounded() {
+        let mut settled = Settled::default();
+        (0..100_000).for_each(|k| settled.packet(k, u16::MAX, 10));
+        assert!(settled.arrived.len() <= MOST);
+    }
+}

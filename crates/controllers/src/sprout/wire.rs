@@ -1,0 +1,160 @@
+//! What rides on data packets, and what the receiver says.
+//!
+//! A data packet carries as one RFC 8285 element what Sprout has in its own header (keithw/sprout,
+//! `src/network/network.h`):
+//!
+//! ```text
+//! 0          4           6                  8
+//! | sequence | throwaway | L | time to next |     32, 16, 1 and 15 bits
+//! ```
+//!
+//! *sequence*: the low bits of the number of its first byte, counted over all packets of the flow. *throwaway*:
+//! whatever lies more bytes before that and has not arrived is lost. *L* (ours): the sender has nothing more.
+//! *time to next*: the sender is silent for so many milliseconds at most.
+//!
+//! A forecast is the message `DeliveryForecast` (`deliveryforecast.proto`) in an APP packet (RFC 3550 section
+//! 6.7) of the name `SPRT` with 24 bytes of data: the low 32 bits of the bytes received or lost, the number of
+//! ticks that have passed, and eight times 16 bits with the packets that will have been delivered.
+
+use super::forecast::{Forecast, TICKS};
+use tidegate_core::Span;
+use tidegate_core::packet::Extension;
+use tidegate_core::wire::rtcp;
+
+/// RFC 8285 identifier of the stamp; 3 and 5 are taken by the endpoint, 7 by TFRC.
+pub const STAMP_ID: u8 = 8;
+
+/// The name of the forecast's APP packet.
+pub const NAME: [u8; 4] = *b"SPRT";
+
+const LIMITED: u16 = 1 << 15;
+
+/// What rides on a data packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    /// The low bits of the number of its first byte.
+    pub sequence: u32,
+    /// Bytes: what lies further back is lost unless it has arrived.
+    pub throwaway: u16,
+    /// How long the sender is silent at most, in whole milliseconds.
+    pub time_to_next: Span,
+    /// Whether the sender has nothing more to send.
+    pub limited: bool,
+}
+
+impl Stamp {
+    /// As an extension element. Silences beyond 32.767 s are cut.
+    #[must_use]
+    pub fn write(&self) -> Extension {
+        let millis = (self.time_to_next.as_nanos() / 1_000_000).clamp(0, i64::from(LIMITED - 1)) as u16;
+        let last = millis | if self.limited { LIMITED } else { 0 };
+        let mut data = Vec::with_capacity(8);
+        data.extend_from_slice(&self.sequence.to_be_bytes());
+        data.extend_from_slice(&self.throwaway.to_be_bytes());
+        data.extend_from_slice(&last.to_be_bytes());
+        Extension { id: STAMP_ID, data }
+    }
+
+    /// From an extension element; nothing if it is another one.
+    #[must_use]
+    pub fn read(extension: &Extension) -> Option<Self> {
+        let &[a, b, c, d, e, f, g, h] = &extension.data[..] else { return None };
+        let last = u16::from_be_bytes([g, h]);
+        (extension.id == STAMP_ID).then(|| Self {
+            sequence: u32::from_be_bytes([a, b, c, d]),
+            throwaway: u16::from_be_bytes([e, f]),
+            time_to_next: Span::from_millis(i64::from(last & !LIMITED)),
+            limited: last & LIMITED != 0,
+        })
+    }
+}
+
+/// What the receiver says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The low bits of the number of bytes that have arrived or are lost.
+    pub settled: u32,
+    /// Ticks since the first packet; wraps after 2.7 years.
+    pub tick: u32,
+    /// Packets that will have been delivered at the end of each tick.
+    pub forecast: Forecast,
+}
+
+impl Message {
+    /// As an APP packet under the endpoint's own SSRC. Counts beyond 65535 are cut.
+    #[must_use]
+    pub fn write(&self) -> rtcp::Packet {
+        let mut data = Vec::with_capacity(8 + 2 * TICKS);
+        data.extend_from_slice(&self.settled.to_be_bytes());
+        data.extend_from_slice(&self.tick.to_be_bytes());
+        for count in self.forecast {
+            data.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_be_bytes());
+        }
+        rtcp::Packet::App(rtcp::App { subtype: 0, ssrc: 0, name: NAME, data })
+    }
+
+    /// From an APP packet; nothing if it is another one, or if deliveries are taken back, which cannot be.
+    #[must_use]
+    pub fn read(app: &rtcp::App) -> Option<Self> {
+        let (words, rest) = app.data.as_chunks::<4>();
+        let &[settled, tick, ref counts @ ..] = words else { return None };
+        let mut forecast = [0; TICKS];
+        let (pairs, _) = counts.as_flattened().as_chunks::<2>();
+        if app.name != NAME || app.subtype != 0 || !rest.is_empty() || pairs.len() != TICKS {
+            return None;
+        }
+        for (count, &pair) in forecast.iter_mut().zip(pairs) {
+            *count = u32::from(u16::from_be_bytes(pair));
+        }
+        forecast.is_sorted().then(|| Self {
+            settled: u32::from_be_bytes(settled),
+            tick: u32::from_be_bytes(tick),
+            forecast,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_by_hand() {
+        let stamp = Stamp {
+            sequence: 0x0102_0304,
+            throwaway: 0x0506,
+            time_to_next: Span::from_millis(50),
+            limited: true,
+        };
+        let written = stamp.write();
+        assert_eq!(written.data, [1, 2, 3, 4, 5, 6, 0x80, 50]);
+        assert_eq!(Stamp::read(&written), Some(stamp));
+        assert_eq!(Stamp::read(&Extension { id: 7, ..written.clone() }), None);
+        assert_eq!(Stamp::read(&Extension { data: vec![0; 9], ..written }), None);
+        let long = Stamp { time_to_next: Span::from_secs(100), limited: false, ..stamp };
+        assert_eq!(Stamp::read(&long.write()).expect("one").time_to_next, Span::from_millis(32_767));
+    }
+
+    #[test]
+    fn a_forecast_is_36_bytes_and_keeps_its_values() {
+        let said = Message { settled: 7, tick: 0x0102, forecast: [3, 9, 15, 21, 27, 33, 39, 0x012d] };
+        let mut bytes = Vec::new();
+        rtcp::encode(&[said.write()], &mut bytes).expect("fits");
+        assert_eq!(bytes.len(), 36);
+        assert_eq!(bytes[12..24], [0, 0, 0, 7, 0, 0, 1, 2, 0, 3, 0, 9]);
+        assert_eq!(bytes[34..], [1, 0x2d]);
+        let rtcp::Packet::App(app) = &rtcp::decode(&bytes).expect("whole")[0] else { panic!("an APP") };
+        assert_eq!(Message::read(app), Some(said));
+        for wrong in [
+            rtcp::App { name: *b"SPRU", ..app.clone() },
+            rtcp::App { subtype: 1, ..app.clone() },
+            rtcp::App { data: app.data[..20].to_vec(), ..app.clone() },
+            rtcp::App { data: [&app.data[..], &[0; 4]].concat(), ..app.clone() },
+            rtcp::App { data: vec![], ..app.clone() },
+            // 3 packets after the first tick and 2 after the second
+            rtcp::App { data: [&app.data[..11], &[2], &app.data[12..]].concat(), ..app.clone() },
+        ] {
+            assert_eq!(Message::read(&wrong), None, "{wrong:?}");
+        }
+    }
+}

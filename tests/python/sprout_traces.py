@@ -1,0 +1,238 @@
+"""Sprout and others on recorded cellular links, beside NSDI 2013: what is run, and the tables of `docs/sprout-traces.md`.
+
+The recordings lie in the shared folder; here are only names and what the paper's figure 7 shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import tidegate
+from support import shared
+from tidegate import Flow, Link, Media, Queue, Scenario, Tcp
+
+FROM_S = 60.0
+"""What came before is left out, as in the authors' `scorer`."""
+DELAY_S = 0.020
+"""Of propagation, each way."""
+SCHEMES = ("sprout:bulk", "sprout-ewma:bulk", "gcc", "cubic")
+NAMES = {"sprout:bulk": "Sprout", "sprout-ewma:bulk": "Sprout-EWMA", "gcc": "gcc", "cubic": "CUBIC"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a scheme did on a link: a point of figure 7."""
+
+    kbps: float
+    self_inflicted_ms: float
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A link: the recording of it and that of its other direction."""
+
+    name: str
+    file: str
+    back: str
+    same: bool
+    """Whether the paper's figure 7 shows this very recording."""
+    paper: str | None
+    """The link of the paper's that this one stands for."""
+
+
+PUBLISHED: dict[str, dict[str, Point]] = {
+    "AT&T LTE down": {"Sprout": Point(2304, 52), "Sprout-EWMA": Point(3822, 161), "CUBIC": Point(1208, 5426)},
+    "AT&T LTE up": {"Sprout": Point(412, 127), "Sprout-EWMA": Point(862, 350), "CUBIC": Point(841, 24_262)},
+    "Verizon EV-DO down": {"Sprout": Point(209, 1287), "Sprout-EWMA": Point(402, 1608), "CUBIC": Point(521, 97_631)},
+    "Verizon EV-DO up": {"Sprout": Point(239, 199), "Sprout-EWMA": Point(628, 355), "CUBIC": Point(166, 12_379)},
+    "Verizon LTE down": {"Sprout": Point(4741, 73), "Sprout-EWMA": Point(7413, 208), "CUBIC": Point(5719, 7568)},
+    "Verizon LTE up": {"Sprout": Point(3703, 332), "Sprout-EWMA": Point(4981, 780), "CUBIC": Point(4362, 13_059)},
+    "T-Mobile UMTS down": {"Sprout": Point(680, 331), "Sprout-EWMA": Point(1600, 487), "CUBIC": Point(668, 8350)},
+    "T-Mobile UMTS up": {"Sprout": Point(370, 136), "Sprout-EWMA": Point(833, 252), "CUBIC": Point(971, 32_640)},
+}
+"""The labels in the authors' sources of figure 7 (gnuplot), kbit/s and ms."""
+
+SKYPE = {
+    "AT&T LTE down": Point(737, 325),
+    "AT&T LTE up": Point(428, 1258),
+    "Verizon EV-DO down": Point(157, 4034),
+    "Verizon EV-DO up": Point(374, 4407),
+    "Verizon LTE down": Point(947, 1160),
+    "Verizon LTE up": Point(973, 6624),
+    "T-Mobile UMTS down": Point(475, 1584),
+    "T-Mobile UMTS up": Point(320, 761),
+}
+"""Skype's points: the abstract gives its ratios, which shows how ratios are made of points."""
+
+ABSTRACT = (2.2, 7.9)
+"""Sprout's rate over Skype's, Skype's delay over Sprout's."""
+
+INTRODUCTION = {
+    ("Sprout", "CUBIC"): ("0.91", "79"),
+    ("Sprout-EWMA", "Sprout"): ("2.0", "0.60"),
+    ("Sprout-EWMA", "CUBIC"): ("1.8", "48"),
+}
+"""The same of the introduction's two tables, as printed."""
+
+
+def _pair(name: str, file: str, *, same: bool, paper: str | None) -> tuple[Trace, Trace]:
+    ways = (("down", "up"), ("up", "down"))
+    down, up = (
+        Trace(f"{name} {one}", f"{file}.{one}", f"{file}.{other}", same, paper and f"{paper} {one}")
+        for one, other in ways
+    )
+    return down, up
+
+
+TRACES = (
+    *_pair("AT&T LTE", "ATT-LTE-driving", same=True, paper="AT&T LTE"),
+    *_pair("Verizon EV-DO", "Verizon-EVDO-driving", same=True, paper="Verizon EV-DO"),
+    *_pair("Verizon LTE", "Verizon-LTE-short", same=False, paper="Verizon LTE"),
+    *_pair("T-Mobile LTE", "TMobile-LTE-short", same=False, paper=None),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a scheme made of a link."""
+
+    kbps: float
+    share: float
+    """Of the capacity."""
+    delay_ms: float
+    """95 % end-to-end delay."""
+    self_inflicted_ms: float
+    """How much of that is more than an omniscient sender's."""
+
+
+def delay_95(sent_s: np.ndarray[Any, Any], arrived_s: np.ndarray[Any, Any], end_s: float) -> float:
+    """The 95 % end-to-end delay in ms (NSDI 2013 section 5.1): at each instant, how long ago the newest packet that
+    has arrived was sent; of that the 95th percentile over time, each ms counting once."""
+    order = np.argsort(arrived_s, kind="stable")
+    newest = np.maximum.accumulate(sent_s[order])
+    instants = np.arange(round(FROM_S * 1e3), round(end_s * 1e3)) / 1e3
+    last = np.searchsorted(arrived_s[order], instants, side="right") - 1
+    return float(np.percentile(instants - newest[last], 95) * 1e3)
+
+
+@cache
+def opportunities(file: str) -> np.ndarray[Any, Any]:
+    """When the recorded link could carry 1500 bytes each, in seconds."""
+    return np.loadtxt(shared() / "traces" / "mahimahi" / file) / 1e3
+
+
+def omniscient_ms(trace: Trace) -> float:
+    """The 95 % end-to-end delay of packets that arrive with each opportunity without having waited."""
+    at = opportunities(trace.file)
+    return delay_95(at - DELAY_S, at, at[-1])
+
+
+def _link(name: str, ends: str, file: str) -> Link:
+    path = str(shared() / "traces" / "mahimahi" / file)
+    return Link(name=name, from_=ends[0], to=ends[1], capacity={"trace": path}, delay="20ms", queue=Queue(), back=False)
+
+
+def _flow(scheme: str) -> Flow:
+    if scheme == "cubic":
+        # Linux of 2012 advertised half of its largest buffer of 6 MiB (tcp_adv_win_scale = 1)
+        return Flow(name="subject", from_="a", to="b", tcp=Tcp(algorithm="cubic", receive_window="3145728B"))
+    # always something to send; and receiver reports as seldom as RFC 3550's default, which follows from no rate
+    video: Any = {"source": "greedy", "min": "30kbps", "max": "50Mbps"}
+    return Flow(
+        name="subject", from_="a", to="b", media=Media(controller=scheme, video=video, feedback={"reports": "5s"})
+    )
+
+
+@cache
+def outcome(trace: Trace, scheme: str) -> Outcome:
+    """Runs the scheme over the whole recording."""
+    end_s = float(np.floor(opportunities(trace.file)[-1]))
+    run = tidegate.run(
+        Scenario(
+            name="traces",
+            duration=f"{end_s:.0f}s",
+            links=[_link("there", "ab", trace.file), _link("back", "ba", trace.back)],
+            flows=[_flow(scheme)],
+            record="packets",
+        )
+    )
+    packets = run.table("packets")
+    arrived = packets.to_numpy("arrived_s")
+    ours = np.isin(packets.to_numpy("kind"), ["video", "padding", "data"]) & np.isfinite(arrived)
+    arrived, sent, size = arrived[ours], packets.to_numpy("sent_s")[ours], packets.to_numpy("size")[ours]
+    kbps = size[arrived >= FROM_S].sum() * 8 / (end_s - FROM_S) / 1e3
+    at = opportunities(trace.file)
+    capacity = ((at >= FROM_S) & (at < end_s)).sum() * 12 / (end_s - FROM_S)
+    delay = delay_95(sent, arrived, end_s)
+    return Outcome(kbps, kbps / capacity, delay, delay - omniscient_ms(trace))
+
+
+def links() -> str:
+    """Each scheme on each link, the paper's point beside it."""
+    lines = [
+        "| link | scheme | rate (kb/s) | of the capacity (%) | 95 % delay (ms) | self-inflicted (ms) | figure 7: rate (kb/s) "
+        "| figure 7: self-inflicted (ms) |",
+        "|---|---|" + "---:|" * 6,
+    ]
+    for trace in TRACES:
+        lines.append(f"| {trace.name} | omniscient | | 100 | {omniscient_ms(trace):.0f} | 0 | | |")
+        for scheme in SCHEMES:
+            made = outcome(trace, scheme)
+            point = PUBLISHED.get(trace.paper or "", {}).get(NAMES[scheme])
+            beside = f"{point.kbps:.0f} | {point.self_inflicted_ms:.0f}" if point else " | "
+            cells = f"{made.kbps:.0f} | {100 * made.share:.0f} | {made.delay_ms:.0f} | {made.self_inflicted_ms:.0f}"
+            lines.append(f"| {trace.name} | {NAMES[scheme]} | {cells} | {beside} |")
+    return "\n".join(lines) + "\n"
+
+
+Points = dict[str, dict[str, Point]]
+
+
+def ours(*, only_published: bool) -> Points:
+    """Our points by link and scheme."""
+    chosen = [trace for trace in TRACES if trace.paper or not only_published]
+    return {
+        trace.name: {
+            NAMES[scheme]: Point(outcome(trace, scheme).kbps, outcome(trace, scheme).self_inflicted_ms)
+            for scheme in SCHEMES
+        }
+        for trace in chosen
+    }
+
+
+def ratio(points: Points, base: str, other: str) -> tuple[float, float]:
+    """As the introduction's tables have them: the mean over the links of the base's rate over the other's, and the other's
+    mean delay over the base's."""
+    speedup = np.mean([at[base].kbps / at[other].kbps for at in points.values()])
+    delays = [np.mean([at[name].self_inflicted_ms for at in points.values()]) for name in (base, other)]
+    return float(speedup), float(delays[1] / delays[0])
+
+
+PAIRS = (
+    ("Sprout", "CUBIC"),
+    ("Sprout", "gcc"),
+    ("Sprout", "Sprout-EWMA"),
+    ("Sprout-EWMA", "Sprout"),
+    ("Sprout-EWMA", "CUBIC"),
+    ("Sprout-EWMA", "gcc"),
+)
+
+
+def ratios() -> str:
+    """Rates and delays of two schemes over each other, published and ours."""
+    six = {trace.paper: PUBLISHED[trace.paper] for trace in TRACES if trace.paper}
+    lines = [
+        "| scheme over other | figure 7, 8 links | figure 7, our 6 | ours, these 6 | ours, all 8 |",
+        "|---|" + "---:|" * 4,
+    ]
+    for base, other in PAIRS:
+        cells = [
+            "" if other not in next(iter(points.values())) else "{:.2f} x, {:.3g} x".format(*ratio(points, base, other))
+            for points in (PUBLISHED, six, ours(only_published=True), ours(only_published=False))
+        ]
+        lines.append(f"| {base} over {other} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
