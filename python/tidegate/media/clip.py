@@ -145,8 +145,10 @@ class Procedural:
         plane = np.where(inside, 70 + 110 * checks, plane)
         strength = round(24 * self.complexity)
         if strength:
-            noise = np.random.Generator(np.random.PCG64(number)).integers(-strength, strength + 1, plane.shape)
-            plane += noise
+            # raw bits: numpy promises that they stay what they are, which it does not of its distributions
+            raw = np.random.PCG64(number).random_raw(-(-plane.size // 8)).astype("<u8").view(np.uint8)
+            noise = raw[: plane.size].reshape(plane.shape).astype(np.int64)
+            plane += (noise * (2 * strength + 1) >> 8) - strength
         _bars(plane, number)
         out = np.empty((height * 3 // 2, width), dtype=np.uint8)
         out[:height] = np.clip(plane, 16, 235)

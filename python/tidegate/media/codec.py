@@ -87,3 +87,21 @@ def codec(name: str | None = None) -> Codec:
 
         return Intra()
     raise InputError(f"codec: found {name}; expected x264 or intra")
+
+
+def filled(slices: Sequence[bytes], payload: int) -> list[bytes]:
+    """The slices of a frame with zero bytes between, so that none that fits in a packet is in two.
+
+    >>> [len(one) for one in filled([b"abc", b"de", b"fghi", b"j"], 6)]
+    [3, 3, 4, 1]
+    """
+    out: list[bytes] = []
+    used = 0
+    for one in slices:
+        room = -used % payload
+        if out and room < len(one) <= payload:
+            out[-1] += bytes(room)
+            used += room
+        out.append(one)
+        used += len(one)
+    return out

@@ -1,7 +1,7 @@
 """Decodes what arrived, and beside it what was sent, picture by picture: nothing is kept.
 
-A frame of which at least one slice is there goes to the decoder, which conceals the rest; one of which nothing is there is
-not decoded, and the picture before stays on the screen.
+A frame of which at least one slice is there goes to the decoder, which conceals the rest; one of which nothing is there
+is not decoded, and the picture before stays on the screen.
 """
 
 from __future__ import annotations

@@ -17,6 +17,16 @@ def has(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def missing() -> str:
+    """What works less well without the packages that are missing; nothing where all are there."""
+    without = []
+    if not has("av"):
+        without.append("no PyAV: the video is coded by tidegate's own intra codec, which needs several times the rate")
+    if not has("imageio_ffmpeg"):
+        without.append("no imageio-ffmpeg: no VMAF")
+    return "; ".join(without)
+
+
 def needs(module: str, why: str) -> None:
     """Asks for a module of the extra.
 

@@ -21,8 +21,8 @@ def with_clip(
 ) -> tuple[Scenario, Ladder]:
     """The scenario with a clip, encoded at a ladder of rates, as the video of every media flow that has video.
 
-    Rates go from the least of the flows' `video.min` to the largest of their `video.max`, each flow keeps its own bounds,
-    and frames come at the clip's rate.
+    Rates go from the least of the flows' `video.min` to the largest of their `video.max`; each flow keeps its own
+    bounds, and frames come at the clip's rate.
 
     Args:
         scenario: At least one flow with video.

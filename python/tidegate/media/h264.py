@@ -1,8 +1,8 @@
 """H.264 by x264 and ffmpeg's decoder, both inside PyAV.
 
-As a real-time sender encodes: `veryfast`, `zerolatency`, one slice a packet, one key frame a group and none between, one
-reference frame. One thread each: x264 makes the same bits on every machine with one thread only, and ffmpeg conceals
-errors only where slices are not decoded side by side.
+As a real-time sender encodes: `veryfast`, `zerolatency`, one slice a packet, one key frame a group and none between,
+one reference frame. One thread each: x264 makes the same bits on every machine with one thread only, and ffmpeg
+conceals errors only where slices are not decoded side by side.
 """
 
 from __future__ import annotations

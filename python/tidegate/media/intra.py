@@ -1,8 +1,8 @@
 """A codec of our own for where PyAV is missing: every frame by itself, 8x8 transforms, one slice a row of macroblocks.
 
 It is what JPEG is (DCT, one step for all coefficients, deflate for Huffman), with the transform of HEVC (ITU-T H.265,
-8.6.4.2) in whole numbers, so that it makes the same pictures on every machine. It needs several times the rate of H.264.
-A slice that is missing is repeated from the picture before.
+8.6.4.2) in whole numbers, so that it makes the same pictures on every machine. It needs several times the rate of
+H.264. A slice that is missing is repeated from the picture before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.media.clip import Picture
-from tidegate.media.codec import Coded, Format
+from tidegate.media.codec import Coded, Format, filled
 
 _Ints = npt.NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class Intra:
         step, debt = len(_STEPS) // 2, 0.0
         for number, picture in enumerate(pictures):
             rows = [_forward(row) for row in _rows(picture, form)]
-            slices = [_packed(at, row, step) for at, row in enumerate(rows)]
+            slices = filled([_packed(at, row, step) for at, row in enumerate(rows)], form.payload)
             debt += sum(map(len, slices)) - share
             # what was too much is made up for over half a second
             wish = max(share - debt / (0.5 * float(form.fps)), share / 8)
@@ -137,14 +137,16 @@ def _joined(rows: list[_Ints], form: Format) -> Picture:
 def _forward(blocks: _Ints) -> _Ints:
     """Coefficients in zigzag order, shape (64, blocks), scaled as if the transform were orthonormal."""
     turned = _T @ (blocks - 128) @ _T.T
-    return ((turned + (1 << (_SCALE - 1))) >> _SCALE).reshape(-1, 64)[:, _ORDER].T
+    values: _Ints = ((turned + (1 << (_SCALE - 1))) >> _SCALE).reshape(-1, 64)[:, _ORDER].T
+    return values
 
 
 def _backward(coefficients: _Ints) -> _Ints:
     blocks = np.empty((coefficients.shape[1], 64), dtype=np.int64)
     blocks[:, _ORDER] = coefficients.T
     turned = _T.T @ blocks.reshape(-1, 8, 8) @ _T
-    return np.clip(((turned + (1 << (_SCALE - 1))) >> _SCALE) + 128, 0, 255)
+    values: _Ints = np.clip(((turned + (1 << (_SCALE - 1))) >> _SCALE) + 128, 0, 255)
+    return values
 
 
 def _packed(at: int, row: _Ints, step: int) -> bytes:

@@ -25,6 +25,17 @@ from tidegate.running import Run
 
 _MOMENTS = 6
 """Parts of a run, of each of which the worst tick is kept in pictures."""
+_MEASURED = (
+    "t_s",
+    "picture",
+    "rate_bps",
+    "psnr_encoded_db",
+    "psnr_db",
+    "psnr_own_db",
+    "ssim_encoded",
+    "ssim",
+    "latency_ms",
+)
 _FREEZE_RATIO, _FREEZE_S = 3.0, 0.15
 """A gap of max(3 x mean, mean + 150 ms) is a freeze (W3C webrtc-stats, freezeCount)."""
 
@@ -68,8 +79,8 @@ class Judged:
     flow: str
     ladder: Ladder
     columns: Mapping[str, npt.NDArray[Any]]
-    """One value a tick: `t_s`, `picture`, `rate_bps`, `psnr_encoded_db`, `psnr_db`, `psnr_own_db`, `ssim_encoded`, `ssim`,
-    `vmaf_encoded`, `vmaf` (NaN between the frames that are scored), `mos_encoded`, `mos`, `latency_ms`."""
+    """One value a tick: `t_s`, `picture`, `rate_bps`, `psnr_encoded_db`, `psnr_db`, `psnr_own_db`, `ssim_encoded`,
+    `ssim`, `latency_ms`, `vmaf_encoded`, `vmaf` (NaN between the frames that are scored), `mos_encoded`, `mos`."""
     summary: Mapping[str, float | None]
     """The metrics that begin with `picture_`; see [metrics][tidegate.metrics]."""
     moments: tuple[Moment, ...]
@@ -83,7 +94,8 @@ class Judged:
         """The columns, a line a tick."""
         names = list(self.columns)
         lines = [",".join(names)]
-        lines += [",".join(map(_cell, row)) for row in zip(*(self.columns[name].tolist() for name in names), strict=True)]
+        rows = zip(*(self.columns[name].tolist() for name in names), strict=True)
+        lines += [",".join(map(_cell, row)) for row in rows]
         return "\n".join(lines) + "\n"
 
 
@@ -210,8 +222,7 @@ class _Judge:
                     vmaf.add(one.original, [one.due.sent, one.screen])
                 tick(min(0.99, at / len(self.plan.t_s)))
         sent_vmaf, seen_vmaf = vmaf.scores if vmaf is not None else [np.full(len(self.rows), math.nan)] * 2
-        names = ("t_s", "picture", "rate_bps", "psnr_encoded_db", "psnr_db", "psnr_own_db", "ssim_encoded", "ssim")
-        names += ("latency_ms", "due_captured_s")
+        names = [*_MEASURED, "due_captured_s"]
         table = np.array(self.rows, dtype=float).reshape(-1, len(names))
         columns: dict[str, npt.NDArray[Any]] = {name: table[:, k] for k, name in enumerate(names)}
         counted = columns.pop("due_captured_s") >= self.warmup_s
@@ -244,7 +255,9 @@ class _Judge:
         if kept is None or badness > kept[0]:
             self.worst[part] = badness, Moment(one.t_s, one.due.sent, one.screen, sent_db, seen_db)
 
-    def _summary(self, columns: Mapping[str, npt.NDArray[Any]], counted: npt.NDArray[np.bool_]) -> dict[str, float | None]:
+    def _summary(
+        self, columns: Mapping[str, npt.NDArray[Any]], counted: npt.NDArray[np.bool_]
+    ) -> dict[str, float | None]:
         def mean(name: str) -> float | None:
             values = columns[name][counted]
             known = values[np.isfinite(values)]

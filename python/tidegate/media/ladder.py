@@ -7,9 +7,10 @@ A ladder is a folder with `ladder.json` and for each rate R in kbit/s:
 * `rung_R.bits`: the frames one after the other.
 * `rung_R.npz`: for each slice its frame, where in the frame it begins, and its length.
 
-Where the next slice does not fit into what is left of a packet, zero bytes (trailing_zero_8bits of H.264 annex B) fill it,
-so that no slice is in two packets, as RFC 6184 would send it; to x264's bits that adds 0 to 3 %. The first frame of a group
-gets up to a few bytes more, so that no two rates have it in the same size: the sizes sent tell which rate was used.
+Where the next slice does not fit into what is left of a packet, zero bytes (trailing_zero_8bits of H.264 annex B) fill
+it, so that no slice is in two packets, as RFC 6184 would send it; to x264's bits that adds 0 to 3 %. The first frame of
+a group gets up to a few bytes more, so that no two rates have it in the same size: the sizes sent tell which rate was
+used.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tidegate.errors import InputError, OutputError
 from tidegate.files import named, write_file, write_folder
 from tidegate.media import codec as codecs
 from tidegate.media.clip import Clip, luma
-from tidegate.media.codec import Codec, Format
+from tidegate.media.codec import Codec, Format, filled
 from tidegate.media.measures import psnr
 from tidegate.media.settings import Settings
 
@@ -146,7 +147,7 @@ class Ladder:
             clip = settings.open()
             if clip.identity != about["clip"]:
                 raise InputError(f"{folder}: was encoded from another {settings.clip}; {again}")
-            form = Format(*about["size"], clip.fps, about["group"], settings.b_frames, about["payload"])
+            form = Format(clip.width, clip.height, clip.fps, about["group"], settings.b_frames, about["payload"])
             rungs = tuple(_rung(folder, rate) for rate in about["rates"])
             codec = codecs.codec(settings.codec)
             order = np.array(about["order"], dtype=np.int64)
@@ -287,7 +288,7 @@ class _Made:
         sizes = [sum(map(len, slices)) for slices in self.frames]
         if max(sizes) > _LARGEST_FRAME:
             raise InputError(f"a frame at {self.rate // 1000} kbit/s has {max(sizes)} bytes; expected at most 1 MB")
-        rows = zip(itertools.count(), self.kinds, self.psnr_db, sizes)  # noqa: B905
+        rows = zip(range(len(sizes)), self.kinds, self.psnr_db, sizes, strict=True)
         lines = [f"{number} {kind} X {quality:.6f} {size}" for number, kind, quality, size in rows]
         head = "% frame, type, X, luma PSNR in dB, bytes; in the order of decoding"
         write_file(stem.with_suffix(".txt"), "\n".join([head, *lines]) + "\n")
@@ -339,24 +340,6 @@ class _Encoding:
         judge(decoder.flush())
         made.psnr_db = [quality[number] for number in made.order]
         return made
-
-
-def filled(slices: Sequence[bytes], payload: int) -> list[bytes]:
-    """The slices of a frame with zero bytes between, so that none that fits in a packet is in two.
-
-    >>> filled([b"abc", b"de", b"fghi", b"j"], 6)
-    [b'abc', b'de\\x00', b'fghi', b'j']
-    """
-    out: list[bytes] = []
-    used = 0
-    for one in slices:
-        room = -used % payload
-        if out and room < len(one) <= payload:
-            out[-1] += bytes(room)
-            used += room
-        out.append(one)
-        used += len(one)
-    return out
 
 
 def _tell_apart(rungs: Sequence[list[list[bytes]]], group: int) -> None:

@@ -43,8 +43,8 @@ def psnr(reference: Picture, seen: Picture) -> float:
 def ssim(reference: Picture, seen: Picture) -> float:
     """Structural similarity of two planes: the mean over windows of 8x8 pixels at every fourth row and column.
 
-    Wang, Bovik, Sheikh, Simoncelli (IEEE Trans. Image Processing 13(4), 2004) with the windows of x264 and ffmpeg instead
-    of Gaussian ones; equal to ffmpeg's `ssim` filter.
+    Wang, Bovik, Sheikh, Simoncelli (IEEE Trans. Image Processing 13(4), 2004) with the windows of x264 and ffmpeg
+    instead of Gaussian ones; equal to ffmpeg's `ssim` filter.
 
     Args:
         reference: At least 8x8; rows and columns beyond a multiple of 4 are left out.
@@ -54,8 +54,8 @@ def ssim(reference: Picture, seen: Picture) -> float:
     a, b = (plane[:high, :wide].astype(np.int64) for plane in (reference, seen))
 
     def windows(values: npt.NDArray[np.int64]) -> Floats:
-        fours = values.reshape(high // 4, 4, wide // 4, 4).sum(axis=(1, 3))
-        return (fours[:-1, :-1] + fours[:-1, 1:] + fours[1:, :-1] + fours[1:, 1:]).astype(np.float64)
+        fours: Floats = values.reshape(high // 4, 4, wide // 4, 4).sum(axis=(1, 3)).astype(np.float64)
+        return fours[:-1, :-1] + fours[:-1, 1:] + fours[1:, :-1] + fours[1:, 1:]
 
     sum_a, sum_b, cross = windows(a), windows(b), windows(a * b)
     squares = windows(a * a + b * b)

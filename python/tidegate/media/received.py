@@ -3,8 +3,9 @@
 * A frame's **rung** follows from the recorded size of its group's first frame, which no two rungs have in common.
 * A **slice** is there if all packets that carry bytes of it are.
 * A packet is **in time** if it arrived by the time its frame is shown. For a frame that the playout buffer showed, that
-  is when it did. For one that it gave up, whole or not, it is its time of capture and the playout delay of the next frame
-  that was shown, which is when the buffer moved on; after the last one, the delay of that one. What comes later is lost.
+  is when it did. For one that it gave up, whole or not, it is its time of capture and the playout delay of the next
+  frame that was shown, which is when the buffer moved on; after the last one, the delay of that one. What comes later
+  is lost.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Received:
         begin, length = self.ladder.rungs[self.rung[frame]].places(int(self.coded[frame]) % self.ladder.length)
         # how many packets before each were late or lost
         missing = np.concatenate([[0], np.cumsum(self.arrived_s[frame] > self.shown_s[frame])])
-        there: npt.NDArray[np.bool_] = missing[(begin + length - 1) // self.payload + 1] == missing[begin // self.payload]
+        last = (begin + length - 1) // self.payload
+        there: npt.NDArray[np.bool_] = missing[last + 1] == missing[begin // self.payload]
         return there
 
 
@@ -132,8 +134,9 @@ def received(run: Run, ladder: Ladder, flow: str | None = None) -> Received:
 def _coded(key: npt.NDArray[np.bool_], group: int) -> Ints:
     """The place of each frame in the ladder: a pause of the source leaves out the rest of a group."""
     numbers = np.arange(len(key))
-    begun = np.maximum.accumulate(np.where(key, numbers, 0)) if len(key) else numbers
-    return (np.cumsum(key) - 1) * group + numbers - begun
+    begun: Ints = np.maximum.accumulate(np.where(key, numbers, 0))
+    places: Ints = (np.cumsum(key) - 1) * group + numbers - begun
+    return places
 
 
 def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Ladder, flow: str) -> Ints:
@@ -173,7 +176,8 @@ def deadlines(captured_s: Floats, rendered_s: Floats) -> Floats:
     times = captured_s + (rendered_s - captured_s)[source]
     times[shown] = rendered_s[shown]
     # a delay that shrinks may put a frame that was given up before one that was shown
-    return np.maximum.accumulate(times)
+    never_falling: Floats = np.maximum.accumulate(times)
+    return never_falling
 
 
 def _arrivals(run: Run, flow: str, counts: Ints) -> list[Floats]:

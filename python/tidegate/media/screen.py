@@ -5,8 +5,8 @@ that small deviations of playout do not matter. At each tick
 
 * **on**: the last picture whose time has come is on the screen (or the last one before it that could be decoded);
 * **due**: while playout goes on, that one, too. While the screen waits for a frame that is late, the pictures that an
-  undisturbed playout with the present delay would have shown in the meantime: a freeze is a distortion. Once the late frame
-  is there and the delay has grown, what is due is what is on again, and the delay shows as latency.
+  undisturbed playout with the present delay would have shown in the meantime: a freeze is a distortion. Once the late
+  frame is there and the delay has grown, what is due is what is on again, and the delay shows as latency.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
-from tidegate.media import clip
+from tidegate.media.clip import Clip, find, parse_size
 from tidegate.units import show
 
 
@@ -41,12 +41,12 @@ class Settings:
 
     clip: str
     """Name of a clip, or path of a video file."""
-    size: tuple[int, int] | None = _setting(None, clip.parse_size, "WIDTHxHEIGHT; the clip's own by default")
+    size: tuple[int, int] | None = _setting(None, parse_size, "WIDTHxHEIGHT; the clip's own by default")
     complexity: float | None = _setting(None, _share, "of the procedural clip, 0 to 1 (0.3)")
     codec: str | None = _setting(None, str, "x264 or intra; the better one that is installed by default")
     group: int = _setting(12, _whole(1, 1000), "frames from one key frame to the next (12)")
     b_frames: int = _setting(0, _whole(0, 4), "B frames between two others (0); 2 is the IBBP of EvalVid's examples")
-    rungs: int = _setting(12, _whole(1, 100), "rates that the clip is encoded at, from the sender's least to its most (12)")
+    rungs: int = _setting(12, _whole(1, 100), "rates to encode at, from the sender's least to its most (12)")
     vmaf_every: int = _setting(5, _whole(0, 1000), "VMAF of every so many frames (5); 0 for none")
 
     @classmethod
@@ -74,13 +74,13 @@ class Settings:
                 raise InputError(f"--media {match['clip']}: {key}: {error}") from None
         return cls(clip=match["clip"], **values)
 
-    def open(self) -> clip.Clip:
+    def open(self) -> Clip:
         """The clip.
 
         Raises:
             InputError: when there is none, or it is not usable.
         """
-        return clip.find(self.clip, size=self.size, complexity=self.complexity)
+        return find(self.clip, size=self.size, complexity=self.complexity)
 
 
 def table() -> list[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """VMAF by the ffmpeg program that imageio-ffmpeg carries.
 
-Model vmaf_v0.6.1 (viewers at three picture heights from a 1080p screen), built into the program. Pictures are compared at
-their own size and not scaled to 1080p, so that scores compare runs of one clip, and not clips of different sizes. With
-every k-th frame, motion is still taken from all frames (libvmaf's n_subsample).
+Model vmaf_v0.6.1 (viewers at three picture heights from a 1080p screen), built into the program. Pictures are compared
+at their own size and not scaled to 1080p, so that scores compare runs of one clip, and not clips of different sizes.
+With every k-th frame, motion is still taken from all frames (libvmaf's n_subsample).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -72,7 +73,7 @@ class Vmaf:
         source = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", size, "-r", "25", "-i", "pipe:0"]
         command = [str(program()), "-nostdin", "-hide_banner", "-loglevel", "error", *source]
         self._errors = (path / "errors.txt").open("w+b")
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603
             [*command, "-filter_complex", ";".join(graph), *sinks],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -109,7 +110,9 @@ class Vmaf:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"the ffmpeg program ended with {self._process.returncode}"
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Waits for the scores, or stops the program where something went wrong.
 
         Raises:
@@ -118,10 +121,8 @@ class Vmaf:
         try:
             if kind is not None:
                 self._process.kill()
-            try:
+            with suppress(OSError):
                 self._pipe().close()
-            except OSError:
-                pass
             code = self._process.wait()
             if kind is None and self._frames:
                 if code:
