@@ -91,8 +91,8 @@ def _pictures() -> list[Metric]:
     beside = "of what is seen at each tick of the display beside the picture that is due before encoding; freezes count"
     sent = "of what is due, as it was encoded"
     return [
-        Metric("picture_psnr_db", "PSNR", "dB", "higher", f"Mean luma PSNR {beside}.", headline=True),
-        Metric("picture_psnr_encoded_db", "PSNR as encoded", "dB", "higher", f"Mean luma PSNR {sent}.", headline=True),
+        Metric("picture_psnr_db", "PSNR", "dB", "higher", f"Mean luma PSNR {beside}."),
+        Metric("picture_psnr_encoded_db", "PSNR as encoded", "dB", "higher", f"Mean luma PSNR {sent}."),
         Metric(
             "picture_psnr_own_db",
             "PSNR of the picture shown",
@@ -108,9 +108,8 @@ def _pictures() -> list[Metric]:
             "",
             "higher",
             f"Mean VMAF (vmaf_v0.6.1, pictures at their own size) {beside}.",
-            headline=True,
         ),
-        Metric("picture_vmaf_encoded", "VMAF as encoded", "", "higher", f"Mean VMAF {sent}.", headline=True),
+        Metric("picture_vmaf_encoded", "VMAF as encoded", "", "higher", f"Mean VMAF {sent}."),
         Metric(
             "picture_mos",
             "picture MOS",
@@ -118,7 +117,6 @@ def _pictures() -> list[Metric]:
             "higher",
             "Mean of EvalVid's grades of the PSNR of each tick: above 37 dB 5, 31 4, 25 3, 20 2, else 1.",
             digits=2,
-            headline=True,
         ),
         Metric("picture_mos_encoded", "picture MOS as encoded", "", "higher", f"The same {sent}.", digits=2),
         Metric(
@@ -136,8 +134,7 @@ def _pictures() -> list[Metric]:
                 f"picture latency, {words}",
                 "ms",
                 "lower",
-                f"{words[:1].upper()}{words[1:]}, over ticks of the display, of how old what is seen is since its capture.",
-                headline=point == "p95",
+                f"{words[:1].upper()}{words[1:]}, over the display's ticks, of the time since capture of what is seen.",
             )
             for point, words in (("mean", "mean"), ("p95", "95th percentile"))
         ),
@@ -146,8 +143,8 @@ def _pictures() -> list[Metric]:
             "picture freezes",
             "",
             "lower",
-            "How often a picture stood for max(3 frames, a frame + 150 ms) or longer (W3C webrtc-stats); a picture that is "
-            "concealed in part does not stand.",
+            "How often a picture stood for max(3 frames, a frame + 150 ms) or longer (W3C webrtc-stats); a picture "
+            "that is concealed in part does not stand.",
         ),
         Metric("picture_freeze_time_s", "time pictures stood", "s", "lower", "Total length of those.", digits=2),
         Metric(
@@ -473,6 +470,16 @@ METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric
 
 HEADLINE: tuple[str, ...] = tuple(metric.name for metric in _ALL if metric.headline)
 """What comparisons show, in order."""
+
+PICTURES: tuple[str, ...] = (
+    "picture_psnr_db",
+    "picture_psnr_encoded_db",
+    "picture_vmaf",
+    "picture_vmaf_encoded",
+    "picture_mos",
+    "picture_latency_ms_p95",
+)
+"""What comparisons show besides where the video is real."""
 
 
 def metric(name: str) -> Metric:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tidegate import Run, Scenario, run
-from tidegate.media import Ladder, with_clip
+from tidegate.media import Judged, Ladder, with_clip
 from tidegate.media.clip import Picture
 
 needs_av = pytest.mark.skipif(
@@ -43,6 +43,13 @@ def sent(scenario: Scenario, clip: str = SMALL, seed: int = 1) -> tuple[Run, Lad
     """A run with real video."""
     made, ladder = with_clip(scenario, clip)
     return run(made, seed, "packets"), ladder
+
+
+def value(judged: Judged, name: str) -> float:
+    """A metric that has a value."""
+    found = judged.summary[name]
+    assert found is not None
+    return found
 
 
 def flat(value: int, width: int = 16, height: int = 16) -> Picture:

@@ -25,7 +25,7 @@ from tidegate.cli.terminal import (
 )
 from tidegate.errors import InputError, RunError
 from tidegate.files import check_folder
-from tidegate.metrics import HEADLINE, metric
+from tidegate.metrics import HEADLINE, PICTURES, metric
 from tidegate.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
 from tidegate.scenario import Scenario, shipped
@@ -133,7 +133,9 @@ def _say_what_is_missing() -> None:
 def _print_run(done: Run) -> None:
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
-    shown = [name for name in HEADLINE if any(flow.get(name) is not None for flow in done.summary["flows"])]
+    shown = [
+        name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in done.summary["flows"])
+    ]
     table = plain_table("flow", "controller", *(_head(name) for name in shown), _head("quality"))
     for flow in done.summary["flows"]:
         cells = [metric(name).show(flow.get(name)) for name in shown]

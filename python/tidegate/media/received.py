@@ -152,7 +152,8 @@ def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Ladder,
             f"{flow}: frame {wrong[0]} has {sizes[wrong[0]]} bytes, which is no frame of the encoded clip; "
             "the clip has been encoded anew since: run again"
         )
-    return rungs.astype(np.int64)
+    found: Ints = rungs.astype(np.int64)
+    return found
 
 
 def deadlines(captured_s: Floats, rendered_s: Floats) -> Floats:

@@ -79,7 +79,7 @@ def _binned(columns: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[Floats,
     counts = np.bincount(at)
     filled = np.flatnonzero(counts)
     means = np.bincount(at, weights=values[known].astype(float))[filled].astype(np.float64) / counts[filled]
-    middles: Floats = (filled + 0.5) * _BIN_S
+    middles = (filled.astype(np.float64) + 0.5) * _BIN_S
     return middles, means
 
 
