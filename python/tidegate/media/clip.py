@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tidegate.errors import InputError, did_you_mean
+from tidegate.media.cache import scratch
 from tidegate.media.extra import needs
 from tidegate.units import show
 
@@ -29,7 +30,7 @@ Picture = npt.NDArray[np.uint8]
 LARGEST = 4096
 """Pixels that a picture may be wide or high."""
 _FPS = (1, 120)
-_HELD = 1 << 28  # bytes of raw pictures that going back and forth may hold in memory
+_SPOOL = 1 << 30  # bytes of raw pictures that playing to and fro may keep on the disk
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
 PROCEDURAL = "procedural"
 """The name of our own clip."""
@@ -175,8 +176,8 @@ def _bars(plane: npt.NDArray[np.int64], number: int) -> None:
 class File:
     """A video file, decoded by PyAV and scaled to a size (bicubic).
 
-    A file with too few pictures is played to and fro where its raw pictures fit in 256 MB, which makes no cut, and
-    else again from its beginning.
+    A file with too few pictures is played to and fro where its raw pictures fit in 1 GB on the disk, which makes no
+    cut, and else again from its beginning.
     """
 
     path: Path
@@ -220,25 +221,32 @@ class File:
         Raises:
             InputError: when it cannot be decoded to its end.
         """
-        held: list[Picture] | None = []
-        done = 0
-        for picture in self._once():
-            if done == count:
-                return
-            if held is not None:
-                held.append(picture)
-                if len(held) * picture.nbytes > _HELD:
-                    held = None
-            done += 1
-            yield picture
-        while done < count:
-            # the two ends do not come twice
-            again: Iterator[Picture] = self._once() if held is None else iter(held[-2:0:-1] + held[:1] + held[1:])
-            for picture in again:
+        with scratch() as spool:
+            kept, fits, done = 0, True, 0
+            for picture in self._once():
                 if done == count:
                     return
                 done += 1
+                if fits:
+                    spool.write(picture.data)
+                    kept += 1
+                    fits = kept * picture.nbytes <= _SPOOL
                 yield picture
+            while done < count:
+                # to and fro the two ends do not come twice
+                again = self._spooled(spool, [*range(kept - 2, 0, -1), *range(kept)]) if fits else self._once()
+                for picture in again:
+                    if done == count:
+                        return
+                    done += 1
+                    yield picture
+
+    def _spooled(self, spool: IO[bytes], order: list[int]) -> Iterator[Picture]:
+        shape = (self.height * 3 // 2, self.width)
+        size = shape[0] * shape[1]
+        for number in order:
+            spool.seek(number * size)
+            yield np.frombuffer(spool.read(size), dtype=np.uint8).reshape(shape)
 
     def _once(self) -> Iterator[Picture]:
         with _opened(self.path) as container:

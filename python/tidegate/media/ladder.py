@@ -18,8 +18,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +31,7 @@ from tidegate import pool
 from tidegate.errors import InputError, OutputError
 from tidegate.files import named, write_file, write_folder
 from tidegate.media import codec as codecs
+from tidegate.media.cache import cache
 from tidegate.media.clip import Clip, luma
 from tidegate.media.codec import Codec, Format, filled
 from tidegate.media.measures import psnr
@@ -43,19 +42,6 @@ _FORMAT = 2
 _LARGEST_FRAME = 1_000_000
 """Bytes: RFC 8593 section 6."""
 Ints = npt.NDArray[np.int64]
-
-
-def cache() -> Path:
-    """The folder where ladders are kept: TIDEGATE_CACHE, or the user's cache folder of the platform."""
-    if own := os.environ.get("TIDEGATE_CACHE"):
-        return Path(own) / "media"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "tidegate" / "media"
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,9 @@ def psnr(reference: Picture, seen: Picture) -> float:
     >>> round(psnr(np.zeros((2, 2), np.uint8), np.array([[0, 0], [0, 2]], np.uint8)), 3)
     48.131
     """
-    difference = reference.astype(np.int16) - seen
-    squares = int(np.einsum("ij,ij->", difference, difference, dtype=np.int64))
+    difference = np.subtract(reference, seen, dtype=np.int16)
+    difference *= difference  # at most 255^2, which 16 bits hold without a sign
+    squares = int(difference.view(np.uint16).sum(dtype=np.uint64))
     if squares == 0:
         return MOST_DB
     return min(MOST_DB, 10 * math.log10(255**2 * difference.size / squares))
@@ -51,20 +52,23 @@ def ssim(reference: Picture, seen: Picture) -> float:
         seen: Of the same shape.
     """
     high, wide = (side // 4 * 4 for side in reference.shape)
-    a, b = (plane[:high, :wide].astype(np.int64) for plane in (reference, seen))
-
-    def windows(values: npt.NDArray[np.int64]) -> Floats:
-        fours: Floats = values.reshape(high // 4, 4, wide // 4, 4).sum(axis=(1, 3)).astype(np.float64)
-        return fours[:-1, :-1] + fours[:-1, 1:] + fours[1:, :-1] + fours[1:, 1:]
-
-    sum_a, sum_b, cross = windows(a), windows(b), windows(a * b)
-    squares = windows(a * a + b * b)
+    # products of two bytes fit in 16 bits
+    a, b = (plane[:high, :wide].astype(np.uint16) for plane in (reference, seen))
+    sum_a, sum_b = _windows(a), _windows(b)
+    squares, cross = _windows(a * a) + _windows(b * b), _windows(a * b)
     # sums over 64 pixels: the constants scale as x264's pixel.c has them (truncated there to whole numbers)
     c1, c2 = int(_C1 * 64 * 64 + 0.5), int(_C2 * 64 * 63 + 0.5)
-    variances = squares * 64 - sum_a**2 - sum_b**2
-    covariance = cross * 64 - sum_a * sum_b
-    top = (2 * sum_a * sum_b + c1) * (2 * covariance + c2)
-    return float(np.mean(top / ((sum_a**2 + sum_b**2 + c1) * (variances + c2))))
+    product, both = sum_a * sum_b, sum_a**2 + sum_b**2
+    top = (2 * product + c1) * (2 * (cross * 64 - product) + c2)
+    return float(np.mean(top / ((both + c1) * (squares * 64 - both + c2))))
+
+
+def _windows(values: npt.NDArray[np.uint16]) -> Floats:
+    """Sums over windows of 8x8 at every fourth row and column."""
+    rows = np.add(values[0::4], values[1::4], dtype=np.uint32) + values[2::4] + values[3::4]
+    fours: Floats = (rows[:, 0::4] + rows[:, 1::4] + rows[:, 2::4] + rows[:, 3::4]).astype(np.float64)
+    pairs = fours[:-1] + fours[1:]
+    return pairs[:, :-1] + pairs[:, 1:]
 
 
 def grade(db: float) -> int:
