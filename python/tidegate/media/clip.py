@@ -79,21 +79,22 @@ def parse_size(text: str) -> tuple[int, int]:
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"size: found {show(text)}; expected WIDTHxHEIGHT, such as 352x288")
-    return check_size(int(match[1]), int(match[2]), "size")
+        raise InputError(f"found {show(text)}; expected WIDTHxHEIGHT, such as 352x288")
+    return check_size(int(match[1]), int(match[2]))
 
 
-def check_size(width: int, height: int, where: str) -> tuple[int, int]:
+def check_size(width: int, height: int, where: str = "") -> tuple[int, int]:
     """Width and height, if 4:2:0 video can have them.
 
     Raises:
         InputError: where not.
     """
+    begin = f"{where}: " if where else ""
     if width % 2 or height % 2:
         right = f"both must be even, as colour has half the resolution; size={width & ~1}x{height & ~1} would do"
-        raise InputError(f"{where}: the picture is {width}x{height}; {right}")
+        raise InputError(f"{begin}the picture is {width}x{height}; {right}")
     if not (16 <= width <= LARGEST and 16 <= height <= LARGEST):  # noqa: PLR2004
-        raise InputError(f"{where}: the picture is {width}x{height}; expected from 16x16 to {LARGEST}x{LARGEST}")
+        raise InputError(f"{begin}the picture is {width}x{height}; expected from 16x16 to {LARGEST}x{LARGEST}")
     return width, height
 
 
