@@ -36,6 +36,8 @@ class Comparison:
     """The runs of each controller, in order of seeds."""
     command: str = ""
     """What was typed to get it."""
+    attached: Mapping[str, bytes] = field(default_factory=dict)
+    """Further files by their names: of real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
     table: ComparisonTable = field(init=False)
     """Means over seeds with 95 % intervals."""
 
@@ -89,6 +91,8 @@ class Comparison:
             write_file(making / "table.md", self.table.to_markdown())
             write_file(making / "table.csv", self.table.to_csv())
             write_file(making / "scenario.toml", self.scenario.to_toml())
+            for name, data in self.attached.items():
+                write_file(making / name, data)
             with named(path):
                 plot.comparison(self.runs).savefig(making / "comparison.png")
                 report.write(making / "report.html", self)
@@ -99,6 +103,7 @@ class Comparison:
                 "scenario": self.scenario.to_toml(),
                 "name": self.scenario.name,
                 "runs": places,
+                "attached": list(self.attached),
             }
             write_file(making / COMPARISON_FILE, json.dumps(about, indent=1) + "\n")
         return path
@@ -117,7 +122,10 @@ class Comparison:
             runs: dict[str, list[Run]] = {}
             for one in about["runs"]:
                 runs.setdefault(one["controller"], []).append(Run.load(path / one["folder"]))
-            return cls(scenario, runs, about["command"])
+            attached = {Path(name).name: (path / Path(name).name).read_bytes() for name in about.get("attached", [])}
+            return cls(scenario, runs, about["command"], attached)
+        except OSError as error:
+            raise InputError(f"{path}: is not whole: {error.filename} cannot be read") from None
         except (KeyError, TypeError) as error:
             raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
 
@@ -176,6 +184,7 @@ def compare(
     processes: bool = False,
     progress: pool.Progress | None = None,
     command: str = "",
+    media: str | None = None,
 ) -> Comparison:
     """Runs a scenario with each of several controllers and each of several seeds.
 
@@ -188,9 +197,10 @@ def compare(
         processes: Whether to use processes, for controllers that are busy in Python.
         progress: Told the fraction of simulated time that is done.
         command: What was typed, for the record.
+        media: A clip that is really encoded, sent and decoded, as `--media` takes it: adds the metrics of pictures.
 
     Raises:
-        InputError: when scenario, controllers or seeds are not usable.
+        InputError: when scenario, controllers, seeds or clip are not usable.
         RunError: when a run fails.
 
     >>> lte = scenario_for(duration="5s")
@@ -213,11 +223,27 @@ def compare(
     chosen = seeds_from(seeds) if isinstance(seeds, int) else list(seeds)
     if not chosen:
         raise InputError("seeds: found none; expected at least one")
-    variants = {label: with_controller(base, label) for label in labels}
-    jobs = [RunJob(variants[label], seed, record) for label in labels for seed in chosen]
-    done = execute(jobs, workers=workers, processes=processes, progress=progress)
-    runs = {label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)}
-    return Comparison(base, runs, command)
+
+    def variants(of: Scenario, level: Level | None) -> list[RunJob]:
+        every = {label: with_controller(of, label) for label in labels}
+        return [RunJob(every[label], seed, level) for label in labels for seed in chosen]
+
+    parts = {label: slice(at * len(chosen), (at + 1) * len(chosen)) for at, label in enumerate(labels)}
+    attached: dict[str, bytes] = {}
+    jobs = variants(base, record)
+    if media is None:
+        done = execute(jobs, workers=workers, processes=processes, progress=progress)
+    else:
+        from tidegate.media import results
+
+        chain = results.Chain(media, workers=workers, progress=progress)
+        base = chain.feed(base)
+        done = execute(variants(base, "packets"), workers=workers, processes=processes, progress=chain.running)
+        judged = chain.judge(done)
+        done = [one.judged_run() for one in judged]
+        attached = results.files({label: judged[part] for label, part in parts.items()})
+    runs = {label: done[part] for label, part in parts.items()}
+    return Comparison(base, runs, command, attached)
 
 
 def execute(

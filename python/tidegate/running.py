@@ -118,6 +118,11 @@ class Run:
         hint = did_you_mean(wanted, self.flows) or f"; there are {', '.join(self.flows)}"
         raise InputError(f"{wanted}: no such flow{hint}")
 
+    def with_metrics(self, flow: str, metrics: Mapping[str, Any]) -> Self:
+        """This run with further metrics of a flow in its summary."""
+        flows = [{**one, **metrics} if one["flow"] == flow else one for one in self.summary["flows"]]
+        return type(self)({**self._about, "summary": {**self.summary, "flows": flows}}, self._tables)
+
     @property
     def tables(self) -> list[str]:
         """Names of the recorded tables."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegate.metrics import HEADLINE, Metric, metric
+from tidegate.metrics import HEADLINE, PICTURES, Metric, metric
 from tidegate.quality import verdict
 from tidegate.running import Run, finite
 from tidegate.stats import Interval, best
@@ -47,7 +47,7 @@ class ComparisonTable:
     @classmethod
     def of(cls, runs: Mapping[str, Sequence[Run]]) -> ComparisonTable:
         """Over the runs of each controller."""
-        rows = [_row(name, runs, None) for name in HEADLINE]
+        rows = [_row(name, runs, None) for name in (*HEADLINE, *PICTURES)]
         first = next(iter(runs.values()))[0]
         others = [flow for flow in first.flows if flow != first.subject]
         rows += [_row("receive_rate_bps", runs, flow) for flow in others]

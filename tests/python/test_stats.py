@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tidegate.metrics import HEADLINE, METRICS, metric
+from tidegate.metrics import HEADLINE, METRICS, PICTURES, metric
 from tidegate.stats import Interval, best, t_probability, t_quantile
 
 # NIST/SEMATECH e-Handbook, table 1.3.6.7.2, two-sided 95 % (one-sided 0.975)
@@ -48,7 +48,7 @@ def test_every_metric_says_what_it_is() -> None:
         assert one.name == name
         assert one.definition.endswith("."), name
         assert one.label
-    assert set(HEADLINE) <= set(METRICS)
+    assert {*HEADLINE, *PICTURES} <= set(METRICS)
     assert metric("made_up_bps").unit == "Mbit/s"
     assert metric("loss_fraction").show(0.0123) == "1.23"
     assert metric("receive_rate_bps").show_interval(Interval(1e6, 2e5, 3)) == "1.00 ± 0.20"

@@ -173,8 +173,13 @@ fn recorded_encoders_play_at_their_rates() {
         let ladder = Arc::new(Ladder::new(rungs.clone()).expect("a ladder"));
         let rate = Rate::from_kbps(600);
         let rung = rungs.iter().find(|rung| rung.rate == rate).expect("a rung at 600 kb/s");
-        let source =
-            SourceSettings::Frames { ladder: ladder.clone(), fps: 30.0, skip: 20, bounds: Bounds::default() };
+        let source = SourceSettings::Frames {
+            ladder: ladder.clone(),
+            fps: 30.0,
+            skip: 20,
+            group: None,
+            bounds: Bounds::default(),
+        };
         let mut source = source.build(1, "caller/video", 1200).expect("a source");
         source.start(Time::ZERO);
         source.set_target(Time::ZERO, rate);

@@ -544,6 +544,9 @@ pub enum VideoSource {
         rungs: Vec<(Rate, Vec<u32>)>,
         /// Frames left out at the beginning when the recording starts again.
         skip: u32,
+        /// Frames from one key frame to the next, where frames are sent as they were recorded.
+        #[serde(default)]
+        group: Option<u32>,
     },
 }
 

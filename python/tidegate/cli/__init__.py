@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli import look, papers, runs
+from tidegate.cli import look, media, papers, runs
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
 from tidegate.running import versions
@@ -40,6 +40,7 @@ app = typer.Typer(
 )
 runs.add_to(app)
 papers.add_to(app)
+media.add_to(app)
 look.add_to(app)
 
 

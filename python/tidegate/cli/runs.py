@@ -25,7 +25,7 @@ from tidegate.cli.terminal import (
 )
 from tidegate.errors import InputError, RunError
 from tidegate.files import check_folder
-from tidegate.metrics import HEADLINE, metric
+from tidegate.metrics import HEADLINE, PICTURES, metric
 from tidegate.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
 from tidegate.scenario import Scenario, shipped
@@ -55,6 +55,15 @@ Sets = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
+Media = Annotated[
+    str | None,
+    typer.Option(
+        "--media",
+        metavar="CLIP",
+        help="Real video: a clip from `tidegate media clips`, or a file, is encoded, sent, decoded and judged as it "
+        "is seen; settings behind a colon, as in bikes:size=352x288,b_frames=2.",
+    ),
+]
 Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
 
 
@@ -71,10 +80,13 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
     record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
     set_: Sets = [],  # noqa: B006
+    media: Media = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario once.
+
+    With --media CLIP the video is real; `tidegate media render` makes a film of a run that was written.
 
     Example: tidegate run home-broadband --set flows.call.media.controller=gcc:draft-02 --out my-run
     """
@@ -83,8 +95,13 @@ def run(
     made = Scenario.load(scenario, _changes(set_))
     if out is not None:
         check_folder(out, RUN_FILE)
+    if media is not None and record not in {None, "packets"}:
+        raise InputError(f"--record: found {record}; --media needs packets")
     with results_only():
-        (done,) = _execute([RunJob(made, seed, record)], made.name, shown=not as_json)
+        if media is None:
+            (done,) = _execute([RunJob(made, seed, record)], made.name, shown=not as_json)
+        else:
+            done = _run_with_media(made, seed, media, shown=not as_json)
     if out is not None:
         done.save(out)
     if as_json:
@@ -95,10 +112,30 @@ def run(
         console().print(f"\nwritten to {out}")
 
 
+def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
+    from tidegate.media.results import Chain
+
+    _say_what_is_missing()
+    with stoppable("stopped; nothing was written"), progress(made.name, shown=shown) as tell:
+        chain = Chain(media, progress=tell)
+        done = comparing.execute([RunJob(chain.feed(made), seed, "packets")], progress=chain.running)
+        (judged,) = chain.judge(done)
+        return judged.judged_run()
+
+
+def _say_what_is_missing() -> None:
+    from tidegate.media import extra
+
+    if missing := extra.missing():
+        say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
+
+
 def _print_run(done: Run) -> None:
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
-    shown = [name for name in HEADLINE if any(flow.get(name) is not None for flow in done.summary["flows"])]
+    shown = [
+        name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in done.summary["flows"])
+    ]
     table = plain_table("flow", "controller", *(_head(name) for name in shown), _head("quality"))
     for flow in done.summary["flows"]:
         cells = [metric(name).show(flow.get(name)) for name in shown]
@@ -141,6 +178,7 @@ def compare(
             help="Competition: tcp:cubic@20s, udp:1Mbps@10s-30s, web*10, media:gcc@5s. May be given again.",
         ),
     ] = [],  # noqa: B006
+    media: Media = None,
     media_source: Annotated[str | None, typer.Option(help="Video source: statistical, ideal or greedy.")] = None,
     duration: Annotated[str | None, typer.Option(help="Simulated time, such as 60s.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, for 95 % intervals.")] = 1,
@@ -151,9 +189,12 @@ def compare(
 ) -> None:
     """Compare controllers on one network.
 
-    All see the same network with the same luck and the same competition.
+    All see the same network with the same luck and the same competition. With --media CLIP the video of media flows
+    is real: a clip, encoded at a ladder of rates, is sent, decoded as far as it arrived in time, and judged.
 
     Example: tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
+
+    Example: tidegate compare gcc tfrc --media bikes:size=352x288 --out DIR
     """
     made = comparing.scenario_for(
         base=scenario,
@@ -168,6 +209,8 @@ def compare(
     made = made.with_changes(_changes(set_)) if set_ else made
     if out is not None:
         check_folder(out, comparing.COMPARISON_FILE)
+    if media is not None:
+        _say_what_is_missing()
     with (
         results_only(),
         stoppable("stopped; nothing was written"),
@@ -182,6 +225,7 @@ def compare(
             processes=_busy_in_python(variants, len(names) * seeds, jobs),
             progress=tell,
             command=typed(),
+            media=media,
         )
         if out is not None:
             done.save(out)
@@ -193,7 +237,8 @@ def compare(
     to.print(f"{made.name}, {made.duration}, {last}; * best\n")
     print_table(comparison_table(done.table))
     if out is not None:
-        to.print(f"\nwritten to {out}: table.md, table.csv, comparison.png, report.html, runs/")
+        names = ["table.md", "table.csv", "comparison.png", "report.html", *done.attached]
+        to.print(f"\nwritten to {out}: {', '.join(name for name in names if not name.startswith('quality-'))}, runs/")
 
 
 def typed() -> str:

@@ -35,6 +35,8 @@ class Source:
     """The scenario as TOML."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """What made them: tidegate, Python, the platform."""
+    attached: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that belong to them; PNG pictures are shown."""
 
     @property
     def controllers(self) -> list[str]:
@@ -88,4 +90,5 @@ def _sourced(source: Any) -> Source:
         command=getattr(source, "command", None),
         scenario=about.get("scenario"),
         versions=dict(about.get("versions", {})),
+        attached=getattr(source, "attached", {}),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import math
@@ -53,7 +54,7 @@ def render(source: Source) -> str:
     every = [run for members in groups.values() for run in members]
     link = _view.bottleneck(every)
     recorded = all(_view.has(run, "series") for run in every)
-    body = [_head(source, groups), _headline(groups)]
+    body = [_head(source, groups), _headline(groups), *_pictures(source)]
     data: dict[str, Any] = {
         "steps": series.STEPS,
         "columns": [],
@@ -181,6 +182,31 @@ def _headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
         tag("div", table, class_="scroll"),
         tag("p", " ".join(note), class_="soft"),
     )
+
+
+_CAPTIONS = {
+    "quality.png": "Each controller's first seed, means over half a second: what is seen, and what is due as encoded.",
+    "contact-sheet.png": "The moments at which what was seen was worst beside what was sent.",
+}
+
+
+def _pictures(source: Source) -> list[Markup]:
+    """Pictures that belong to the runs, as data of the page."""
+    figures = [
+        tag(
+            "figure",
+            tag(
+                "img",
+                src=f"data:image/png;base64,{base64.b64encode(data).decode()}",
+                alt=_CAPTIONS.get(name, name),
+                style="max-width:100%;height:auto",
+            ),
+            tag("figcaption", _CAPTIONS.get(name, name)),
+        )
+        for name, data in source.attached.items()
+        if name.endswith(".png")
+    ]
+    return [tag("section", tag("h2", "What viewers saw"), *figures)] if figures else []
 
 
 def _data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str, Any]:

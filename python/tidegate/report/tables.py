@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from tidegate import _view
 from tidegate._view import RunLike
-from tidegate.metrics import HEADLINE, Metric, metric
+from tidegate.metrics import HEADLINE, PICTURES, Metric, metric
 from tidegate.quality import verdict
 from tidegate.stats import Interval, best
 
 NOTHING = "\N{EN DASH}"
 
 #: Metrics of the headline table: those of every comparison, and what else tells controllers apart.
-SUBJECT = (*HEADLINE, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
+SUBJECT = (*HEADLINE, *PICTURES, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
 
 #: How the flows share, at the scale in between (RFC 8868 section 3.1 names 1, 5 and 20 s).
 FAIRNESS = ("jain_5s", "ratio_5s")

@@ -115,6 +115,9 @@ class FramesVideo(Video):
     """Folder, or pattern such as `chat_360p_*.txt`; the rate in kbit/s ends each file's name."""
     skip: Annotated[int, Field(ge=0, le=10**6)] = 20
     """Frames left out at the beginning when the recording starts again (SkipFrames)."""
+    group: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    """Frames from one key frame to the next: then each frame is sent as it was recorded, from the highest rate at or
+    below the target, which changes at key frames only, so that it can be decoded. Without it sizes are interpolated."""
 
 
 class CbrVideo(Model):

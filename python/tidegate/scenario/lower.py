@@ -329,7 +329,8 @@ class _Lowering:
                 for rung in rungs:
                     self.made.inputs[rung.path.name] = _digest(rung.path)
                 plain = [[int(rung.rate), rung.sizes] for rung in rungs]
-                source = {"frames": {"rungs": plain, "skip": video.skip}}
+                groups = {} if video.group is None else {"group": video.group}
+                source = {"frames": {"rungs": plain, "skip": video.skip, **groups}}
             case _:
                 raise AssertionError(video)
         return {"source": source, "min": int(video.min), "max": int(video.max), "fps": video.fps}

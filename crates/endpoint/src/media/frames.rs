@@ -1,4 +1,9 @@
-//! The trace-driven video model of RFC 8593 section 6.
+//! The trace-driven video model of RFC 8593 section 6, and its frames as they were recorded.
+//!
+//! The RFC interpolates sizes between two recordings, which no bits belong to. With a length of groups a
+//! frame is one of a recording instead, whole: groups of pictures begin with a key frame in all
+//! recordings at once, and between two key frames the recording does not change, because the frames of
+//! one recording cannot be decoded after those of another.
 
 use super::ladder::Ladder;
 use super::{Bounds, Frame, Source, Ticker};
@@ -11,18 +16,23 @@ pub struct Frames {
     ladder: Arc<Ladder>,
     ticker: Ticker,
     skip: usize,
+    /// Frames from one key frame to the next, where frames are as they were recorded.
+    group: Option<usize>,
     bounds: Bounds,
     target: Rate,
     index: usize,
+    /// The recording that this group is from.
+    rung: usize,
 }
 
 impl Frames {
     /// Plays `ladder`; after its last frame it goes on with frame `skip`, so that the key frame at the
-    /// beginning does not come again by itself.
+    /// beginning does not come again by itself. With a `group`, frames are as they were recorded.
     pub(crate) fn new(
         ladder: Arc<Ladder>,
         ticker: Ticker,
         skip: u32,
+        group: Option<u32>,
         bounds: Bounds,
     ) -> Result<Self, String> {
         let skip = skip as usize;
@@ -30,14 +40,29 @@ impl Frames {
             let length = ladder.length();
             return Err(format!("skip is {skip}; it must be less than the {length} frames of the recording"));
         }
-        Ok(Self { ladder, ticker, skip, bounds, target: Rate::ZERO, index: 0 })
+        let group = group.map(|group| group as usize);
+        if let Some(group) = group {
+            if group == 0 || !skip.is_multiple_of(group) {
+                return Err(format!(
+                    "skip is {skip} and group {group}; skip must be whole groups of at least 1"
+                ));
+            }
+            if let Some(size) = ladder.odd_size() {
+                return Err(format!("a recorded frame has {size} bytes; expected from 1 to 1000000"));
+            }
+        }
+        Ok(Self { ladder, ticker, skip, group, bounds, target: Rate::ZERO, index: 0, rung: 0 })
     }
 }
 
 impl Source for Frames {
     fn start(&mut self, now: Time) {
         self.ticker.start(now);
-        self.index = 0;
+        // a camera has gone on meanwhile, and so does a recording of groups: with its next key frame
+        self.index = self.group.map_or(0, |group| self.index.next_multiple_of(group));
+        if self.index >= self.ladder.length() {
+            self.index = self.skip;
+        }
     }
 
     fn due(&self) -> Time {
@@ -46,8 +71,16 @@ impl Source for Frames {
 
     fn frame(&mut self, _now: Time) -> Frame {
         self.ticker.advance();
-        let bytes = self.ladder.size(self.bounds.clamp(self.target), self.index);
-        let key = self.index == 0;
+        let rate = self.bounds.clamp(self.target);
+        let key = self.index.is_multiple_of(self.group.unwrap_or(usize::MAX));
+        let bytes = if self.group.is_some() {
+            if key {
+                self.rung = self.ladder.rung(rate);
+            }
+            self.ladder.recorded(self.rung, self.index)
+        } else {
+            self.ladder.size(rate, self.index)
+        };
         self.index += 1;
         if self.index == self.ladder.length() {
             self.index = self.skip;
@@ -60,7 +93,10 @@ impl Source for Frames {
     }
 
     fn request_key(&mut self) {
-        self.index = 0;
+        // in groups a key frame comes soon, and what the camera sees cannot be changed
+        if self.group.is_none() {
+            self.index = 0;
+        }
     }
 
     fn bounds(&self) -> Bounds {
@@ -82,7 +118,7 @@ mod tests {
         let rung = Rung { rate: Rate::from_kbps(100), sizes: vec![1000, 20, 30, 40, 50] };
         let ladder = Arc::new(Ladder::new(vec![rung]).expect("a rung"));
         let ticker = Ticker::new(10.0).expect("a frame rate");
-        let mut source = Frames::new(ladder.clone(), ticker, 2, Bounds::default()).expect("a source");
+        let mut source = Frames::new(ladder.clone(), ticker, 2, None, Bounds::default()).expect("a source");
         source.start(Time::ZERO);
         source.set_target(Time::ZERO, Rate::from_kbps(100));
         let mut sizes: Vec<u32> = (0..10).map(|_| source.frame(source.due()).bytes).collect();
@@ -91,6 +127,36 @@ mod tests {
         source.request_key();
         sizes = (0..2).map(|_| source.frame(source.due()).bytes).collect();
         assert_eq!(sizes, [1000, 20]);
-        assert!(Frames::new(ladder, ticker, 5, Bounds::default()).is_err());
+        assert!(Frames::new(ladder, ticker, 5, None, Bounds::default()).is_err());
+    }
+
+    #[test]
+    fn a_recording_changes_at_key_frames_only() {
+        let rung =
+            |kbps, first: u32| Rung { rate: Rate::from_kbps(kbps), sizes: (first..first + 7).collect() };
+        let ladder = Arc::new(Ladder::new(vec![rung(100, 100), rung(200, 200)]).expect("rungs"));
+        let ticker = Ticker::new(10.0).expect("a frame rate");
+        let make = |skip, group| Frames::new(ladder.clone(), ticker, skip, Some(group), Bounds::default());
+        let mut source = make(0, 3).expect("a source");
+        source.start(Time::ZERO);
+        let mut at = |kbps| {
+            source.set_target(Time::ZERO, Rate::from_kbps(kbps));
+            let frame = source.frame(source.due());
+            (frame.bytes, frame.key)
+        };
+        // target of each frame: a change inside a group waits for the next one
+        let frames: Vec<(u32, bool)> = [199, 500, 500, 500, 1, 1, 1, 1].into_iter().map(&mut at).collect();
+        let expected =
+            [(100, true), (101, false), (102, false), (203, true), (204, false), (205, false), (106, true)];
+        assert_eq!(frames[..7], expected);
+        assert_eq!(frames[7], (100, true), "the recording's end cuts its last group short");
+        source.request_key();
+        assert_eq!(source.frame(source.due()).bytes, 101, "no key frame on demand");
+        source.start(Time::from_secs(9));
+        let frame = source.frame(source.due());
+        assert_eq!((frame.bytes, frame.key), (103, true), "after a pause the next group");
+        assert!(make(2, 3).is_err() && make(0, 0).is_err());
+        let nothing = Ladder::new(vec![Rung { rate: Rate::from_kbps(1), sizes: vec![0] }]).expect("a rung");
+        assert!(Frames::new(Arc::new(nothing), ticker, 0, Some(1), Bounds::default()).is_err());
     }
 }

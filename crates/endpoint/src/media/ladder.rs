@@ -3,6 +3,9 @@
 use std::fmt;
 use tidegate_core::Rate;
 
+/// RFC 8593 section 6: a frame has at most 1 MB.
+const FRAME_MAX: u32 = 1_000_000;
+
 /// The frame sizes of one encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rung {
@@ -127,6 +130,27 @@ impl Ladder {
         self.length
     }
 
+    /// The highest rung whose rate is at most `rate`; the lowest where all are above.
+    #[must_use]
+    pub fn rung(&self, rate: Rate) -> usize {
+        self.rungs.partition_point(|rung| rung.rate <= rate).saturating_sub(1)
+    }
+
+    /// The size of frame `index` as it was recorded on a rung, from 0.
+    ///
+    /// # Panics
+    /// When there is no such rung, or `index` is not less than [`Ladder::length`].
+    #[must_use]
+    pub fn recorded(&self, rung: usize, index: usize) -> u32 {
+        self.rungs[rung].sizes[index]
+    }
+
+    /// The first recorded size that is no frame's: zero, or above the 1 MB of RFC 8593 section 6.
+    pub(crate) fn odd_size(&self) -> Option<u32> {
+        let mut sizes = self.rungs.iter().flat_map(|rung| &rung.sizes[..self.length]);
+        sizes.find(|size| !(1..=FRAME_MAX).contains(*size)).copied()
+    }
+
     /// The size of frame `index` at `rate`: linear between two rungs, in proportion to the rate below
     /// the lowest and above the highest one, and from 10 bytes to 1 MB (RFC 8593 section 6).
     ///
@@ -148,7 +172,7 @@ impl Ladder {
             f64::from(low.sizes[index]) * (1.0 - part) + f64::from(high.sizes[index]) * part
         };
         // RFC 8593 section 6: a frame is clipped to 10 bytes .. 1 MB
-        tidegate_core::math::round(size).clamp(10.0, 1_000_000.0) as u32
+        tidegate_core::math::round(size).clamp(10.0, f64::from(FRAME_MAX)) as u32
     }
 }
 
@@ -203,6 +227,18 @@ mod tests {
         assert_eq!(size(800, 0), 1800, "twice the highest rung");
         assert_eq!(size(400, 1), 1_000_000, "at most 1 MB");
         assert_eq!(size(20, 1), 10, "at least 10 bytes");
+    }
+
+    #[test]
+    fn a_rung_as_it_was_recorded_is_the_one_at_or_below_the_rate() {
+        let rung = |kbps, sizes: &[u32]| Rung { rate: Rate::from_kbps(kbps), sizes: sizes.to_vec() };
+        let ladder =
+            Ladder::new(vec![rung(200, &[500, 30]), rung(400, &[900, 60, 7_000_000])]).expect("two rungs");
+        let at = |kbps| ladder.rung(Rate::from_kbps(kbps));
+        assert_eq!([at(1), at(199), at(200), at(399), at(400), at(9000)], [0, 0, 0, 0, 1, 1]);
+        assert_eq!(ladder.recorded(1, 0), 900);
+        assert_eq!(ladder.odd_size(), None, "what is beyond the common length does not count");
+        assert_eq!(Ladder::new(vec![rung(1, &[5, 0])]).expect("a rung").odd_size(), Some(0));
     }
 
     #[test]

@@ -121,6 +121,9 @@ pub enum SourceSettings {
         fps: f64,
         /// With which frame the sequence goes on when it has come to its end (RFC 8593: 20).
         skip: u32,
+        /// Frames from one key frame to the next, where frames are as they were recorded, and the recording
+        /// changes at key frames only; `None`: sizes are interpolated, as in the RFC.
+        group: Option<u32>,
         /// Its rates.
         bounds: Bounds,
     },
@@ -154,8 +157,8 @@ impl SourceSettings {
             Self::Statistical(settings) => {
                 Box::new(statistical::Statistical::new(settings.clone(), seed, component)?)
             }
-            Self::Frames { ladder, fps, skip, bounds } => {
-                Box::new(frames::Frames::new(ladder.clone(), Ticker::new(*fps)?, *skip, *bounds)?)
+            Self::Frames { ladder, fps, skip, group, bounds } => {
+                Box::new(frames::Frames::new(ladder.clone(), Ticker::new(*fps)?, *skip, *group, *bounds)?)
             }
             Self::Cbr { rate, interval, spurts } => {
                 let luck = || Stream::new(seed, component, "talk spurts");

@@ -97,9 +97,13 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
                 overhead: media.overhead,
                 rates: schedule.iter().map(|&(at, rate)| (at - Time::ZERO, rate)).collect(),
             }),
-            VideoSource::Frames { rungs, skip } => {
-                SourceSettings::Frames { ladder: Arc::new(ladder_of(rungs)?), fps, skip: *skip, bounds }
-            }
+            VideoSource::Frames { rungs, skip, group } => SourceSettings::Frames {
+                ladder: Arc::new(ladder_of(rungs)?),
+                fps,
+                skip: *skip,
+                group: *group,
+                bounds,
+            },
         };
         streams.push(StreamSettings::video(ssrc(1), source));
     }

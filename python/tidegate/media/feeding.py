@@ -1,0 +1,72 @@
+"""A scenario whose media flows send a real clip instead of what their video model makes up."""
+
+from __future__ import annotations
+
+import math
+
+from tidegate import pool
+from tidegate.errors import InputError
+from tidegate.media.ladder import Ladder, encode
+from tidegate.media.settings import Settings
+from tidegate.scenario import Scenario
+from tidegate.scenario.flows import Media, Video
+
+
+def with_clip(
+    scenario: Scenario,
+    settings: Settings | str,
+    *,
+    workers: int | None = None,
+    progress: pool.Progress | None = None,
+) -> tuple[Scenario, Ladder]:
+    """The scenario with a clip, encoded at a ladder of rates, as the video of every media flow that has video.
+
+    Rates go from the least of the flows' `video.min` to the largest of their `video.max`; each flow keeps its own
+    bounds, and frames come at the clip's rate.
+
+    Args:
+        scenario: At least one flow with video.
+        settings: Clip and encoding, as `--media` takes them.
+        workers: Encoders at once.
+        progress: Told the fraction of encoding that is done.
+
+    Raises:
+        InputError: when there is no video, or the clip is not usable.
+        OutputError: when the cache of encoded clips cannot be written.
+    """
+    chosen = Settings.parse(settings) if isinstance(settings, str) else settings
+    flows = [flow.media for flow in scenario.flows if flow.media is not None and flow.media.video is not False]
+    if not flows:
+        raise InputError(f"{scenario.name}: --media is for flows with video, and there is none")
+    bounds = [_bounds(media) for media in flows]
+    clip = chosen.open()
+    pauses = max(len(media.pauses) for media in flows)
+    ladder = encode(
+        chosen,
+        # after a pause the rest of a group is left out
+        frames=math.ceil(scenario.duration / 1e9 * clip.fps) + 1 + pauses * chosen.group,
+        least=min(low for low, _ in bounds),
+        most=max(high for _, high in bounds),
+        payload=min(int(media.payload) for media in flows),
+        workers=workers,
+        progress=progress,
+    )
+    data = scenario.to_dict()
+    for flow, table in zip(scenario.flows, data["flows"], strict=True):
+        if flow.media is not None and flow.media.video is not False:
+            low, high = _bounds(flow.media)
+            table["media"]["video"] = {
+                "source": "frames",
+                "ladder": str(ladder.folder / "rung_*.txt"),
+                "skip": 0,
+                "group": ladder.form.group,
+                "min": f"{low}bps",
+                "max": f"{high}bps",
+                "fps": round(float(clip.fps), 3),
+            }
+    return Scenario.from_dict(data, scenario.base), ladder
+
+
+def _bounds(media: Media) -> tuple[int, int]:
+    video = media.video if isinstance(media.video, Video) else Video()
+    return int(video.min), int(video.max)

