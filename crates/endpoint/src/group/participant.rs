@@ -378,7 +378,11 @@ impl Participant {
             out.record.recovered(now, self.settings.flow, now - detected);
         }
         // who was thought lost may only have been late
+        let waiting = self.pending.len();
         self.pending.retain(|loss| (loss.source, loss.sequence) != (place, sequence));
+        if self.pending.is_empty() && waiting > 0 {
+            self.schedule.cancel_early();
+        }
         if !lost.is_empty() && self.settings.reports_losses {
             self.missed(now, place, &lost, out);
         }
