@@ -137,7 +137,8 @@ class Sender:
 
     def flight(self, now: int) -> list[tuple[int, int, int, int]]:
         """What leaves now: sequence, payload, throwaway, time to next."""
-        left, sent = self.window(now), []
+        left = self.window(now)
+        sent: list[tuple[int, int, int, int]] = []
         if left == 0 and now < self.transmit_at:
             return sent
         while True:

@@ -54,7 +54,7 @@ PUBLISHED: dict[str, dict[str, Point]] = {
     "T-Mobile UMTS down": {"Sprout": Point(680, 331), "Sprout-EWMA": Point(1600, 487), "CUBIC": Point(668, 8350)},
     "T-Mobile UMTS up": {"Sprout": Point(370, 136), "Sprout-EWMA": Point(833, 252), "CUBIC": Point(971, 32_640)},
 }
-"""The labels in the authors' sources of figure 7 (gnuplot), kbit/s and ms."""
+"""The labels in public gnuplot sources of figure 7, kbit/s and ms."""
 
 SKYPE = {
     "AT&T LTE down": Point(737, 325),
@@ -76,7 +76,7 @@ INTRODUCTION = {
     ("Sprout-EWMA", "Sprout"): ("2.0", "0.60"),
     ("Sprout-EWMA", "CUBIC"): ("1.8", "48"),
 }
-"""The same of the introduction's two tables, as printed."""
+"""The same of the introduction's two tables, from memory: the paper's full text was not at hand, its abstract was."""
 
 
 def _pair(name: str, file: str, *, same: bool, paper: str | None) -> tuple[Trace, Trace]:

@@ -113,7 +113,7 @@ impl Sender {
             Offer::Forecast => self.drained(Size::from_bytes(window).per(span)),
             Offer::All => max,
         };
-        // a whole packet goes while there is any room (`sprouttunnel.cc`): the original's bulk sender cuts its last
+        // a whole packet goes while there is any room (as in the authors' tunnel program): the original's bulk sender cuts its last
         // packet to what is left, which media cannot
         let window = Size::from_bytes(window.saturating_add(self.largest.saturating_sub(1)));
         let alarm = self.heard.filter(|heard| heard.passed < TICKS - 1);
