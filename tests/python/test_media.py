@@ -64,7 +64,7 @@ def test_more_complexity_needs_more_bits() -> None:
     ("text", "message"),
     [
         ("procedural:size=97x80", "size: the picture is 97x80; both must be even"),
-        ("procedural:size=8x80", "expected from 16x16 to 4096x4096"),
+        ("procedural:size=8x80", "expected from 32x32 to 4096x4096"),
         ("procedural:size=big", 'found "big"; expected WIDTHxHEIGHT'),
         ("procedural:complexity=2", 'complexity: found "2"; expected a number from 0 to 1'),
         ("procedural:group=0", 'group: found "0"; expected a whole number from 1 to 1000'),
