@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,6 +14,7 @@ import pytest
 
 from media_support import flat, link, sent, value
 from support import Cli
+from tidegate import Run
 from tidegate.errors import InputError
 from tidegate.media import Procedural, Settings, distortion, find, grade, grades, judge, psnr, ssim, with_clip
 from tidegate.media import extra as extras
@@ -64,7 +66,7 @@ def test_more_complexity_needs_more_bits() -> None:
     ("text", "message"),
     [
         ("procedural:size=97x80", "size: the picture is 97x80; both must be even"),
-        ("procedural:size=8x80", "expected from 16x16 to 4096x4096"),
+        ("procedural:size=8x80", "expected from 32x32 to 4096x4096"),
         ("procedural:size=big", 'found "big"; expected WIDTHxHEIGHT'),
         ("procedural:complexity=2", 'complexity: found "2"; expected a number from 0 to 1'),
         ("procedural:group=0", 'group: found "0"; expected a whole number from 1 to 1000'),
@@ -350,6 +352,18 @@ def test_compare_with_media_writes_pictures_and_a_table(cli: Cli, tmp_path: Path
     rows = (tmp_path / "out" / "quality-gcc-seed1.csv").read_text().splitlines()
     assert rows[0].startswith("t_s,picture,rate_bps,psnr_encoded_db,psnr_db")
     assert len(rows) > 60
+
+
+def test_run_with_media_keeps_what_a_film_needs(cli: Cli, tmp_path: Path) -> None:
+    network = ("home-broadband", "--set", "duration=2s", "--media", OURS)
+    done = cli("run", *network, "--json")
+    assert done.code == 0, done.err
+    (flow,) = json.loads(done.out)["flows"]
+    assert cli("run", *network, "--out", "out").code == 0
+    saved = Run.load(tmp_path / "out")
+    assert saved.metrics()["picture_psnr_db"] == flow["picture_psnr_db"] > 20
+    again = judge(saved, vmaf_every=0)
+    assert again.summary["picture_psnr_db"] == flow["picture_psnr_db"], "a saved run can be judged again"
 
 
 @pytest.mark.parametrize(

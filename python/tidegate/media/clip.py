@@ -27,8 +27,8 @@ from tidegate.units import show
 Picture = npt.NDArray[np.uint8]
 """Shape (height * 3 / 2, width)."""
 
-LARGEST = 4096
-"""Pixels that a picture may be wide or high."""
+LEAST, LARGEST = 32, 4096
+"""Pixels that a picture may be wide or high; VMAF's scales need some 32."""
 _FPS = (1, 120)
 _SPOOL = 1 << 30  # bytes of raw pictures that playing to and fro may keep on the disk
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
@@ -93,8 +93,10 @@ def check_size(width: int, height: int, where: str = "") -> tuple[int, int]:
     if width % 2 or height % 2:
         right = f"both must be even, as colour has half the resolution; size={width & ~1}x{height & ~1} would do"
         raise InputError(f"{begin}the picture is {width}x{height}; {right}")
-    if not (16 <= width <= LARGEST and 16 <= height <= LARGEST):  # noqa: PLR2004
-        raise InputError(f"{begin}the picture is {width}x{height}; expected from 16x16 to {LARGEST}x{LARGEST}")
+    if not (LEAST <= width <= LARGEST and LEAST <= height <= LARGEST):
+        raise InputError(
+            f"{begin}the picture is {width}x{height}; expected from {LEAST}x{LEAST} to {LARGEST}x{LARGEST}"
+        )
     return width, height
 
 

@@ -58,7 +58,6 @@ def with_clip(
             table["media"]["video"] = {
                 "source": "frames",
                 "ladder": str(ladder.folder / "rung_*.txt"),
-                "skip": 0,
                 "group": ladder.form.group,
                 "min": f"{low}bps",
                 "max": f"{high}bps",

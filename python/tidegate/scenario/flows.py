@@ -119,6 +119,11 @@ class FramesVideo(Video):
     """Frames from one key frame to the next: then each frame is sent as it was recorded, from the highest rate at or
     below the target, which changes at key frames only, so that it can be decoded. Without it sizes are interpolated."""
 
+    @property
+    def left_out(self) -> int:
+        """Frames left out when the recording starts again: with groups none, unless somebody said so."""
+        return self.skip if self.group is None or "skip" in self.model_fields_set else 0
+
 
 class CbrVideo(Model):
     """Packets of one size at a given rate, whatever the controller allows; as `udp` sends them with pattern "cbr".

@@ -330,7 +330,7 @@ class _Lowering:
                     self.made.inputs[rung.path.name] = _digest(rung.path)
                 plain = [[int(rung.rate), rung.sizes] for rung in rungs]
                 groups = {} if video.group is None else {"group": video.group}
-                source = {"frames": {"rungs": plain, "skip": video.skip, **groups}}
+                source = {"frames": {"rungs": plain, "skip": video.left_out, **groups}}
             case _:
                 raise AssertionError(video)
         return {"source": source, "min": int(video.min), "max": int(video.max), "fps": video.fps}
