@@ -179,5 +179,7 @@ def test_an_added_flow_disturbs_nobodys_luck(two_paths: Scenario, plain: Run) ->
 def test_a_seed_is_for_something_there_is() -> None:
     for name, right in (("nois", "noise"), ("cable.bak", "cable.back")):
         text = TWO_PATHS.replace("seed = 5", f'seed = 5\nseeds = {{ "{name}" = 7 }}')
-        with pytest.raises(ScenarioError, match=f"seeds.{name}: no link or flow has that name; did you mean {right}"):
+        with pytest.raises(
+            ScenarioError, match=f"seeds.{name}: no link, flow or member has that name; did you mean {right}"
+        ):
             Scenario.parse(text)
