@@ -18,6 +18,7 @@ from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.model import NAME, Model, Name, one_of
+from tidegate.scenario.radio import Lte
 from tidegate.units import Duration
 
 Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -79,6 +80,8 @@ class Scenario(Model):
     """Width of a bin of the series (RFC 8868 section 3.1: 200 ms)."""
     capture: bool = False
     """Whether the bytes of every packet are kept for a capture file."""
+    lte: Lte | None = None
+    """A radio network, whose users are points of the network."""
     links: Annotated[list[Link], Field(min_length=1, max_length=100_000)]
     """The network."""
     flows: Annotated[list[Flow], Field(min_length=1, max_length=100_000)]
@@ -224,6 +227,12 @@ def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
             name = entry.get("name") if isinstance(entry, dict) else None
             if isinstance(name, str) and re.match(NAME, name):
                 named[(key, position)] = name
+    lte = data.get("lte")
+    users = lte.get("users") if isinstance(lte, dict) else None
+    for position, entry in enumerate(users if isinstance(users, list) else ()):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if isinstance(name, str) and re.match(NAME, name):
+            named[("lte", "users", position)] = name
     return named
 
 

@@ -5,7 +5,7 @@ use super::link_adaptation::{CQI, block_errors};
 use super::network::{Block, DECODING, DOWN, Network, SLOTS, UP};
 use super::rlc::{BLOCK_HEADER, Segment};
 use super::scheduler::{self, Candidate};
-use super::settings::BLOCKS;
+use super::settings::{BLOCKS, Scheduler};
 use super::uplink;
 use tidegate_core::{Outbox, Port, Time};
 
@@ -69,10 +69,13 @@ impl Network {
             self.repeat(way, cell, tti, &mut free);
             if free != 0 {
                 self.gather(way, cell, tti, now, out);
-                if way == DOWN {
-                    scheduler::share(&mut self.candidates, free);
-                } else {
-                    scheduler::share_in_runs(&mut self.candidates, free, self.subbands, &self.most);
+                match (way, self.settings.scheduler) {
+                    (DOWN, Scheduler::ProportionalFair) => scheduler::share(&mut self.candidates, free),
+                    (DOWN, Scheduler::RoundRobin) => {
+                        self.candidates.sort_by_key(|candidate| candidate.last);
+                        scheduler::in_turn(&mut self.candidates, free);
+                    }
+                    _ => scheduler::share_in_runs(&mut self.candidates, free, self.subbands, &self.most),
                 }
                 self.send(way, cell, tti, now);
             }
@@ -145,7 +148,7 @@ impl Network {
                 self.most.push(uplink::power(gain, self.subbands).1);
             }
             let need = need.saturating_add(BLOCK_HEADER);
-            self.candidates.push(Candidate { bearer: user, need, average: state.average, bytes, mask: 0 });
+            self.candidates.push(Candidate { bearer: user, need, average: state.average, last: state.last, bytes, mask: 0 });
         }
     }
 

@@ -16,8 +16,10 @@ pub mod propagation;
 pub mod rlc;
 pub mod scheduler;
 pub mod settings;
+pub mod spec;
 pub mod uplink;
 pub mod user;
 
 pub use network::Network;
-pub use settings::{Antennas, Bandwidth, Settings, User};
+pub use settings::{Antennas, Bandwidth, Scheduler, Settings, User};
+pub use spec::{LteSpec, UserSpec};

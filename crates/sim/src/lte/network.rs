@@ -6,7 +6,7 @@ use super::link_adaptation::Tables;
 use super::propagation;
 use super::rlc::{Bearer, Segment};
 use super::scheduler::Candidate;
-use super::settings::{BLOCKS, Settings, User};
+use super::settings::{BLOCKS, Scheduler, Settings, User};
 use super::uplink;
 use super::user::{REPORT_PERIOD, Radio, TICK};
 use crate::invalid::{Invalid, ensure};
@@ -293,6 +293,12 @@ impl Network {
         } else {
             self.sinr_up(radio, &direction.mean[radio.serving])
         };
+        if way == DOWN && self.settings.scheduler == Scheduler::RoundRobin {
+            let all = (1 << self.subbands) - 1;
+            // what all of the carrier is worth is said by the modulation in the middle
+            let mean = propagation::linear(f64::from(self.tables.over(1, &sinr, all)));
+            return [self.tables.cqi(mean as f32); WIDTH];
+        }
         Radio::report(&self.tables, &sinr, self.subbands)
     }
 

@@ -11,6 +11,8 @@ pub struct Candidate {
     pub need: u64,
     /// What it was given, in bytes a TTI, on average.
     pub average: f64,
+    /// The last TTI in which it sent something.
+    pub last: i64,
     /// Bytes that each subband would carry for it.
     pub bytes: [f32; WIDTH],
     /// The subbands that it gets.
@@ -38,6 +40,13 @@ pub fn share(candidates: &mut [Candidate], mut free: u32) {
         let candidate = &mut candidates[at];
         candidate.mask |= 1 << subband;
         candidate.need = candidate.need.saturating_sub(candidate.bytes[subband] as u64);
+    }
+}
+
+/// Gives all of `free` to one candidate: the one that has waited longest, who stands first.
+pub fn in_turn(candidates: &mut [Candidate], free: u32) {
+    if let Some(first) = candidates.first_mut() {
+        first.mask = free;
     }
 }
 
@@ -102,7 +111,7 @@ mod tests {
     use super::*;
 
     fn candidate(bearer: u32, need: u64, average: f64, bytes: f32) -> Candidate {
-        Candidate { bearer, need, average, bytes: [bytes; WIDTH], mask: 0 }
+        Candidate { bearer, need, average, last: 0, bytes: [bytes; WIDTH], mask: 0 }
     }
 
     #[test]

@@ -90,6 +90,16 @@ impl Antennas {
     }
 }
 
+/// How a cell shares its subbands downlink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// Proportional fair over subbands.
+    ProportionalFair,
+    /// The whole carrier to one user after the other, whose CQI are one for the whole carrier (the calibration of TR
+    /// 36.814 table A.2.2-1).
+    RoundRobin,
+}
+
 /// A radio network.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -111,6 +121,8 @@ pub struct Settings {
     pub speed: f64,
     /// So many of a user's strongest interferers fade; what comes from the others is their mean.
     pub interferers: usize,
+    /// How a cell shares its subbands downlink.
+    pub scheduler: Scheduler,
     /// Window of the proportional-fair average in TTIs.
     pub window: u32,
     /// Limits of each user's queue, downlink and uplink.
@@ -138,6 +150,7 @@ impl Default for Settings {
             profile: Profile::Tu6,
             speed: 3.0 / 3.6,
             interferers: 2,
+            scheduler: Scheduler::ProportionalFair,
             window: 300,
             queue: QueueLimit { packets: Some(1000), bytes: None, age: None },
             hysteresis: 3.0,

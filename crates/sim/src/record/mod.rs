@@ -20,7 +20,7 @@ use flow::{Bin, Bins, Count, FlowStats};
 use std::collections::VecDeque;
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
-use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
+use tidegate_core::record::{CellRecord, FrameRecord, FrameSent, RadioRecord, RtcpRecord};
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// What the recording must know of a flow.
@@ -135,6 +135,8 @@ pub struct Recording {
     rtcp: Vec<(Time, RtcpRecord)>,
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
+    radio: Vec<(Time, RadioRecord)>,
+    cells: Vec<(Time, CellRecord)>,
     packets: Vec<PacketRow>,
     captured: Vec<Captured>,
 }
@@ -177,6 +179,8 @@ impl Recording {
             rtcp: Vec::new(),
             queues: Vec::new(),
             truth: Vec::new(),
+            radio: Vec::new(),
+            cells: Vec::new(),
             packets: Vec::new(),
             captured: Vec::new(),
         }
@@ -515,6 +519,19 @@ impl Recorder for Recording {
         ]);
         if self.level >= Level::Series {
             self.rtcp.push((now, *rtcp));
+        }
+    }
+
+    // not in the digest: both follow from which packets left the radio network when, which is
+    fn radio(&mut self, now: Time, radio: &RadioRecord) {
+        if self.level >= Level::Series {
+            self.radio.push((now, *radio));
+        }
+    }
+
+    fn cell(&mut self, now: Time, cell: &CellRecord) {
+        if self.level >= Level::Series {
+            self.cells.push((now, *cell));
         }
     }
 
