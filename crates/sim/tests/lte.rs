@@ -5,8 +5,9 @@ use tidegate_core::packet::{Body, Ecn, Kind};
 use tidegate_core::record::Nothing;
 use tidegate_core::rng::Stream;
 use tidegate_core::{FlowId, Node, Outbox, Packet, RouteId, Span, Time};
+use tidegate_sim::lte::fading::Profile;
 use tidegate_sim::lte::layout::Point;
-use tidegate_sim::lte::{Antennas, Bandwidth, Network, Settings, User};
+use tidegate_sim::lte::{Antennas, Bandwidth, Network, Scheduler, Settings, User};
 
 fn outbox() -> Outbox {
     Outbox::new(1, Box::new(Nothing))
@@ -66,10 +67,13 @@ fn an_idle_network_never_wakes_and_a_busy_one_falls_asleep() {
 /// Beside a site with nobody else around: the largest block in every TTI, and four TTIs later it is there.
 #[test]
 fn a_lonely_user_beside_a_site_gets_all_there_is() {
-    for (bandwidth, antennas, blocks) in
-        [(Bandwidth::Ten, Antennas::Simo, 50.0), (Bandwidth::Five, Antennas::Simo, 25.0), (Bandwidth::Ten, Antennas::Diversity, 50.0)]
-    {
-        let settings = Settings { bandwidth, antennas, profile: tidegate_sim::lte::fading::Profile::Flat, ..still() };
+    for (bandwidth, antennas, blocks) in [
+        (Bandwidth::Ten, Antennas::Simo, 50.0),
+        (Bandwidth::Five, Antennas::Simo, 25.0),
+        (Bandwidth::Ten, Antennas::Diversity, 50.0),
+    ] {
+        let settings =
+            Settings { bandwidth, antennas, profile: Profile::Flat, ..still() };
         // flat fading of someone who sits is one draw: 30 m away it does not matter
         let users = vec![User { full: true, ..at("sitting", 26.0, 15.0) }];
         let mut network = Network::new("lte", 1, settings, users).unwrap();
@@ -131,7 +135,12 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
             if step / 2000 % 2 == 0 && luck.chance(0.7) {
                 let flow = luck.below(24) as usize;
                 let size = 40 + luck.below(1460) as u32;
-                network.receive(now, tidegate_core::Port(flow as u16), packet(flow as u32, pushed[flow], size), &mut out);
+                network.receive(
+                    now,
+                    tidegate_core::Port(flow as u16),
+                    packet(flow as u32, pushed[flow], size),
+                    &mut out,
+                );
                 pushed[flow] += 1;
                 entered += 1;
             }
@@ -160,7 +169,9 @@ fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
     }
     let alone = |network: &mut Network| {
         let mut out = outbox();
-        (0..400).for_each(|k| network.receive(Time::from_secs(70), Network::port(1, false), packet(0, k, 1500), &mut out));
+        (0..400).for_each(|k| {
+            network.receive(Time::from_secs(70), Network::port(1, false), packet(0, k, 1500), &mut out)
+        });
         let mut left = Vec::new();
         run(network, Time::from_secs(100), &mut out, |at, packet| left.push((at, packet.sequence)));
         assert_eq!(left.len(), 400);
@@ -169,22 +180,43 @@ fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
     assert_eq!(alone(&mut few), alone(&mut many));
 }
 
-/// Of equal users each gets as much; who is worse gets less of the bytes but no less of the time.
+/// Without fading there is nothing to choose: proportional fair is equal time, as round robin is.
 #[test]
-fn full_buffers_share_proportionally_fair() {
-    let near: Vec<User> =
-        (0..4).map(|k| User { full: true, ..at(&format!("near {k}"), 60.0 + f64::from(k), 35.0) }).collect();
-    let mut users = near;
-    users.push(User { full: true, ..at("far", 250.0, 144.0) });
-    let mut network = Network::new("lte", 3, Settings::default(), users).unwrap();
-    run(&mut network, Time::from_secs(60), &mut outbox(), |_, _| {});
-    let served: Vec<u64> = (0..5).map(|user| network.served(user)).collect();
-    let mean = served[..4].iter().sum::<u64>() as f64 / 4.0;
-    for bytes in &served[..4] {
-        assert!((*bytes as f64 / mean - 1.0).abs() < 0.1, "{served:?}");
+fn without_fading_proportional_fair_is_equal_time() {
+    let served = |scheduler| {
+        let settings = Settings { scheduler, profile: Profile::None, ..still() };
+        let users = (0..120).map(|k| User { full: true, ..User::new(format!("user {k}")) }).collect();
+        let mut network = Network::new("lte", 2, settings, users).unwrap();
+        run(&mut network, Time::from_secs(2), &mut outbox(), |_, _| {});
+        let before: Vec<u64> = (0..120).map(|user| network.served(user)).collect();
+        run(&mut network, Time::from_secs(12), &mut outbox(), |_, _| {});
+        (0..120).map(|user| (network.served(user) - before[user]) as f64).collect::<Vec<_>>()
+    };
+    let (fair, turns) = (served(Scheduler::ProportionalFair), served(Scheduler::RoundRobin));
+    for (user, (fair, turns)) in fair.iter().zip(&turns).enumerate() {
+        // blocks of a part of the carrier carry as many headers as those of the whole, and steps of CQI are 2 dB
+        assert!((fair / turns - 1.0).abs() < 0.1, "user {user}: {fair} {turns}");
     }
-    let all: u64 = served.iter().sum();
-    assert!(all as f64 * 8.0 / 60.0 < 35.1e6, "not more than the carrier holds");
+    let whole = |served: &[f64]| served.iter().sum::<f64>();
+    assert!((whole(&fair) / whole(&turns) - 1.0).abs() < 0.02);
+}
+
+/// With fading it is better for all: the gain of choosing a user when and where it is strong.
+#[test]
+fn proportional_fair_gains_on_round_robin_and_starves_nobody() {
+    let served = |scheduler| {
+        let settings = Settings { scheduler, ..Settings::default() };
+        let users = (0..210).map(|k| User { full: true, ..User::new(format!("user {k}")) }).collect();
+        let mut network = Network::new("lte", 1, settings, users).unwrap();
+        run(&mut network, Time::from_secs(5), &mut outbox(), |_, _| {});
+        (0..210).map(|user| network.served(user) as f64).collect::<Vec<_>>()
+    };
+    let (fair, turns) = (served(Scheduler::ProportionalFair), served(Scheduler::RoundRobin));
+    let gain = fair.iter().sum::<f64>() / turns.iter().sum::<f64>();
+    // about 1.4 to 1.5 with ten users a cell and two antennas
+    assert!((1.3..1.7).contains(&gain), "{gain}");
+    let better = fair.iter().zip(&turns).filter(|(fair, turns)| fair > turns).count();
+    assert!(better > 195, "{better} of 210");
 }
 
 #[test]

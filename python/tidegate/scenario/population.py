@@ -47,12 +47,17 @@ def population(scenario: Scenario, seed: int) -> dict[str, list[Member]]:
     groups: dict[str, list[Member]] = {}
     room = MOST
     for group in lte.users:
-        members = list(_members(group, lte.name, seed, int(scenario.duration), room))
+        members = members_of(group, lte.name, seed, int(scenario.duration), room)
         room -= len(members)
         if room < 0:
             raise InputError(f"lte.users.{group.name}: with these there are more than {MOST} users")
         groups[group.name] = members
     return groups
+
+
+def members_of(group: Users, network: str, seed: int, end: int, room: int = MOST) -> list[Member]:
+    """The users of a group in a run that ends at `end`, but not many more than `room`."""
+    return list(_members(group, network, seed, end, room))
 
 
 def _members(group: Users, network: str, seed: int, end: int, room: int) -> Iterator[Member]:
@@ -202,7 +207,9 @@ def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Prob
             continue
         path: Path = ("flows", position)
         if flow.count > 1:
-            what = f'found {flow.count}; a flow with users of the radio network stands for one flow a user of "{ends[0]}"'
+            what = (
+                f'found {flow.count}; a flow with users of the radio network stands for one flow a user of "{ends[0]}"'
+            )
             yield Problem((*path, "count"), what)
         if flow.external is not None and any(groups[end].several for end in ends):
             yield Problem(path, f'external flows go to single users, and "{ends[0]}" are several')

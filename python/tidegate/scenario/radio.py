@@ -112,8 +112,8 @@ class Lte(Model):
     """Of the carrier."""
     antennas: Literal["1x1", "1x2", "2x2"] = "1x2"
     """Antennas of a cell and of a user; 2x2 is transmit diversity, one stream."""
-    fading: Literal["tu6", "epa", "eva", "flat"] = "tu6"
-    """Multipath profile: Typical Urban, Extended Pedestrian A, Extended Vehicular A, or one path."""
+    fading: Literal["tu6", "epa", "eva", "flat", "none"] = "tu6"
+    """Multipath profile: Typical Urban, Extended Pedestrian A, Extended Vehicular A, one path, or no fast fading."""
     speed: Speed = Speed(3_000)
     """How fast users walk or drive, straight on."""
     interferers: Annotated[int, Field(ge=0, le=6)] = 2

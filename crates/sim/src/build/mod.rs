@@ -302,16 +302,12 @@ impl<'a> Builder<'a> {
     fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
         let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
-        let links = scenario
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, spec)| LinkInfo {
-                node: NodeId(index as u32),
-                name: spec.name.clone(),
-                // known when the run is over, which may be early
-                capacity: None,
-            });
+        let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
+            node: NodeId(index as u32),
+            name: spec.name.clone(),
+            // known when the run is over, which may be early
+            capacity: None,
+        });
         // a radio network has no capacity of its own: it depends on who is where
         let air = scenario.lte.iter().map(|radio| LinkInfo {
             node: NodeId(scenario.links.len() as u32),

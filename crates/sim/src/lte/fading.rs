@@ -33,19 +33,16 @@ pub enum Profile {
     Eva,
     /// One tap: all subbands fade alike.
     Flat,
+    /// None: each antenna pair passes its mean power.
+    None,
 }
 
 impl Profile {
     fn taps(self) -> &'static [(f64, f64)] {
         match self {
-            Self::Tu6 => &[
-                (0.0, -3.0),
-                (0.2e-6, 0.0),
-                (0.5e-6, -2.0),
-                (1.6e-6, -6.0),
-                (2.3e-6, -8.0),
-                (5.0e-6, -10.0),
-            ],
+            Self::Tu6 => {
+                &[(0.0, -3.0), (0.2e-6, 0.0), (0.5e-6, -2.0), (1.6e-6, -6.0), (2.3e-6, -8.0), (5.0e-6, -10.0)]
+            }
             Self::Epa => &[
                 (0.0, 0.0),
                 (30e-9, -1.0),
@@ -66,7 +63,7 @@ impl Profile {
                 (1730e-9, -12.0),
                 (2510e-9, -16.9),
             ],
-            Self::Flat => &[(0.0, 0.0)],
+            Self::Flat | Self::None => &[(0.0, 0.0)],
         }
     }
 }
@@ -85,6 +82,8 @@ pub struct Model {
     delays: [(Band, Band); TAPS],
     /// The largest Doppler shift in turns a TTI.
     doppler: f64,
+    /// Whether nothing fades.
+    steady: bool,
 }
 
 /// What a channel is at an instant: for each antenna pair the real and imaginary parts over the subbands.
@@ -126,7 +125,14 @@ impl Model {
             let angle = whole * (at as f64 + 0.5) / TURN as f64;
             *value = (math::cos(angle) as f32, math::sin(angle) as f32);
         }
-        Self { taps: taps.len(), branches, turn, delays, doppler: doppler / 1000.0 }
+        Self {
+            taps: taps.len(),
+            branches,
+            turn,
+            delays,
+            doppler: doppler / 1000.0,
+            steady: profile == Profile::None,
+        }
     }
 
     /// How many antenna pairs there are.
@@ -140,7 +146,8 @@ impl Model {
         for branch in &mut into.waves[..self.branches] {
             for tap in &mut branch[..self.taps] {
                 for (number, (phase, speed)) in tap.iter_mut().enumerate() {
-                    let direction = 2.0 * std::f64::consts::PI * (number as f64 + luck.uniform()) / WAVES as f64;
+                    let direction =
+                        2.0 * std::f64::consts::PI * (number as f64 + luck.uniform()) / WAVES as f64;
                     let turns = self.doppler * math::cos(direction);
                     *phase = (luck.next_u64() >> 32) as u32;
                     *speed = math::round(turns * 4_294_967_296.0) as i64 as u32;
@@ -175,7 +182,10 @@ impl Model {
     /// What maximum-ratio combining makes of the antenna pairs: the sum of their powers, 1 on average for each.
     #[inline]
     pub fn combined(&self, response: &Response, into: &mut Band) {
-        *into = [0.0; WIDTH];
+        *into = [if self.steady { self.branches as f32 } else { 0.0 }; WIDTH];
+        if self.steady {
+            return;
+        }
         for (real, imaginary) in &response[..self.branches] {
             for subband in 0..WIDTH {
                 into[subband] += real[subband] * real[subband] + imaginary[subband] * imaginary[subband];
@@ -186,6 +196,10 @@ impl Model {
     /// What maximum-ratio combining for `own` lets through of `other`: |own^H other|^2 / |own|^2, 1 on average.
     #[inline]
     pub fn leaked(&self, own: &Response, power: &Band, other: &Response, into: &mut Band) {
+        if self.steady {
+            *into = [1.0; WIDTH];
+            return;
+        }
         let (mut along, mut across) = ([0.0_f32; WIDTH], [0.0_f32; WIDTH]);
         for ((a, b), (c, d)) in own[..self.branches].iter().zip(other) {
             for subband in 0..WIDTH {
@@ -322,7 +336,11 @@ mod tests {
                     y += math::pow(10.0, power / 10.0) / full * math::sin(angle);
                 }
                 assert!((real / count - x).abs() < 0.03, "{profile:?} {apart}: {} {x}", real / count);
-                assert!((imaginary / count - y).abs() < 0.03, "{profile:?} {apart}: {} {y}", imaginary / count);
+                assert!(
+                    (imaginary / count - y).abs() < 0.03,
+                    "{profile:?} {apart}: {} {y}",
+                    imaginary / count
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What happens in a TTI: who sends, what arrives, what is sent again.
 
 use super::fading::WIDTH;
-use super::link_adaptation::{CQI, block_errors};
+use super::link_adaptation::CQI;
 use super::network::{Block, DECODING, DOWN, Network, SLOTS, UP};
 use super::rlc::{BLOCK_HEADER, Segment};
 use super::scheduler::{self, Candidate};
@@ -118,6 +118,7 @@ impl Network {
         self.candidates.clear();
         self.most.clear();
         let each = self.elements(way) / 8.0;
+        let worth = CQI.map(|efficiency| (efficiency * each) as f32);
         let count = self.ways[way].cells[cell].users.len();
         for at in 0..count {
             let user = self.ways[way].cells[cell].users[at];
@@ -137,7 +138,7 @@ impl Network {
             state.update(tti);
             let mut bytes = [0.0_f32; WIDTH];
             for (bytes, &cqi) in bytes.iter_mut().zip(&state.report).take(self.subbands) {
-                *bytes = (CQI[usize::from(cqi)] * each) as f32;
+                *bytes = worth[usize::from(cqi & 15)];
             }
             if state.average <= 0.0 {
                 // as if all had been sharing the cell so far
@@ -148,7 +149,14 @@ impl Network {
                 self.most.push(uplink::power(gain, self.subbands).1);
             }
             let need = need.saturating_add(BLOCK_HEADER);
-            self.candidates.push(Candidate { bearer: user, need, average: state.average, last: state.last, bytes, mask: 0 });
+            self.candidates.push(Candidate {
+                bearer: user,
+                need,
+                scarce: (1.0 / state.average) as f32,
+                last: state.last,
+                bytes,
+                mask: 0,
+            });
         }
     }
 
@@ -168,7 +176,8 @@ impl Network {
                 let count = mask.count_ones();
                 let room = self.tables.schemes[scheme].efficiency * each * f64::from(count);
                 let room = (room as u64).saturating_sub(BLOCK_HEADER);
-                let segment = if full { Segment::default() } else { self.bearers[way][k].take(now, tti, room) };
+                let segment =
+                    if full { Segment::default() } else { self.bearers[way][k].take(now, tti, room) };
                 bytes = if full { room } else { segment.len() };
                 if bytes > 0 {
                     state.last = tti;
@@ -205,9 +214,8 @@ impl Network {
             };
             let scheme = self.tables.schemes[block.scheme];
             let effective = self.tables.over(scheme.modulation, &sinr, block.mask);
-            let sum = block.sinr + super::propagation::linear(f64::from(effective)) as f32;
-            let excess = self.tables.decibels(sum) - scheme.threshold;
-            let failure = block_errors(f64::from(excess));
+            let sum = block.sinr + self.tables.factor(effective);
+            let failure = self.tables.block_errors(self.tables.decibels(sum) - scheme.threshold);
             let Some(radio) = &mut self.radios[block.user as usize] else { continue };
             let decoded = !radio.errors[way].chance(failure);
             if block.tries == 1 {
@@ -247,4 +255,3 @@ impl Network {
         }
     }
 }
-

@@ -179,7 +179,7 @@ impl Layout {
                 Point { x: side * (2.0 * luck.uniform() - 1.0), y: side * (2.0 * luck.uniform() - 1.0) };
             let far = self.sites.iter().all(|site| place.minus(*site).squared() >= least * least);
             if far && self.covers(place) {
-                return place;
+                return self.home(place);
             }
         }
     }
@@ -221,8 +221,7 @@ mod tests {
                 assert!(back.squared() < 1e-12);
             }
             // the nearest site is at most a cell's corner away: the distance over the square root of 3
-            let nearest =
-                (0..7).map(|site| layout.from_site(site, place).squared()).fold(f64::MAX, f64::min);
+            let nearest = (0..7).map(|site| layout.from_site(site, place).squared()).fold(f64::MAX, f64::min);
             assert!(math::sqrt(nearest) <= 1732.0 / math::sqrt(3.0) + 1e-6);
         }
     }

@@ -9,8 +9,8 @@ use tidegate_core::math;
 
 /// Efficiencies of the CQI in bits a resource element (TS 36.213 table 7.2.3-1).
 pub const CQI: [f64; 16] = [
-    0.0, 0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234,
-    5.1152, 5.5547,
+    0.0, 0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023,
+    4.5234, 5.1152, 5.5547,
 ];
 
 /// SINR in dB at which a block of a CQI's efficiency has an error rate of 10 % over white noise: link-level
@@ -39,6 +39,11 @@ const STEPS: usize = 32;
 const ENTRIES: usize = (OCTAVES.1 - OCTAVES.0) as usize * STEPS;
 /// Entries of the way back from mutual information.
 const BACK: usize = 2048;
+/// Entries of block error rates, from -4 to 4 dB.
+const ERRORS: usize = 512;
+/// Entries of factors, from -40 to 45 dB.
+const FACTORS: usize = 850;
+const LEAST: f32 = -40.0;
 
 /// A modulation and coding scheme.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,8 +67,13 @@ pub struct Tables {
     back: [Box<[f32; BACK + 1]>; 3],
     /// For each modulation the mutual information at each CQI's threshold.
     reported: [[f32; 16]; 3],
-    /// The dB of the steps.
+    /// The dB of the steps, and the CQI.
     decibels: Box<[f32; ENTRIES]>,
+    cqi: Box<[u8; ENTRIES]>,
+    /// Block error rates over the dB above the threshold.
+    errors: Box<[f32; ERRORS]>,
+    /// Factors over dB.
+    factors: Box<[f32; FACTORS + 1]>,
 }
 
 /// Mutual information of a bit of binary modulation with soft output of the given deviation (IEEE 802.16m-08/004r5
@@ -72,7 +82,8 @@ fn binary(x: f64) -> f64 {
     if x <= 1.6363 {
         (-0.042_106_61 * x * x * x + 0.209_252 * x * x - 0.006_400_81 * x).max(0.0)
     } else {
-        1.0 - math::exp(0.001_814_91 * x * x * x - 0.142_675 * x * x - 0.082_205_40 * x + 0.054_960_8).min(1.0)
+        1.0 - math::exp(0.001_814_91 * x * x * x - 0.142_675 * x * x - 0.082_205_40 * x + 0.054_960_8)
+            .min(1.0)
     }
 }
 
@@ -161,7 +172,36 @@ impl Tables {
                 *entry = high as f32;
             }
         }
-        Self { schemes, information, back, reported, decibels }
+        let mut cqi = Box::new([0; ENTRIES]);
+        for (cqi, &decibels) in cqi.iter_mut().zip(decibels.iter()) {
+            *cqi = THRESHOLD.iter().rposition(|&least| f64::from(decibels) >= least).unwrap_or(0) as u8;
+        }
+        let mut errors = Box::new([0.0; ERRORS]);
+        for (at, rate) in errors.iter_mut().enumerate() {
+            *rate = block_errors((at as f64 + 0.5) * 8.0 / ERRORS as f64 - 4.0) as f32;
+        }
+        let mut factors = Box::new([0.0; FACTORS + 1]);
+        for (at, factor) in factors.iter_mut().enumerate() {
+            *factor = math::pow(10.0, (f64::from(LEAST) + at as f64 / 10.0) / 10.0) as f32;
+        }
+        Self { schemes, information, back, reported, decibels, cqi, errors, factors }
+    }
+
+    /// [`block_errors`], to within a hundredth of a dB.
+    #[inline]
+    #[must_use]
+    pub fn block_errors(&self, excess: f32) -> f64 {
+        let place = (excess + 4.0) * (ERRORS as f32 / 8.0);
+        f64::from(self.errors[(place.max(0.0) as usize).min(ERRORS - 1)])
+    }
+
+    /// dB as a factor, between -40 and 45 dB.
+    #[inline]
+    #[must_use]
+    pub fn factor(&self, decibels: f32) -> f32 {
+        let place = ((decibels - LEAST) * 10.0).clamp(0.0, FACTORS as f32 - 0.5);
+        let at = place as usize;
+        self.factors[at] + (self.factors[at + 1] - self.factors[at]) * (place - at as f32)
     }
 
     /// A SINR in dB, to within 0.07 dB.
@@ -198,8 +238,7 @@ impl Tables {
     #[inline]
     #[must_use]
     pub fn cqi(&self, sinr: f32) -> u8 {
-        let decibels = self.decibels(sinr);
-        THRESHOLD.iter().rposition(|&least| f64::from(decibels) >= least).unwrap_or(0) as u8
+        self.cqi[entry(sinr)]
     }
 
     /// The scheme for the subbands of `mask` with these CQI, after `offset` dB are added to what they say.
@@ -262,9 +301,14 @@ mod tests {
             assert!(scheme.efficiency < shannon, "{scheme:?}");
             // and than what its own modulation can carry, but by less than 3 dB
             let bits = [2.0, 4.0, 6.0][scheme.modulation];
-            let at = |decibels: f64| bits * mutual_information(scheme.modulation, math::pow(10.0, decibels / 10.0));
+            let at = |decibels: f64| {
+                bits * mutual_information(scheme.modulation, math::pow(10.0, decibels / 10.0))
+            };
             let threshold = f64::from(scheme.threshold);
-            assert!(at(threshold) > scheme.efficiency && at(threshold - 3.0) < scheme.efficiency, "{scheme:?}");
+            assert!(
+                at(threshold) > scheme.efficiency && at(threshold - 3.0) < scheme.efficiency,
+                "{scheme:?}"
+            );
         }
         assert_eq!(tables.schemes[0].efficiency, 0.1523);
         assert_eq!(tables.schemes[28].efficiency, 5.5547);
@@ -283,7 +327,10 @@ mod tests {
                 // equal subbands: the effective SINR is theirs, within the step of the table
                 if here > 0.002 && here < 0.98 {
                     let found = tables.over(modulation, &[sinr as f32; WIDTH], 0b11);
-                    assert!((f64::from(found) - f64::from(tenth) / 10.0).abs() < 0.12, "{modulation} {tenth} {found}");
+                    assert!(
+                        (f64::from(found) - f64::from(tenth) / 10.0).abs() < 0.12,
+                        "{modulation} {tenth} {found}"
+                    );
                 }
             }
             assert!(last > 0.999);
@@ -297,6 +344,22 @@ mod tests {
         assert!((block_errors(0.0) - 0.1).abs() < 1e-9);
         assert!((block_errors(-2.0 * TENTH * STEEPNESS) - 0.9).abs() < 1e-9);
         assert!(block_errors(1.5) < 1e-6 && block_errors(-3.0) > 0.999_999);
+    }
+
+    #[test]
+    fn tables_are_what_they_tabulate() {
+        let tables = Tables::new();
+        for tenth in -390..440 {
+            let decibels = tenth as f32 / 10.0 + 0.03;
+            let exact = math::pow(10.0, f64::from(decibels) / 10.0);
+            assert!((f64::from(tables.factor(decibels)) / exact - 1.0).abs() < 1e-4, "{decibels} dB");
+            if decibels > -36.0 {
+                assert!((tables.decibels(exact as f32) - decibels).abs() < 0.07, "{decibels} dB");
+            }
+            // the steepest slope is a fraction of 1 a dB
+            let exact = block_errors(f64::from(decibels));
+            assert!((tables.block_errors(decibels) - exact).abs() < 0.011, "{decibels} dB");
+        }
     }
 
     #[test]

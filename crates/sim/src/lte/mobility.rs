@@ -42,8 +42,7 @@ impl Walk {
             self.place = layout.home(self.place.plus(moved));
         } else if step > 0.0 {
             for _ in self.ticks..ticks {
-                let ahead =
-                    self.place.plus(Point { x: self.heading.x * step, y: self.heading.y * step });
+                let ahead = self.place.plus(Point { x: self.heading.x * step, y: self.heading.y * step });
                 if layout.covers(ahead) {
                     self.place = ahead;
                 } else {

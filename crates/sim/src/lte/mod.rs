@@ -17,6 +17,7 @@ pub mod rlc;
 pub mod scheduler;
 pub mod settings;
 pub mod spec;
+pub mod survey;
 pub mod uplink;
 pub mod user;
 

@@ -145,14 +145,14 @@ impl Network {
         })?;
         if let Some(user) = users.iter().find(|user| user.stop <= user.start) {
             let User { name: who, start, stop, .. } = user;
-            return Err(Invalid(format!("radio network {name}: user {who} leaves at {stop}, not after {start}")));
+            return Err(Invalid(format!(
+                "radio network {name}: user {who} leaves at {stop}, not after {start}"
+            )));
         }
         let layout = Layout::new(settings.rings, settings.case.distance(), settings.wrap);
         let subbands = settings.bandwidth.subbands();
         let shift = propagation::doppler(settings.speed);
-        let model = |branches| {
-            Model::new(settings.profile, branches, subbands, BLOCK * BLOCKS as f64, shift)
-        };
+        let model = |branches| Model::new(settings.profile, branches, subbands, BLOCK * BLOCKS as f64, shift);
         // a cell receives with as many antennas as a user does
         let models = [model(settings.antennas.branches()), model(settings.antennas.branches().min(2))];
         let cells = layout.cells();
@@ -216,7 +216,8 @@ impl Network {
         (0..self.users.len())
             .map(|user| {
                 let (noise, layout, settings) = (self.noise[DOWN], &self.layout, &self.settings);
-                let make = || Box::new(Radio::new(self.seed, &self.name, &self.users[user], layout, settings));
+                let make =
+                    || Box::new(Radio::new(self.seed, &self.name, &self.users[user], layout, settings));
                 let radio = self.radios[user].get_or_insert_with(make);
                 if radio.tick() < tick
                     && let Some(cell) = radio.look(tick, layout, settings)
@@ -227,6 +228,11 @@ impl Network {
                 (radio.serving, radio.geometry(noise), radio.coupling_loss())
             })
             .collect()
+    }
+
+    /// The share of each cell's power that reaches a user, in dB, at the last survey.
+    pub fn gains(&self, user: usize) -> Vec<f64> {
+        self.radios[user].as_ref().map_or_else(Vec::new, |radio| radio.gains_db())
     }
 
     /// Bytes of transport blocks that have reached each user since it was told last.

@@ -204,7 +204,8 @@ mod tests {
         let (users, sites) = (4000, 7);
         let (mut own, mut sites_two, mut far, mut near) = (0.0, 0.0, 0.0, 0.0);
         for user in 0..users {
-            let mut shadowing = Shadowing::new(Stream::new(1, "lte", &format!("user {user} shadowing")), sites);
+            let mut shadowing =
+                Shadowing::new(Stream::new(1, "lte", &format!("user {user} shadowing")), sites);
             let mut read = |metres: f64| {
                 let mut gains = vec![0.0_f32; sites * SECTORS];
                 shadowing.add(metres, &mut gains);

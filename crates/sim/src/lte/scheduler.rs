@@ -9,8 +9,8 @@ pub struct Candidate {
     pub bearer: u32,
     /// Bytes that it has to send.
     pub need: u64,
-    /// What it was given, in bytes a TTI, on average.
-    pub average: f64,
+    /// The reciprocal of what it was given on average, in bytes a TTI.
+    pub scarce: f32,
     /// The last TTI in which it sent something.
     pub last: i64,
     /// Bytes that each subband would carry for it.
@@ -25,19 +25,14 @@ pub fn share(candidates: &mut [Candidate], mut free: u32) {
     while free != 0 {
         let subband = free.trailing_zeros() as usize;
         free &= free - 1;
-        let mut best: Option<(f64, usize)> = None;
+        let (mut most, mut best) = (0.0, usize::MAX);
         for (at, candidate) in candidates.iter().enumerate() {
-            let bytes = f64::from(candidate.bytes[subband]);
-            if candidate.need == 0 || bytes <= 0.0 {
-                continue;
-            }
-            let worth = bytes / candidate.average;
-            if best.is_none_or(|(most, _)| worth > most) {
-                best = Some((worth, at));
+            let worth = candidate.bytes[subband] * candidate.scarce;
+            if worth > most && candidate.need > 0 {
+                (most, best) = (worth, at);
             }
         }
-        let Some((_, at)) = best else { continue };
-        let candidate = &mut candidates[at];
+        let Some(candidate) = candidates.get_mut(best) else { continue };
         candidate.mask |= 1 << subband;
         candidate.need = candidate.need.saturating_sub(candidate.bytes[subband] as u64);
     }
@@ -54,13 +49,13 @@ pub fn in_turn(candidates: &mut [Candidate], free: u32) {
 /// first to whom all of them are worth most compared to what it has had, and to nobody more than `most` at a time.
 pub fn share_in_runs(candidates: &mut [Candidate], mut free: u32, subbands: usize, most: &[usize]) {
     loop {
-        let mut best: Option<(f64, usize)> = None;
+        let mut best: Option<(f32, usize)> = None;
         for (at, candidate) in candidates.iter().enumerate() {
             let bytes: f32 = candidate.bytes[..subbands].iter().sum();
             if candidate.need == 0 || candidate.mask != 0 || bytes <= 0.0 {
                 continue;
             }
-            let worth = f64::from(bytes) / candidate.average;
+            let worth = bytes * candidate.scarce;
             if best.is_none_or(|(most, _)| worth > most) {
                 best = Some((worth, at));
             }
@@ -93,7 +88,8 @@ pub fn best(free: u32, worth: &[u8; WIDTH], count: u32) -> u32 {
     let mut mask = 0;
     for _ in 0..count {
         let left = free & !mask;
-        let next = (0..SUBBANDS).filter(|at| left >> at & 1 == 1).max_by_key(|&at| (worth[at], SUBBANDS - at));
+        let next =
+            (0..SUBBANDS).filter(|at| left >> at & 1 == 1).max_by_key(|&at| (worth[at], SUBBANDS - at));
         mask |= next.map_or(0, |at| 1 << at);
     }
     mask
@@ -110,8 +106,8 @@ pub fn run(free: u32, count: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn candidate(bearer: u32, need: u64, average: f64, bytes: f32) -> Candidate {
-        Candidate { bearer, need, average, last: 0, bytes: [bytes; WIDTH], mask: 0 }
+    fn candidate(bearer: u32, need: u64, average: f32, bytes: f32) -> Candidate {
+        Candidate { bearer, need, scarce: 1.0 / average, last: 0, bytes: [bytes; WIDTH], mask: 0 }
     }
 
     #[test]

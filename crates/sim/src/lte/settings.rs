@@ -181,7 +181,9 @@ impl Settings {
         })?;
         let long = Span::from_secs(60);
         for (name, span) in [("a trigger time", self.trigger), ("an interruption", self.interruption)] {
-            ensure(!span.is_negative() && span <= long, || format!("{name} of {span}: at most {long} is right"))?;
+            ensure(!span.is_negative() && span <= long, || {
+                format!("{name} of {span}: at most {long} is right")
+            })?;
         }
         ensure(self.queue.age.is_none_or(|age| age > Span::ZERO), || "packets that may wait 0 s".to_owned())?;
         ensure(self.queue.packets != Some(0), || "a queue of 0 packets".to_owned())

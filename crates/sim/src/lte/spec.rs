@@ -28,7 +28,7 @@ pub struct LteSpec {
     pub bandwidth_hz: u64,
     /// `1x1`, `1x2` or `2x2`.
     pub antennas: String,
-    /// `tu6`, `epa`, `eva` or `flat`.
+    /// `tu6`, `epa`, `eva`, `flat` or `none`.
     pub fading: String,
     /// Metres a second.
     pub speed_mps: f64,
@@ -109,7 +109,8 @@ impl LteSpec {
             "epa" => Profile::Epa,
             "eva" => Profile::Eva,
             "flat" => Profile::Flat,
-            other => return Err(format!("fading {other}: there are tu6, epa, eva and flat")),
+            "none" => Profile::None,
+            other => return Err(format!("fading {other}: there are tu6, epa, eva, flat and none")),
         };
         let scheduler = match self.scheduler.as_str() {
             "pf" => Scheduler::ProportionalFair,

@@ -154,9 +154,8 @@ impl Radio {
         for (gain, &decibels) in self.gains.iter_mut().zip(&self.decibels) {
             *gain = propagation::linear(f64::from(decibels)) as f32;
         }
-        let best = (0..self.gains.len()).fold(0, |best, cell| {
-            if self.decibels[cell] > self.decibels[best] { cell } else { best }
-        });
+        let best = (0..self.gains.len())
+            .fold(0, |best, cell| if self.decibels[cell] > self.decibels[best] { cell } else { best });
         if self.serving == NOBODY {
             return Some(best);
         }
@@ -286,6 +285,12 @@ impl Radio {
         let others = (0..self.gains.len()).filter(|&cell| cell != self.serving);
         let disturbance: f64 = others.map(|cell| f64::from(self.gains[cell])).sum::<f64>() + f64::from(noise);
         10.0 * tidegate_core::math::log10(f64::from(self.gains[self.serving]) / disturbance)
+    }
+
+    /// The share of each cell's power that reaches the user on average, in dB.
+    #[must_use]
+    pub fn gains_db(&self) -> Vec<f64> {
+        self.decibels.iter().map(|&gain| f64::from(gain)).collect()
     }
 
     /// The loss between the user and its cell in dB, antennas and walls included.
