@@ -37,7 +37,7 @@ from tidegate.errors import (
     TraceError,
 )
 from tidegate.running import Run, run, version
-from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Media, Queue, Scenario, Tcp, Udp
+from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
 from tidegate.sweeping import SweepResult, sweep
 from tidegate.trace import Trace
 from tidegate.units import Duration, Rate, Size
@@ -60,6 +60,7 @@ __all__ = [
     "Limits",
     "Link",
     "LossReport",
+    "Lte",
     "Media",
     "OutputError",
     "PacketResult",
@@ -81,6 +82,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "Udp",
+    "Users",
     "__version__",
     "compare",
     "controller",

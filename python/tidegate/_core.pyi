@@ -48,6 +48,7 @@ __all__ = [
     "decode_rtp",
     "encode",
     "encode_rtp",
+    "lte_survey",
     "mos",
     "r_factor",
     "read_parquet",
@@ -440,6 +441,11 @@ class Table:
     def write_parquet(self, path: str) -> None:
         """Writes the table as a Parquet file (zstd)."""
 
+def lte_survey(
+    spec_json: str, seed: int, begin_ns: int, end_ns: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64], npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
+    """What the users of a radio network hear, and what full buffers get: serving, geometry, bytes, gains."""
+
 def read_parquet(path: str) -> Table:
     """Reads a Parquet file that `Table.write_parquet` wrote."""
 
@@ -469,6 +475,9 @@ class Trace:
         outage_escape: float | None = None,
     ) -> Trace:
         """A cellular link by the process of Winstein et al. (NSDI 2013)."""
+    @staticmethod
+    def generate_lte(spec_json: str, seed: int, begin_ns: int, end_ns: int) -> Trace:
+        """What the first user of a radio network gets, with a full buffer."""
     @property
     def name(self) -> str:
         """Where it came from."""

@@ -14,6 +14,8 @@ from typing import Any
 from tidegate import _core
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import lower
+from tidegate.scenario.population import lower_radio, members_of
+from tidegate.scenario.radio import Lte, Users
 
 SECOND = 10**9
 MILLISECOND = 10**6
@@ -27,6 +29,7 @@ WORKS: dict[str, tuple[str, float]] = {
     "call": ("one GCC video call up to 2.5 Mb/s", 3600),
     "calls100": ("100 GCC video calls over 100 Mb/s", 600),
     "sprout": ("one Sprout call up to 2.5 Mb/s", 3600),
+    "lte": ("LTE: 21 cells of 10 MHz, 100 users, 1 Mb/s to each", 60),
     "thesis": ("the thesis's sender and network, under GCC; in SimPy, too", 3600),
 }
 
@@ -110,6 +113,17 @@ def _call(index: int, pairs: int, controller: str, feedback: str) -> dict[str, A
     }
 
 
+def _lte(users: int) -> dict[str, Any]:
+    """The radio network and the flows to its users."""
+    network = Lte(users=[Users(name="user", count=users)])
+    members = {group.name: members_of(group, network.name, 1, 0) for group in network.users}
+    return {
+        "lte": lower_radio(network, members),
+        "links": [_link("wire", ("server", "core"), 10 * GIGABIT, MILLISECOND, 10_000)],
+        "flows": [{**_cbr(i, users, 1), "from": "server", "to": f"user-{i + 1}"} for i in range(users)],
+    }
+
+
 def thesis(seconds: float) -> Scenario:
     """The scenario ``thesis-network`` without an end to its packets."""
     data = Scenario.load("thesis-network", {"duration": f"{seconds:.9f}s", "record": "summary"}).to_dict()
@@ -121,6 +135,9 @@ def scenario(work: str, seconds: float) -> dict[str, Any]:
     """The work as the engine takes it, ``seconds`` of simulated time long."""
     if work == "thesis":
         return lower(thesis(seconds)).ir
+    if work == "lte":
+        frame = {"name": "bench lte", "duration": round(seconds * SECOND), "seed": 1, "sending_jitter": "off"}
+        return {**frame, "record": {"level": "summary", "bin": 200 * MILLISECOND}, **_lte(100)}
     if work in {"cbr10", "cbr1000"}:
         flows, rate = (10, 20 * 10**6) if work == "cbr10" else (1000, 1_200 * 10**6)
         links = _dumbbell(rate, 100, 10)
@@ -163,10 +180,10 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
         "dropped": sum(link["dropped_queue"] for link in summary["links"]),
         # packets carried by any link, feedback and acknowledgements included
         "hops": recording.hops,
-        # every data packet crosses access, bottleneck, access
-        "hops_per_packet": 1 if work == "thesis" else 3,
+        # every data packet crosses access, bottleneck, access; a wire and the air
+        "hops_per_packet": {"thesis": 1, "lte": 2}.get(work, 3),
         "events": recording.events,
-        "bottleneck_bps": carried["network" if work == "thesis" else "bottleneck there"],
+        "bottleneck_bps": carried[{"thesis": "network", "lte": "lte"}.get(work, "bottleneck there")],
         "run_s": recording.run_seconds,
         "peak_rss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "digest": recording.digest,

@@ -206,6 +206,39 @@ class Size(Quantity):
     usual = ("B", "kB")
 
 
+class Frequency(Quantity):
+    """How often something happens: in thousandths of an hour's count.
+
+    >>> Frequency("2/s").per_second
+    2.0
+    """
+
+    noun = "frequency"
+    example = '"2/s"'
+    units: ClassVar[dict[str, int]] = {"/s": 3_600_000, "/min": 60_000, "/h": 1_000}
+    shown = ("/s", "/min", "/h")
+    usual = ("/s", "/min")
+
+    @property
+    def per_second(self) -> float:
+        """A second."""
+        return self / self.units["/s"]
+
+
+class Speed(Quantity):
+    """A speed in metres an hour.
+
+    >>> Speed("1m/s") == Speed("3.6km/h")
+    True
+    """
+
+    noun = "speed"
+    example = '"3km/h"'
+    units: ClassVar[dict[str, int]] = {"km/h": 1_000, "m/s": 3_600}
+    shown = ("km/h",)
+    usual = ("km/h", "m/s")
+
+
 class Fraction(float):
     """A share of a whole: `"5%"` or `0.05`.
 

@@ -53,6 +53,11 @@ pub fn sin(x: f64) -> f64 {
 pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
+/// The angle in radians, from -pi to pi, of the point (x, y).
+#[must_use]
+pub fn atan2(y: f64, x: f64) -> f64 {
+    libm::atan2(y, x)
+}
 /// The nearest integer, halves away from zero.
 #[must_use]
 pub fn round(x: f64) -> f64 {

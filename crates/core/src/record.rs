@@ -177,6 +177,40 @@ pub struct LossRecord {
     pub reporting: Reporting,
 }
 
+/// How a user of a radio network fared in one direction since this was told last.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RadioRecord {
+    /// Its number.
+    pub user: u32,
+    /// Whether this is the uplink.
+    pub up: bool,
+    /// The cell that serves it.
+    pub cell: u32,
+    /// Bytes that arrived in transport blocks, without their headers.
+    pub bytes: u64,
+    /// Transport blocks sent for the first time.
+    pub blocks: u32,
+    /// How many of them had to be sent again.
+    pub failed: u32,
+    /// Their mean effective SINR in dB; not a number without any.
+    pub sinr_db: f64,
+    /// Mean of the reported CQI in use.
+    pub cqi: f64,
+}
+
+/// What a cell of a radio network sent or received since this was told last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CellRecord {
+    /// Its number.
+    pub cell: u32,
+    /// Whether this is the uplink.
+    pub up: bool,
+    /// Subbands in use, summed over TTIs.
+    pub used: u64,
+    /// Bytes that arrived in transport blocks, without their headers.
+    pub bytes: u64,
+}
+
 /// Takes the facts of a run. Every method has an empty body, so that a recorder names only what it keeps.
 #[allow(unused_variables)]
 pub trait Recorder: Send + Any {
@@ -227,6 +261,10 @@ pub trait Recorder: Send + Any {
     fn loss_reported(&mut self, now: Time, source: FlowId, delay: Span) {}
     /// What a loss reported by `flow` had damaged is whole again, `delay` after it was detected.
     fn recovered(&mut self, now: Time, flow: FlowId, delay: Span) {}
+    /// How a user of a radio network fared.
+    fn radio(&mut self, now: Time, radio: &RadioRecord) {}
+    /// What a cell of a radio network did.
+    fn cell(&mut self, now: Time, cell: &CellRecord) {}
     /// How full a queue is, once a bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
 }

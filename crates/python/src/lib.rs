@@ -43,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::seat::controller_defaults, module)?)?;
     module.add_function(wrap_pyfunction!(control::seat::check_controller, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::lte_survey, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
     sprout::register(module)?;
     tfrc::register(module)?;

@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::link::Link;
+use tidegate_sim::lte::{self, LteSpec};
 use tidegate_sim::service::BrownianSettings;
 use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 
@@ -22,6 +23,38 @@ fn format_named(name: &str) -> PyResult<Format> {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         bad(format!("{name}: no such trace format; there are {}", names.join(", ")))
     })
+}
+
+fn lte_spec(json: &str) -> PyResult<LteSpec> {
+    serde_json::from_str(json).map_err(|error| bad(format!("lte: {error}")))
+}
+
+/// A radio network without packets, as JSON in the form of the crate's `lte::spec` module: for each user the cell
+/// that serves it at the beginning, its geometry in dB, the bytes that its full buffer got between two times in
+/// nanoseconds, and for each user and cell the gain in dB, users one after the other.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub(crate) fn lte_survey<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    seed: u64,
+    begin_ns: i64,
+    end_ns: i64,
+) -> PyResult<(
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<u64>>,
+    Bound<'py, PyArray1<f64>>,
+)> {
+    let spec = lte_spec(spec_json)?;
+    let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
+    let found = py.detach(|| lte::survey::survey(&spec, seed, begin, end)).map_err(bad)?;
+    Ok((
+        PyArray1::from_vec(py, found.serving),
+        PyArray1::from_vec(py, found.geometry_db),
+        PyArray1::from_vec(py, found.served_bytes),
+        PyArray1::from_vec(py, found.gains_db),
+    ))
 }
 
 #[pymethods]
@@ -86,6 +119,22 @@ impl PyTrace {
         };
         let trace = py.detach(|| Trace::generate_brownian(settings, seed, Span::from_nanos(duration_ns)));
         Ok(Self { inner: Arc::new(trace.map_err(bad)?), format: "generated".to_owned() })
+    }
+
+    /// What the first user of a radio network with a full buffer gets between two times in nanoseconds; the
+    /// network as in the crate's `lte::spec` module, as JSON.
+    #[staticmethod]
+    fn generate_lte(
+        py: Python<'_>,
+        spec_json: &str,
+        seed: u64,
+        begin_ns: i64,
+        end_ns: i64,
+    ) -> PyResult<Self> {
+        let spec = lte_spec(spec_json)?;
+        let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
+        let trace = py.detach(|| lte::survey::trace(&spec, seed, begin, end)).map_err(bad)?;
+        Ok(Self { inner: Arc::new(trace), format: "generated".to_owned() })
     }
 
     /// Where it comes from.

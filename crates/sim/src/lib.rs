@@ -11,6 +11,7 @@ pub mod invalid;
 pub mod jitter;
 pub mod link;
 pub mod loss;
+pub mod lte;
 pub mod phases;
 pub mod queue;
 pub mod record;

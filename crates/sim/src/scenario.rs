@@ -3,6 +3,7 @@
 //! Times and spans are nanoseconds, rates bit/s, sizes bytes, probabilities fractions. People write
 //! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
 
+use crate::lte::LteSpec;
 use crate::service::Statuses;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
@@ -30,6 +31,9 @@ pub struct Scenario {
     /// Largest sending jitter of TCP and CBR senders, `None`: off.
     #[serde(default)]
     pub sending_jitter: SendingJitter,
+    /// A radio network, if there is one.
+    #[serde(default)]
+    pub lte: Option<LteSpec>,
     /// The links, each in one direction.
     pub links: Vec<LinkSpec>,
     /// The flows.

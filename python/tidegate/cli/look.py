@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from tidegate import controllers as registry
+from tidegate import lte
 from tidegate import trace as traces
 from tidegate.cli.runs import AsJson, ScenarioName
 from tidegate.cli.terminal import console, plain_table, print_json, print_table
@@ -210,27 +211,52 @@ def _write(one: traces.Trace, out: Path, form: str | None) -> None:
 
 @trace_app.command()
 def generate(
-    out: Annotated[Path, typer.Argument(help="File to write.")],
+    model: Annotated[str, typer.Argument(help="brownian or lte; brownian if only a file is given.", metavar="[MODEL]")],
+    out: Annotated[Path | None, typer.Argument(help="File to write.", metavar="OUT")] = None,
     duration: Annotated[str, typer.Option(help="How long.")] = "60s",
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same link.")] = 1,
     start: Annotated[str, typer.Option(help="Rate at the beginning.")] = "5Mbps",
     largest: Annotated[str, typer.Option("--max", help="Largest rate.")] = "12Mbps",
     sigma: Annotated[str, typer.Option(help="Standard deviation of the change over 1 s.")] = "2.4Mbps",
     outage_escape: Annotated[float, typer.Option(help="Rate at which outages end, per second.")] = 1.0,
+    case: Annotated[int, typer.Option(help="lte: 3GPP case 1 or 3.")] = 1,
+    bandwidth: Annotated[str, typer.Option(help="lte: 5MHz or 10MHz.")] = "10MHz",
+    antennas: Annotated[str, typer.Option(help="lte: 1x1, 1x2 or 2x2.")] = "1x2",
+    speed: Annotated[str, typer.Option(help="lte: how fast users move.")] = "3km/h",
+    users: Annotated[int, typer.Option(help="lte: users with full buffers a cell, this one included.")] = 1,
     to: Annotated[str | None, typer.Option(help="mahimahi or csv.")] = None,
 ) -> None:
-    """Generate a cellular link (Winstein et al., NSDI 2013, section 3).
+    """Generate a cellular link: the process of Winstein et al. (NSDI 2013, section 3), or a user of an LTE network.
 
-    Example: tidegate trace generate lte.trace --duration 120s --seed 7
+    Example: tidegate trace generate sprout.trace --duration 120s --seed 7
+
+    Example: tidegate trace generate lte cell.trace --case 3 --bandwidth 5MHz --users 2
     """
-    one = traces.generate(
-        seed=seed,
-        duration=duration,
-        start=start,
-        max=largest,
-        sigma=sigma,
-        outage_escape=outage_escape,
-    )
+    if out is None:
+        model, out = "brownian", Path(model)
+    match model:
+        case "brownian":
+            one = traces.generate(
+                seed=seed,
+                duration=duration,
+                start=start,
+                max=largest,
+                sigma=sigma,
+                outage_escape=outage_escape,
+            )
+        case "lte":
+            one = lte.trace(
+                seed=seed,
+                duration=duration,
+                case=case,
+                bandwidth=bandwidth,
+                antennas=antennas,
+                speed=speed,
+                users=users,
+            )
+        case _:
+            hint = did_you_mean(model, ["brownian", "lte"])
+            raise InputError(f"{model}: no such model; there are brownian and lte{hint}")
     _write(one, out, to)
 
 

@@ -10,22 +10,28 @@ from tidegate.scenario.flows import (
     Udp,
 )
 from tidegate.scenario.links import Back, Link, Queue
+from tidegate.scenario.radio import Arrival, Handover, Lte, RadioQueue, Users
 from tidegate.scenario.scenario import Scenario
 from tidegate.scenario.sessions import Avpf, Member, Session
 
 __all__ = [
+    "Arrival",
     "Audio",
     "Avpf",
     "Back",
     "Controller",
     "Feedback",
     "Flow",
+    "Handover",
     "Link",
+    "Lte",
     "Media",
     "Member",
     "Queue",
+    "RadioQueue",
     "Scenario",
     "Session",
     "Tcp",
     "Udp",
+    "Users",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tidegate.errors import did_you_mean
+from tidegate.scenario import population
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import (
     Adaptive,
@@ -70,6 +71,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _link(link, ("links", position), scenario.duration)
     for position, flow in enumerate(scenario.flows):
         yield from _flow(flow, ("flows", position), scenario.duration)
+    yield from population.problems(scenario)
     yield from _routes(scenario)
     for position, session in enumerate(scenario.sessions):
         yield from _session(session, ("sessions", position), scenario)
@@ -102,6 +104,8 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
         if key != "sessions":
             # members are flows, too: SESSION.MEMBER
             seen = {}
+        if key == "links" and scenario.lte is not None and scenario.lte.name in _link_names(scenario.links):
+            yield Problem(("lte", "name"), f'"{scenario.lte.name}" is the name of a link; names are unique')
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
                 if name in seen:
@@ -117,10 +121,15 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
 def _seeds(scenario: Scenario) -> Iterator[Problem]:
     entries: list[Link | Flow | Session] = [*scenario.links, *scenario.flows, *scenario.sessions]
     known = [name for entry in entries for name in _all_names(entry)]
+    known += [] if scenario.lte is None else [scenario.lte.name]
     for name in scenario.seeds:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
             yield Problem(("seeds", name), f"no link, flow or member has that name{hint}")
+
+
+def _link_names(links: Sequence[Link]) -> set[str]:
+    return {name for link in links for name in _all_names(link)}
 
 
 def _all_names(entry: Link | Flow | Session) -> list[str]:
@@ -522,6 +531,10 @@ def _member(member: Member, path: Path, session: Session, duration: Duration) ->
 
 def _routes(scenario: Scenario) -> Iterator[Problem]:
     onward = _onward(scenario)
+    if scenario.lte is not None:
+        for group in scenario.lte.users:
+            onward.setdefault(scenario.lte.core, []).append(group.name)
+            onward.setdefault(group.name, []).append(scenario.lte.core)
     reached: dict[str, set[str]] = {}
     for position, flow in enumerate(scenario.flows):
         ends = (("from", flow.from_), ("to", flow.to))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate import controllers, trace
 from tidegate.errors import InputError, TidegateError, TraceError
-from tidegate.scenario import frames
+from tidegate.scenario import frames, population
 from tidegate.scenario.checks import flow_names
 from tidegate.scenario.flows import (
     Adaptive,
@@ -64,13 +64,15 @@ class Experiment:
     """Recorded networks, by their index in the experiment."""
     python: dict[str, Callable[[], Any]] = field(default_factory=dict)
     """What makes controllers written in Python, by their name in the experiment."""
+    plain: Ir | None = None
+    """The experiment before what its seed decides, where that is more than luck inside the engine."""
     inputs: dict[str, str] = field(default_factory=dict)
     """SHA-256 of every file that the experiment was made from, by name."""
 
     @property
     def hash(self) -> str:
         """Of everything that a run's result depends on but its seed; hexadecimal."""
-        ir = {key: value for key, value in self.ir.items() if key not in {"seed", "name"}}
+        ir = {key: value for key, value in (self.plain or self.ir).items() if key not in {"seed", "name"}}
         text = json.dumps([ir, sorted(self.inputs.values())], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -105,7 +107,27 @@ def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = N
     made.ir["flows"] = [ir for flow in scenario.flows for ir in lowering.flow(flow)]
     if scenario.sessions:
         made.ir["sessions"] = [_session(session) for session in scenario.sessions]
+    if scenario.lte is not None:
+        _populate(made, scenario)
     return made
+
+
+def _populate(made: Experiment, scenario: Scenario) -> None:
+    """Puts the users of the radio network in, and a flow for each where a flow is theirs."""
+    assert scenario.lte is not None  # noqa: S101
+    # who comes when depends on the seed; the hash is of what it depends on beside it
+    made.plain = {**made.ir, "lte": scenario.lte.model_dump(mode="json")}
+    groups = population.population(scenario, made.ir["seed"])
+    made.ir["lte"] = population.lower_radio(scenario.lte, groups)
+    end = int(scenario.duration)
+    made.ir["flows"] = [flow for ir in made.ir["flows"] for flow in population.flows_of(ir, groups, end)]
+    names: set[str] = set()
+    for flow in made.ir["flows"]:
+        if flow["name"] in names:
+            raise InputError(f'flows: two are called "{flow["name"]}"; one of a user is called after its number')
+        names.add(flow["name"])
+    if not names:
+        raise InputError("flows: nobody whom a flow is for comes before the run's end")
 
 
 def _jitter_of_senders(value: str | Duration) -> str | int:

@@ -18,6 +18,7 @@ from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.model import NAME, Model, Name, one_of
+from tidegate.scenario.radio import Lte
 from tidegate.scenario.sessions import Session
 from tidegate.units import Duration
 
@@ -80,6 +81,8 @@ class Scenario(Model):
     """Width of a bin of the series (RFC 8868 section 3.1: 200 ms)."""
     capture: bool = False
     """Whether the bytes of every packet are kept for a capture file."""
+    lte: Lte | None = None
+    """A radio network, whose users are points of the network."""
     links: Annotated[list[Link], Field(min_length=1, max_length=100_000)]
     """The network."""
     flows: Annotated[list[Flow], Field(max_length=100_000)] = Field(default_factory=list)
@@ -234,6 +237,8 @@ def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
 
     for key in ("links", "flows", "sessions"):
         walk(data.get(key), (key,))
+    lte = data.get("lte")
+    walk(lte.get("users") if isinstance(lte, dict) else None, ("lte", "users"))
     return named
 
 

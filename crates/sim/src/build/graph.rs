@@ -1,17 +1,44 @@
 //! Static routes over the links of a scenario.
 
-use crate::scenario::LinkSpec;
+use crate::lte::{LteSpec, Network};
+use crate::scenario::{LinkSpec, Scenario};
 use std::collections::{BTreeMap, VecDeque};
+use tidegate_core::{NodeId, Port};
 
-/// The links as a directed graph.
+/// The links as a directed graph, and the users of a radio network as its leaves.
 pub(super) struct Graph<'a> {
-    pub(super) links: &'a [LinkSpec],
+    links: &'a [LinkSpec],
+    radio: Option<&'a LteSpec>,
+    /// The radio network's users by name.
+    users: BTreeMap<&'a str, usize>,
 }
 
-impl Graph<'_> {
-    /// The links of the path with the fewest hops; among equals the one found first in the order of the
+impl<'a> Graph<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let radio = scenario.lte.as_ref();
+        let users = radio.iter().flat_map(|radio| radio.users.iter().enumerate());
+        let users = users.map(|(number, user)| (user.name.as_str(), number)).collect();
+        Self { links: &scenario.links, radio, users }
+    }
+
+    /// The nodes and ports of the path with the fewest hops; among equals the one found first in the order of the
     /// scenario. Empty between a node and itself; `None` where there is no way.
-    pub(super) fn path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
+    pub(super) fn path(&self, from: &str, to: &str) -> Option<Vec<(NodeId, Port)>> {
+        let (up, down) = (self.users.get(from), self.users.get(to));
+        let core = self.radio.map_or("", |radio| radio.core.as_str());
+        let begin = if up.is_some() { core } else { from };
+        let end = if down.is_some() { core } else { to };
+        // the node behind those of the links
+        let air = |user: &usize, up| (NodeId(self.links.len() as u32), Network::port(*user, up));
+        let mut hops: Vec<_> = up.map(|user| air(user, true)).into_iter().collect();
+        let wires = self.wires(begin, end)?;
+        hops.extend(wires.into_iter().map(|link| (NodeId(link as u32), Port::ZERO)));
+        hops.extend(down.map(|user| air(user, false)));
+        Some(hops)
+    }
+
+    /// The links of the shortest path.
+    fn wires(&self, from: &str, to: &str) -> Option<Vec<usize>> {
         if from == to {
             return Some(Vec::new());
         }

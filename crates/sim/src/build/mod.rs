@@ -10,6 +10,7 @@ use crate::external::{ExternalLink, ExternalSink, ExternalSource};
 use crate::jitter::Jitter;
 use crate::link::{Link, LinkSettings};
 use crate::loss::{GilbertElliott, Loss};
+use crate::lte::Network;
 use crate::phases::Phases;
 use crate::queue::DropTail;
 use crate::record::member::MemberInfo;
@@ -217,7 +218,7 @@ impl<'a> Builder<'a> {
         if scenario.record.bin <= Span::ZERO {
             return wrong("record.bin", format!("{} is not a width", scenario.record.bin));
         }
-        let graph = Graph { links: &scenario.links };
+        let graph = Graph::new(scenario);
         let mut builder = Self {
             scenario,
             traces,
@@ -236,6 +237,12 @@ impl<'a> Builder<'a> {
                 builder.nodes.push(Box::new(link.clone()));
             }
             builder.links.push(link);
+        }
+        if let Some(radio) = &scenario.lte {
+            let place = format!("lte.{}", radio.name);
+            let settings = radio.settings().or_else(|problem| wrong(&place, problem))?;
+            let network = Network::new(&radio.name, builder.seed(&radio.name), settings, radio.users());
+            builder.nodes.push(Box::new(network.or_else(|problem| wrong(&place, problem))?));
         }
         Ok(builder)
     }
@@ -274,7 +281,7 @@ impl<'a> Builder<'a> {
                 start: flow.start,
                 stop: stop.min(Time::ZERO + scenario.duration),
                 tightest: None,
-                links: path.iter().map(|&link| NodeId(link as u32)).collect(),
+                links: path.iter().map(|&(node, _)| node).collect(),
             });
             match &flow.kind {
                 FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),
@@ -295,17 +302,19 @@ impl<'a> Builder<'a> {
     fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
         let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
-        let links = scenario
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, spec)| LinkInfo {
-                node: NodeId(index as u32),
-                name: spec.name.clone(),
-                // known when the run is over, which may be early
-                capacity: None,
-            })
-            .collect();
+        let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
+            node: NodeId(index as u32),
+            name: spec.name.clone(),
+            // known when the run is over, which may be early
+            capacity: None,
+        });
+        // a radio network has no capacity of its own: it depends on who is where
+        let air = scenario.lte.iter().map(|radio| LinkInfo {
+            node: NodeId(scenario.links.len() as u32),
+            name: radio.name.clone(),
+            capacity: None,
+        });
+        let links = links.chain(air).collect();
         let level = match scenario.record.level {
             RecordLevel::Summary => Level::Summary,
             RecordLevel::Series => Level::Series,
@@ -405,9 +414,8 @@ impl<'a> Builder<'a> {
     }
 
     /// A route over the links of `path` to the node that will be added as `end`.
-    fn route(&mut self, path: &[usize], end: NodeId) -> RouteId {
-        let hops = path.iter().map(|&link| (NodeId(link as u32), Port::ZERO));
-        self.routes.push(hops.chain([(end, Port::ZERO)]).collect());
+    fn route(&mut self, path: &[(NodeId, Port)], end: NodeId) -> RouteId {
+        self.routes.push(path.iter().copied().chain([(end, Port::ZERO)]).collect());
         RouteId(self.routes.len() as u32 - 1)
     }
 
@@ -415,7 +423,7 @@ impl<'a> Builder<'a> {
         NodeId((self.nodes.len() + ahead) as u32)
     }
 
-    fn way_back(&self, flow: &FlowSpec) -> Result<Vec<usize>, String> {
+    fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, String> {
         let back = self.graph.path(&flow.to, &flow.from);
         back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from))
     }
@@ -425,7 +433,7 @@ impl<'a> Builder<'a> {
         id: FlowId,
         flow: &FlowSpec,
         udp: &UdpSpec,
-        path: &[usize],
+        path: &[(NodeId, Port)],
         jitter: Option<Span>,
     ) -> Result<(), String> {
         let pattern = match udp.pattern {
@@ -453,7 +461,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn external_flow(&mut self, id: FlowId, flow: &FlowSpec, path: &[usize]) {
+    fn external_flow(&mut self, id: FlowId, flow: &FlowSpec, path: &[(NodeId, Port)]) {
         let (source, sink) = (self.next_node(0), self.next_node(1));
         let route = self.route(path, sink);
         self.nodes.push(Box::new(ExternalSource::new(&flow.name, id, route)));
@@ -472,7 +480,7 @@ impl<'a> Builder<'a> {
         id: FlowId,
         flow: &FlowSpec,
         tcp: &TcpSpec,
-        path: &[usize],
+        path: &[(NodeId, Port)],
         jitter: Option<Span>,
     ) -> Result<(), String> {
         const HEADER: u32 = 40;
@@ -594,6 +602,8 @@ fn set_tightest(flows: &mut [FlowInfo], links: &[Link], begin: Time) {
         let (from, to) = (begin.max(flow.start), flow.stop);
         let capacities = flow.links.iter().filter_map(|link| {
             let index = link.0 as usize;
+            // a radio network is none of them
+            links.get(index)?;
             *known.entry((index, from, to)).or_insert_with(|| capacity(&links[index], from, to))
         });
         flow.tightest = capacities.min();

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
 use tidegate_core::packet::Body;
-use tidegate_core::record::{FrameRecord, FrameSent, LossRecord, RtcpRecord};
+use tidegate_core::record::{CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RtcpRecord};
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// What the recording must know of a flow.
@@ -144,6 +144,8 @@ pub struct Recording {
     losses: Vec<(Time, LossRecord)>,
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
+    radio: Vec<(Time, RadioRecord)>,
+    cells: Vec<(Time, CellRecord)>,
     packets: Vec<PacketRow>,
     captured: Vec<Captured>,
 }
@@ -189,6 +191,8 @@ impl Recording {
             losses: Vec::new(),
             queues: Vec::new(),
             truth: Vec::new(),
+            radio: Vec::new(),
+            cells: Vec::new(),
             packets: Vec::new(),
             captured: Vec::new(),
         }
@@ -563,6 +567,19 @@ impl Recorder for Recording {
         let stats = &mut self.stats[flow.0 as usize];
         stats.digest.add_all([tag::RECOVERED ^ delay.as_nanos() as u64, now.as_nanos() as u64]);
         self.add_recovery(now, flow, delay);
+    }
+
+    // not in the digest: both follow from which packets left the radio network when, which is
+    fn radio(&mut self, now: Time, radio: &RadioRecord) {
+        if self.level >= Level::Series {
+            self.radio.push((now, *radio));
+        }
+    }
+
+    fn cell(&mut self, now: Time, cell: &CellRecord) {
+        if self.level >= Level::Series {
+            self.cells.push((now, *cell));
+        }
     }
 
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {

@@ -15,6 +15,9 @@ impl Recording {
             if !self.members.is_empty() {
                 names.push("losses");
             }
+            if !self.radio.is_empty() || !self.cells.is_empty() {
+                names.extend(["radio", "cells"]);
+            }
         }
         if self.level == Level::Packets {
             names.push("packets");
@@ -39,8 +42,44 @@ impl Recording {
             "frames" => self.frames_table(),
             "rtcp" => self.rtcp_table(),
             "losses" => self.losses_table(),
+            "radio" => self.radio_table(),
+            "cells" => self.cells_table(),
             _ => self.packets_table(),
         })
+    }
+
+    fn radio_table(&self) -> Table {
+        let rows = &self.radio;
+        let ways = |up: &mut dyn Iterator<Item = bool>| Column::Words {
+            words: vec!["down".to_owned(), "up".to_owned()],
+            codes: up.map(u32::from).collect(),
+        };
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("user", Column::U32(rows.iter().map(|r| r.1.user).collect()))
+            .with("direction", ways(&mut rows.iter().map(|r| r.1.up)))
+            .with("cell", Column::U32(rows.iter().map(|r| r.1.cell).collect()))
+            .with("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect()))
+            .with("blocks", Column::U32(rows.iter().map(|r| r.1.blocks).collect()))
+            .with("failed", Column::U32(rows.iter().map(|r| r.1.failed).collect()))
+            .with("sinr_db", Column::F64(rows.iter().map(|r| r.1.sinr_db).collect()))
+            .with("cqi", Column::F64(rows.iter().map(|r| r.1.cqi).collect()))
+    }
+
+    fn cells_table(&self) -> Table {
+        let rows = &self.cells;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("cell", Column::U32(rows.iter().map(|r| r.1.cell).collect()))
+            .with(
+                "direction",
+                Column::Words {
+                    words: vec!["down".to_owned(), "up".to_owned()],
+                    codes: rows.iter().map(|r| u32::from(r.1.up)).collect(),
+                },
+            )
+            .with("subbands", Column::U64(rows.iter().map(|r| r.1.used).collect()))
+            .with("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect()))
     }
 
     fn flow_words(&self) -> Vec<String> {

@@ -220,12 +220,16 @@ impl Trace {
         }
         let last = millis.last_mut();
         *last.ok_or_else(|| Invalid(format!("one outage of {duration}: nothing can be sent")))? = end;
-        Ok(Self {
-            name: format!("brownian, seed {seed}"),
-            capacity: Capacity::Opportunities(Recorded::new(millis, settings.bytes)?),
-            loss: None,
-            delay: None,
-        })
+        Self::of_opportunities(format!("brownian, seed {seed}"), millis, settings.bytes)
+    }
+
+    /// Opportunities of `bytes` at these milliseconds, the last of which ends the trace.
+    ///
+    /// # Errors
+    /// When there is none, or they are not in order of time.
+    pub fn of_opportunities(name: String, millis: Vec<u32>, bytes: u32) -> Result<Self, Invalid> {
+        let capacity = Capacity::Opportunities(Recorded::new(millis, bytes)?);
+        Ok(Self { name, capacity, loss: None, delay: None })
     }
 
     /// After how long it repeats.

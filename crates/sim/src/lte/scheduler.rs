@@ -1,0 +1,142 @@
+//! Who gets which subband: proportional fair.
+
+use super::fading::{SUBBANDS, WIDTH};
+
+/// Somebody who has something to send in a TTI.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// Whose bearer.
+    pub bearer: u32,
+    /// Bytes that it has to send.
+    pub need: u64,
+    /// The reciprocal of what it was given on average, in bytes a TTI.
+    pub scarce: f32,
+    /// The last TTI in which it sent something.
+    pub last: i64,
+    /// Bytes that each subband would carry for it.
+    pub bytes: [f32; WIDTH],
+    /// The subbands that it gets.
+    pub mask: u32,
+}
+
+/// Gives each subband of `free` to the candidate to whom it is worth most, compared to what that one has had
+/// (Jalali, Padovani, Pankaj, VTC Spring 2000), as long as it has something to send.
+pub fn share(candidates: &mut [Candidate], mut free: u32) {
+    while free != 0 {
+        let subband = free.trailing_zeros() as usize;
+        free &= free - 1;
+        let (mut most, mut best) = (0.0, usize::MAX);
+        for (at, candidate) in candidates.iter().enumerate() {
+            let worth = candidate.bytes[subband] * candidate.scarce;
+            if worth > most && candidate.need > 0 {
+                (most, best) = (worth, at);
+            }
+        }
+        let Some(candidate) = candidates.get_mut(best) else { continue };
+        candidate.mask |= 1 << subband;
+        candidate.need = candidate.need.saturating_sub(candidate.bytes[subband] as u64);
+    }
+}
+
+/// Gives all of `free` to one candidate: the one that has waited longest, who stands first.
+pub fn in_turn(candidates: &mut [Candidate], free: u32) {
+    if let Some(first) = candidates.first_mut() {
+        first.mask = free;
+    }
+}
+
+/// Gives neighbouring subbands to one candidate after the other, as single-carrier transmission needs: to the one
+/// first to whom all of them are worth most compared to what it has had, and to nobody more than `most` at a time.
+pub fn share_in_runs(candidates: &mut [Candidate], mut free: u32, subbands: usize, most: &[usize]) {
+    loop {
+        let mut best: Option<(f32, usize)> = None;
+        for (at, candidate) in candidates.iter().enumerate() {
+            let bytes: f32 = candidate.bytes[..subbands].iter().sum();
+            if candidate.need == 0 || candidate.mask != 0 || bytes <= 0.0 {
+                continue;
+            }
+            let worth = bytes * candidate.scarce;
+            if best.is_none_or(|(most, _)| worth > most) {
+                best = Some((worth, at));
+            }
+        }
+        let Some((_, at)) = best else { return };
+        if free == 0 {
+            return;
+        }
+        let candidate = &mut candidates[at];
+        let mut subband = free.trailing_zeros() as usize;
+        let mut need = candidate.need as f32;
+        let mut given = 0;
+        while subband < subbands && free >> subband & 1 == 1 && need > 0.0 && given < most[at] {
+            candidate.mask |= 1 << subband;
+            free &= !(1 << subband);
+            need -= candidate.bytes[subband];
+            subband += 1;
+            given += 1;
+        }
+        candidate.need = need.max(0.0) as u64;
+    }
+}
+
+/// The subbands of `free` that are best by `worth`, as many as `count`; none if there are not so many.
+#[must_use]
+pub fn best(free: u32, worth: &[u8; WIDTH], count: u32) -> u32 {
+    if free.count_ones() < count {
+        return 0;
+    }
+    let mut mask = 0;
+    for _ in 0..count {
+        let left = free & !mask;
+        let next =
+            (0..SUBBANDS).filter(|at| left >> at & 1 == 1).max_by_key(|&at| (worth[at], SUBBANDS - at));
+        mask |= next.map_or(0, |at| 1 << at);
+    }
+    mask
+}
+
+/// The first `count` neighbouring subbands of `free`; none if there are not so many.
+#[must_use]
+pub fn run(free: u32, count: u32) -> u32 {
+    let block = (1_u32 << count) - 1;
+    (0..SUBBANDS as u32).map(|at| block << at).find(|mask| mask & free == *mask).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(bearer: u32, need: u64, average: f32, bytes: f32) -> Candidate {
+        Candidate { bearer, need, scarce: 1.0 / average, last: 0, bytes: [bytes; WIDTH], mask: 0 }
+    }
+
+    #[test]
+    fn subbands_go_to_whom_they_are_worth_most() {
+        let mut all = [candidate(0, 10_000, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
+        all[1].bytes[3] = 120.0;
+        share(&mut all, 0b11111);
+        assert_eq!((all[0].mask, all[1].mask), (0b10111, 0b01000));
+        // whoever has enough gets no more
+        let mut all = [candidate(0, 60, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
+        share(&mut all, 0b11111);
+        assert_eq!((all[0].mask, all[1].mask), (0b00011, 0b11100));
+        let mut none = [candidate(0, 0, 1.0, 1.0), candidate(1, 9, 1.0, 0.0)];
+        share(&mut none, 0b111);
+        assert_eq!((none[0].mask, none[1].mask), (0, 0));
+    }
+
+    #[test]
+    fn runs_are_neighbours() {
+        let mut all = [candidate(0, 90, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
+        share_in_runs(&mut all, 0b11111, 5, &[5, 2]);
+        assert_eq!((all[0].mask, all[1].mask), (0b00011, 0b01100));
+        assert_eq!(run(0b1011_1011, 3), 0b0011_1000);
+        assert_eq!(run(0b1011_0011, 3), 0);
+        let mut worth = [0; WIDTH];
+        worth[1] = 4;
+        worth[4] = 9;
+        assert_eq!(best(0b11011, &worth, 2), 0b10010);
+        assert_eq!(best(0b11011, &worth, 3), 0b10011);
+        assert_eq!(best(0b11011, &worth, 5), 0);
+    }
+}

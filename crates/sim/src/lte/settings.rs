@@ -1,0 +1,217 @@
+//! What a radio network is made of.
+
+use super::fading::{Profile, WIDTH};
+use super::layout::{Point, Rings};
+use super::propagation::Case;
+use super::rlc::QueueLimit;
+use crate::invalid::{Invalid, ensure};
+use tidegate_core::{Span, Time};
+
+/// Carrier bandwidths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bandwidth {
+    /// 5 MHz: 25 resource blocks, 43 dBm a cell.
+    Five,
+    /// 10 MHz: 50 resource blocks, 46 dBm a cell.
+    Ten,
+}
+
+/// Resource blocks of a subband, the unit of scheduling and of CQI: 25 and 50 blocks make 5 and 10 of them.
+pub const BLOCKS: usize = 5;
+
+impl Bandwidth {
+    /// How many subbands of [`BLOCKS`] resource blocks there are (TS 36.101 table 5.6-1).
+    #[must_use]
+    pub const fn subbands(self) -> usize {
+        match self {
+            Self::Five => 5,
+            Self::Ten => 10,
+        }
+    }
+
+    /// Power of a cell in dBm (TR 25.814 table A.2.1.1-2): the same for each resource block at both bandwidths.
+    #[must_use]
+    pub const fn power(self) -> f64 {
+        match self {
+            Self::Five => 43.0,
+            Self::Ten => 46.0,
+        }
+    }
+
+    /// In hertz.
+    #[must_use]
+    pub const fn hertz(self) -> f64 {
+        match self {
+            Self::Five => 5e6,
+            Self::Ten => 10e6,
+        }
+    }
+}
+
+/// Antennas of a cell and of a user.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Antennas {
+    /// One and one.
+    Siso,
+    /// One and two, with maximum-ratio combining.
+    Simo,
+    /// Two and two with one stream: transmit diversity (SFBC).
+    Diversity,
+}
+
+impl Antennas {
+    /// Antenna pairs downlink.
+    #[must_use]
+    pub const fn branches(self) -> usize {
+        match self {
+            Self::Siso => 1,
+            Self::Simo => 2,
+            Self::Diversity => 4,
+        }
+    }
+
+    /// Each of a cell's antennas sends this share of its power.
+    #[must_use]
+    pub const fn share(self) -> f32 {
+        match self {
+            Self::Siso | Self::Simo => 1.0,
+            Self::Diversity => 0.5,
+        }
+    }
+
+    /// Resource elements of a resource block pair for data downlink: 168 without three control symbols and the
+    /// reference symbols of one or two antenna ports outside of them (TS 36.211 sections 6.7 and 6.10.1).
+    #[must_use]
+    pub const fn elements(self) -> f64 {
+        match self {
+            Self::Siso | Self::Simo => 126.0,
+            Self::Diversity => 120.0,
+        }
+    }
+}
+
+/// How a cell shares its subbands downlink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// Proportional fair over subbands.
+    ProportionalFair,
+    /// The whole carrier to one user after the other, whose CQI are one for the whole carrier (the calibration of TR
+    /// 36.814 table A.2.2-1).
+    RoundRobin,
+}
+
+/// A radio network.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many sites.
+    pub rings: Rings,
+    /// Whether the layout is surrounded by copies of itself.
+    pub wrap: bool,
+    /// How far the sites are apart.
+    pub case: Case,
+    /// Whether the antennas have a vertical pattern and look down.
+    pub tilt: bool,
+    /// The carrier.
+    pub bandwidth: Bandwidth,
+    /// Antennas.
+    pub antennas: Antennas,
+    /// Multipath.
+    pub profile: Profile,
+    /// Speed of users in metres a second.
+    pub speed: f64,
+    /// So many of a user's strongest interferers fade; what comes from the others is their mean.
+    pub interferers: usize,
+    /// How a cell shares its subbands downlink.
+    pub scheduler: Scheduler,
+    /// Window of the proportional-fair average in TTIs.
+    pub window: u32,
+    /// Limits of each user's queue, downlink and uplink.
+    pub queue: QueueLimit,
+    /// A neighbour must be so many dB better (A3 offset and hysteresis, TS 36.331 section 5.5.4.4) ...
+    pub hysteresis: f64,
+    /// ... for so long ...
+    pub trigger: Span,
+    /// ... and the handover stops transmission for so long.
+    pub interruption: Span,
+}
+
+/// The most interferers that may fade.
+pub const INTERFERERS: usize = 6;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rings: Rings::One,
+            wrap: true,
+            case: Case::One,
+            tilt: false,
+            bandwidth: Bandwidth::Ten,
+            antennas: Antennas::Simo,
+            profile: Profile::Tu6,
+            speed: 3.0 / 3.6,
+            interferers: 2,
+            scheduler: Scheduler::ProportionalFair,
+            window: 300,
+            queue: QueueLimit { packets: Some(1000), bytes: None, age: None },
+            hysteresis: 3.0,
+            trigger: Span::from_millis(200),
+            interruption: Span::from_millis(30),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether every value is within its range.
+    ///
+    /// # Errors
+    /// When one is not: which, and what would be right.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let within = |value: f64, most: f64| value.is_finite() && (0.0..=most).contains(&value);
+        ensure(within(self.speed, 140.0), || {
+            format!("a speed of {} m/s: from 0 to 140 (500 km/h) is right", self.speed)
+        })?;
+        ensure(within(self.hysteresis, 30.0), || {
+            format!("a hysteresis of {} dB: from 0 to 30 is right", self.hysteresis)
+        })?;
+        ensure(self.interferers <= INTERFERERS, || {
+            format!("{} interferers that fade: at most {INTERFERERS} can", self.interferers)
+        })?;
+        ensure((1..=1_000_000).contains(&self.window), || {
+            format!("a scheduling window of {} TTIs: from 1 to 1000000 is right", self.window)
+        })?;
+        let long = Span::from_secs(60);
+        for (name, span) in [("a trigger time", self.trigger), ("an interruption", self.interruption)] {
+            ensure(!span.is_negative() && span <= long, || {
+                format!("{name} of {span}: at most {long} is right")
+            })?;
+        }
+        ensure(self.queue.age.is_none_or(|age| age > Span::ZERO), || "packets that may wait 0 s".to_owned())?;
+        ensure(self.queue.packets != Some(0), || "a queue of 0 packets".to_owned())
+    }
+}
+
+/// A user of a radio network.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// What its random substreams are called after.
+    pub name: String,
+    /// It is there from this time on.
+    pub start: Time,
+    /// At this time it leaves, and what is under way to it or from it is lost.
+    pub stop: Time,
+    /// Where it is at time 0; drawn if not given.
+    pub place: Option<Point>,
+    /// Whether its downlink always has something to send, beside packets: a full buffer.
+    pub full: bool,
+}
+
+impl User {
+    /// One that is always there.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), start: Time::ZERO, stop: Time::MAX, place: None, full: false }
+    }
+}
+
+/// CQI of each subband.
+pub type Report = [u8; WIDTH];

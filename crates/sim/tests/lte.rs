@@ -1,0 +1,250 @@
+//! The radio network as a node: it sleeps, wakes, carries, and loses nothing.
+
+use tidegate_core::node::Inside;
+use tidegate_core::packet::{Body, Ecn, Kind};
+use tidegate_core::record::Nothing;
+use tidegate_core::rng::Stream;
+use tidegate_core::{FlowId, Node, Outbox, Packet, RouteId, Span, Time};
+use tidegate_sim::lte::fading::Profile;
+use tidegate_sim::lte::layout::Point;
+use tidegate_sim::lte::{Antennas, Bandwidth, Network, Scheduler, Settings, User};
+
+fn outbox() -> Outbox {
+    Outbox::new(1, Box::new(Nothing))
+}
+
+fn packet(flow: u32, sequence: u32, size: u32) -> Box<Packet> {
+    Box::new(Packet {
+        sent: Time::ZERO,
+        queued: Span::ZERO,
+        flow: FlowId(flow),
+        route: RouteId(0),
+        sequence,
+        size,
+        hop: 0,
+        kind: Kind::Datagram,
+        ecn: Ecn::NotEct,
+        body: Body::Empty,
+        attachment: None,
+    })
+}
+
+/// Runs a network until `until` and tells every packet that leaves with its time.
+fn run(network: &mut Network, until: Time, out: &mut Outbox, mut each: impl FnMut(Time, &Packet)) {
+    while let Some(at) = network.next_wakeup().filter(|&at| at <= until) {
+        network.advance(at, out);
+        for (_, packet) in out.packets.drain(..) {
+            each(at, &packet);
+        }
+    }
+}
+
+fn at(user: &str, x: f64, y: f64) -> User {
+    User { place: Some(Point { x, y }), ..User::new(user) }
+}
+
+/// A network of people who sit: what they get does not depend on where they go.
+fn still() -> Settings {
+    Settings { speed: 0.0, ..Settings::default() }
+}
+
+#[test]
+fn an_idle_network_never_wakes_and_a_busy_one_falls_asleep() {
+    let users = (0..50).map(|k| User::new(format!("user {k}"))).collect();
+    let mut network = Network::new("lte", 1, Settings::default(), users).unwrap();
+    assert_eq!(network.next_wakeup(), None);
+    let mut out = outbox();
+    let now = Time::from_micros(7_400);
+    network.receive(now, Network::port(3, false), packet(0, 0, 1200), &mut out);
+    assert_eq!(network.next_wakeup(), Some(Time::from_millis(8)), "the next TTI");
+    let mut left = Vec::new();
+    run(&mut network, Time::from_secs(5), &mut out, |at, packet| left.push((at, packet.sequence)));
+    assert_eq!(left.len(), 1);
+    assert_eq!(network.next_wakeup(), None);
+    assert_eq!(network.inside(), Inside::default());
+}
+
+/// Beside a site with nobody else around: the largest block in every TTI, and four TTIs later it is there.
+#[test]
+fn a_lonely_user_beside_a_site_gets_all_there_is() {
+    for (bandwidth, antennas, blocks) in [
+        (Bandwidth::Ten, Antennas::Simo, 50.0),
+        (Bandwidth::Five, Antennas::Simo, 25.0),
+        (Bandwidth::Ten, Antennas::Diversity, 50.0),
+    ] {
+        let settings =
+            Settings { bandwidth, antennas, profile: Profile::Flat, ..still() };
+        // flat fading of someone who sits is one draw: 30 m away it does not matter
+        let users = vec![User { full: true, ..at("sitting", 26.0, 15.0) }];
+        let mut network = Network::new("lte", 1, settings, users).unwrap();
+        run(&mut network, Time::from_millis(999), &mut outbox(), |_, _| {});
+        let before = network.served(0);
+        run(&mut network, Time::from_millis(1999), &mut outbox(), |_, _| {});
+        let elements = if antennas == Antennas::Diversity { 120.0 } else { 126.0 };
+        let block = (5.5547 * elements * blocks / 8.0) as u64 - 5;
+        assert_eq!(network.served(0) - before, 1000 * block);
+    }
+}
+
+#[test]
+fn a_packet_takes_its_blocks_and_the_decoding() {
+    let mut network = Network::new("lte", 1, still(), vec![at("sitting", 26.0, 15.0)]).unwrap();
+    let mut out = outbox();
+    network.receive(Time::from_micros(500), Network::port(0, false), packet(0, 0, 1200), &mut out);
+    let mut left = Vec::new();
+    run(&mut network, Time::from_secs(1), &mut out, |at, packet| left.push((at, packet.queued)));
+    // sent in the TTI that begins at 1 ms
+    assert_eq!(left, [(Time::from_millis(5), Span::from_micros(500))]);
+    // the way up: a request in TTI 10 (user 0 asks in every tenth), a grant eight later
+    network.receive(Time::from_micros(1_000_500), Network::port(0, true), packet(0, 0, 300), &mut out);
+    let mut left = Vec::new();
+    run(&mut network, Time::from_secs(3), &mut out, |at, packet| left.push((at, packet.queued)));
+    assert_eq!(left, [(Time::from_millis(1012), Span::from_micros(7_500))]);
+}
+
+/// Datagrams in both directions to walking users, some of whom leave: everything is accounted for at each instant,
+/// and leaves in order.
+#[test]
+fn every_packet_is_conserved_through_errors_and_handovers() {
+    for seed in 1..4 {
+        let settings = Settings { speed: 50.0, bandwidth: Bandwidth::Five, ..Settings::default() };
+        let users: Vec<User> = (0..12)
+            .map(|k| {
+                let mut user = User::new(format!("user {k}"));
+                if k % 4 == 3 {
+                    user.stop = Time::from_millis(3000 + 500 * k);
+                }
+                user
+            })
+            .collect();
+        let mut network = Network::new("lte", seed, settings, users).unwrap();
+        let mut out = outbox();
+        let mut luck = Stream::new(seed, "test", "packets");
+        let (mut pushed, mut next) = (vec![0_u32; 24], vec![0_u32; 24]);
+        let (mut entered, mut left) = (0_u64, 0_u64);
+        let mut cells = std::collections::BTreeSet::new();
+        for step in 0..20_000_i64 {
+            let now = Time::from_micros(500 * step);
+            run(&mut network, now, &mut out, |_, packet| {
+                let flow = packet.flow.0 as usize;
+                assert!(packet.sequence >= next[flow], "in order");
+                next[flow] = packet.sequence + 1;
+                left += 1;
+            });
+            // bursts, so that queues fill and empty
+            if step / 2000 % 2 == 0 && luck.chance(0.7) {
+                let flow = luck.below(24) as usize;
+                let size = 40 + luck.below(1460) as u32;
+                network.receive(
+                    now,
+                    tidegate_core::Port(flow as u16),
+                    packet(flow as u32, pushed[flow], size),
+                    &mut out,
+                );
+                pushed[flow] += 1;
+                entered += 1;
+            }
+            assert_eq!(entered, left + out.census[0].dropped + network.inside().packets);
+            if step % 200 == 0 {
+                cells.insert(network.survey(step / 200)[0].0);
+            }
+        }
+        assert!(cells.len() > 1, "user 0 has changed its cell");
+        run(&mut network, Time::from_secs(60), &mut out, |_, _| left += 1);
+        assert_eq!(network.inside(), Inside::default());
+        assert_eq!(entered, left + out.census[0].dropped);
+        assert!(left > 5000, "{left}");
+    }
+}
+
+#[test]
+fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
+    let make = |count: usize| {
+        let users = (0..count).map(|k| User::new(format!("user {k}"))).collect();
+        Network::new("lte", 4, Settings::default(), users).unwrap()
+    };
+    let (mut few, mut many) = (make(3), make(30));
+    for tick in [0, 10, 600] {
+        assert_eq!(few.survey(tick)[..], many.survey(tick)[..3]);
+    }
+    let alone = |network: &mut Network| {
+        let mut out = outbox();
+        (0..400).for_each(|k| {
+            network.receive(Time::from_secs(70), Network::port(1, false), packet(0, k, 1500), &mut out)
+        });
+        let mut left = Vec::new();
+        run(network, Time::from_secs(100), &mut out, |at, packet| left.push((at, packet.sequence)));
+        assert_eq!(left.len(), 400);
+        left
+    };
+    assert_eq!(alone(&mut few), alone(&mut many));
+}
+
+/// Without fading there is nothing to choose: proportional fair is equal time, as round robin is.
+#[test]
+fn without_fading_proportional_fair_is_equal_time() {
+    let served = |scheduler| {
+        let settings = Settings { scheduler, profile: Profile::None, ..still() };
+        let users = (0..120).map(|k| User { full: true, ..User::new(format!("user {k}")) }).collect();
+        let mut network = Network::new("lte", 2, settings, users).unwrap();
+        run(&mut network, Time::from_secs(2), &mut outbox(), |_, _| {});
+        let before: Vec<u64> = (0..120).map(|user| network.served(user)).collect();
+        run(&mut network, Time::from_secs(12), &mut outbox(), |_, _| {});
+        (0..120).map(|user| (network.served(user) - before[user]) as f64).collect::<Vec<_>>()
+    };
+    let (fair, turns) = (served(Scheduler::ProportionalFair), served(Scheduler::RoundRobin));
+    for (user, (fair, turns)) in fair.iter().zip(&turns).enumerate() {
+        // blocks of a part of the carrier carry as many headers as those of the whole, and steps of CQI are 2 dB
+        assert!((fair / turns - 1.0).abs() < 0.1, "user {user}: {fair} {turns}");
+    }
+    let whole = |served: &[f64]| served.iter().sum::<f64>();
+    assert!((whole(&fair) / whole(&turns) - 1.0).abs() < 0.02);
+}
+
+/// With fading it is better for all: the gain of choosing a user when and where it is strong.
+#[test]
+fn proportional_fair_gains_on_round_robin_and_starves_nobody() {
+    let served = |scheduler| {
+        let settings = Settings { scheduler, ..Settings::default() };
+        let users = (0..210).map(|k| User { full: true, ..User::new(format!("user {k}")) }).collect();
+        let mut network = Network::new("lte", 1, settings, users).unwrap();
+        run(&mut network, Time::from_secs(5), &mut outbox(), |_, _| {});
+        (0..210).map(|user| network.served(user) as f64).collect::<Vec<_>>()
+    };
+    let (fair, turns) = (served(Scheduler::ProportionalFair), served(Scheduler::RoundRobin));
+    let gain = fair.iter().sum::<f64>() / turns.iter().sum::<f64>();
+    // about 1.4 to 1.5 with ten users a cell and two antennas
+    assert!((1.3..1.7).contains(&gain), "{gain}");
+    let better = fair.iter().zip(&turns).filter(|(fair, turns)| fair > turns).count();
+    assert!(better > 195, "{better} of 210");
+}
+
+#[test]
+fn who_is_not_there_gets_nothing() {
+    let mut late = User::new("late");
+    late.start = Time::from_secs(1);
+    late.stop = Time::from_secs(2);
+    let mut network = Network::new("lte", 1, Settings::default(), vec![late]).unwrap();
+    let mut out = outbox();
+    for (number, second) in [(0, 0), (1, 1), (2, 2)] {
+        network.receive(Time::from_secs(second), Network::port(0, false), packet(0, number, 100), &mut out);
+        let until = Time::from_secs(second) + Span::from_millis(900);
+        let mut left = Vec::new();
+        run(&mut network, until, &mut out, |_, packet| left.push(packet.sequence));
+        assert_eq!(left.len(), usize::from(second == 1), "at {second} s");
+    }
+    assert_eq!(out.census[0].dropped, 2);
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let refused = |settings: Settings| Network::new("lte", 1, settings, Vec::new()).is_err();
+    assert!(!refused(Settings::default()));
+    assert!(refused(Settings { speed: f64::NAN, ..Settings::default() }));
+    assert!(refused(Settings { window: 0, ..Settings::default() }));
+    assert!(refused(Settings { interferers: 7, ..Settings::default() }));
+    assert!(refused(Settings { interruption: Span::from_secs(61), ..Settings::default() }));
+    let mut user = User::new("gone");
+    user.stop = Time::ZERO;
+    assert!(Network::new("lte", 1, Settings::default(), vec![user]).is_err());
+}
