@@ -38,7 +38,9 @@ impl Network {
             let Some(radio) = &mut self.radios[k] else { continue };
             let state = &mut radio.ways[way];
             if block.tries == 1 {
-                state.outer.learn(block.decoded);
+                if self.settings.outer_loop {
+                    state.outer.learn(block.decoded);
+                }
                 state.told.failed += u32::from(!block.decoded);
             }
             if !block.decoded && block.tries < TRIES {
