@@ -144,7 +144,7 @@ def test_a_scenario_with_users_survives_being_written() -> None:
     assert changed.lte.case == 3
 
 
-@pytest.mark.parametrize("name", ["lte-one-call", "lte-cell"])
+@pytest.mark.parametrize("name", ["lte-one-call", "lte-cell", "lte-driving"])
 def test_shipped_cells_run(name: str) -> None:
     done = tidegate.run(Scenario.load(name, {"duration": "20s", "warmup": "5s"}), record="summary")
     calls = [flow for flow in done.summary["flows"] if flow["kind"] == "media"]

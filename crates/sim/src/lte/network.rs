@@ -419,7 +419,7 @@ impl Network {
         for (way, direction) in self.ways.iter_mut().enumerate() {
             for (number, cell) in direction.cells.iter_mut().enumerate() {
                 let (used, bytes) = (std::mem::take(&mut cell.used), std::mem::take(&mut cell.bytes));
-                if used > 0 {
+                if used > 0 || bytes > 0 {
                     let record = CellRecord { cell: number as u32, up: way == UP, used, bytes };
                     out.record.cell(now, &record);
                 }
