@@ -96,6 +96,7 @@ def test_a_cell_run_loses_nothing_says_the_same_again_and_fills_its_tables() -> 
     radio = once.table("radio")
     direction, sinr, cqi = (radio.to_numpy(name) for name in ("direction", "sinr_db", "cqi"))
     assert set(direction) == {"down", "up"}
+    assert {"phone-1", "caller-1"} < set(radio.to_numpy("user"))
     assert np.all((cqi >= 0) & (cqi <= 15))
     assert -10 < np.nanmedian(sinr) < 40
     # all bytes that left the network are in the blocks that arrived, with 2 bytes of PDCP header a packet
