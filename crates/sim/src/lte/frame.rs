@@ -38,7 +38,9 @@ impl Network {
             let Some(radio) = &mut self.radios[k] else { continue };
             let state = &mut radio.ways[way];
             if block.tries == 1 {
-                state.outer.learn(block.decoded);
+                if self.settings.outer_loop {
+                    state.outer.learn(block.decoded);
+                }
                 state.told.failed += u32::from(!block.decoded);
             }
             if !block.decoded && block.tries < TRIES {
@@ -71,10 +73,7 @@ impl Network {
                 self.gather(way, cell, tti, now, out);
                 match (way, self.settings.scheduler) {
                     (DOWN, Scheduler::ProportionalFair) => scheduler::share(&mut self.candidates, free),
-                    (DOWN, Scheduler::RoundRobin) => {
-                        self.candidates.sort_by_key(|candidate| candidate.last);
-                        scheduler::in_turn(&mut self.candidates, free);
-                    }
+                    (DOWN, Scheduler::RoundRobin) => scheduler::in_turn(&mut self.candidates, free),
                     _ => scheduler::share_in_runs(&mut self.candidates, free, self.subbands, &self.most),
                 }
                 self.send(way, cell, tti, now);
