@@ -5,6 +5,8 @@
 
 pub mod fixed;
 pub mod gcc;
+pub mod lookup_table;
+pub mod rrb_simd;
 pub mod settings;
 pub mod tfrc;
 
@@ -80,7 +82,7 @@ impl Entry {
 /// Every controller, by name.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
-    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB, tfrc::ENTRY, tfrc::ENTRY_SP]
+    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB, tfrc::ENTRY, tfrc::ENTRY_SP, lookup_table::ENTRY, rrb_simd::ENTRY]
 }
 
 /// The controller called `name`.
