@@ -116,7 +116,7 @@ impl Path {
         self.made = self.made.max(self.now - Span::from_secs(2));
         if self.waiting == 0 {
             self.waiting = self.burst;
-            self.made = self.made + rate.time_for(SIZE * u64::from(self.burst));
+            self.made += rate.time_for(SIZE * u64::from(self.burst));
         }
         self.waiting -= 1;
         let due = if self.waiting == 0 { self.made } else { self.now };

@@ -20,6 +20,7 @@ use flow::{Bin, Bins, Count, FlowStats};
 use std::collections::VecDeque;
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
+use tidegate_core::packet::Body;
 use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
@@ -70,6 +71,8 @@ struct PacketRow {
     kind: Kind,
     sequence: u32,
     size: u32,
+    /// Number of its media frame, and its RTP sequence number.
+    media: Option<(u32, u16)>,
     sent: Time,
     /// When it arrived or died.
     ended: Time,
@@ -271,11 +274,16 @@ impl Recording {
 
     fn row(&mut self, now: Time, packet: &Packet, death: Option<(Cause, u32)>) {
         if self.level == Level::Packets {
+            let media = match packet.body {
+                Body::Rtp(body) if packet.kind != Kind::Padding => Some((body.frame, body.sequence)),
+                _ => None,
+            };
             self.packets.push(PacketRow {
                 flow: packet.flow.0,
                 kind: packet.kind,
                 sequence: packet.sequence,
                 size: packet.size,
+                media,
                 sent: packet.sent,
                 ended: now,
                 queued: packet.queued,

@@ -211,6 +211,9 @@ impl Recording {
         let mut rows: Vec<&PacketRow> = self.packets.iter().collect();
         rows.sort_by_key(|r| (r.sent, r.flow, r.sequence, r.ended));
         let arrived = |r: &PacketRow| if r.death.is_none() { r.ended.as_secs_f64() } else { f64::NAN };
+        let media = |part: fn((u32, u16)) -> f64| {
+            Column::F64(rows.iter().map(|r| r.media.map_or(f64::NAN, part)).collect())
+        };
         let mut fates = vec!["arrived".to_owned()];
         fates.extend(Cause::ALL.iter().map(|cause| cause.name().to_owned()));
         let mut places = self.node_names.clone();
@@ -244,5 +247,7 @@ impl Recording {
                 },
             )
             .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| r.queued.as_millis_f64()).collect()))
+            .with("frame", media(|(frame, _)| f64::from(frame)))
+            .with("rtp_sequence", media(|(_, sequence)| f64::from(sequence)))
     }
 }
