@@ -52,7 +52,7 @@ class Kept:
         here = ~np.isnan(arrived)
         frame, first, last, whole = _frames(sent, arrived, number)
         delay = (last - first)[whole] * 1e3
-        captured = _captured(run)
+        captured = _captured(run, frame)
         packets = (arrived - sent)[here] * 1e3
         return cls(
             digest=run.digest,
@@ -60,7 +60,7 @@ class Kept:
             lost=float(1 - here.mean()),
             frame=frame[whole],
             delay=delay,
-            late=(last[whole] - captured[frame[whole]]) * 1e3,
+            late=(last - captured)[whole] * 1e3,
             cumulative=delay - delay[0] if len(delay) else delay,
             packet_delay=float(packets.mean()) if len(packets) else float("nan"),
             packet_jitter=float(np.abs(np.diff(packets)).mean()) if len(packets) > 1 else float("nan"),
@@ -88,7 +88,7 @@ def simple_mos(delay_ms: float, jitter_ms: float, lost_percent: float) -> float:
     codec, 1 % of loss costs 2.5 of R, and R makes a score by annex B of ITU-T G.107. It is meant for speech.
 
     >>> round(simple_mos(0, 0, 0), 2), round(simple_mos(77.7, 10, 5), 2), round(simple_mos(200, 30, 0), 2)
-    (4.4, 4.0, 3.99)
+    (4.4, 3.95, 3.95)
     """
     effective = delay_ms + 2 * jitter_ms + 10
     rating = 93.2 - effective / 40 if effective < 160 else 93.2 - (effective - 120) / 10  # noqa: PLR2004
@@ -115,14 +115,15 @@ def _frames(
     return frame, sent[begin], last, ~np.isnan(last)
 
 
-def _captured(run: Run) -> Floats:
-    """When each frame was captured, by its number, s."""
+def _captured(run: Run, frame: npt.NDArray[np.int64]) -> Floats:
+    """When each of these frames was captured, s; NaN of a source without frames."""
     table = run.table("frames")
     video = (table.to_numpy("flow") == "video") & table.to_numpy("video")
-    frame, at = table.to_numpy("frame")[video], table.to_numpy("captured_s")[video]
-    captured = np.full(max(int(frame.max(initial=0)), FRAMES) + 1, np.nan)
-    captured[frame] = at
-    return captured
+    numbers, at = table.to_numpy("frame")[video], table.to_numpy("captured_s")[video]
+    if not len(numbers):
+        return np.full(len(frame), np.nan)
+    # frames are captured in their order
+    return np.asarray(at[np.searchsorted(numbers, frame)], dtype=float)
 
 
 def _answers(run: Run) -> Floats:
