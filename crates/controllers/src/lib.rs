@@ -5,6 +5,8 @@
 
 pub mod fixed;
 pub mod gcc;
+pub mod lookup_table;
+pub mod rrb_simd;
 pub mod settings;
 pub mod sprout;
 pub mod tfrc;
@@ -81,7 +83,17 @@ impl Entry {
 /// Every controller, by name.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
-    &[fixed::ENTRY, gcc::ENTRY, gcc::REMB, tfrc::ENTRY, tfrc::ENTRY_SP, sprout::ENTRY, sprout::EWMA]
+    &[
+        fixed::ENTRY,
+        gcc::ENTRY,
+        gcc::REMB,
+        tfrc::ENTRY,
+        tfrc::ENTRY_SP,
+        sprout::ENTRY,
+        sprout::EWMA,
+        lookup_table::ENTRY,
+        rrb_simd::ENTRY,
+    ]
 }
 
 /// The controller called `name`.

@@ -370,7 +370,9 @@ fn they_find_their_way_back_when_faults_cease() {
     let mut text = String::from(
         "20 s of trouble on 1 Mb/s: target at the end (kb/s), seconds to 75 %, target in the end (kb/s)\n",
     );
-    for entry in registry().iter().filter(|entry| entry.needs != Needs::Nothing && !needs_stamps(entry)) {
+    // the bottleneck below has no losses in its receiver reports: `tests/reports.rs` has one that does
+    let hears = |entry: &&Entry| !matches!(entry.needs, Needs::Nothing | Needs::ReceiverReports);
+    for entry in registry().iter().filter(hears).filter(|entry| !needs_stamps(entry)) {
         for preset in entry.presets {
             for (what, allowed, trouble) in troubles {
                 let Recovery { worst, seconds, regained } = after_trouble(entry.name, preset, trouble);

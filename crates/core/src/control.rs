@@ -295,6 +295,9 @@ pub struct Arrived<'a> {
     pub ecn: Ecn,
     /// What the sending half stamped on it.
     pub extension: Option<&'a Extension>,
+    /// How long it was on its way, which no receiver can measure: only for a half that
+    /// [`ReceiverHalf::needs_true_delay`], and only where the driver knows it.
+    pub true_delay: Option<Span>,
 }
 
 /// How soon a receiver half wants to speak.
@@ -338,6 +341,12 @@ pub trait ReceiverHalf: Send {
     /// What to say, written when the RTCP scheduler says so. An APP packet with the SSRC 0 gets that of the
     /// endpoint, which a half does not know.
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback;
+
+    /// Whether it is to get the simulator's one-way delays: for a document whose receiver reads the sender's
+    /// clock. What it makes of them travels in its messages.
+    fn needs_true_delay(&self) -> bool {
+        false
+    }
 }
 
 /// Why a controller cannot go on, and when that was.
@@ -503,6 +512,12 @@ impl ReceiverSeat {
     #[must_use]
     pub fn rng(&self) -> &Stream {
         &self.rng
+    }
+
+    /// Whether the half wants [`Arrived::true_delay`].
+    #[must_use]
+    pub fn needs_true_delay(&self) -> bool {
+        self.half.needs_true_delay()
     }
 
     /// A data packet has arrived.

@@ -151,6 +151,7 @@ impl Receiver {
             marker: body.flags & RtpBody::LAST != 0,
             ecn: packet.ecn,
             extension: packet.extension(),
+            true_delay: half.needs_true_delay().then(|| now - packet.sent),
         };
         let said = half.packet(now, &arrived);
         self.heard_half(now, said, out)

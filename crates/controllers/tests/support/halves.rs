@@ -195,6 +195,7 @@ impl Halves {
             marker: false,
             ecn: data.ecn,
             extension: data.stamp.as_ref(),
+            true_delay: None,
         };
         let urgency = self.receiver.packet(now, &arrived).expect("contract");
         self.speak(now, urgency);

@@ -40,6 +40,7 @@ pub fn arrived(sequence: u64, size: u64, abs_send_time: u32) -> Arrived<'static>
         marker: false,
         ecn: Ecn::default(),
         extension: None,
+        true_delay: None,
     }
 }
 

@@ -124,6 +124,8 @@ impl PyReceiverSeat {
             marker: packet.marker,
             ecn: Ecn::from_bits(packet.ecn),
             extension: extension.as_ref(),
+            // whoever drives a seat from Python has two clocks
+            true_delay: None,
         };
         unpack(held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
     }

@@ -1,0 +1,317 @@
+//! The lookup-table scheme of Lissah and Mbise (2019): the gap between two packets from receiver reports,
+//! by an equation, and from a table that remembers its answers.
+//!
+//! ```text
+//! receiver report: fraction lost --> in the table? --yes--> the gap it remembers
+//!                                         | no
+//!                                         +--> gap = delay * jitter * fraction / scale --> remembered
+//! ```
+//!
+//! A receiver report has no one-way delay in it: half a round trip stands for it, or the receiver half says
+//! the simulator's, as the document's receiver does.
+
+pub mod receiver;
+pub mod settings;
+
+use crate::{Entry, Needs};
+use receiver::Receiver;
+use settings::{DelaySource, Mode, NAME, PRESETS, Settings, TABLE};
+use tidegate_core::control::{Context, Controller, Decision, Limits, LossReport, Report};
+use tidegate_core::{Size, Span, Time};
+
+/// The registry's line.
+pub const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "gap between packets from receiver reports, by an equation and a table of its answers",
+    presets: PRESETS,
+    settings: TABLE,
+    defaults: Settings::defaults,
+    build: |preset, overrides| Ok(Box::new(LookupTable::new(Settings::with(preset, overrides)?))),
+    receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(&Settings::with(preset, overrides)?)))),
+    needs: Needs::ReceiverReports,
+};
+
+/// No gap is longer where the session has no least rate (ours: the equation has no bound).
+const LONGEST: Span = Span::from_secs(60);
+
+/// Values of a fraction lost: 8 bits (RFC 3550 section 6.4.1).
+const FRACTIONS: usize = 256;
+
+/// The sending half.
+pub struct LookupTable {
+    settings: Settings,
+    limits: Limits,
+    /// The gap at each fraction lost that was answered before.
+    table: [Option<Span>; FRACTIONS],
+    gap: Span,
+}
+
+impl LookupTable {
+    /// A sender with these settings and an empty table.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let mut made =
+            Self { settings, limits: Limits::default(), table: [None; FRACTIONS], gap: Span::ZERO };
+        made.gap = made.at_rest();
+        made
+    }
+
+    /// The gap before the first report, and while nothing is lost: the default is part of the table.
+    fn at_rest(&self) -> Span {
+        match self.settings.mode {
+            Mode::Table => span(self.settings.default_gap),
+            Mode::Equation | Mode::None => Span::ZERO,
+        }
+    }
+
+    /// The delay that the equation takes.
+    fn delay(&self, report: &Report) -> Option<Span> {
+        match self.settings.delay_source {
+            DelaySource::HalfRtt => report.rtt.map(|rtt| rtt.scaled(0.5)),
+            DelaySource::Simulator => report.messages.iter().find_map(receiver::read),
+        }
+    }
+
+    /// The gap that answers a loss; `None` where the table has none and the delay is not known.
+    fn answer(&mut self, loss: &LossReport, report: &Report, cx: &mut Context<'_>) -> Option<Span> {
+        let key = usize::from(loss.fraction_lost);
+        let remembers = self.settings.mode == Mode::Table;
+        if let Some(gap) = self.table[key].filter(|_| remembers) {
+            cx.note("looked_up", 1.0);
+            return Some(gap);
+        }
+        let delay = self.delay(report)?;
+        cx.note("looked_up", 0.0);
+        cx.note("delay_ms", delay.as_millis_f64());
+        let gap = span(self.settings.equation(delay, loss.jitter, loss.fraction_lost));
+        if remembers {
+            self.table[key] = Some(gap);
+        }
+        Some(gap)
+    }
+
+    /// The longest gap with which the session's least rate is kept.
+    fn longest(&self) -> Span {
+        self.limits.min.time_for(Size::from_bytes(self.settings.packet)).min(LONGEST)
+    }
+
+    fn decision(&self) -> Decision {
+        let Limits { min, max, .. } = self.limits;
+        let gap = self.gap.min(self.longest());
+        let rate = match gap {
+            Span::ZERO => max,
+            gap => Size::from_bytes(self.settings.packet).per(gap).clamp(min, max),
+        };
+        // the gap paces: a second bound by rate would only hide it
+        Decision { pacing: max, min_gap: (gap > Span::ZERO).then_some(gap), ..Decision::rate(rate) }
+    }
+}
+
+/// A gap of so many microseconds.
+fn span(micros: f64) -> Span {
+    Span::from_millis_f64(micros / 1e3).max(Span::ZERO).min(LONGEST)
+}
+
+impl Controller for LookupTable {
+    fn on_report(&mut self, _now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        let Some(loss) = report.loss.as_ref().filter(|_| self.settings.mode != Mode::None) else {
+            return cx.unchanged();
+        };
+        cx.note("fraction_lost", f64::from(loss.fraction_lost) / FRACTIONS as f64);
+        cx.note("jitter_ms", loss.jitter.as_millis_f64());
+        if loss.fraction_lost == 0 {
+            self.gap = self.at_rest();
+        } else if let Some(gap) = self.answer(loss, report, cx) {
+            self.gap = gap;
+        }
+        cx.note("gap_us", self.gap.as_millis_f64() * 1e3);
+        if cx.wants_notes() {
+            cx.note("table_size", self.table.iter().flatten().count() as f64);
+        }
+        self.decision()
+    }
+
+    fn on_limits(&mut self, _now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        if limits.route_changed {
+            // what it remembers is of another path (ours; the document has one path)
+            self.table = [None; FRACTIONS];
+            self.gap = self.at_rest();
+        }
+        self.limits = *limits;
+        self.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use tidegate_core::control::{Arrived, ReceiverSeat, Urgency};
+    use tidegate_core::wire::rtcp;
+    use tidegate_core::{Ecn, Rate, Seat, Stream};
+
+    const LIMITS: Limits = Limits {
+        min: Rate::from_kbps(10),
+        max: Rate::from_mbps(100),
+        start: Rate::from_kbps(300),
+        wanted: None,
+        app_limited: false,
+        route_changed: false,
+    };
+
+    fn seat(preset: &str, overrides: &Value, limits: &Limits) -> Seat {
+        let controller = (ENTRY.build)(preset, overrides).expect("valid");
+        Seat::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits).expect("seated")
+    }
+
+    /// A report with a round trip of twice `delay_us`.
+    fn report(fraction_lost: u8, jitter_us: i64, delay_us: i64) -> Report {
+        let loss = LossReport {
+            fraction_lost,
+            cumulative_lost: 0,
+            highest_sequence: 0,
+            jitter: Span::from_micros(jitter_us),
+            expected: 100,
+        };
+        Report { loss: Some(loss), rtt: Some(Span::from_micros(2 * delay_us)), ..Report::default() }
+    }
+
+    /// The gap after a report, in microseconds.
+    fn gap(seat: &mut Seat, report: &Report) -> Option<f64> {
+        let decision = seat.report(Time::from_secs(1), report).expect("fine");
+        decision.min_gap.map(|gap| gap.as_nanos() as f64 / 1e3)
+    }
+
+    #[test]
+    fn the_equation_by_hand() {
+        let mut seat = seat("equation", &Value::Null, &LIMITS);
+        assert_eq!(gap(&mut seat, &report(0, 10_000, 50_000)), None, "no loss, no gap");
+        // 5e7 ns * 1e7 ns * 13 / 1e13
+        assert_eq!(gap(&mut seat, &report(13, 10_000, 50_000)), Some(650.0));
+        // 7.77e7 * 2.5e6 * 40 / 1e13
+        assert_eq!(gap(&mut seat, &report(40, 2_500, 77_700)), Some(777.0));
+        // 1.2e8 * 2e7 * 255 / 1e13: 61.2 ms
+        assert_eq!(gap(&mut seat, &report(255, 20_000, 120_000)), Some(61_200.0));
+        // 1e7 * 1e6 * 1 / 1e13: little loss makes a gap of a microsecond
+        assert_eq!(gap(&mut seat, &report(1, 1_000, 10_000)), Some(1.0));
+        assert_eq!(gap(&mut seat, &report(13, -10_000, 50_000)), None, "a jitter below zero is none");
+    }
+
+    #[test]
+    fn what_the_formula_and_the_text_print() {
+        let gap_of = |overrides| gap(&mut seat("table", &overrides, &LIMITS), &report(13, 10_000, 50_000));
+        assert_eq!(gap_of(json!({ "scale": 1e13 })), Some(650.0), "hundreds of microseconds");
+        // 6.5 s, held by the least rate: 9600 bits at 10 kb/s
+        assert_eq!(gap_of(json!({ "scale": 1e9 })), Some(960_000.0));
+        // but by a clock of 90 kHz 10 ms are 900: 5e7 * 900 * 13 / 1e9, a tenth less than the formula
+        assert_eq!(gap_of(json!({ "scale": 1e9, "jitter_unit": "timestamp" })), Some(585.0));
+    }
+
+    #[test]
+    fn the_table_remembers_and_the_equation_does_not() {
+        let (first, second) = (report(13, 10_000, 50_000), report(13, 20_000, 90_000));
+        let mut table = seat("table", &json!({ "default_gap": 200 }), &LIMITS);
+        assert_eq!(table.decision().min_gap, Some(Span::from_micros(200)), "before the first report");
+        let gaps = [&first, &second, &report(0, 1, 1), &report(14, 20_000, 90_000), &second]
+            .map(|report| gap(&mut table, report));
+        assert_eq!(gaps, [650.0, 650.0, 200.0, 2520.0, 650.0].map(Some));
+        let mut equation = seat("equation", &json!({ "default_gap": 200 }), &LIMITS);
+        assert_eq!(equation.decision().min_gap, None, "the default gap is the table's");
+        let gaps = [&first, &second, &report(0, 1, 1)].map(|report| gap(&mut equation, report));
+        assert_eq!(gaps, [Some(650.0), Some(2340.0), None]);
+        let mut none = seat("none", &json!({ "default_gap": 200 }), &LIMITS);
+        assert_eq!(gap(&mut none, &first), None);
+        assert_eq!(none.decision().target, LIMITS.max);
+        // a new route is another path
+        let anew = Limits { route_changed: true, ..LIMITS };
+        let decision = table.limits(Time::from_secs(2), &anew).expect("fine");
+        assert_eq!(decision.min_gap, Some(Span::from_micros(200)));
+        assert_eq!(gap(&mut table, &second), Some(2340.0));
+    }
+
+    #[test]
+    fn a_gap_makes_a_rate_and_keeps_the_limits() {
+        let mut table = seat("table", &Value::Null, &LIMITS);
+        assert_eq!(table.decision().target, LIMITS.max);
+        // 9600 bits every 2.4 ms
+        let _ = gap(&mut table, &report(16, 20_000, 75_000));
+        assert_eq!(table.decision().target, Rate::from_mbps(4));
+        assert_eq!(table.decision().pacing, LIMITS.max, "the gap paces");
+        assert_eq!(gap(&mut table, &report(200, 2_000_000, 9_000_000)), Some(960_000.0));
+        assert_eq!(table.decision().target, LIMITS.min);
+        let low = Limits { max: Rate::from_mbps(1), ..LIMITS };
+        assert_eq!(table.limits(Time::ZERO, &low).expect("fine").target, LIMITS.min);
+        let free = Limits { min: Rate::ZERO, ..LIMITS };
+        assert_eq!(table.limits(Time::ZERO, &free).expect("fine").min_gap, Some(LONGEST));
+    }
+
+    #[test]
+    fn without_a_delay_the_gap_stays() {
+        let mut table = seat("table", &Value::Null, &LIMITS);
+        let unknown = |fraction| Report { rtt: None, ..report(fraction, 10_000, 50_000) };
+        assert_eq!(gap(&mut table, &unknown(13)), None);
+        assert_eq!(gap(&mut table, &report(13, 10_000, 50_000)), Some(650.0));
+        assert_eq!(gap(&mut table, &unknown(14)), Some(650.0));
+        assert_eq!(gap(&mut table, &unknown(0)), None);
+        assert_eq!(gap(&mut table, &unknown(13)), Some(650.0), "no delay is needed to look it up");
+        assert_eq!(gap(&mut table, &Report::default()), Some(650.0), "no receiver report");
+    }
+
+    #[test]
+    fn the_simulators_delay_travels_in_the_report() {
+        let simulator = json!({ "delay_source": "simulator" });
+        let half = |overrides| {
+            let half = ENTRY.receiver.expect("a half")("table", overrides).expect("valid");
+            ReceiverSeat::new("test", half, Stream::new(1, "test", "r"))
+        };
+        let arrived = |delay| Arrived {
+            sequence: 1,
+            size: Size::from_bytes(1200),
+            abs_send_time: 0,
+            ssrc: 1,
+            rtp_sequence: 1,
+            timestamp: 0,
+            marker: false,
+            ecn: Ecn::default(),
+            extension: None,
+            true_delay: delay,
+        };
+        let mut silent = half(&Value::Null);
+        assert!(!silent.needs_true_delay());
+        assert_eq!(silent.packet(Time::ZERO, &arrived(None)), Ok(Urgency::None));
+        assert_eq!(silent.message(Time::ZERO), Ok(vec![]));
+        let mut half = half(&simulator);
+        assert!(half.needs_true_delay());
+        for micros in [90_000, 50_000] {
+            let packet = arrived(Some(Span::from_micros(micros)));
+            assert_eq!(half.packet(Time::ZERO, &packet), Ok(Urgency::Regular));
+        }
+        let said = half.message(Time::ZERO).expect("fine");
+        let mut bytes = vec![];
+        rtcp::encode(&said, &mut bytes).expect("fits");
+        assert_eq!(bytes.len(), 20);
+        let [rtcp::Packet::App(app)] = &rtcp::decode(&bytes).expect("whole")[..] else { panic!("{said:?}") };
+        let mut table = seat("table", &simulator, &LIMITS);
+        // the round trip would be 2 s
+        let heard = Report { messages: vec![app.clone()], ..report(13, 10_000, 1_000_000) };
+        assert_eq!(gap(&mut table, &heard), Some(650.0));
+        let odd = rtcp::App { data: vec![0; 4], ..app.clone() };
+        assert_eq!(gap(&mut table, &Report { messages: vec![odd], ..report(14, 1, 1) }), Some(650.0));
+    }
+
+    #[test]
+    fn wrong_settings_are_refused_with_the_reason() {
+        let say = |preset, value: Value| (ENTRY.build)(preset, &value).err().expect("refused").to_string();
+        assert_eq!(
+            say("fast", Value::Null),
+            "lookup_table: `preset` is `fast`, expected one of `table`, `equation`, `none`"
+        );
+        assert_eq!(
+            say("table", json!({"delay_source": "rtt"})),
+            "lookup_table: `delay_source` is \"rtt\", expected one of `rtt/2`, `simulator`"
+        );
+        assert!(
+            say("table", json!({"scale": 0})).starts_with("lookup_table: `scale` is 0, expected a number")
+        );
+    }
+}

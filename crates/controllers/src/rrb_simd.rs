@@ -1,0 +1,312 @@
+//! RRB-SIMD of Lusilao-Zodi, Dlodlo, de Jager and Ferguson (CNSR 2011), from what is published of it: the
+//! rate grows with the square of the time without congestion and falls by a part on congestion.
+//!
+//! Of the article only the abstract is at hand. It states the two laws, that they work on RTCP reports, that
+//! losses and the cumulative jitter are signs of congestion, and that a delay factor, which measures the
+//! occupancy of the bottleneck's buffer in each round, has to confirm the second sign. The increase is that of SIMD
+//! (Jin, Guo, Matta, Bestavros: TCP-friendly SIMD congestion control and its convergence behavior,
+//! BUCS-TR-2001-006), which the name refers to. What had to be inferred is said where it stands, and in
+//! `docs/controllers/rrb-simd.md`.
+
+use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
+use crate::{Entry, Needs};
+use serde::{Deserialize, Serialize};
+use tidegate_core::control::{Context, Controller, Decision, Limits, Report};
+use tidegate_core::{Rate, Span, Time};
+
+const NAME: &str = "rrb-simd";
+const PRESETS: &[&str] = &["default"];
+
+/// The registry's line.
+pub const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "square increase, multiplicative decrease from receiver reports: loss, or jitter and delay",
+    presets: PRESETS,
+    settings: TABLE,
+    defaults: |preset| {
+        known(preset)?;
+        Ok(serde_json::to_value(DEFAULT).unwrap_or_default())
+    },
+    build: |preset, overrides| {
+        known(preset)?;
+        Ok(Box::new(RrbSimd::new(resolve(NAME, TABLE, &DEFAULT, overrides)?)))
+    },
+    receiver: None,
+    needs: Needs::ReceiverReports,
+};
+
+/// The values that a controller runs with.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Part of the rate that congestion takes.
+    pub decrease: f64,
+    /// Packet of a window, in bytes.
+    pub packet: u64,
+    /// How far the jitter must have risen, in milliseconds.
+    pub jitter_rise: f64,
+    /// The delay factor above which a risen jitter is congestion.
+    pub delay_factor: f64,
+}
+
+const DEFAULT: Settings = Settings { decrease: 0.5, packet: 1200, jitter_rise: 0.0, delay_factor: 0.5 };
+
+const TABLE: &[Setting] = &[
+    Setting {
+        name: "decrease",
+        unit: "",
+        doc: "part of the rate that congestion takes (beta)",
+        source: "not in the abstract; ours: TCP's half (RFC 5681 section 3.1)",
+        kind: Kind::Number(0.001, 0.999),
+    },
+    Setting {
+        name: "packet",
+        unit: "bytes",
+        doc: "the packet in which SIMD counts a window",
+        source: "ours: a full payload",
+        kind: Kind::Whole(1, 65_535),
+    },
+    Setting {
+        name: "jitter_rise",
+        unit: "ms",
+        doc: "the cumulative jitter above which congestion may be near",
+        source: "not in the abstract; ours: any rise, for the delay factor has to confirm it",
+        kind: Kind::Number(0.0, 1e6),
+    },
+    Setting {
+        name: "delay_factor",
+        unit: "",
+        doc: "the part of a round trip spent in buffers above which it is; 1: never",
+        source: "not in the abstract; ours: a half, a buffer that holds what the path holds",
+        kind: Kind::Number(0.0, 1.0),
+    },
+];
+
+fn known(preset: &str) -> Result<(), SettingsError> {
+    if PRESETS.contains(&preset) { Ok(()) } else { Err(unknown_preset(NAME, preset, PRESETS)) }
+}
+
+/// How the rate grows from one decrease to the next.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Epoch {
+    /// The rate that congestion was found at, and the rate after it, bit/s.
+    most: f64,
+    least: f64,
+    /// Growth in one round, bit/s; none before there is a round-trip time.
+    step: Option<f64>,
+    /// Reports without congestion since.
+    rounds: f64,
+    /// The least jitter so far, from which a rise is counted: its changes added up, never below zero. None
+    /// before the first report.
+    jitter: Option<Span>,
+}
+
+impl Epoch {
+    fn new(most: f64, least: f64, jitter: Option<Span>) -> Self {
+        Self { most, least, step: None, rounds: 0.0, jitter }
+    }
+
+    /// SIMD's window, as a rate: w = w0 + alpha^2 / 4 n^2.
+    fn rate(&self) -> f64 {
+        self.least + self.step.unwrap_or(0.0) * self.rounds * self.rounds
+    }
+}
+
+/// The sending half.
+pub struct RrbSimd {
+    settings: Settings,
+    limits: Limits,
+    /// None before the first limits are known.
+    epoch: Option<Epoch>,
+    shortest: Option<Span>,
+}
+
+impl RrbSimd {
+    fn new(settings: Settings) -> Self {
+        Self { settings, limits: Limits::default(), epoch: None, shortest: None }
+    }
+
+    fn decision(&self) -> Decision {
+        let rate = self.epoch.map_or(0.0, |epoch| epoch.rate());
+        Decision::rate(Rate::from_bps_f64(rate).clamp(self.limits.min, self.limits.max))
+    }
+}
+
+impl Settings {
+    /// alpha^2 / 4 for windows of `most` packets at congestion, with which SIMD has the throughput of TCP at the same
+    /// loss: alpha = 3 sqrt(beta) / ((1 - 2/3 beta) sqrt(most)). An epoch of T = 2 sqrt(beta most) / alpha round
+    /// trips carries (1 - 2/3 beta) most T packets and ends with one loss, which makes it TCP's
+    /// sqrt(3/2 / p) packets a round trip.
+    #[must_use]
+    pub fn growth(&self, most: f64) -> f64 {
+        let beta = self.decrease;
+        let kept = 1.0 - 2.0 / 3.0 * beta;
+        9.0 * beta / (4.0 * kept * kept * most)
+    }
+
+    /// Growth in bit/s of the first round after congestion at `most` bit/s, with a round trip of `rtt`.
+    fn step(&self, most: f64, rtt: Span) -> f64 {
+        let packet = self.packet as f64 * 8.0 / rtt.as_secs_f64();
+        // where less than a packet fits a round trip, the window was one (TCP's least)
+        self.growth((most / packet).max(1.0)) * packet
+    }
+}
+
+impl Controller for RrbSimd {
+    fn on_report(&mut self, _now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        let (Some(loss), Some(epoch)) = (&report.loss, &mut self.epoch) else { return cx.unchanged() };
+        let rtt = report.rtt.filter(|&rtt| rtt > Span::ZERO);
+        self.shortest = [self.shortest, rtt].into_iter().flatten().min();
+        let factor = match (rtt, self.shortest) {
+            (Some(rtt), Some(shortest)) => 1.0 - shortest.as_secs_f64() / rtt.as_secs_f64(),
+            _ => 0.0,
+        };
+        let jitter = loss.jitter.max(Span::ZERO);
+        let calm = epoch.jitter.map_or(jitter, |calm| calm.min(jitter));
+        epoch.jitter = Some(calm);
+        let rise = jitter.as_millis_f64() - calm.as_millis_f64();
+        let near = rise > self.settings.jitter_rise && factor > self.settings.delay_factor;
+        if loss.fraction_lost > 0 || near {
+            let (low, high) = (self.limits.min.as_bps_f64(), self.limits.max.as_bps_f64());
+            let rate = epoch.rate().min(high).max(low);
+            *epoch = Epoch::new(rate, rate * (1.0 - self.settings.decrease), Some(jitter));
+        } else {
+            let step = rtt.map(|rtt| self.settings.step(epoch.most, rtt));
+            epoch.step = epoch.step.or(step);
+            if epoch.step.is_some() && epoch.rate() < self.limits.max.as_bps_f64() {
+                epoch.rounds += 1.0;
+            }
+        }
+        cx.note("delay_factor", factor);
+        cx.note("cumulative_jitter_ms", rise);
+        cx.note("rounds", epoch.rounds);
+        self.decision()
+    }
+
+    fn on_limits(&mut self, _now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        let start = limits.start.as_bps_f64();
+        if self.epoch.is_none() || limits.route_changed {
+            // the first epoch has no congestion behind it: it grows as if there had been some at its start
+            self.epoch = Some(Epoch::new(start, start, None));
+            self.shortest = None;
+        }
+        self.limits = *limits;
+        self.decision()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use tidegate_core::control::LossReport;
+    use tidegate_core::{Seat, Stream};
+
+    fn seat(overrides: &Value, limits: &Limits) -> Seat {
+        let controller = (ENTRY.build)("default", overrides).expect("valid");
+        Seat::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits).expect("seated")
+    }
+
+    fn report(fraction_lost: u8, jitter_ms: i64, rtt_ms: i64) -> Report {
+        let loss = LossReport {
+            fraction_lost,
+            cumulative_lost: 0,
+            highest_sequence: 0,
+            jitter: Span::from_millis(jitter_ms),
+            expected: 100,
+        };
+        let rtt = (rtt_ms > 0).then(|| Span::from_millis(rtt_ms));
+        Report { loss: Some(loss), rtt, ..Report::default() }
+    }
+
+    fn bps(seat: &mut Seat, second: i64, report: &Report) -> u64 {
+        seat.report(Time::from_secs(second), report).expect("fine").target.as_bps()
+    }
+
+    const LIMITS: Limits = Limits {
+        min: Rate::from_kbps(10),
+        max: Rate::from_mbps(100),
+        start: Rate::from_kbps(960),
+        wanted: None,
+        app_limited: false,
+        route_changed: false,
+    };
+
+    #[test]
+    fn it_grows_with_the_square_of_the_rounds_and_falls_by_a_part() {
+        let mut seat = seat(&Value::Null, &LIMITS);
+        // 100 ms and 1200 bytes: 96 kb/s a packet; windows of 10 at the start: 9 / 2 / (4 * 4/9 * 10) = 81/320 packets
+        for round in 1..=6 {
+            let expected = 960_000 + 96_000 * 81 * round * round / 320;
+            assert_eq!(bps(&mut seat, round as i64, &report(0, 5, 100)), expected, "round {round}");
+        }
+        let most = 960_000 + 96_000 * 81 * 36 / 320;
+        assert_eq!(bps(&mut seat, 7, &report(1, 5, 100)), most / 2);
+        // again from half of it, more slowly: the window was larger
+        let step = 96_000.0 * 81.0 / 32.0 / (most as f64 / 96_000.0);
+        for round in 1..=4 {
+            let now = bps(&mut seat, 7 + round, &report(0, 5, 100));
+            let expected = most as f64 / 2.0 + step * (round * round) as f64;
+            assert!((now as f64 - expected).abs() <= 1.0, "round {round}: {now} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_growth_is_that_with_tcps_throughput() {
+        for (decrease, most) in [(0.5, 10.0), (0.125, 40.0), (0.0625, 7.0)] {
+            let settings = Settings { decrease, ..DEFAULT };
+            // from (1 - beta) w to w in T rounds, the packets of all rounds added up
+            let rounds = (decrease * most / settings.growth(most)).sqrt();
+            let packets = (1.0 - decrease) * most * rounds + settings.growth(most) * rounds.powi(3) / 3.0;
+            let tcp = (1.5 * packets).sqrt();
+            assert!((packets / rounds / tcp - 1.0).abs() < 1e-12, "{decrease}: {} {tcp}", packets / rounds);
+        }
+    }
+
+    #[test]
+    fn jitter_alone_and_delay_alone_are_no_congestion() {
+        let mut seat = seat(&json!({ "jitter_rise": 2.0 }), &LIMITS);
+        let mut last = bps(&mut seat, 1, &report(0, 5, 50));
+        for (second, (jitter, rtt)) in [(9, 50), (9, 100), (5, 400), (7, 400)].into_iter().enumerate() {
+            let now = bps(&mut seat, 2 + second as i64, &report(0, jitter, rtt));
+            assert!(now > last, "{jitter} {rtt}: {now} {last}");
+            last = now;
+        }
+        // 8 ms are more than 2 above 5, and 101 ms have more than half of them in buffers
+        assert_eq!(bps(&mut seat, 7, &report(0, 8, 101)), last / 2);
+        // from now on rises are counted from 8 ms, and from 4 ms once it was there
+        for (second, jitter) in [9, 4, 6].into_iter().enumerate() {
+            assert!(bps(&mut seat, 8 + second as i64, &report(0, jitter, 101)) > last / 2);
+        }
+        assert!(bps(&mut seat, 11, &report(0, 7, 101)) < last / 2);
+    }
+
+    #[test]
+    fn without_a_round_trip_it_waits_and_limits_hold_it() {
+        let mut seat = seat(&Value::Null, &Limits { max: Rate::from_mbps(1), ..LIMITS });
+        assert_eq!(bps(&mut seat, 1, &report(0, 5, 0)), 960_000);
+        for second in 2..50 {
+            assert!(bps(&mut seat, second, &report(0, 5, 100)) <= 1_000_000);
+        }
+        // congestion is found at what was sent, not at what might have been
+        assert_eq!(bps(&mut seat, 50, &report(1, 5, 100)), 500_000);
+        for second in 51..80 {
+            let _ = bps(&mut seat, second, &report(255, 5, 100));
+        }
+        assert_eq!(seat.decision().target, Rate::from_kbps(10));
+        // a new route starts anew
+        let anew = Limits { route_changed: true, ..LIMITS };
+        assert_eq!(seat.limits(Time::from_secs(80), &anew).expect("fine").target, LIMITS.start);
+    }
+
+    #[test]
+    fn wrong_settings_are_refused_with_the_reason() {
+        let say = |value: Value| (ENTRY.build)("default", &value).err().expect("refused").to_string();
+        assert_eq!(
+            say(json!({"decrease": 1.0})),
+            "rrb-simd: `decrease` is 1.0, expected a number from 0.001 to 0.999"
+        );
+        let error = (ENTRY.build)("fast", &Value::Null).err().expect("refused");
+        assert_eq!(error.to_string(), "rrb-simd: `preset` is `fast`, expected one of `default`");
+    }
+}

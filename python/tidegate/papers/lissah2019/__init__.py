@@ -1,0 +1,1 @@
+"""Lissah and Mbise: a lookup table of gaps between packets."""

@@ -1,0 +1,314 @@
+"""Figures 3 to 5 and the document's MOS, the settings that it leaves open, and what else could send that video.
+
+Figures 6 and 7 in EvalVid's sense (PSNR, and MOS from PSNR) need the clip's bits: `media.with_clip` on
+`network.scenario(name)` and a judgement of the same runs beside `Kept.of` will give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidegate import paper
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
+from tidegate.paper.experiment import CellValue
+from tidegate.papers.lissah2019.kept import Floats, Kept, simple_mos
+from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, REPORTS, SENDERS, Setting, scenario
+from tidegate.running import Run, RunJob
+
+LABELS: Mapping[str, str] = {
+    "none": "no control",
+    "equation": "equation only",
+    "table": "with the table",
+    "existing": "RRB-SIMD",
+    "fixed": "fixed, 1 Mb/s",
+    "tfrc": "TFRC",
+    "gcc": "GCC",
+}
+"""What a reader sees."""
+
+COMPARED = ("none", "table", "existing")
+"""Run at every setting that the document leaves open."""
+
+OPEN: Mapping[str, Setting] = {
+    "as found": FOUND,
+    "queue of 50 packets": FOUND.but(queue=50),
+    "queue of 25 packets": FOUND.but(queue=25),
+    "1 ms in each subnet": FOUND.but(delays=("1ms", "1ms", "1ms")),
+    "10 ms on the bottleneck": FOUND.but(delays=("2ms", "10ms", "2ms")),
+    "segments of 1446 bytes": FOUND.but(segment=1446),
+    "TCP is CUBIC": FOUND.but(algorithm="cubic"),
+    "2 downloads": FOUND.but(downloads=2),
+    "4 downloads": FOUND.but(downloads=4),
+    "video of 0.5 Mb/s": FOUND.but(video="500kbps"),
+    "video of 2 Mb/s": FOUND.but(video="2Mbps"),
+    "video of 3 Mb/s": FOUND.but(video="3Mbps"),
+    "no frame is skipped": FOUND.but(waits="80s"),
+    "reports every second": FOUND.but(reports="1s"),
+}
+"""The network and the video otherwise; labels as the sensitivity table has them."""
+
+READINGS: Mapping[str, str] = {
+    "10^9": "scale=1e9",
+    "10^9, jitter in units of 90 kHz": "scale=1e9,jitter_unit=timestamp",
+    "delay is half a round trip": "delay_source=rtt/2",
+    "default gap of 1 ms": "default_gap=1ms",
+    "default gap of 2.4 ms": "default_gap=2.4ms",
+    "default gap of 5 ms": "default_gap=5ms",
+    "default gap of 9.6 ms": "default_gap=9.6ms",
+}
+"""The scheme otherwise."""
+
+UDP_CLIENT: Mapping[str, tuple[str, Setting]] = {
+    "a packet every 2.4 ms": ("fixed", FOUND.but(greedy=True, controller="rate=4Mbps")),
+    "table, default gap of 2.4 ms": ("table", FOUND.but(greedy=True, controller="default_gap=2.4ms")),
+    "a packet every 9.6 ms": ("fixed", FOUND.but(greedy=True)),
+    "table, default gap of 9.6 ms": ("table", FOUND.but(greedy=True, controller="default_gap=9.6ms")),
+}
+"""Figure 3 with a sender that always has a packet, and sends one after each gap."""
+
+NOTES = (
+    """Delays and jitter are those of the network, as EvalVid takes them: from a frame's first packet on the wire to \
+its last one's arrival, of frames that arrive whole. What waits at the sender is told apart.""",
+    """MOS is the document's: from loss, mean delay and mean jitter of packets, by a formula for speech. PSNR (figure \
+6) and MOS from PSNR are not measured here.""",
+    f"The video is {FRAMES} frames of another clip than the document's: frames/README.txt says which.",
+)
+
+PACKET_MS = 1200 * 8 / 4e6 * 1e3
+"""How long 1200 bytes take on the bottleneck."""
+
+
+class Experiment(paper.Experiment):
+    """What of the document needs no picture."""
+
+    quick_seeds = 5
+    full_seeds = 30
+
+    def jobs(self, plan: Plan) -> Mapping[Any, Then[Run, Kept]]:
+        """The runs."""
+        settings = dict(_settings())
+        return {
+            (*key, seed): Then(RunJob(scenario(name, setting), seed), Kept.of)
+            for key, (name, setting) in settings.items()
+            for seed in plan.seeds
+        }
+
+    def outcome(self, plan: Plan, done: Mapping[Any, Kept]) -> Outcome:
+        """Their delays, jitter, packets and scores."""
+        results = _Results(plan.seeds, done)
+        return Outcome(
+            dict(results.measures()),
+            tables=[
+                results.compared("senders", "The same stored video of 1 Mb/s"),
+                results.adapting(),
+                results.open(),
+                results.readings(),
+                results.udp_client(),
+            ],
+            figures=list(results.figures()),
+            notes=NOTES,
+            digests={", ".join(map(str, key)): one.digest for key, one in done.items()},
+        )
+
+
+def _settings() -> Iterator[tuple[tuple[str, ...], tuple[str, Setting]]]:
+    """Everything that is run, by its key: which controller, and on which network."""
+    for name in CONTROLLERS:
+        yield ("found", name), (name, FOUND)
+        yield ("adapts", name), (name, FOUND.but(adapts=True))
+    for label, setting in OPEN.items():
+        for name in COMPARED:
+            yield ("open", label, name), (name, setting)
+    for label, controller in READINGS.items():
+        yield ("reading", label), ("table", FOUND.but(controller=controller))
+    for label, made in UDP_CLIENT.items():
+        yield ("udp", label), made
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """What is measured of a run."""
+
+    unit: str
+    head: str
+    """Of a column."""
+    of: Callable[[Kept], float]
+
+
+def _take(of: Callable[[Floats], Any], values: Floats) -> float:
+    """A statistic; no value of nothing."""
+    return float(of(values)) if len(values) else float("nan")
+
+
+def _first(values: Floats) -> Any:
+    return values[0]
+
+
+QUANTITIES: Mapping[str, _Quantity] = {
+    "sent": _Quantity("packets", "packets in 5 s", lambda one: _take(np.mean, one.sent)),
+    "lost": _Quantity("%", "lost (%)", lambda one: 100 * one.lost),
+    "whole": _Quantity("%", "frames whole (%)", lambda one: 100 * one.whole),
+    "one_way": _Quantity("ms", "packet delay (ms)", lambda one: one.packet_delay),
+    "delay.mean": _Quantity("ms", "frame delay (ms)", lambda one: _take(np.mean, one.delay)),
+    "delay.most": _Quantity("ms", "largest frame delay (ms)", lambda one: _take(np.max, one.delay)),
+    "delay.least": _Quantity("ms", "least (ms)", lambda one: _take(np.min, one.delay)),
+    "delay.first": _Quantity("ms", "of the first frame (ms)", lambda one: _take(_first, one.delay)),
+    "late": _Quantity("ms", "frame delay from capture (ms)", lambda one: _take(np.mean, one.late)),
+    "jitter.mean": _Quantity("ms", "cumulative jitter (ms)", lambda one: _take(np.mean, one.cumulative)),
+    "jitter.most": _Quantity("ms", "largest cumulative jitter (ms)", lambda one: _take(np.max, one.cumulative)),
+    "mos": _Quantity("", "MOS", lambda one: one.mos),
+    "video": _Quantity("Mb/s", "video (Mb/s)", lambda one: one.goodput / 1e6),
+    "tcp": _Quantity("Mb/s", "TCP (Mb/s)", lambda one: one.tcp / 1e6),
+}
+
+PUBLISHED_MOS: Mapping[str, tuple[float, float]] = {"table": (50.1, 3.98), "existing": (77.7, 3.15)}
+"""Mean delay in ms and MOS as printed."""
+
+
+def loss_for(score: float, delay_ms: float, jitter_ms: float) -> float:
+    """The loss in percent with which the formula gives a score.
+
+    >>> round(simple_mos(50.1, 3.5, loss_for(3.98, 50.1, 3.5)), 6)
+    3.98
+    """
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if simple_mos(delay_ms, jitter_ms, middle) > score else (low, middle)
+    return low
+
+
+@dataclass(frozen=True)
+class _Results:
+    """What the runs came to."""
+
+    seeds: Sequence[int]
+    done: Mapping[Any, Kept]
+
+    def runs(self, *key: str) -> list[Kept]:
+        """Of all seeds."""
+        return [self.done[(*key, seed)] for seed in self.seeds]
+
+    def of(self, quantity: str, *key: str) -> Measure:
+        """A quantity over the seeds."""
+        what = QUANTITIES[quantity]
+        return Measure.of([what.of(one) for one in self.runs(*key)], what.unit)
+
+    def less(self, quantity: str, first: str, second: str) -> Measure:
+        """How much less the second one has, on the same luck."""
+        what = QUANTITIES[quantity]
+        pairs = zip(self.runs("found", first), self.runs("found", second), strict=True)
+        return Measure.of([what.of(one) - what.of(other) for one, other in pairs], what.unit)
+
+    def measures(self) -> Iterator[tuple[str, Measure]]:
+        """All that claims speak of."""
+        for name in CONTROLLERS:
+            for quantity in QUANTITIES:
+                yield f"{name}.{quantity}", self.of(quantity, "found", name)
+                yield f"adapts.{name}.{quantity}", self.of(quantity, "adapts", name)
+        for quantity in ("sent", "delay.mean", "jitter.mean", "lost"):
+            yield f"less.{quantity}", self.less(quantity, "existing", "table")
+            yield f"less.{quantity}.none", self.less(quantity, "none", "table")
+            yield f"less.{quantity}.equation", self.less(quantity, "equation", "table")
+        yield "more.mos", self.less("mos", "table", "existing")
+        yield "more.mos.none", self.less("mos", "table", "none")
+        for name in COMPARED:
+            for quantity in ("delay.mean", "delay.most", "delay.least", "mos", "jitter.most"):
+                unit = QUANTITIES[quantity].unit
+                means = [self.of(quantity, "open", label, name).value.mean for label in OPEN]
+                yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
+                yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
+        gains = [self.open_gain(label) for label in OPEN]
+        yield "open.gain.most", Measure.exact(max(gains), "%", "largest part of the mean delay that the table saves")
+        for name, (delay, score) in PUBLISHED_MOS.items():
+            needed = [loss_for(score, delay, one.packet_jitter) for one in self.runs("found", name)]
+            yield f"needed.{name}", Measure.of(needed, "%", "loss with which the formula gives the printed MOS")
+        yield "packet", Measure.exact(PACKET_MS, "ms", "1200 bytes on 4 Mb/s")
+        yield "gap.formula", self.gap("found", "equation")
+        yield "gap.text", self.gap("reading", "10^9")
+        yield "gap.timestamp", self.gap("reading", "10^9, jitter in units of 90 kHz")
+        yield "gap.default", self.gap("reading", "default gap of 2.4 ms")
+        for label, key in (("constant", "a packet every 2.4 ms"), ("table", "table, default gap of 2.4 ms")):
+            yield f"udp.{label}.sent", self.of("sent", "udp", key)
+            yield f"udp.{label}.lost", self.of("lost", "udp", key)
+
+    def open_gain(self, label: str) -> float:
+        """How much less the mean delay is with the table than without control at a setting, in %."""
+        none, table = (self.of("delay.mean", "open", label, name).value.mean for name in ("none", "table"))
+        return 100 * (1 - table / none)
+
+    def gap(self, *key: str) -> Measure:
+        """The median of the gaps that answered a loss."""
+        return Measure.of([_take(np.median, one.answers) for one in self.runs(*key)], "us")
+
+    def compared(self, name: str, title: str, key: str = "found") -> Table:
+        """A row for each controller."""
+        heads = ["sender", *(one.head for one in QUANTITIES.values())]
+        rows: list[list[CellValue]] = [
+            [LABELS[one], *(self.of(what, key, one) for what in QUANTITIES)] for one in CONTROLLERS
+        ]
+        return Table(name, title, heads, rows)
+
+    def adapting(self) -> Table:
+        """The same with an encoder that follows its controller."""
+        return self.compared("adapting", "Video that follows its controller, 0.15 to 2.5 Mb/s", "adapts")
+
+    def open(self) -> Table:
+        """What the network's open settings do."""
+        shown = ("delay.mean", "delay.most", "lost", "mos")
+        heads = ["setting", *(f"{LABELS[name]}: {QUANTITIES[what].head}" for what in shown for name in COMPARED)]
+        rows: list[list[CellValue]] = [
+            [label, *(self.of(what, "open", label, name) for what in shown for name in COMPARED)] for label in OPEN
+        ]
+        return Table("open", "What the document leaves open of network and video", heads, rows)
+
+    def readings(self) -> Table:
+        """What the scheme's open settings do."""
+        shown = ("sent", "lost", "whole", "delay.mean", "mos")
+        heads = ["setting", "gap after loss (us)", *(QUANTITIES[what].head for what in shown)]
+        keys = {"as found": ("found", "table"), **{label: ("reading", label) for label in READINGS}}
+        rows: list[list[CellValue]] = [
+            [label, self.gap(*key), *(self.of(what, *key) for what in shown)] for label, key in keys.items()
+        ]
+        return Table("readings", "What the document leaves open of the scheme, with the table", heads, rows)
+
+    def udp_client(self) -> Table:
+        """Figure 3 where gaps alone make the rate."""
+        shown = ("sent", "lost", "tcp")
+        heads = ["sender", "gap after loss (us)", *(QUANTITIES[what].head for what in shown)]
+        rows: list[list[CellValue]] = [
+            [label, self.gap("udp", label), *(self.of(what, "udp", label) for what in shown)] for label in UDP_CLIENT
+        ]
+        return Table("udp", "A sender that always has a packet, instead of video", heads, rows)
+
+    def figures(self) -> Iterator[Drawing]:
+        """Figures 3, 4, 5 and 7."""
+        at = np.arange(len(self.runs("found", "none")[0].sent)) * REPORTS + REPORTS
+        flow = Sheet("Figure 3", "UDP flow", x="Time (s)", y="Packets in 5 s", ylim=(0, None))
+        for name in SENDERS:
+            flow.series(LABELS[name], at, np.vstack([one.sent for one in self.runs("found", name)]))
+        yield flow.drawing("figure3", "Packets that each sender put on the wire; means of seeds with their band.")
+        client = Sheet("Figure 3", "A sender that always has a packet", x="Time (s)", y="Packets in 5 s", ylog=True)
+        for label in UDP_CLIENT:
+            client.series(label, at, np.vstack([one.sent for one in self.runs("udp", label)]))
+        yield client.drawing("figure3-udp", "The default gap kept for ever, and the same with the table.")
+        delay = Sheet("Figure 4", "Delay of frames", x="Frame", y="Delay (ms)", ylim=(0, None))
+        jitter = Sheet("Figure 5", "Cumulative jitter of frames", x="Frame", y="Cumulative jitter (ms)")
+        for name in ("existing", "table"):
+            first = self.runs("found", name)[0]
+            delay.series(LABELS[name], first.frame, first.delay)
+            jitter.series(LABELS[name], first.frame, first.cumulative)
+        delay.published(LABELS["existing"], [FRAMES / 2 - 20] * 3, [20.35, 77.7, 147.55])
+        delay.published(LABELS["table"], [FRAMES / 2 + 20] * 3, [10.3, 50.1, 136.10])
+        yield delay.drawing(
+            "figure4", "One seed; the document's least, mean and largest, read as milliseconds, as marks."
+        )
+        yield jitter.drawing("figure5", "One seed; the document has all of its scheme below 150 ms.")
+        score = Sheet("Figure 7", "Average MOS", x="Sender", y="MOS", ylim=(1, 5))
+        score.bars("ours", {LABELS[one]: self.of("mos", "found", one) for one in ("existing", "table", "none")})
+        score.published("ours", [LABELS["existing"], LABELS["table"]], [3.15, 3.98])
+        yield score.drawing("figure7", "From loss, delay and jitter of packets.")

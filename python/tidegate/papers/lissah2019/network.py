@@ -1,0 +1,135 @@
+"""The document's network (its figure 2): three subnets, video from node 0 to node 4, TCP from node 1 to node 5.
+
+Everything that the document does not state is a field of `Setting`, so that it can be varied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tidegate import Flow, Link, Media, Scenario, Tcp
+
+FRAMES = 2000
+"""Of the video (figure 6)."""
+FPS = 25
+GROUP = 12
+"""Frames from one I frame to the next (section 4)."""
+END = "80s"
+"""2000 frames."""
+REPORTS = 5.0
+"""Seconds between two receiver reports (section 3)."""
+
+_RECORDED = Path(__file__).parent / "frames"
+
+SENDERS: Mapping[str, str] = {
+    "none": "lookup_table:none",
+    "equation": "lookup_table:equation,delay_source=simulator",
+    "table": "lookup_table:table,delay_source=simulator",
+}
+"""The three of figure 3."""
+
+OTHERS: Mapping[str, str] = {"existing": "rrb-simd", "fixed": "fixed:1Mbps", "tfrc": "tfrc", "gcc": "gcc"}
+"""What else is run on this network; `existing` is reference [16], which the document compares with."""
+
+CONTROLLERS: Mapping[str, str] = {**SENDERS, **OTHERS}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the document leaves open."""
+
+    queue: int = 100
+    """Packets in each queue: ns-3's default."""
+    delays: tuple[str, str, str] = ("2ms", "2ms", "2ms")
+    """Propagation in the three subnets, one way: that of ns-3's tutorial."""
+    segment: int = 536
+    """Bytes of data in TCP's packets: ns-3's default."""
+    algorithm: str = "newreno"
+    """ns-3's default until release 3.31."""
+    downloads: int = 1
+    """TCP connections side by side."""
+    video: str = "1Mbps"
+    """Of the video."""
+    adapts: bool = False
+    """Whether the encoder follows the controller; the document's video is a stored trace."""
+    waits: str = "2s"
+    """How much of the video may wait at its sender, as time at the controller's target."""
+    reports: str = f"{REPORTS:g}s"
+    """Between two receiver reports, before RFC 3550's randomisation."""
+    controller: str = ""
+    """Settings added to those of the controller."""
+    greedy: bool = False
+    """Whether there is always a packet to send, so that gaps alone make the rate."""
+
+    def but(self, **changes: Any) -> Setting:
+        """This with something else."""
+        return replace(self, **changes)
+
+
+FOUND = Setting()
+"""What all measures are from unless they say otherwise."""
+
+TCP_HEADERS = 54
+"""Bytes of PPP (2), IPv4 (20), TCP (20) and its timestamps option (12), as ns-3 sends them."""
+
+
+def scenario(name: str, setting: Setting = FOUND) -> Scenario:
+    """The network with one of `CONTROLLERS` sending the video.
+
+    A run of it has the video's frames in its table `frames`; `media.with_clip` puts a real clip in the place of the
+    recorded sizes.
+    """
+    spec = ",".join(filter(None, (CONTROLLERS[name], setting.controller)))
+    first, middle, last = setting.delays
+    tcp = Tcp(
+        algorithm=setting.algorithm,
+        min_rto="1s",
+        delayed_ack=True,
+        handshake=True,
+        receive_window="131072B",
+        packet_size=f"{setting.segment + TCP_HEADERS}B",
+    )
+    return Scenario(
+        name=f"lissah2019-{name}",
+        source="Lissah, Mbise: Rate Adaptive Congestion Control Using Lookup Table Scheme (2019), figure 2",
+        duration="85s",
+        record="packets",
+        links=[
+            _link("n0-n2", "100Mbps", first, setting),
+            _link("n1-n2", "100Mbps", first, setting),
+            _link("n2-n3", "4Mbps", middle, setting),
+            _link("n3-n4", "100Mbps", last, setting),
+            _link("n3-n5", "100Mbps", last, setting),
+        ],
+        flows=[
+            Flow(name="video", from_="n0", to="n4", stop=END, media=_media(spec, setting)),
+            Flow(name="tcp", from_="n1", to="n5", stop=END, count=setting.downloads, tcp=tcp),
+        ],
+    )
+
+
+def _link(name: str, capacity: str, delay: str, setting: Setting) -> Link:
+    begin, end = name.split("-")
+    return Link(name=name, from_=begin, to=end, capacity=capacity, delay=delay, queue={"packets": setting.queue})
+
+
+def _media(spec: str, setting: Setting) -> Media:
+    video: dict[str, Any] = {"source": "frames", "ladder": str(_RECORDED / "bikes_*.txt"), "skip": 0, "fps": FPS}
+    if setting.greedy:
+        video = {"source": "greedy", "max": "100Mbps"}
+    elif setting.adapts:
+        video |= {"min": "150kbps", "max": "2.5Mbps"}
+    else:
+        video |= {"min": setting.video, "max": setting.video}
+    # without a gap the document's senders hand each frame to their interface at once
+    bound = {"max_rate": "100Mbps"} if spec.startswith("lookup_table") else {}
+    return Media(
+        controller=spec,
+        video=video,
+        feedback={"reports": setting.reports},
+        queue_limit=setting.waits,
+        **bound,
+    )
