@@ -257,7 +257,8 @@ mod tests {
             let settings = Settings { decrease, ..DEFAULT };
             // from (1 - beta) w to w in T rounds, the packets of all rounds added up
             let rounds = (decrease * most / settings.growth(most)).sqrt();
-            let packets = (1.0 - decrease) * most * rounds + settings.growth(most) * rounds.powi(3) / 3.0;
+            let packets =
+                (1.0 - decrease) * most * rounds + settings.growth(most) * rounds * rounds * rounds / 3.0;
             let tcp = (1.5 * packets).sqrt();
             assert!((packets / rounds / tcp - 1.0).abs() < 1e-12, "{decrease}: {} {tcp}", packets / rounds);
         }
