@@ -1,6 +1,6 @@
 """The compiled core of tidegate, as type checkers see it; `crates/python` is the source."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "ReportBlock",
     "Rtp",
     "RunError",
+    "Schedule",
     "Sdes",
     "SenderReport",
     "Sli",
@@ -514,6 +515,79 @@ def run(
     progress: Callable[[float], object] | None = None,
 ) -> Recording:
     """Runs an experiment; `progress` is told the share of simulated time that is done."""
+
+@final
+class Schedule:
+    """The transmission state of one participant of an RTP session (RFC 3550 section 6.3, RFC 4585 section 3)."""
+
+    def __new__(
+        cls,
+        profile: Literal["avp", "avpf"] = "avp",
+        *,
+        session_bandwidth: int,
+        uniform: Callable[[], float] | Iterable[float],
+        minimum: int = 5_000_000_000,
+        first_size: int = 100,
+        l: float = 0.5,
+        k: float | None = None,
+        max_feedback_delay: int = 1_000_000_000,
+        rr_interval: int = 0,
+    ) -> Self: ...
+    def join(self, now_ns: int, members: int) -> None:
+        """Joins the session, which has so many members, itself among them (RFC 3550 section 6.3.2)."""
+    def leave(self) -> None:
+        """Is silent from now on."""
+    def expire(
+        self, now_ns: int, waiting: bool = False
+    ) -> Literal["nothing", "regular", "minimal", "early", "goodbye"]:
+        """The timer has gone off (RFC 3550 section 6.3.6, RFC 4585 section 3.5.3): what to do now."""
+    def sent(self, now_ns: int, size: int) -> None:
+        """A regular or minimal packet of `size` bytes was sent: a new interval begins."""
+    def sent_early(self, size: int) -> None:
+        """An early packet of `size` bytes was sent: a regular one is left out (RFC 4585 section 3.5.2, step 6)."""
+    def feedback(
+        self, now_ns: int, rtt_ns: int | None = None
+    ) -> tuple[Literal["early", "regular", "discard"], int | None]:
+        """Wants to send feedback on what was seen now: what becomes of it, and when (RFC 4585 section 3.5.2)."""
+    def cancel_early(self) -> None:
+        """Others have said all the feedback that waits (RFC 4585 section 3.5.2, step 5a)."""
+    def received(self, size: int) -> None:
+        """A packet of `size` bytes was received, IP and UDP headers included (RFC 3550 section 6.3.3)."""
+    def set_members(self, now_ns: int, members: int) -> None:
+        """The number of members has changed; with fewer, the timer comes forward (RFC 3550 section 6.3.4)."""
+    def set_senders(self, senders: int, we_sent: bool) -> None:
+        """How many senders there are, and whether this participant is one (RFC 3550 section 6.3.8)."""
+    def goodbye(self, now_ns: int, size: int) -> bool:
+        """Wants to say goodbye with a packet of `size` bytes: whether it may at once (RFC 3550 section 6.3.7)."""
+    def heard_goodbye(self, size: int) -> None:
+        """A goodbye of `size` bytes was heard while waiting with one's own (RFC 3550 section 6.3.7)."""
+    @property
+    def due(self) -> int | None:
+        """When the timer goes off: te or tn; None for never."""
+    @property
+    def tp(self) -> int:
+        """tp, when the last packet was sent or should have been."""
+    @property
+    def tn(self) -> int | None:
+        """tn, when the next regular packet is scheduled; None for never."""
+    @property
+    def t_rr(self) -> int:
+        """T_rr, the last interval computed."""
+    @property
+    def average_size(self) -> float:
+        """avg_rtcp_size in bytes."""
+    @property
+    def allow_early(self) -> bool:
+        """Whether the next feedback may go early."""
+    @property
+    def deterministic(self) -> int:
+        """Td, the interval without randomisation (RFC 3550 section 6.3.1)."""
+    @property
+    def member_timeout(self) -> int:
+        """After so long a silence a member is gone (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4)."""
+    @property
+    def sender_timeout(self) -> int:
+        """After so long without RTP a sender is none any more (RFC 3550 section 6.3.5)."""
 
 @final
 class Packet:

@@ -59,8 +59,14 @@ impl Endpoint {
             minimum: rtcp.minimum.span(rtcp.session_bandwidth),
             first_size: FIRST_SIZE,
         };
+        let mut receiver = receive.map(|receive| Receiver::new(receive, &name, seed));
+        if let Some(receiver) = &mut receiver
+            && rtcp.mode != RtcpMode::Free
+        {
+            receiver.feedback.keep_small();
+        }
         let mut endpoint = Self {
-            receiver: receive.map(|receive| Receiver::new(receive, &name, seed)),
+            receiver,
             sender,
             ssrc,
             path: Path { route, overhead, clock_offset },
@@ -313,7 +319,8 @@ impl Endpoint {
         // what cannot be read is as good as lost: hostile bytes must not end a run
         let Ok(packets) = rtcp::decode(bytes) else { return };
         self.join(now);
-        if rtcp::is_compound(&packets) {
+        // feedback that goes whenever it likes has no share to keep; else every packet counts (RFC 5506)
+        if self.mode != RtcpMode::Free || rtcp::is_compound(&packets) {
             self.schedule.received(size);
         }
         if let Some(receiver) = &mut self.receiver {

@@ -5,6 +5,7 @@
 mod control;
 mod errors;
 mod quality;
+mod rtcp;
 mod run;
 mod table;
 mod tfrc;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<control::PyArrived>()?;
     module.add_class::<control::seat::PySeat>()?;
     module.add_class::<control::seat::PyReceiverSeat>()?;
+    module.add_class::<rtcp::PySchedule>()?;
     module.add_class::<run::Recording>()?;
     module.add_class::<world::PyPacket>()?;
     module.add_class::<world::PyWorld>()?;

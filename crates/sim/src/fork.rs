@@ -5,17 +5,20 @@ use tidegate_core::node::Inside;
 use tidegate_core::packet::RouteId;
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
+/// For each route that ends at a fork those that go on from it.
+pub type Branches = BTreeMap<RouteId, Box<[RouteId]>>;
+
 /// A node that sends what comes in on a route out again on several, one copy each.
 #[derive(Clone, Debug)]
 pub struct Fork {
     name: String,
-    branches: BTreeMap<RouteId, Box<[RouteId]>>,
+    branches: Branches,
 }
 
 impl Fork {
     /// A fork called `name`, with the branches of each route that ends at it.
     #[must_use]
-    pub fn new(name: impl Into<String>, branches: BTreeMap<RouteId, Box<[RouteId]>>) -> Self {
+    pub fn new(name: impl Into<String>, branches: Branches) -> Self {
         Self { name: name.into(), branches }
     }
 }

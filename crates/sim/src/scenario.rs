@@ -6,6 +6,7 @@
 use crate::service::Statuses;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
+use tidegate_endpoint::RtcpMode;
 
 /// One experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -447,6 +448,19 @@ pub struct FeedbackSpec {
     /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
     #[serde(default)]
     pub reports: Option<Span>,
+    /// Which rules say when RTCP may be sent.
+    #[serde(default)]
+    pub profile: RtcpMode,
+    /// The session bandwidth, of which RTCP may use 5 %; the largest rate of the media if not given.
+    #[serde(default)]
+    pub bandwidth: Option<Rate>,
+    /// Under AVPF, whether early packets are feedback alone (RFC 5506).
+    #[serde(default)]
+    pub reduced_size: bool,
+    /// Under AVPF, the least time between full packets before its randomisation (T_rr_interval, RFC 4585
+    /// section 3.5.3); zero: none.
+    #[serde(default)]
+    pub rr_interval: Span,
 }
 
 /// Format of per-packet feedback.

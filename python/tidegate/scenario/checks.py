@@ -12,6 +12,7 @@ from tidegate.scenario.flows import (
     Adaptive,
     Audio,
     CbrVideo,
+    Feedback,
     FileTransfer,
     Flow,
     Media,
@@ -35,7 +36,7 @@ from tidegate.scenario.links import (
     UniformJitter,
 )
 from tidegate.scenario.sessions import Member, PictureMedia, Session
-from tidegate.units import Duration, Quantity, Rate, Size
+from tidegate.units import Duration, Quantity, Rate, Size, show
 
 if TYPE_CHECKING:
     from tidegate.scenario.scenario import Scenario
@@ -286,10 +287,7 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
         yield Problem(path, "has neither video nor audio; expected at least one of them")
     yield from _bounds(media, path)
     yield from _sources(media, path)
-    if not media.feedback.interval:
-        yield _positive((*path, "feedback", "interval"), media.feedback.interval)
-    if media.feedback.reports == 0:
-        yield _positive((*path, "feedback", "reports"), media.feedback.reports)
+    yield from _feedback(media.feedback, (*path, "feedback"))
     if isinstance(media.playout, Adaptive):
         bounds = media.playout.adaptive
         yield from _order(("min", bounds.min), ("max", bounds.max), (*path, "playout", "adaptive"))
@@ -299,6 +297,23 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
         if not before <= begin < end:
             what = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
             yield Problem((*path, "pauses", position), what)
+
+
+def _feedback(feedback: Feedback, path: Path) -> Iterator[Problem]:
+    if not feedback.interval:
+        yield _positive((*path, "interval"), feedback.interval)
+    if feedback.reports == 0:
+        yield _positive((*path, "reports"), feedback.reports)
+    if feedback.bandwidth is not None:
+        yield from _rate((*path, "bandwidth"), feedback.bandwidth)
+    if feedback.profile == "avpf":
+        if feedback.reports is not None:
+            yield Problem((*path, "reports"), f'found "{feedback.reports}"; profile "avpf" has rr_interval instead')
+        return
+    for key in ("reduced_size", "rr_interval"):
+        if getattr(feedback, key):
+            what = show(getattr(feedback, key))
+            yield Problem((*path, key), f'found {what}; it needs profile = "avpf", which is "{feedback.profile}"')
 
 
 def _bounds(media: Media, path: Path) -> Iterator[Problem]:

@@ -205,7 +205,17 @@ class Feedback(Model):
     """Time between two of them, counted from the first packet."""
     reports: Duration | None = None
     """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
-    section 6.3.1); by default 360 s over max_rate in kbit/s (section 6.2)."""
+    section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
+    profile: Literal["free", "avp", "avpf"] = "free"
+    """When RTCP may be sent: feedback whenever there is some and reports by RFC 3550, as WebRTC does in effect (free);
+    all by RFC 3550 section 6.3, with the reports (avp); feedback early where RFC 4585 section 3.5 lets it (avpf)."""
+    bandwidth: Rate | None = None
+    """The session bandwidth, of which RTCP of both ends gets 5 % (RFC 3550 section 6.2); by default max_rate."""
+    reduced_size: bool = False
+    """Under avpf, whether early packets are feedback alone (RFC 5506), without a report and its sender's name."""
+    rr_interval: Duration = Duration(0)
+    """Under avpf, least time between full reports before its randomisation, by 0.5 to 1.5 (T_rr_interval, RFC 4585
+    section 3.5.3): it leaves more of the bandwidth to feedback."""
 
 
 class AdaptivePlayout(Model):

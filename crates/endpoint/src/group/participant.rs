@@ -387,15 +387,15 @@ impl Participant {
 
     /// Packets of a source are missing.
     fn missed(&mut self, now: Time, place: usize, lost: &[i64], out: &mut Outbox) {
-        while self.heard.front().is_some_and(|&(at, ..)| now - at > RETENTION) {
-            self.heard.pop_front();
-        }
         let (reporter, rtt) = (self.sources[place].ssrc, self.sources[place].rtt);
         let mut chance = None;
         for &sequence in lost {
             self.sources[place].damage(now, sequence);
             let loss = Pending { source: place, sequence, detected: now };
-            if self.heard.iter().any(|&(_, ssrc, other)| ssrc == reporter && other == sequence as u16) {
+            let same = |&(at, ssrc, other): &(Time, u32, u16)| {
+                (ssrc, other) == (reporter, sequence as u16) && now - at <= RETENTION
+            };
+            if self.heard.iter().any(same) {
                 self.tell(now, &loss, Reporting::Suppressed, out);
                 continue;
             }
@@ -434,11 +434,11 @@ impl Participant {
                     self.sources[place].reception.sender_report(now, report.middle());
                     self.round_trip(now, place, &report.blocks);
                 }
-                rtcp::Packet::ReceiverReport(report) => {
-                    if report.blocks.iter().any(|block| block.ssrc == self.ssrc) {
-                        let place = self.source(flow);
-                        self.round_trip(now, place, &report.blocks);
-                    }
+                rtcp::Packet::ReceiverReport(report)
+                    if report.blocks.iter().any(|block| block.ssrc == self.ssrc) =>
+                {
+                    let place = self.source(flow);
+                    self.round_trip(now, place, &report.blocks);
                 }
                 rtcp::Packet::Bye(bye) => {
                     for ssrc in bye.ssrcs {
@@ -475,6 +475,9 @@ impl Participant {
                 out.record.loss_reported(now, self.settings.flow, now - sent);
             }
             return;
+        }
+        while self.heard.front().is_some_and(|&(at, ..)| now - at > RETENTION) {
+            self.heard.pop_front();
         }
         self.heard.push_back((now, media_ssrc, sequence));
         let same =

@@ -13,6 +13,11 @@ const BACK_WINDOW: Span = Span::from_millis(500);
 /// numbers arrive: at 50 ms that is 1.9 Gb/s of full packets.
 const SPAN_MAX: u64 = 8192;
 
+/// Nor does one that goes when the profile lets it: so many numbers fit an Ethernet packet of 1500 bytes beside
+/// reports and names, at 2 bytes each in RFC 8888 and 16/7 at most in TWCC. Where RTCP's bandwidth is too small for
+/// more, the older ones are left out, or packets would grow as fast as the time between them.
+const SPAN_PACKET: u64 = 512;
+
 /// One packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logged {
@@ -66,15 +71,15 @@ impl Track {
         self.arrivals.len() > self.reported
     }
 
-    /// What to report on: the first number, and the one after the last.
-    fn take(&mut self) -> Option<(u64, u64)> {
+    /// What to report on, at most so many: the first number, and the one after the last.
+    fn take(&mut self, most: u64) -> Option<(u64, u64)> {
         let news = &self.arrivals[self.reported..];
         let least = news.iter().map(|arrival| arrival.sequence).min()?;
-        let most = news.iter().map(|arrival| arrival.sequence).max()?;
-        let end = (most + 1).max(self.begin.unwrap_or(0));
+        let last = news.iter().map(|arrival| arrival.sequence).max()?;
+        let end = (last + 1).max(self.begin.unwrap_or(0));
         let begin = self.begin.map_or(least, |begin| begin.min(least));
         self.begin = Some(end);
-        Some((begin.max(end.saturating_sub(SPAN_MAX)), end))
+        Some((begin.max(end.saturating_sub(most)), end))
     }
 
     /// After a report: lets go of what is older than the back window.
@@ -97,6 +102,8 @@ enum Log {
 pub(crate) struct FeedbackLog {
     log: Log,
     interval: Span,
+    /// Whether a report is to fit a packet of any network.
+    small: bool,
     /// The grid of the interval: the instant of the first arrival.
     anchor: Option<Time>,
     due: Time,
@@ -116,7 +123,12 @@ impl FeedbackLog {
                 Log::Ccfb { tracks: ssrcs.iter().map(|&ssrc| (ssrc, Track::default())).collect() }
             }
         };
-        Self { log, interval: settings.interval, anchor: None, due: Time::MAX }
+        Self { log, interval: settings.interval, small: false, anchor: None, due: Time::MAX }
+    }
+
+    /// Keeps reports so small that a compound with them fits a packet of any network.
+    pub(crate) fn keep_small(&mut self) {
+        self.small = true;
     }
 
     /// When a report is due; [`Time::MAX`] while there is nothing to report.
@@ -158,7 +170,8 @@ impl FeedbackLog {
         match &mut self.log {
             Log::None => Vec::new(),
             Log::Twcc { builder, track, sorted } => {
-                let Some((begin, _)) = track.take() else { return Vec::new() };
+                let most = if self.small { SPAN_PACKET } else { SPAN_MAX };
+                let Some((begin, _)) = track.take(most) else { return Vec::new() };
                 builder.sender_ssrc = reporter;
                 sorted.clear();
                 let wanted = track.arrivals.iter().filter(|arrival| arrival.sequence >= begin);
@@ -169,8 +182,10 @@ impl FeedbackLog {
             }
             Log::Ccfb { tracks } => {
                 let mut streams = Vec::new();
+                let news = tracks.iter().filter(|(_, track)| track.is_news()).count() as u64;
+                let most = if self.small { SPAN_PACKET / news.max(1) } else { SPAN_MAX };
                 for (ssrc, track) in tracks.iter_mut().filter(|(_, track)| track.is_news()) {
-                    if let Some((begin, end)) = track.take() {
+                    if let Some((begin, end)) = track.take(most) {
                         streams.push(StreamMetrics::new(*ssrc, begin, end, &track.arrivals, at));
                         track.trim(at);
                     }
@@ -264,6 +279,35 @@ mod tests {
         assert_eq!(statuses(&log.take(at(200), 1)), (8, vec![true, true]));
         arrive(&mut log, 210, 10);
         assert_eq!(statuses(&log.take(at(250), 1)), (10, vec![true]));
+    }
+
+    #[test]
+    fn a_small_report_tells_of_the_newest() {
+        for format in [FeedbackFormat::Twcc, FeedbackFormat::Ccfb] {
+            let mut log = log(format);
+            log.keep_small();
+            for sequence in 0..2000 {
+                arrive(&mut log, sequence, sequence);
+            }
+            let packets = log.take(RemoteTime::from_nanos(2_000_000_000), 1);
+            let mut bytes = Vec::new();
+            tidegate_core::wire::rtcp::encode(&packets, &mut bytes).unwrap();
+            assert!((512..1300).contains(&bytes.len()), "{}", bytes.len());
+            let (begin, count) = match &packets[0] {
+                Packet::Twcc(twcc) => (twcc.base_sequence, twcc.packets.len()),
+                Packet::Ccfb(ccfb) => (ccfb.streams[0].begin, ccfb.streams[0].metrics.len()),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!((begin, count), (2000 - 512, 512), "{format:?}");
+            // and goes on behind it
+            arrive(&mut log, 2001, 2001);
+            let packets = log.take(RemoteTime::from_nanos(2_100_000_000), 1);
+            match &packets[0] {
+                Packet::Twcc(twcc) => assert_eq!((twcc.base_sequence, twcc.packets.len()), (2000, 2)),
+                Packet::Ccfb(ccfb) => assert_eq!(ccfb.streams[0].metrics.len(), 2),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

@@ -21,8 +21,9 @@ const MEMBER_TIMEOUT: i64 = 5;
 const SENDER_TIMEOUT: i64 = 2;
 /// AVPF's Tmin before the first regular packet, in sessions of more than two (RFC 4585 section 3.4).
 const FIRST_MULTIPARTY: Span = Span::from_secs(1);
-/// Tmin for time-outs, whatever the profile: a member of AVP speaks no oftener, and RFC 3550 section 6.2
-/// wants the fixed minimum for that purpose even where a reduced one is in use.
+/// Tmin for time-outs, whatever the profile: RFC 3550 section 6.2 wants the fixed minimum for that purpose even
+/// where a reduced one is in use, and RFC 8108 section 7.1.4 wants it of RFC 4585, too, whose section 3.5.4 had
+/// T_rr_interval in its place: members under AVP, who speak every 5 s, would go and come with every packet.
 const TIMEOUT_MINIMUM: Span = Span::from_secs(5);
 
 /// Under which profile a participant sends.
@@ -82,7 +83,7 @@ pub enum Due {
     Minimal,
     /// Send the feedback that waits as an early packet; then [`Schedule::sent_early`].
     Early,
-    /// Send the goodbye.
+    /// Send the goodbye; after that the timer does not go off any more.
     Goodbye,
 }
 
@@ -119,6 +120,8 @@ pub struct Schedule {
     allow_early: bool,
     /// te.
     early: Option<Time>,
+    /// Whether feedback waits for the next regular packet.
+    stored: bool,
     /// t_rr_last.
     last_regular: Option<Time>,
 }
@@ -143,6 +146,7 @@ impl Schedule {
             interval: Span::ZERO,
             allow_early: true,
             early: None,
+            stored: false,
             last_regular: None,
         }
     }
@@ -158,13 +162,13 @@ impl Schedule {
 
     /// Is silent from now on.
     pub fn leave(&mut self) {
-        (self.next, self.early, self.initial) = (Time::MAX, None, false);
+        (self.next, self.early, self.stored, self.initial) = (Time::MAX, None, false, false);
     }
 
     /// Wants to say goodbye with a packet of `size` bytes: whether it may at once. If not,
     /// [`Schedule::expire`] will say when (section 6.3.7).
     pub fn goodbye(&mut self, now: Time, size: u32, uniform: impl FnMut() -> f64) -> bool {
-        self.early = None;
+        self.cancel_early();
         if self.members <= BYE_AT_ONCE {
             return true;
         }
@@ -227,19 +231,19 @@ impl Schedule {
             return Due::Nothing;
         }
         if self.leaving {
+            self.leave();
             return Due::Goodbye;
         }
         if let Profile::Avpf(Avpf { rr_interval, .. }) = self.profile
             && rr_interval > Span::ZERO
+            && let Some(last) = self.last_regular
+            && last + rr_interval.scaled(0.5 + uniform()) > scheduled
         {
-            let current = rr_interval.scaled(0.5 + uniform());
-            if self.last_regular.is_some_and(|last| last + current > scheduled) {
-                if waiting {
-                    return Due::Minimal;
-                }
-                self.restart(now, uniform);
-                return Due::Nothing;
+            if waiting {
+                return Due::Minimal;
             }
+            self.restart(now, uniform);
+            return Due::Nothing;
         }
         self.last_regular = Some(scheduled);
         Due::Regular
@@ -255,7 +259,8 @@ impl Schedule {
     fn restart(&mut self, now: Time, uniform: impl FnMut() -> f64) {
         self.previous = now;
         self.initial = false;
-        (self.allow_early, self.early) = (true, None);
+        self.allow_early = true;
+        self.cancel_early();
         // drawn anew, as section 6.3.6 has it
         self.set_next(now, uniform);
     }
@@ -263,7 +268,8 @@ impl Schedule {
     /// An early packet of `size` bytes was sent: the next regular one is left out (RFC 4585 section 3.5.2).
     pub fn sent_early(&mut self, size: u32) {
         self.average(size);
-        (self.allow_early, self.early) = (false, None);
+        self.allow_early = false;
+        self.cancel_early();
         let skipped = self.next;
         self.next = self.previous + self.interval * 2;
         self.previous = skipped;
@@ -276,26 +282,30 @@ impl Schedule {
         if self.next == Time::MAX || self.leaving {
             return Chance::No;
         }
+        // it joins what is scheduled already (step 2a)
         if let Some(early) = self.early {
             return Chance::Early(early);
         }
+        if self.stored {
+            return Chance::Regular;
+        }
         let most = self.dither(&avpf, rtt);
         if now + most > self.next {
+            self.stored = true;
             return Chance::Regular;
         }
         if !self.allow_early {
-            let in_time = self.next - now < avpf.max_feedback_delay;
-            return if in_time { Chance::Regular } else { Chance::No };
+            self.stored = self.next - now < avpf.max_feedback_delay;
+            return if self.stored { Chance::Regular } else { Chance::No };
         }
-        // between two there is nobody to wait for
-        let early = if most > Span::ZERO { now + most.scaled(uniform()) } else { now };
+        let early = now + most.scaled(uniform());
         self.early = Some(early);
         Chance::Early(early)
     }
 
     /// T_dither_max (RFC 4585 section 3.5.2).
     fn dither(&self, avpf: &Avpf, rtt: Option<Span>) -> Span {
-        if self.members <= 2 {
+        if self.is_pair() {
             return Span::ZERO;
         }
         match (avpf.k, rtt) {
@@ -304,9 +314,15 @@ impl Schedule {
         }
     }
 
-    /// Others have said all that an early packet would say: it is not sent.
+    /// Whether the session is point to point (RFC 4585 section 3.4): who knows only itself cannot tell yet.
+    fn is_pair(&self) -> bool {
+        self.members == 2 && !self.leaving
+    }
+
+    /// Others have said all the feedback that waits: it needs no early packet any more, and the next feedback
+    /// is scheduled afresh (RFC 4585 section 3.5.2, step 5a).
     pub fn cancel_early(&mut self) {
-        self.early = None;
+        (self.early, self.stored) = (None, false);
     }
 
     /// A packet of `size` bytes was received (section 6.3.3). Who waits with its goodbye hears other goodbyes
@@ -333,8 +349,9 @@ impl Schedule {
         self.members = members.max(1);
         if self.members < self.members_before && self.next != Time::MAX {
             let ratio = f64::from(self.members) / f64::from(self.members_before);
-            self.next = now + (self.next.saturating_since(now)).scaled(ratio);
-            self.previous = now - now.saturating_since(self.previous).scaled(ratio);
+            self.next = now + self.next.saturating_since(now).scaled(ratio);
+            // after an early packet tp is still to come
+            self.previous = now - (now - self.previous).scaled(ratio);
             self.members_before = self.members;
         }
     }
@@ -355,7 +372,7 @@ impl Schedule {
         match self.profile {
             Profile::Avp if self.initial => self.minimum / 2,
             Profile::Avp => self.minimum,
-            Profile::Avpf(_) if self.initial && self.members > 2 => FIRST_MULTIPARTY,
+            Profile::Avpf(_) if self.initial && !self.is_pair() => FIRST_MULTIPARTY,
             Profile::Avpf(_) => Span::ZERO,
         }
     }
@@ -378,21 +395,13 @@ impl Schedule {
     /// randomisation (section 6.3.5).
     #[must_use]
     pub fn member_timeout(&self) -> Span {
-        self.mean(false, self.timeout_minimum()) * MEMBER_TIMEOUT
+        self.mean(false, TIMEOUT_MINIMUM) * MEMBER_TIMEOUT
     }
 
     /// A sender that sent no RTP for this long is one no more (section 6.3.5).
     #[must_use]
     pub fn sender_timeout(&self) -> Span {
-        self.mean(false, self.timeout_minimum()) * SENDER_TIMEOUT
-    }
-
-    /// RFC 4585 section 3.5.4 puts T_rr_interval in the place of Tmin, if there is one.
-    fn timeout_minimum(&self) -> Span {
-        match self.profile {
-            Profile::Avpf(Avpf { rr_interval, .. }) if rr_interval > Span::ZERO => rr_interval,
-            _ => TIMEOUT_MINIMUM,
-        }
+        self.mean(false, TIMEOUT_MINIMUM) * SENDER_TIMEOUT
     }
 
     fn set_next(&mut self, now: Time, uniform: impl FnMut() -> f64) {

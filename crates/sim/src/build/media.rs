@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tidegate_core::control::Limits;
 use tidegate_core::{FlowId, Rate, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
+use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
-    Bounds, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, SendSettings, SourceSettings,
-    StreamSettings,
+    Bounds, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, RtcpSettings, SendSettings,
+    SourceSettings, StreamSettings,
 };
 
 /// Lets `sender` send `flow` to `receiver`.
@@ -47,10 +48,16 @@ pub(super) fn connect(
             fixed @ Playout::Fixed { .. } => fixed,
         },
     };
+    let rtcp = RtcpSettings {
+        mode: media.feedback.profile,
+        session_bandwidth: media.feedback.bandwidth.unwrap_or(media.max_rate),
+        minimum: media.feedback.reports.map_or(RtcpMinimum::Reduced, RtcpMinimum::Fixed),
+        avpf: Avpf { rr_interval: media.feedback.rr_interval, ..Avpf::default() },
+        reduced_size: media.feedback.reduced_size,
+    };
     for end in [&mut *sender, &mut *receiver] {
         end.overhead = media.overhead;
-        end.rtcp.session_bandwidth = media.max_rate;
-        end.rtcp.minimum = media.feedback.reports.map_or(RtcpMinimum::Reduced, RtcpMinimum::Fixed);
+        end.rtcp = rtcp;
     }
     sender.send = Some(send);
     receiver.receive = Some(receive);

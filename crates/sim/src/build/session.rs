@@ -2,7 +2,7 @@
 
 use super::graph::Places;
 use super::{BuildError, Builder, wrong};
-use crate::fork::Fork;
+use crate::fork::{Branches, Fork};
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
@@ -43,7 +43,7 @@ struct Trees<'a> {
     routes: &'a mut Vec<Vec<(NodeId, Port)>>,
     known: BTreeMap<Stretch, RouteId>,
     /// The forks so far: node and branches, by place.
-    forks: BTreeMap<usize, (NodeId, BTreeMap<RouteId, Box<[RouteId]>>)>,
+    forks: BTreeMap<usize, (NodeId, Branches)>,
     /// The node of the first fork.
     first_fork: u32,
 }
