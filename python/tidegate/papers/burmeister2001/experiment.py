@@ -10,30 +10,30 @@ from typing import Any
 from tidegate import paper
 from tidegate.paper import Outcome, Plan
 from tidegate.paper.reading import load
-from tidegate.papers.burmeister2001 import unicast
+from tidegate.papers.burmeister2001 import dithering, losses, multicast, unicast
 from tidegate.pool import Job
 
-PARTS = (unicast,)
+PARTS = (unicast, multicast, losses, dithering)
 """Modules with `jobs`, whose keys are theirs alone, and `Results` of them."""
 
 
 class Experiment(paper.Experiment):
     """All of the document."""
 
-    quick_seeds = 2
+    quick_seeds = 3
     full_seeds = 10
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
         """The runs of all parts."""
-        return {key: job for part in PARTS for key, job in part.jobs(plan.seeds).items()}
+        return {key: job for part in PARTS for key, job in part.jobs(plan).items()}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """What they came to."""
-        results = [part.Results(plan.seeds, done) for part in PARTS]
+        results = [part.Results(plan, done, self.published) for part in PARTS]
         return Outcome(
             {name: measure for one in results for name, measure in one.measures()},
             tables=[table for one in results for table in one.tables()],
-            figures=[figure for one in results for figure in one.figures(self.published)],
+            figures=[figure for one in results for figure in one.figures()],
             digests={", ".join(map(str, key)): one.digest for key, one in done.items()},
         )
 

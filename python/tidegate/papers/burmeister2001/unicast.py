@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tidegate.paper import Drawing, Measure, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.experiment import CellValue
 from tidegate.papers.burmeister2001.groups import PACKET, UNTIL_S, Member, Seen, byte_error, media, rate, session
 from tidegate.papers.burmeister2001.topologies import Cable
@@ -58,17 +58,22 @@ class Row:
 ROWS = [Row(bandwidth, senders, avp) for bandwidth in PACKET for avp in AVP_AGENTS for senders in SENDERS]
 """Of table 1 and of table 2, in their order."""
 
-QUEUE = 5
+QUEUE = 20
 """Packets that a congested link holds."""
 CONGESTED = {
     ("2 Mbps", "avp"): 1.0,
-    ("2 Mbps", "avpf"): 1.0225,
+    ("2 Mbps", "avpf"): 1.022,
     ("20 kbps", "avp"): 0.9925,
     ("20 kbps", "avpf"): 1.0,
 }
 """The link's rate over the session bandwidth with which the counts of losses of table 3 come out."""
 FAST_UNTIL_S = 600
 """Seconds of a run of tables 1 and 2 at 2 Mb/s, in which either agent sends fifty thousand RTCP packets."""
+SCAN: Mapping[str, tuple[str, Sequence[float]]] = {
+    "2 Mbps": ("avp", (0.999, 1.0, 1.001)),
+    "20 kbps": ("avpf", (0.99, 1.0, 1.01, 1.02)),
+}
+"""Rates of congested links, over the session bandwidth, around those chosen."""
 BANDWIDTHS = ("2 Mbps", "20 kbps")
 LOSSES = ("0.001", "0.01", "cong.")
 PROFILES = {"avp": "1,2", "avpf": "-"}
@@ -108,10 +113,10 @@ def variant(name: str, bandwidth: str, loss: str) -> Scenario:
     return session("t2", "T-2", cable, session_rate, members, **keys)
 
 
-def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Seen]]:
+def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
     """The runs."""
     made: dict[Any, tuple[Scenario, int]] = {}
-    for seed in seeds:
+    for seed in plan.seeds:
         for row in ROWS:
             until_s = FAST_UNTIL_S if row.bandwidth == "2 Mbps" else UNTIL_S
             made["table1", row.name, seed] = row.scenario(0.0, until_s), seed
@@ -123,6 +128,11 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Seen]]:
             for loss in LOSSES[:2]:
                 for name in VARIANTS[1:]:
                     made["variant", name, bandwidth, loss, seed] = variant(name, bandwidth, loss), seed
+        for bandwidth, (profile, factors) in SCAN.items():
+            for factor in factors:
+                capacity = f"{rate(bandwidth) * factor:.0f}bps"
+                row = Row(bandwidth, "1", PROFILES[profile])
+                made["capacity", bandwidth, factor, seed] = row.scenario(0.0, capacity=capacity, queue=QUEUE), seed
         for draw in range(DRAWS):
             made["rare", draw, seed] = feedback(*RARE, "avpf"), 1000 * seed + draw
     return {key: Then(RunJob(scenario, seed), Seen.of) for key, (scenario, seed) in made.items()}
@@ -141,12 +151,13 @@ def _name(bandwidth: str, loss: str) -> str:
 class Results:
     """What they came to."""
 
-    seeds: Sequence[int]
+    plan: Plan
     done: Mapping[Any, Seen]
+    published: Mapping[str, float]
 
-    def over_seeds(self, *key: str, take: Callable[[Seen], float | None], unit: str = "") -> Measure:
+    def over_seeds(self, *key: Any, take: Callable[[Seen], float | None], unit: str = "") -> Measure:
         """A number of the runs under a key."""
-        return Measure.of([take(self.done[(*key, seed)]) for seed in self.seeds], unit)
+        return Measure.of([take(self.done[(*key, seed)]) for seed in self.plan.seeds], unit)
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """All that claims speak of."""
@@ -172,7 +183,14 @@ class Results:
                 for rule in VARIANTS[1:]:
                     key = ("variant", rule, bandwidth, loss)
                     yield f"{rule}/{name}", self.over_seeds(*key, take=_waiting, unit="s")
-        means = [_waiting(self.done["rare", draw, seed]) for seed in self.seeds for draw in range(DRAWS)]
+        for bandwidth, (_, factors) in SCAN.items():
+            counts = [
+                self.over_seeds("capacity", bandwidth, factor, take=lambda one: _receiver(one).sent).value.mean
+                for factor in factors
+            ]
+            yield f"capacity/{bandwidth}/least", Measure.exact(min(counts), "losses")
+            yield f"capacity/{bandwidth}/most", Measure.exact(max(counts), "losses")
+        means = [_waiting(self.done["rare", draw, seed]) for seed in self.plan.seeds for draw in range(DRAWS)]
         spread = float(np.std([mean for mean in means if mean is not None], ddof=1))
         yield "rare.sigma", Measure.exact(spread, "s", "standard deviation of single runs")
 
@@ -182,7 +200,7 @@ class Results:
         """A number of table 3."""
         if (bandwidth, loss, profile) != (*RARE, "avpf"):
             return self.over_seeds("table3", bandwidth, loss, profile, take=take, unit=unit)
-        found = [[self.done["rare", draw, seed] for draw in range(DRAWS)] for seed in self.seeds]
+        found = [[self.done["rare", draw, seed] for draw in range(DRAWS)] for seed in self.plan.seeds]
         # a mean of waiting times is one over losses, the others are over runs
         weigh: Callable[[Seen], float] = (lambda one: _receiver(one).sent) if unit == "s" else lambda _: 1.0
         return Measure.of(
@@ -202,17 +220,28 @@ class Results:
                 name = _name(bandwidth, loss)
                 others: list[CellValue] = [made[f"{rule}/{name}"] for rule in VARIANTS[1:]]
                 rows.append([name, made[f"table3/{name}/avpf.mwt"], made[f"blocked/{name}"], *others])
-        heads = ["session bandwidth, loss", f"{VARIANTS[0]} (s)", "at most, in closed form (s)", *(f"{one} (s)" for one in VARIANTS[1:])]
+        heads = [
+            "session bandwidth, loss",
+            f"{VARIANTS[0]} (s)",
+            "at most, in closed form (s)",
+            *(f"{one} (s)" for one in VARIANTS[1:]),
+        ]
         yield Table("waiting-rules", "Mean waiting time of table 3 under other rules", heads, rows)
 
-    def figures(self, published: Mapping[str, float]) -> Iterator[Drawing]:
+    def figures(self) -> Iterator[Drawing]:
         """Table 3's waiting times."""
         made = dict(self.measures())
-        sheet = Sheet("Table 3", "Waiting time from detection to sending", "Session bandwidth, packet loss", "Mean waiting time (s)", ylog=True)
+        sheet = Sheet(
+            "Table 3",
+            "Waiting time from detection to sending",
+            "Session bandwidth, packet loss",
+            "Mean waiting time (s)",
+            ylog=True,
+        )
         for profile in PROFILES:
             names = {_name(b, loss): f"table3/{_name(b, loss)}/{profile}.mwt" for b in BANDWIDTHS for loss in LOSSES}
             sheet.bars(profile.upper(), {row: made[name] for row, name in names.items()})
-            sheet.published(profile.upper(), list(names), [published[name] for name in names.values()])
+            sheet.published(profile.upper(), list(names), [self.published[name] for name in names.values()])
         yield sheet.drawing("table3", "Marks: the document's.")
 
 
