@@ -119,6 +119,10 @@ def saturation(values: npt.ArrayLike) -> int:
     return int(np.argmax(near))
 
 
+def _rms(deviations: npt.ArrayLike) -> float:
+    return float(np.sqrt(np.mean(np.square(deviations))))
+
+
 def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
     """The runs."""
     made: dict[Any, Then[Run, Seen]] = {}
@@ -187,11 +191,17 @@ class Results:
                         f"{name}.step",
                         Measure.exact(saturation(values), "", "place of the first value near the last"),
                     )
+                other = {2: 3, 3: 2}.get(number, number)
+                swapped = np.subtract(self.column(table, other), printed)
+                yield (
+                    f"{table}.{number}.swapped",
+                    Measure.exact(_rms(swapped), "", "deviation from scenario 2 for 3 and 3 for 2"),
+                )
                 single = [saturation(self.single(table, number, seed)) for seed in self.plan.seeds]
                 yield f"{table}.{number}.single.least", Measure.exact(min(single), "", "the same of single runs")
                 yield f"{table}.{number}.single.most", Measure.exact(max(single), "", "the same of single runs")
                 off = np.subtract(self.column(table, number), printed)
-                yield f"{table}.{number}.rms", Measure.exact(float(np.sqrt(np.mean(off**2))), "", "deviation")
+                yield f"{table}.{number}.rms", Measure.exact(_rms(off), "", "deviation")
 
     def tables(self) -> Iterator[Table]:
         """Columns compared, and RFC 4585's l beside the document's."""
@@ -203,7 +213,7 @@ class Results:
                     rows.append([table, number, *["left out: a copy of table 9's"], *[None] * 5])
                     continue
                 columns = [printed, self.column(table, number)]
-                deviation = float(np.sqrt(np.mean(np.subtract(*columns) ** 2)))
+                deviation = _rms(np.subtract(*columns))
                 rows.append(
                     [
                         table,

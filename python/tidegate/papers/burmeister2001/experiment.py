@@ -21,7 +21,7 @@ class Experiment(paper.Experiment):
     """All of the document."""
 
     quick_seeds = 3
-    full_seeds = 10
+    full_seeds = 5
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
         """The runs of all parts."""
