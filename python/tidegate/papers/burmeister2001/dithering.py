@@ -212,8 +212,8 @@ class Results:
                 if printed is None:
                     rows.append([table, number, *["left out: a copy of table 9's"], *[None] * 5])
                     continue
-                columns = [printed, self.column(table, number)]
-                deviation = _rms(np.subtract(*columns))
+                ours = self.column(table, number)
+                columns = printed, ours
                 rows.append(
                     [
                         table,
@@ -221,7 +221,7 @@ class Results:
                         "yes" if abs(rho(printed)) > 0.8 else "no",  # noqa: PLR2004
                         *(rho(one) for one in columns),
                         *(GRID[saturation(one)] for one in columns),
-                        deviation,
+                        _rms(np.subtract(ours, printed)),
                     ]
                 )
         heads = [
@@ -266,8 +266,13 @@ class Results:
             sheet = Sheet(where, f"{label} by {parameter}", parameter, label, ylim=(0, None))
             for number in LOSERS:
                 name = f"scenario {number}"
-                sheet.series(name, x, self.column(table, number))
+                sheet.series(name, x, [self.single(table, number, seed) for seed in self.plan.seeds])
                 printed = self.printed(table, number)
                 if printed is not None:
                     sheet.published(name, x, printed)
             yield sheet.drawing(table, "Lines: ours; marks: the document's.")
+        sheet = Sheet("Table 12, scenario 2", "Which interval l is of", "l", "Suppression failures", ylim=(0, None))
+        for name, table in (("drawn for each feedback", "table12"), ("under way (RFC 4585)", "table12 of RFC 4585")):
+            sheet.series(name, x, self.column(table, 2))
+        sheet.published("drawn for each feedback", x, self.printed("table12", 2) or [])
+        yield sheet.drawing("rules-of-l", "By RFC 4585 nothing changes from l = 1 on, in the document from l = 3 on.")

@@ -34,6 +34,7 @@ class Experiment(paper.Experiment):
             {name: measure for one in results for name, measure in one.measures()},
             tables=[table for one in results for table in one.tables()],
             figures=[figure for one in results for figure in one.figures()],
+            notes=list(multicast.Results(plan, done, self.published).notes()),
             digests={", ".join(map(str, key)): one.digest for key, one in done.items()},
         )
 

@@ -32,7 +32,7 @@ def byte_error(loss: float, size: int) -> float:
     >>> round(1 - (1 - byte_error(0.01, 1000)) ** 1000, 12)
     0.01
     """
-    return 1.0 - (1.0 - loss) ** (1.0 / size)
+    return float(1.0 - (1.0 - loss) ** (1.0 / size))
 
 
 def media(bandwidth: Rate, size: int, senders: int = 1) -> dict[str, Any]:

@@ -240,9 +240,9 @@ class Results:
             ylog=True,
         )
         for profile in PROFILES:
-            names = {_name(b, loss): f"table3/{_name(b, loss)}/{profile}.mwt" for b in BANDWIDTHS for loss in LOSSES}
-            sheet.bars(profile.upper(), {row: made[name] for row, name in names.items()})
-            sheet.published(profile.upper(), list(names), [self.published[name] for name in names.values()])
+            rows = {f"{b}\n{loss}": f"table3/{_name(b, loss)}/{profile}.mwt" for b in BANDWIDTHS for loss in LOSSES}
+            sheet.bars(profile.upper(), {row: made[name] for row, name in rows.items()})
+            sheet.published(profile.upper(), list(rows), [self.published[name] for name in rows.values()])
         yield sheet.drawing("table3", "Marks: the document's.")
 
 
