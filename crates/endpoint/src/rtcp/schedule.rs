@@ -54,9 +54,15 @@ pub struct Avpf {
 }
 
 impl Default for Avpf {
-    /// RFC 4585's l, no k, feedback worth sending for 1 s, no T_rr_interval.
+    /// RFC 4585's l and interval, no k, feedback worth sending for 1 s, no T_rr_interval.
     fn default() -> Self {
-        Self { l: 0.5, k: None, redraw: false, max_feedback_delay: Span::from_secs(1), rr_interval: Span::ZERO }
+        Self {
+            l: 0.5,
+            k: None,
+            redraw: false,
+            max_feedback_delay: Span::from_secs(1),
+            rr_interval: Span::ZERO,
+        }
     }
 }
 
