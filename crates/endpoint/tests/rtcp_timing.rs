@@ -261,8 +261,13 @@ impl Group {
     }
 }
 
-const AVPF: Profile =
-    Profile::Avpf(Avpf { l: 0.5, k: None, max_feedback_delay: Span::from_secs(1), rr_interval: Span::ZERO });
+const AVPF: Profile = Profile::Avpf(Avpf {
+    l: 0.5,
+    k: None,
+    redraw: false,
+    max_feedback_delay: Span::from_secs(1),
+    rr_interval: Span::ZERO,
+});
 
 fn thinned() -> Profile {
     Profile::Avpf(Avpf { rr_interval: Span::from_secs(3), ..Avpf::default() })

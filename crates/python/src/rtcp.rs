@@ -95,6 +95,7 @@ impl PySchedule {
                 k: k.map(|k| number("k", k, 0.0, false, 1e6)).transpose()?,
                 max_feedback_delay: span("max_feedback_delay", max_feedback_delay)?,
                 rr_interval: span("rr_interval", rr_interval)?,
+                ..Avpf::default()
             }),
             _ => return Err(bad(format!("profile: found \"{profile}\"; expected \"avp\" or \"avpf\""))),
         };

@@ -311,6 +311,9 @@ pub enum ProfileSpec {
         /// By up to k RTT/2 members instead, where the RTT is known (draft-ietf-avt-rtcp-feedback-00).
         #[serde(default)]
         k: Option<f64>,
+        /// Whether the interval of `l` is drawn for each feedback, instead of that under way.
+        #[serde(default)]
+        redraw: bool,
         /// Feedback that cannot go within this time is not sent.
         max_feedback_delay: Span,
         /// The least time between full regular packets; zero: none.

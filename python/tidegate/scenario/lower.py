@@ -148,6 +148,7 @@ def _member(session: Session, member: Member, name: str) -> Ir:
             "avpf": {
                 "l": rules.l,
                 "k": rules.k,
+                "redraw": rules.redraw,
                 "max_feedback_delay": int(rules.max_feedback_delay),
                 "rr_interval": int(rules.rr_interval),
                 "reduced_size": rules.reduced_size,

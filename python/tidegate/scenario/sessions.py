@@ -24,6 +24,9 @@ class Avpf(Model):
     k: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
     """Who knows the round-trip time delays feedback by up to k RTT/2 times the number of members instead: the rule of
     draft-ietf-avt-rtcp-feedback-00 (k = 1), which RFC 4585 does not have. Not in use by default."""
+    redraw: bool = False
+    """Whether the interval of l is drawn for each feedback, instead of that under way: so do tables 10 to 13 of
+    draft-burmeister-avt-rtcp-feedback-sim-00, to go by where they stop changing."""
     max_feedback_delay: Duration = Duration(1_000_000_000)
     """Feedback that cannot be sent within this time is not sent (T_max_fb_delay, section 3.5.2)."""
     rr_interval: Duration = Duration(0)

@@ -44,6 +44,8 @@ pub struct Avpf {
     /// k: who knows the round-trip time delays by up to `k * RTT / 2 * members` instead
     /// (draft-ietf-avt-rtcp-feedback-00: 1). RFC 4585 has no such rule: `None`.
     pub k: Option<f64>,
+    /// Whether T_rr of `l * T_rr` is drawn for each feedback, instead of that of the interval under way.
+    pub redraw: bool,
     /// Feedback that cannot go within this time is not worth sending (T_max_fb_delay, section 3.5.2).
     pub max_feedback_delay: Span,
     /// The least time between full regular packets, before its randomisation (T_rr_interval, section
@@ -52,9 +54,15 @@ pub struct Avpf {
 }
 
 impl Default for Avpf {
-    /// RFC 4585's l, no k, feedback worth sending for 1 s, no T_rr_interval.
+    /// RFC 4585's l and interval, no k, feedback worth sending for 1 s, no T_rr_interval.
     fn default() -> Self {
-        Self { l: 0.5, k: None, max_feedback_delay: Span::from_secs(1), rr_interval: Span::ZERO }
+        Self {
+            l: 0.5,
+            k: None,
+            redraw: false,
+            max_feedback_delay: Span::from_secs(1),
+            rr_interval: Span::ZERO,
+        }
     }
 }
 
@@ -289,7 +297,7 @@ impl Schedule {
         if self.stored {
             return Chance::Regular;
         }
-        let most = self.dither(&avpf, rtt);
+        let most = self.dither(&avpf, rtt, &mut uniform);
         if now + most > self.next {
             self.stored = true;
             return Chance::Regular;
@@ -304,12 +312,13 @@ impl Schedule {
     }
 
     /// T_dither_max (RFC 4585 section 3.5.2).
-    fn dither(&self, avpf: &Avpf, rtt: Option<Span>) -> Span {
+    fn dither(&self, avpf: &Avpf, rtt: Option<Span>, uniform: impl FnMut() -> f64) -> Span {
         if self.is_pair() {
             return Span::ZERO;
         }
         match (avpf.k, rtt) {
             (Some(k), Some(rtt)) => rtt.scaled(k * 0.5 * f64::from(self.members)),
+            _ if avpf.redraw => self.draw(uniform).scaled(avpf.l),
             _ => self.interval.scaled(avpf.l),
         }
     }

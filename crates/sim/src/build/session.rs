@@ -220,8 +220,8 @@ fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>, route: RouteId) -
     let spec = seat.spec;
     let (mode, minimum, avpf, reduced_size) = match spec.profile {
         ProfileSpec::Avp { minimum } => (RtcpMode::Avp, RtcpMinimum::Fixed(minimum), Avpf::default(), false),
-        ProfileSpec::Avpf { l, k, max_feedback_delay, rr_interval, reduced_size } => {
-            let avpf = Avpf { l, k, max_feedback_delay, rr_interval };
+        ProfileSpec::Avpf { l, k, redraw, max_feedback_delay, rr_interval, reduced_size } => {
+            let avpf = Avpf { l, k, redraw, max_feedback_delay, rr_interval };
             (RtcpMode::Avpf, RtcpMinimum::Standard, avpf, reduced_size)
         }
     };

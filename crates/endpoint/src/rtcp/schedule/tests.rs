@@ -222,6 +222,25 @@ fn early_packets_of_many_are_spread_over_t_dither_max() {
 }
 
 #[test]
+fn a_dither_of_an_interval_drawn_anew_ends_at_three_times_the_interval() {
+    let early = |l: f64, redraw: bool| {
+        let mut stream = Stream::new(5, "endpoint", "redraw");
+        let mut count = 0;
+        for _ in 0..10_000 {
+            let mut schedule = avpf(Avpf { l, redraw, ..Avpf::default() });
+            schedule.join(Time::ZERO, 8, || stream.uniform());
+            let chance = schedule.feedback(Time::from_nanos(1), None, || stream.uniform());
+            count += u32::from(matches!(chance, Chance::Early(_)));
+        }
+        f64::from(count) / 1e4
+    };
+    // u and v uniform on [1/2, 3/2]: l v < u never for l = 3, in one of 16 cases for l = 2; u alone: only for l < 1
+    assert_eq!(early(3.0, true), 0.0);
+    assert!((early(2.0, true) - 0.0625).abs() < 0.0073);
+    assert_eq!((early(2.0, false), early(1.0, false), early(0.99, false)), (0.0, 0.0, 1.0));
+}
+
+#[test]
 fn feedback_finds_its_way_step_by_step() {
     let half = || 0.5;
     let mut schedule = avpf(Avpf { max_feedback_delay: Span::from_millis(900), ..Avpf::default() });

@@ -1,0 +1,278 @@
+"""Sections 7 and 8: what k and l do to suppression and delay, tables 7 to 13."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
+from tidegate.paper.experiment import CellValue
+from tidegate.papers.burmeister2001.groups import Seen, session
+from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, cables
+from tidegate.running import Run, RunJob
+from tidegate.scenario import Scenario
+from tidegate.units import Rate
+
+GRID = ("0.10", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50", "1.75", "2.00", "3.00", "4.00")
+"""Values of k and of l."""
+LOSERS: Mapping[int, tuple[str, str]] = {1: ("A2", "A5"), 2: ("A5", "A6"), 3: ("A5", "A6")}
+"""An and Af, the nearer and the farther of the two that see the losses, in each scenario."""
+DELAYS_3 = ("20ms", "40ms")
+"""From A2 to A5 and A6 in scenario 3 (section 7)."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the document does not state."""
+
+    bandwidth: str = "122kbps"
+    """Of the session, and of what A1 sends."""
+    size: int = 750
+    """Bytes of an RTP packet on the wire."""
+    centre: Cable = field(default_factory=lambda: replace(CENTRE, delay="10ms", byte_error=8.8e-6))
+    """From A1 to A2."""
+    branch: Cable = field(default_factory=lambda: replace(BRANCHES["A2"], capacity="188kbps"))
+    """From A2 on, but for its delay."""
+    delays: tuple[str, str] = ("80ms", "88ms")
+    """From A2 to A5 and A6 in scenarios 1 and 2."""
+
+    def scenario(self, parameter: str, value: str, number: int, *, redraw: bool = True) -> Scenario:
+        """A run with `k` or `l` of some value in scenario 1, 2 or 3.
+
+        Of `k` both losers are declared senders, of `l` all are receivers; `redraw` as in RFC 4585 or as in the
+        document's tables of l.
+        """
+        near, far = DELAYS_3 if number == 3 else self.delays  # noqa: PLR2004
+        cable = cables("T-16", A2=self.centre, A5=replace(self.branch, delay=near), A6=replace(self.branch, delay=far))
+        media = {"rate": self.bandwidth, "packet_size": f"{self.size}B"}
+        members: list[dict[str, Any]] = [{"name": "A1", "media": media}]
+        members += [{"name": name, "declared_sender": parameter == "k"} for name in LOSERS[number]]
+        members += [{"name": "A3"}, {"name": "A9"}]
+        rules = {parameter: float(value), "redraw": redraw and parameter == "l"}
+        return session("dithering", "T-16", cable, Rate.parse(self.bandwidth), members, avpf=rules)
+
+
+CHOSEN = Chosen()
+
+TABLES: Mapping[str, tuple[str, str]] = {
+    "table7": ("k", "near"),
+    "table8": ("k", "far"),
+    "table8-failures": ("k", "failure"),
+    "table9": ("k", "delay"),
+    "table10": ("l", "far"),
+    "table11": ("l", "near"),
+    "table12": ("l", "failure"),
+    "table13": ("l", "delay"),
+}
+"""The parameter and what is measured. Table 10's caption says An, its text Af, and so do its numbers."""
+COPIED = ("table13", 2)
+"""This column repeats table 9's digit for digit: it is left out."""
+TOLERANCE = 0.05
+"""How near the value at 4 a value must be for saturation."""
+
+
+def outcome(seen: Seen, number: int) -> dict[str, float]:
+    """The columns of the tables for a run of a scenario.
+
+    The three rates of suppression and failure add up to 1 in the document, so that a failure is a loss that An and Af
+    both have reported or both could not.
+    """
+    near, far = (seen.members[name] for name in LOSERS[number])
+    losses = max(near.losses, far.losses)
+    suppressed = near.suppressed / losses, far.suppressed / losses
+    delay = seen.members["A1"].report_delay_s
+    return {
+        "near": suppressed[0],
+        "far": suppressed[1],
+        "failure": 1.0 - sum(suppressed),
+        "delay": float("nan") if delay is None else delay,
+    }
+
+
+def rho(values: Sequence[float]) -> float:
+    """Spearman's rank correlation of values with their order; 0 where they are all the same.
+
+    >>> rho([1, 2, 2, 5]), rho([3, 2, 1]), rho([1, 1, 1])
+    (0.948..., -1.0, 0.0)
+    """
+    known = np.asarray(values, dtype=float)
+    less, same = (known[:, None] > known).sum(axis=1), (known[:, None] == known).sum(axis=1)
+    ranks = less + (same - 1) / 2
+    if ranks.std() == 0:
+        return 0.0
+    return float(np.corrcoef(np.arange(len(known)), ranks)[0, 1])
+
+
+def saturation(values: npt.ArrayLike) -> int:
+    """The place of the first value within 5 % of the last one.
+
+    >>> saturation([0.2, 0.96, 0.9, 1.0])
+    1
+    """
+    known = np.asarray(values, dtype=float)
+    near = np.abs(known - known[-1]) <= TOLERANCE * abs(known[-1])
+    return int(np.argmax(near))
+
+
+def _rms(deviations: npt.ArrayLike) -> float:
+    return float(np.sqrt(np.mean(np.square(deviations))))
+
+
+def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
+    """The runs."""
+    made: dict[Any, Then[Run, Seen]] = {}
+    for seed in plan.seeds:
+        for number in LOSERS:
+            for value in GRID:
+                for rule, parameter, redraw in (("k", "k", False), ("l", "l", True), ("l of RFC 4585", "l", False)):
+                    scenario = CHOSEN.scenario(parameter, value, number, redraw=redraw)
+                    made["dither", rule, value, number, seed] = Then(RunJob(scenario, seed), Seen.of)
+    return made
+
+
+@dataclass(frozen=True)
+class Results:
+    """What they came to."""
+
+    plan: Plan
+    done: Mapping[Any, Seen]
+    published: Mapping[str, float]
+
+    def value(self, rule: str, what: str, value: str, number: int) -> Measure:
+        """A cell."""
+        seen = [outcome(self.done["dither", rule, value, number, seed], number)[what] for seed in self.plan.seeds]
+        return Measure.of(seen, "s" if what == "delay" else "")
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str, int], Measure]:
+        """By table (`table10 of RFC 4585` and so on for the other rule), value and scenario."""
+        made = {}
+        for table, (parameter, what) in TABLES.items():
+            for rule in ("k",) if parameter == "k" else ("l", "l of RFC 4585"):
+                name = table + rule.removeprefix(parameter)
+                for value in GRID:
+                    for number in LOSERS:
+                        made[name, value, number] = self.value(rule, what, value, number)
+        return made
+
+    def column(self, table: str, number: int) -> list[float]:
+        """Ours."""
+        return [self.cells[table, value, number].value.mean for value in GRID]
+
+    def single(self, table: str, number: int, seed: int) -> list[float]:
+        """Ours of one seed."""
+        rule, what = TABLES[table]
+        return [outcome(self.done["dither", rule, value, number, seed], number)[what] for value in GRID]
+
+    def printed(self, table: str, number: int) -> list[float] | None:
+        """The document's, but for what is a copy."""
+        if (table, number) == COPIED:
+            return None
+        return [self.published[f"{table}/{value}/{number}"] for value in GRID]
+
+    def measures(self) -> Iterator[tuple[str, Measure]]:
+        """All that claims speak of."""
+        for (table, value, number), measure in self.cells.items():
+            yield f"{table}/{value}/{number}", measure
+        for table in TABLES:
+            for number in LOSERS:
+                printed = self.printed(table, number)
+                if printed is None:
+                    continue
+                for who, values in (("ours", self.column(table, number)), ("printed", printed)):
+                    name = f"{table}.{number}.{who}"
+                    yield f"{name}.rho", Measure.exact(rho(values), "", "Spearman's rank correlation with k or l")
+                    yield (
+                        f"{name}.step",
+                        Measure.exact(saturation(values), "", "place of the first value near the last"),
+                    )
+                other = {2: 3, 3: 2}.get(number, number)
+                swapped = np.subtract(self.column(table, other), printed)
+                yield (
+                    f"{table}.{number}.swapped",
+                    Measure.exact(_rms(swapped), "", "deviation from scenario 2 for 3 and 3 for 2"),
+                )
+                single = [saturation(self.single(table, number, seed)) for seed in self.plan.seeds]
+                yield f"{table}.{number}.single.least", Measure.exact(min(single), "", "the same of single runs")
+                yield f"{table}.{number}.single.most", Measure.exact(max(single), "", "the same of single runs")
+                off = np.subtract(self.column(table, number), printed)
+                yield f"{table}.{number}.rms", Measure.exact(_rms(off), "", "deviation")
+
+    def tables(self) -> Iterator[Table]:
+        """Columns compared, and RFC 4585's l beside the document's."""
+        rows: list[list[CellValue]] = []
+        for table in TABLES:
+            for number in LOSERS:
+                printed = self.printed(table, number)
+                if printed is None:
+                    rows.append([table, number, *["left out: a copy of table 9's"], *[None] * 5])
+                    continue
+                ours = self.column(table, number)
+                columns = printed, ours
+                rows.append(
+                    [
+                        table,
+                        number,
+                        "yes" if abs(rho(printed)) > 0.8 else "no",  # noqa: PLR2004
+                        *(rho(one) for one in columns),
+                        *(GRID[saturation(one)] for one in columns),
+                        _rms(np.subtract(ours, printed)),
+                    ]
+                )
+        heads = [
+            "table",
+            "scenario",
+            "judged",
+            "rho, published",
+            "rho, ours",
+            "saturates at, published",
+            "ours",
+            "rms deviation",
+        ]
+        yield Table(
+            "columns", "Tables 7 to 13 by column: order, and the first value within 5 % of that at 4", heads, rows
+        )
+        other: list[list[CellValue]] = []
+        for table, (parameter, _) in TABLES.items():
+            if parameter == "l":
+                for value in GRID:
+                    cells = (
+                        self.cells[f"{table}{rule}", value, number]
+                        for number in LOSERS
+                        for rule in ("", " of RFC 4585")
+                    )
+                    other.append([table, value, *cells])
+        names = [f"scenario {number}{rule}" for number in LOSERS for rule in (", interval redrawn", ", RFC 4585")]
+        yield Table(
+            "rules-of-l", "Tables 10 to 13 by the document's rule and by RFC 4585's", ["table", "l", *names], other
+        )
+
+    def figures(self) -> Iterator[Drawing]:
+        """Each table as a figure."""
+        x = [float(value) for value in GRID]
+        for table, (parameter, what) in TABLES.items():
+            label = {
+                "near": "Suppressed at An",
+                "far": "Suppressed at Af",
+                "failure": "Suppression failures",
+                "delay": "Mean loss report delay (s)",
+            }[what]
+            where = "Table 8, the second" if table == "table8-failures" else f"Table {table.removeprefix('table')}"
+            sheet = Sheet(where, f"{label} by {parameter}", parameter, label, ylim=(0, None))
+            for number in LOSERS:
+                name = f"scenario {number}"
+                sheet.series(name, x, [self.single(table, number, seed) for seed in self.plan.seeds])
+                printed = self.printed(table, number)
+                if printed is not None:
+                    sheet.published(name, x, printed)
+            yield sheet.drawing(table, "Lines: ours; marks: the document's.")
+        sheet = Sheet("Table 12, scenario 2", "Which interval l is of", "l", "Suppression failures", ylim=(0, None))
+        for name, table in (("drawn for each feedback", "table12"), ("under way (RFC 4585)", "table12 of RFC 4585")):
+            sheet.series(name, x, self.column(table, 2))
+        sheet.published("drawn for each feedback", x, self.printed("table12", 2) or [])
+        yield sheet.drawing("rules-of-l", "By RFC 4585 nothing changes from l = 1 on, in the document from l = 3 on.")

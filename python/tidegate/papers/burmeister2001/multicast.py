@@ -1,0 +1,188 @@
+"""Section 5.2: RTCP's share in all trees, profiles, bandwidths and kinds of loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
+from tidegate.paper.experiment import CellValue
+from tidegate.papers.burmeister2001.groups import PACKET, Seen, media, rate, session
+from tidegate.papers.burmeister2001.topologies import TREES, Cable, agents
+from tidegate.running import Run, RunJob
+from tidegate.scenario import Scenario
+
+LOSSES = ("none", "byte errors", "congestion")
+PROFILES = ("AVP", "AVPF", "mixed")
+"""In mixed groups agents with odd numbers use AVP."""
+SENDERS = ("one", "several")
+"""A1, or A1 to A4 (A1 and A2 in T-2)."""
+UNTIL = {"2 Mbps": 200, "200 kbps": 1000, "20 kbps": 6000}
+"""Seconds: at least 200 packets of each agent where AVPF is on its own."""
+BYTE_ERROR = 1e-6
+"""On each link."""
+CONGESTED = {"T-2": 1.02, "T-4": 1.03, "T-8": 1.04, "T-16": 1.045}
+"""A congested link's rate over the session bandwidth: a little less than RTP and the RTCP that crosses it."""
+QUEUE = 20
+"""Packets that it holds."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One run."""
+
+    topology: str
+    bandwidth: str
+    loss: str
+    profile: str
+    senders: str
+
+    def scenario(self, much: float | None = None) -> Scenario:
+        """The run, with another byte error rate or rate of congested links if `much` is given."""
+        size, bandwidth = PACKET[self.bandwidth], rate(self.bandwidth)
+        ratio = much or CONGESTED[self.topology]
+        clean = Cable("20Mbps", "20ms")
+        cable = {
+            "none": clean,
+            "byte errors": Cable("20Mbps", "20ms", much or BYTE_ERROR),
+            "congestion": Cable(f"{bandwidth * ratio:.0f}bps", "20ms", queue=QUEUE),
+        }[self.loss]
+        names = agents(self.topology)
+        senders = names[: 1 if self.senders == "one" else 4]
+        members = [
+            {
+                "name": name,
+                "profile": "avp" if self.profile == "AVP" or (self.profile == "mixed" and number % 2) else "avpf",
+                "media": media(bandwidth, size, len(senders)) if name in senders else None,
+            }
+            for number, name in enumerate(names, 1)
+        ]
+        return session("share", self.topology, cable, bandwidth, members, until=f"{UNTIL[self.bandwidth]}s")
+
+
+SETTINGS = [Setting(*one) for one in product(TREES, PACKET, LOSSES, PROFILES, SENDERS)]
+
+TOO_MUCH: Mapping[str, Sequence[str]] = {
+    "byte errors": ("1e-6", "3e-6", "1e-5", "1e-4"),
+    "congestion": ("1.045", "1.03", "1.02", "1.001", "1", "0.999", "0.98"),
+}
+"""Byte error rates, and rates of links over the session bandwidth: what is chosen, and more and more losses."""
+SEEDS = 3
+"""More than so many seeds tell nothing: shares are means over hundreds of packets of each agent."""
+EARLY_BOUND = 2 / (1 + 1 / (math.e - 1.5))
+"""So much more than its share lets RFC 4585 through where each regular packet is followed by an early one.
+
+The early packet ends an interval that nobody reconsiders, of mean Td / (e - 3/2); the regular one comes a reconsidered
+interval, of mean Td, later.
+"""
+
+
+def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
+    """The runs; for a quick look one seed is enough, and AVP alone, with the least share, is left out."""
+    seeds = plan.seeds[: 1 if plan.quick else SEEDS]
+    made: dict[Any, Scenario] = {
+        ("share", setting, seed): setting.scenario()
+        for setting in SETTINGS
+        for seed in seeds
+        if not (plan.quick and setting.profile == "AVP")
+    }
+    for loss, values in TOO_MUCH.items():
+        for value in values:
+            for bandwidth in PACKET:
+                setting = Setting("T-16", bandwidth, loss, "AVPF", "one")
+                made["too much", loss, value, bandwidth, seeds[0]] = setting.scenario(float(value))
+    return {key: Then(RunJob(scenario, key[-1]), Seen.of) for key, scenario in made.items()}
+
+
+@dataclass(frozen=True)
+class Results:
+    """What they came to."""
+
+    plan: Plan
+    done: Mapping[Any, Seen]
+    published: Mapping[str, float]
+
+    def share(self, setting: Setting) -> Measure:
+        """RTCP of all members in % of the session bandwidth."""
+        keys = (("share", setting, seed) for seed in self.plan.seeds)
+        return Measure.of([self.done[key].share for key in keys if key in self.done], "%")
+
+    def measures(self) -> Iterator[tuple[str, Measure]]:
+        """All that claims speak of."""
+        for loss in LOSSES:
+            shares = (self.share(one).value for one in SETTINGS if one.loss == loss)
+            most = max(share.mean for share in shares if share.count)
+            yield f"share.{loss}", Measure.exact(most, "%", "largest share of all trees, profiles and bandwidths")
+        high = [one.share for key, one in self.done.items() if key[0] == "too much"]
+        yield "share.too much", Measure.exact(max(high), "%", "largest share with more losses")
+        yield (
+            "share.bound",
+            Measure.exact(5 * EARLY_BOUND, "%", "where each regular packet is followed by an early one"),
+        )
+
+    def notes(self) -> Iterator[str]:
+        """What the tables do not say by themselves."""
+        yield (
+            "RFC 4585 keeps 5 % where feedback is rarer than regular packets. An early packet ends an interval that"
+            f" nobody reconsiders, so that with one after each regular packet {5 * EARLY_BOUND:.2f} % get through."
+        )
+        yield (
+            "On links of exactly the session's rate the share doubles, and a thousandth more or less undoes that:"
+            " without jitter a full queue and packets of constant rate stay in step, and twice as much RTCP is lost."
+        )
+
+    def tables(self) -> Iterator[Table]:
+        """All shares."""
+        rows: list[list[CellValue]] = [
+            [
+                topology,
+                bandwidth,
+                senders,
+                *(
+                    self.share(Setting(topology, bandwidth, loss, profile, senders))
+                    for loss, profile in product(LOSSES, PROFILES)
+                ),
+            ]
+            for topology, bandwidth, senders in product(TREES, PACKET, SENDERS)
+        ]
+        heads = [
+            "tree",
+            "session bandwidth",
+            "senders",
+            *(f"{loss}: {profile}" for loss, profile in product(LOSSES, PROFILES)),
+        ]
+        yield Table("shares", "Section 5.2: RTCP of all members in % of the session bandwidth", heads, rows)
+        more: list[list[CellValue]] = []
+        for loss, values in TOO_MUCH.items():
+            for value in values:
+                seen = [self.done["too much", loss, value, bandwidth, self.plan.seeds[0]] for bandwidth in PACKET]
+                more.append([loss, value, *(one.share for one in seen)])
+        title = "T-16, AVPF, one sender: RTCP in % of the session bandwidth with more and more losses"
+        yield Table(
+            "more-losses", title, ["losses by", "byte error rate, or link over session bandwidth", *PACKET], more
+        )
+
+    def figures(self) -> Iterator[Drawing]:
+        """Shares of AVPF alone."""
+        sheet = Sheet(
+            "Section 5.2", "RTCP of AVPF groups", "Tree", "Largest share of the session bandwidth (%)", ylim=(4.9, 5.15)
+        )
+        for loss in LOSSES:
+            most = {
+                tree: max(
+                    (self.share(Setting(tree, *rest)) for rest in product(PACKET, [loss], ["AVPF"], SENDERS)), key=_mean
+                )
+                for tree in TREES
+            }
+            sheet.bars(loss, most)
+            sheet.published(loss, ["T-16"], [{"none": 5.06, "byte errors": 5.07, "congestion": 5.09}[loss]])
+        yield sheet.drawing(
+            "shares", "The largest of six groups each. Marks: the largest in the document, of all trees."
+        )
+
+
+def _mean(measure: Measure) -> float:
+    return measure.value.mean

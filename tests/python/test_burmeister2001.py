@@ -1,0 +1,199 @@
+"""The document "burmeister2001": RTCP timing of AVP and AVPF beside its tables, and what its tables hang on."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from support import ROOT, shared
+from tidegate import paper, run
+from tidegate.paper import Backing, Result, Verdict
+from tidegate.paper.model import Claim
+from tidegate.paper.reading import load
+from tidegate.papers.burmeister2001 import dithering, losses, multicast, unicast
+from tidegate.papers.burmeister2001.groups import Seen
+from tidegate.papers.burmeister2001.topologies import TREES, agents, edges
+from tidegate.scenario import Scenario
+
+FOLDER = ROOT / "python" / "tidegate" / "papers" / "burmeister2001"
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Claim]:
+    """All of the document's claims."""
+    return {claim.id: claim for claim in load(FOLDER).claims}
+
+
+def seen(scenario: Scenario, seed: int = 1) -> Seen:
+    return Seen.of(run(scenario, seed=seed))
+
+
+# --- the transcription ----------------------------------------------------------------------------
+
+
+def printed(whole: dict[str, Claim], table: str) -> list[list[float]]:
+    """The rows of a table, as in paper.toml."""
+    rows: dict[str, list[float]] = {}
+    for claim in whole.values():
+        if claim.cell is not None and claim.cell[0] == table:
+            assert isinstance(claim.published, int | float)
+            rows.setdefault(claim.cell[1], []).append(claim.published)
+    return list(rows.values())
+
+
+@pytest.mark.parametrize(
+    ("table", "caption", "head", "cells", "rows"),
+    [
+        ("table1", "Table 1: Unicast", "| A1 | A2 | sum |", 3, 18),
+        ("table2", "Table 2: Unicast", "| A1 | A2 | sum |", 3, 18),
+        ("table3", "Table 3: Feedback", "| sent |disc| MWT |", 6, 6),
+        ("table4", "Table 4: Feedback", "|Agent|", 10, 5),
+        ("table5", "Table 5: Feedback", "|Agent|", 10, 5),
+        ("table7", "Table 7: Fraction", "| Scen. 1 |", 3, 11),
+        ("table8", "Table 8 Fraction", "| Scen. 1 |", 3, 11),
+        ("table8-failures", "Table 8: The ratio", "| Scen. 1 |", 3, 11),
+        ("table9", "Table 9: The mean", "| Scen. 1 |", 3, 11),
+        ("table10", "Table 10: Fraction", "| Scen. 1 |", 3, 11),
+        ("table11", "Table 11: Fraction", "| Scen. 1 |", 3, 11),
+        ("table12", "Table 12: The ratio", "| Scen. 1 |", 3, 11),
+        ("table13", "Table 13: The mean", "| Scen. 1 |", 3, 11),
+    ],
+)
+def test_tables_are_transcribed_as_printed(
+    whole: dict[str, Claim], table: str, caption: str, head: str, cells: int, rows: int
+) -> None:
+    text = (shared() / "seeds" / "burmeister2001-avpf-ns2.txt").read_text("utf-8")
+    end = text.index(caption)
+    body = text[text.rindex(head, 0, end) : end]
+    # below the rule; a page's foot and head stand between some rows
+    body = re.sub(r"Burmeister et al\..*?Simulations - ", "", body).rpartition("+")[2]
+    words = [word.strip() for word in body.split("|") if word.strip()]
+    width = len(words) // rows
+    assert len(words) == rows * width
+    found = [words[start + width - cells : start + width] for start in range(0, len(words), width)]
+    if table == "table13":
+        # the second column is a copy
+        found = [[first, third] for first, _, third in found]
+    assert printed(whole, table) == [[float(word) for word in row if word != "-"] for row in found]
+
+
+def test_the_three_rates_of_a_row_add_up_to_one(whole: dict[str, Claim]) -> None:
+    sums = [
+        sum(column)
+        for near, far, failures in (("table7", "table8", "table8-failures"), ("table11", "table10", "table12"))
+        for rows in zip(*(printed(whole, table) for table in (near, far, failures)), strict=True)
+        for column in zip(*rows, strict=True)
+    ]
+    assert len(sums) == 66
+    # of three numbers with three digits each
+    right = [one for one in sums if abs(one - 1) < 0.0016]
+    assert len(right) > 0.9 * len(sums)
+    assert all(abs(one - 1) < 0.05 for one in sums)
+
+
+# --- the trees ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("topology", TREES)
+def test_trees_have_an_agent_at_every_node(topology: str) -> None:
+    found = list(edges(topology))
+    assert len(found) == len(agents(topology)) - 1
+    assert sorted(child for _, child in found) == sorted(agents(topology)[1:])
+
+
+# --- beside the document --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", [one for one in unicast.ROWS if one.bandwidth != "2 Mbps"], ids=lambda row: row.name)
+@pytest.mark.parametrize(("table", "loss"), [("table1", 0.0), ("table2", unicast.LOSS)])
+def test_shares_of_tables_1_and_2(whole: dict[str, Claim], row: unicast.Row, table: str, loss: float) -> None:
+    found = seen(row.scenario(loss))
+    published = [whole[f"{table}/{row.name}/{column}"].published for column in ("A1", "A2", "sum")]
+    ours = [found.members["A1"].share, found.members["A2"].share, found.share]
+    for mine, theirs in zip(ours, published, strict=True):
+        assert isinstance(theirs, int | float)
+        assert abs(mine - theirs) <= 0.1
+    assert found.share <= 5.1
+
+
+def test_avp_waits_half_its_least_interval_and_a_little() -> None:
+    member = seen(unicast.feedback("20 kbps", "0.01", "avp")).members["A2"]
+    assert member.waiting_s is not None
+    assert abs(member.waiting_s - 2.5) < 0.2
+    assert (member.early, member.discarded) == (0, 0)
+
+
+def test_what_waits_for_regular_packets_waits_half_an_interval() -> None:
+    member = seen(unicast.variant("regular packets only", "20 kbps", "0.01")).members["A2"]
+    assert member.early == 0
+    # E[T^2] / (2 E[T]) lies between a constant interval's T / 2 and that of one uniform on [T / 2, 3 T / 2]
+    interval = 3000 / member.packets
+    assert member.waiting_s is not None
+    assert 0.5 < member.waiting_s / interval < 0.56
+
+
+def test_early_packets_let_more_than_five_percent_through_and_how_much() -> None:
+    crowded = multicast.Setting("T-16", "20 kbps", "byte errors", "AVPF", "one")
+    few, many = (seen(crowded.scenario(rate)).share for rate in (None, 1e-3))
+    assert few <= 5.07
+    assert 1.06 < many / 5 < multicast.EARLY_BOUND
+    assert math.isclose(multicast.EARLY_BOUND, 1.0984, abs_tol=1e-4)
+
+
+@pytest.mark.parametrize("number", dithering.LOSERS)
+def test_l_by_the_interval_under_way_changes_nothing_from_1_on(number: int) -> None:
+    def cells(value: str, redraw: bool) -> dict[str, float]:
+        return dithering.outcome(seen(dithering.CHOSEN.scenario("l", value, number, redraw=redraw)), number)
+
+    assert cells("1.00", False) == cells("4.00", False)
+    # drawn anew it is three times the shortest that is the longest
+    assert cells("3.00", True) == cells("4.00", True)
+    assert cells("2.00", True) != cells("4.00", True)
+
+
+def test_ranks_and_saturation() -> None:
+    assert dithering.rho([0.1, 0.2, 0.4]) == pytest.approx(1)
+    assert dithering.rho([0.3, 0.1, 0.2]) == pytest.approx(-0.5)
+    assert dithering.saturation([0.5, 0.94, 0.96, 1.06, 1.0]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+class TestWhole:
+    """The page of a quick run."""
+
+    @pytest.fixture(scope="class")
+    def result(self, tmp_path_factory: pytest.TempPathFactory) -> Result:
+        made = paper.run("burmeister2001")
+        page = made.save(tmp_path_factory.mktemp("page") / "burmeister2001")
+        assert (page / "index.html").stat().st_size > 100_000
+        return made
+
+    def test_nothing_differs_and_every_reason_holds(self, result: Result) -> None:
+        assert not [one.claim.id for one in result.judgements if one.verdict is Verdict.DIFFERS]
+        for one in result.judgements:
+            assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, one.claim.id
+
+    def test_what_must_agree_does(self, result: Result) -> None:
+        verdicts = {one.claim.id: one.verdict for one in result.judgements}
+        must = [name for name in verdicts if name.startswith(("table1/", "table2/", "multicast-"))]
+        must += ["no-loss-no-more", "loss-no-more", "shared-half", "suppressed", "rtt-shared", "rtt-distributed"]
+        must += [name for name in verdicts if name.startswith("table3/") and name.endswith("avp.mwt")]
+        assert len(must) == 2 * 54 + 4 + 6 + 6
+        assert {verdicts[name] for name in must} == {Verdict.AGREES}
+
+    def test_each_judged_column_goes_the_printed_way(self, result: Result) -> None:
+        columns = [one for one in result.judgements if "-column-" in one.claim.id]
+        assert len(columns) == 18
+        assert {one.verdict for one in columns} <= {Verdict.AGREES, Verdict.TREND}
+        assert sum(one.verdict is Verdict.AGREES for one in columns) >= 11
+
+    def test_what_rfc_4585_makes_of_table_5(self, result: Result) -> None:
+        def waits(label: str, kind: str) -> float:
+            return result.outcome.measures[f"table5.{kind}.{label}.mwt"].value.mean
+
+        # the draft's rule for who knows the round-trip time is what makes table 5
+        assert waits(losses.RFC, "shared") > 3 * waits("as chosen", "shared")
+        assert waits(losses.RFC, "distributed") > 1.5 * waits("as chosen", "distributed")
