@@ -117,7 +117,9 @@ pub struct RtpBody {
     pub frame: u32,
     /// RTP sequence number.
     pub sequence: u16,
-    /// Transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    /// Transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01). In sessions with
+    /// NEWPRED, for a segment with [`RtpBody::KEY`], the RTP sequence number of the newest loss that its encoder
+    /// knew of.
     pub transport_sequence: u16,
     /// RTP payload type.
     pub payload_type: u8,

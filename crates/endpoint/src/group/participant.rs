@@ -1,7 +1,7 @@
 //! One member of a session, as a node.
 
 use super::media::{Media, Out};
-use super::source::Source;
+use super::source::{Missing, Source};
 use super::{Leave, ParticipantSettings, RTP_HEADER, ssrc};
 use crate::reception::clock;
 use crate::rtcp::members::Members;
@@ -65,7 +65,7 @@ pub struct Participant {
     pending: Vec<Pending>,
     /// What others have reported of late: when, on whom, and which.
     heard: VecDeque<(Time, u32, u16)>,
-    lost: Vec<i64>,
+    lost: Vec<Missing>,
     packets: u32,
     rtp_bytes: u64,
     wakeup: Time,
@@ -177,31 +177,30 @@ impl Participant {
     fn send_media(&mut self, now: Time, out: &mut Outbox) {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) = (media.size(), Source::timestamp(now));
-        for Out { sequence, frame, flags } in media.take(now) {
-            let packet = Packet {
-                sent: now,
-                queued: Span::ZERO,
-                flow: self.settings.flow,
-                route: self.settings.route,
-                sequence: self.packets,
-                size,
-                hop: 0,
-                kind: Kind::Video,
-                ecn: Ecn::NotEct,
-                body: Body::Rtp(RtpBody {
-                    timestamp,
-                    frame,
-                    sequence,
-                    transport_sequence: 0,
-                    payload_type: 96,
-                    flags,
-                }),
-                attachment: None,
-            };
-            self.packets = self.packets.wrapping_add(1);
-            self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
-            out.originate(now, Port::ZERO, packet);
-        }
+        let Out { sequence, frame, flags, answered } = media.take(now);
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.settings.flow,
+            route: self.settings.route,
+            sequence: self.packets,
+            size,
+            hop: 0,
+            kind: Kind::Video,
+            ecn: Ecn::NotEct,
+            body: Body::Rtp(RtpBody {
+                timestamp,
+                frame,
+                sequence,
+                transport_sequence: answered,
+                payload_type: 96,
+                flags,
+            }),
+            attachment: None,
+        };
+        self.packets = self.packets.wrapping_add(1);
+        self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
+        out.originate(now, Port::ZERO, packet);
         self.spoken = true;
         if self.last_rtp.replace(now).is_none() {
             self.count(now);
@@ -374,7 +373,7 @@ impl Participant {
         let mut lost = std::mem::take(&mut self.lost);
         let source = &mut self.sources[place];
         let sequence = source.packet(now, body, &mut lost);
-        for detected in source.mended(sequence, body.flags) {
+        for detected in source.mended(sequence, body) {
             out.record.recovered(now, self.settings.flow, now - detected);
         }
         // who was thought lost may only have been late
@@ -386,15 +385,16 @@ impl Participant {
     }
 
     /// Packets of a source are missing.
-    fn missed(&mut self, now: Time, place: usize, lost: &[i64], out: &mut Outbox) {
+    fn missed(&mut self, now: Time, place: usize, lost: &[Missing], out: &mut Outbox) {
         while self.heard.front().is_some_and(|&(at, ..)| now - at > RETENTION) {
             self.heard.pop_front();
         }
         let (reporter, rtt) = (self.sources[place].ssrc, self.sources[place].rtt);
         let mut chance = None;
-        for &sequence in lost {
-            self.sources[place].damage(now, sequence);
-            let loss = Pending { source: place, sequence, detected: now };
+        for &missing in lost {
+            let Missing { sequence, detected } = missing;
+            self.sources[place].damage(missing);
+            let loss = Pending { source: place, sequence, detected };
             if self.heard.iter().any(|&(_, ssrc, other)| ssrc == reporter && other == sequence as u16) {
                 self.tell(now, &loss, Reporting::Suppressed, out);
                 continue;
