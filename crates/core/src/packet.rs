@@ -117,9 +117,7 @@ pub struct RtpBody {
     pub frame: u32,
     /// RTP sequence number.
     pub sequence: u16,
-    /// Transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01). In sessions with
-    /// NEWPRED, for a segment with [`RtpBody::KEY`], the RTP sequence number of the newest loss that its encoder
-    /// knew of.
+    /// Transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     pub transport_sequence: u16,
     /// RTP payload type.
     pub payload_type: u8,
@@ -197,6 +195,9 @@ pub enum Attachment {
     Extension(Extension),
     /// SACK blocks (RFC 2018), most recent first.
     Sack(SackBlocks),
+    /// What a segment of a picture is coded without, because their loss was reported (NEWPRED): RTP sequence
+    /// numbers, the last few reported.
+    Avoids(Vec<u16>),
 }
 
 /// A packet in flight. 64 bytes, cheap to copy for multicast fan-out.

@@ -2,20 +2,25 @@
 
 use super::MediaSettings;
 use std::collections::VecDeque;
-use tidegate_core::packet::RtpBody;
+use std::sync::Arc;
+use tidegate_core::packet::{Attachment, RtpBody};
 use tidegate_core::{Span, Time};
 
 /// Reports on packets further back than this are not answered: half the sequence numbers.
 const KEPT: usize = 1 << 15;
 
+/// A segment names so many of the losses that were reported last. Each goes with all segments in its place until
+/// as many others were reported, so that it gets through though segments are lost.
+const NAMED: usize = 64;
+
 /// One packet to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Out {
     pub(super) sequence: u16,
     pub(super) frame: u32,
     pub(super) flags: u8,
-    /// With [`RtpBody::KEY`]: the newest loss in this segment that was known when it was coded.
-    pub(super) answered: u16,
+    /// The losses in its place that were known when it was coded.
+    pub(super) avoids: Option<Arc<Attachment>>,
 }
 
 /// A source of packets at exact times.
@@ -28,9 +33,9 @@ pub(super) struct Media {
     sequence: u64,
     /// When the last packets were sent, newest last, until their loss is reported.
     sent: VecDeque<Option<Time>>,
-    /// For each segment of a picture the newest packet whose loss was reported: what is coded from then on
-    /// refers to nothing that its loss has damaged.
-    answered: Vec<Option<u64>>,
+    /// For each segment of a picture the packets whose loss was reported: what is coded from then on refers to
+    /// nothing that these losses have damaged.
+    avoids: Vec<Option<Arc<Attachment>>>,
 }
 
 impl Media {
@@ -45,7 +50,7 @@ impl Media {
             start,
             sequence: 0,
             sent: VecDeque::new(),
-            answered: vec![None; segments],
+            avoids: vec![None; segments],
         }
     }
 
@@ -76,22 +81,19 @@ impl Media {
 
     /// The packet that is due now.
     pub(super) fn take(&mut self, now: Time) -> Out {
-        let (sequence, segments) = (self.sequence, self.answered.len() as u64);
+        let (sequence, segments) = (self.sequence, self.avoids.len() as u64);
         self.sequence += 1;
         if self.sent.len() == KEPT {
             self.sent.pop_front();
         }
         self.sent.push_back(Some(now));
         let segment = sequence % segments;
-        let answered = self.answered[segment as usize];
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         Out {
             sequence: sequence as u16,
             frame: (sequence / segments) as u32,
-            flags: flag(segment == 0, RtpBody::FIRST)
-                | flag(segment + 1 == segments, RtpBody::LAST)
-                | flag(answered.is_some(), RtpBody::KEY),
-            answered: answered.unwrap_or_default() as u16,
+            flags: flag(segment == 0, RtpBody::FIRST) | flag(segment + 1 == segments, RtpBody::LAST),
+            avoids: self.avoids[segment as usize].clone(),
         }
     }
 
@@ -99,12 +101,18 @@ impl Media {
     pub(super) fn reported(&mut self, sequence: u16) -> Option<Time> {
         let back = (self.sequence as u16).wrapping_sub(sequence);
         let place = self.sent.len().checked_sub(usize::from(back)).filter(|_| back > 0)?;
+        let sent = self.sent[place].take()?;
         if matches!(self.settings, MediaSettings::Segments { .. }) {
             let lost = self.sequence - u64::from(back);
-            let segment = (lost % self.answered.len() as u64) as usize;
-            self.answered[segment] = self.answered[segment].max(Some(lost));
+            let segment = (lost % self.avoids.len() as u64) as usize;
+            let mut avoids = match self.avoids[segment].as_deref() {
+                Some(Attachment::Avoids(before)) => before[before.len().saturating_sub(NAMED - 1)..].to_vec(),
+                _ => Vec::with_capacity(1),
+            };
+            avoids.push(sequence);
+            self.avoids[segment] = Some(Arc::new(Attachment::Avoids(avoids)));
         }
-        self.sent[place].take()
+        Some(sent)
     }
 }
 
@@ -127,6 +135,13 @@ mod tests {
         assert_eq!(media.reported(4999), None, "reported before");
     }
 
+    fn avoids(out: &Out) -> Vec<u16> {
+        match out.avoids.as_deref() {
+            Some(Attachment::Avoids(avoids)) => avoids.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     #[test]
     fn segments_know_of_the_losses_that_were_reported_before_they_were_coded() {
         let settings = MediaSettings::Segments { fps: 10.0, segments: 3, rate: Rate::from_kbps(64) };
@@ -145,12 +160,17 @@ mod tests {
         picture(&mut media);
         assert!(media.reported(4).is_some(), "segment 1 of picture 1");
         for _ in 0..2 {
-            let known = picture(&mut media).map(|(_, out)| (out.flags & RtpBody::KEY, out.answered));
-            assert_eq!(known, [(0, 0), (RtpBody::KEY, 4), (0, 0)]);
+            let known = picture(&mut media).map(|(_, out)| avoids(&out));
+            assert_eq!(known, [vec![], vec![4], vec![]]);
         }
-        assert!(media.reported(1).is_some(), "an older one changes nothing");
-        assert_eq!(picture(&mut media)[1].1.answered, 4);
-        assert!(media.reported(7).is_some());
-        assert_eq!(picture(&mut media)[1].1.answered, 7);
+        assert!(media.reported(1).is_some());
+        assert_eq!(picture(&mut media).map(|(_, out)| avoids(&out)), [vec![], vec![4, 1], vec![]]);
+        for _ in 0..100 {
+            let [_, (_, out), _] = picture(&mut media);
+            media.reported(out.sequence);
+        }
+        let named = avoids(&picture(&mut media)[1].1);
+        let newest = media.sequence as u16 - 5;
+        assert_eq!(named, (0..64).rev().map(|back| newest - 3 * back).collect::<Vec<_>>());
     }
 }

@@ -177,7 +177,7 @@ impl Participant {
     fn send_media(&mut self, now: Time, out: &mut Outbox) {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) = (media.size(), Source::timestamp(now));
-        let Out { sequence, frame, flags, answered } = media.take(now);
+        let Out { sequence, frame, flags, avoids } = media.take(now);
         let packet = Packet {
             sent: now,
             queued: Span::ZERO,
@@ -192,11 +192,11 @@ impl Participant {
                 timestamp,
                 frame,
                 sequence,
-                transport_sequence: answered,
+                transport_sequence: 0,
                 payload_type: 96,
                 flags,
             }),
-            attachment: None,
+            attachment: avoids,
         };
         self.packets = self.packets.wrapping_add(1);
         self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
@@ -365,7 +365,7 @@ impl Participant {
         })
     }
 
-    fn rtp(&mut self, now: Time, flow: FlowId, body: &RtpBody, out: &mut Outbox) {
+    fn rtp(&mut self, now: Time, flow: FlowId, body: &RtpBody, avoids: &[u16], out: &mut Outbox) {
         if self.members.heard(now, ssrc(flow), true) {
             self.count(now);
         }
@@ -373,7 +373,7 @@ impl Participant {
         let mut lost = std::mem::take(&mut self.lost);
         let source = &mut self.sources[place];
         let sequence = source.packet(now, body, &mut lost);
-        for detected in source.mended(sequence, body) {
+        for detected in source.mended(sequence, avoids) {
             out.record.recovered(now, self.settings.flow, now - detected);
         }
         // who was thought lost may only have been late
@@ -569,7 +569,11 @@ impl Node for Participant {
             Life::Member | Life::Leaving => {
                 if let Body::Rtp(body) = &packet.body {
                     if self.life == Life::Member {
-                        self.rtp(now, packet.flow, body, out);
+                        let avoids = match packet.attachment.as_deref() {
+                            Some(Attachment::Avoids(avoids)) => &avoids[..],
+                            _ => &[],
+                        };
+                        self.rtp(now, packet.flow, body, avoids, out);
                     }
                 } else if let Some(bytes) = packet.rtcp() {
                     self.rtcp(now, packet.flow, bytes, packet.size, out);

@@ -6,6 +6,9 @@ use crate::settings::VIDEO_CLOCK;
 use tidegate_core::packet::RtpBody;
 use tidegate_core::{FlowId, Span, Time};
 
+/// A loss that nobody mends is forgotten after so many packets: less than sequence numbers take to come again.
+const FORGOTTEN: i64 = 1 << 15;
+
 /// A packet that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
@@ -90,20 +93,22 @@ impl Source {
     /// A segment is missing, and what refers to it shows that.
     pub(super) fn damage(&mut self, missing: Missing) {
         if let Some(segment) = self.segment(missing.sequence) {
-            self.damaged[segment].push(missing);
+            let damaged = &mut self.damaged[segment];
+            // nobody answers reports that were lost
+            if damaged.first().is_some_and(|oldest| missing.sequence - oldest.sequence > FORGOTTEN) {
+                damaged.remove(0);
+            }
+            damaged.push(missing);
         }
     }
 
-    /// The times of detection of the losses that the packet `sequence` makes good, because the encoder knew of
-    /// them, or of later ones in the same segment. Where a mended segment is lost itself, the next one mends as
-    /// much: it shows that other loss, but not this one any more.
-    pub(super) fn mended(&mut self, sequence: i64, body: &RtpBody) -> impl Iterator<Item = Time> + use<> {
-        let damaged = match self.segment(sequence) {
-            Some(segment) if body.flags & RtpBody::KEY != 0 => Some(&mut self.damaged[segment]),
-            _ => None,
-        };
-        let back = i64::from(body.sequence.wrapping_sub(body.transport_sequence));
-        let known = move |loss: &mut Missing| loss.sequence <= sequence - back;
+    /// The times of detection of the losses that the packet `sequence` makes good, because its encoder knew of them.
+    /// Where the first such segment is lost itself, the next one mends as much: it shows that other loss, but not
+    /// this one any more.
+    pub(super) fn mended(&mut self, sequence: i64, avoids: &[u16]) -> impl Iterator<Item = Time> + use<> {
+        let segment = self.segment(sequence);
+        let damaged = segment.filter(|_| !avoids.is_empty()).map(|segment| &mut self.damaged[segment]);
+        let known = |loss: &mut Missing| avoids.contains(&(loss.sequence as u16));
         let mended: Vec<Missing> =
             damaged.map(|losses| losses.extract_if(.., known).collect()).unwrap_or_default();
         mended.into_iter().map(|loss| loss.detected)
