@@ -61,6 +61,7 @@ WORKS = (
     Work("d", "call", "one GCC video call, 1 hour", 3600),
     Work("e", "calls100", "100 GCC calls, 100 Mb/s", 600),
     Work("f", "thesis", "the thesis's sender and network", 3600),
+    Work("g", "group1000", "an RTP session of 1000 members", 600),
 )
 
 

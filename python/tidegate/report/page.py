@@ -15,7 +15,8 @@ import numpy as np
 from tidegate import _view
 from tidegate._palette import HUES, HUES_ON_DARK, colours
 from tidegate._view import RunLike
-from tidegate.metrics import metric
+from tidegate.metrics import MEMBERS, metric
+from tidegate.report import members as of_members
 from tidegate.report import scatter, series, tables
 from tidegate.report.markup import Content, Markup, join, tag, text
 
@@ -72,7 +73,13 @@ def render(source: Source) -> str:
                 class_="soft",
             )
         )
-    body += [_flows(groups), _network(every), _reproduce(source, groups), _definitions(groups)]
+    body += [
+        _flows(groups),
+        of_members.section(groups),
+        _network(every),
+        _reproduce(source, groups),
+        _definitions(groups),
+    ]
     title = _title(source, groups)
     head = [
         tag("meta", charset="utf-8"),
@@ -362,7 +369,7 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     for label, members in groups.items():
         if several:
             rows.append(tag("tr", tag("th", _named(label, hues), colspan=len(heads), scope="rowgroup")))
-        for entry in members[0].summary["flows"]:
+        for entry in _view.with_packets(members[0]):
             name = str(entry["flow"])
             cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]
             cells += [tag("td", tables.verdict_of(members, name, about.name)) for about in verdicts]
@@ -456,6 +463,6 @@ def _reproduce(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Marku
 
 
 def _definitions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS, *tables.VERDICTS)))
+    about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS, *tables.VERDICTS, *MEMBERS)))
     items = [item for one in about for item in (tag("dt", tables.name(one)), tag("dd", one.definition))]
     return tag("section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items)))

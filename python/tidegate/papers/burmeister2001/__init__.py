@@ -1,0 +1,1 @@
+"""Burmeister, Hakenberg, Miyazaki, Ott, Sato and Fukunaga: the timing rules of RTP/AVPF."""
