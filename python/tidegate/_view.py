@@ -118,9 +118,19 @@ def flow_summary(run: RunLike, flow: str) -> Mapping[str, Any]:
     raise ValueError(f"no flow {flow!r} in this run; it has {names}")
 
 
-def with_packets(run: RunLike) -> list[Mapping[str, Any]]:
-    """The metrics of the flows, without those members of sessions that send nothing but RTCP."""
-    return [flow for flow in run.summary["flows"] if flow["kind"] != "member" or flow["packets_sent"]]
+def copied(summary: Mapping[str, Any]) -> set[str]:
+    """Flows of members of sessions of more than two: what arrives of them is counted at each of several ends."""
+    return {str(one["flow"]) for members in sessions(summary).values() if len(members) > 2 for one in members}  # noqa: PLR2004
+
+
+def point_to_point(run: RunLike) -> list[Mapping[str, Any]]:
+    """The metrics of the flows between two ends, without members of sessions that send nothing but RTCP."""
+    several = copied(run.summary)
+    return [
+        flow
+        for flow in run.summary["flows"]
+        if flow["flow"] not in several and (flow["kind"] != "member" or flow["packets_sent"])
+    ]
 
 
 def sessions(summary: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

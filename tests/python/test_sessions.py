@@ -215,8 +215,7 @@ def test_the_command_line_shows_members_and_leaves_out_empty_flows(cli: Cli, tmp
     done = cli("run", str(file), "--out", str(tmp_path / "run"))
     assert done.code == 0, done.err
     blocks = [block.splitlines() for block in done.out.split("\n\n")]
-    (flows,) = [block for block in blocks if block[0].startswith("flow")]
-    assert [line.split()[0] for line in flows[1:]] == ["group.speaker"]
+    assert not [block for block in blocks if block[0].startswith("flow")]
     (members,) = [block for block in blocks if block[0].startswith("group ")]
     assert [line.split()[0] for line in members[1:]] == ["speaker", "listener-1", "listener-2", "listener-3", "all"]
     shares = [float(line.split()[2]) for line in members[1:-1]]
@@ -224,6 +223,17 @@ def test_the_command_line_shows_members_and_leaves_out_empty_flows(cli: Cli, tmp
     page = cli("report", str(tmp_path / "run"))
     assert page.code == 0, page.err
     assert "Members of sessions" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_session_of_two_is_a_flow_as_well(cli: Cli) -> None:
+    done = cli("run", "newpred")
+    assert done.code == 0, done.err
+    (flows,) = [block.splitlines() for block in done.out.split("\n\n") if block.startswith("flow")]
+    assert [line.split()[0] for line in flows[1:]] == ["video.sender"]
+    page = html(Source({"avpf": [tidegate.run("newpred")]}))
+    assert "In numbers" in page
+    assert "<td>video.sender</td>" in page
+    assert "<td>video.receiver</td>" not in page
 
 
 def test_long_lists_of_members_are_cut(cli: Cli, tmp_path: Path) -> None:
@@ -241,9 +251,9 @@ def test_a_report_has_a_row_for_each_member_and_both_figures(once: Run) -> None:
         assert f"<td>{one['member']}</td>" in page
     assert page.count('<svg viewBox="0 0 640 360"') == 2
     assert page.count("<polyline") == 2
-    # what sends nothing but RTCP is no flow of the table of flows
-    assert "<td>group.speaker</td>" in page
-    assert "<td>group.listener-1</td>" not in page
+    # what is copied on its way has no one rate or delay
+    assert "<td>group.speaker</td>" not in page
+    assert "In numbers" not in page
     assert "all 4" in page
 
 

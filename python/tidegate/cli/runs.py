@@ -98,7 +98,7 @@ def run(
 def _print_run(done: Run) -> None:
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
-    flows = _view.with_packets(done)
+    flows = _view.point_to_point(done)
     shown = [name for name in HEADLINE if any(flow.get(name) is not None for flow in flows)]
     table = plain_table("flow", "controller", *(_head(name) for name in shown), _head("quality"))
     for flow in flows:
@@ -106,14 +106,14 @@ def _print_run(done: Run) -> None:
         table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells, verdict([flow.get("quality")]))
     if flows:
         print_table(table)
-    for session, members in _view.sessions(done.summary).items():
         to.print()
+    for session, members in _view.sessions(done.summary).items():
         _print_members(session, members)
+        to.print()
     names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
     links = plain_table("link", *(_head(name) for name in names))
     for link in done.summary["links"]:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
-    to.print()
     print_table(links)
 
 

@@ -54,18 +54,20 @@ def render(source: Source) -> str:
     every = [run for members in groups.values() for run in members]
     link = _view.bottleneck(every)
     recorded = all(_view.has(run, "series") for run in every)
-    body = [_head(source, groups), _headline(groups)]
+    # a flow that is copied on its way has no far end
+    single = not any(_view.subject_of(run) in _view.copied(run.summary) for run in every)
+    body = [_head(source, groups), *([_headline(groups)] if single else [])]
     data: dict[str, Any] = {
         "steps": series.STEPS,
         "columns": [],
         "cdf": {"x": [], "lines": []},
         "logDelay": False,
     }
-    if recorded:
+    if recorded and single:
         data |= _data(groups, link)
         body.append(_charts(data, groups, link))
         body.append(_distributions(groups))
-    else:
+    elif not recorded:
         body.append(
             tag(
                 "p",
@@ -369,7 +371,7 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     for label, members in groups.items():
         if several:
             rows.append(tag("tr", tag("th", _named(label, hues), colspan=len(heads), scope="rowgroup")))
-        for entry in _view.with_packets(members[0]):
+        for entry in _view.point_to_point(members[0]):
             name = str(entry["flow"])
             cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]
             cells += [tag("td", tables.verdict_of(members, name, about.name)) for about in verdicts]
@@ -379,6 +381,8 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
                 *(tag("td", t, class_="text") for t in (entry["kind"], controller)),
             ]
             rows.append(tag("tr", *texts, *cells))
+    if not rows:
+        return Markup("")
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     seeds = max(len(members) for members in groups.values())
     note = tag("p", f"Means over {seeds} seeds.", class_="soft") if seeds > 1 else Markup("")
