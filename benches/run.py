@@ -63,6 +63,7 @@ WORKS = (
     Work("f", "thesis", "the thesis's sender and network", 3600),
     Work("g", "sprout", "one Sprout video call, 1 hour", 3600),
     Work("h", "lte", "LTE, 21 cells, 100 users", 60),
+    Work("i", "group1000", "an RTP session of 1000 members", 600),
 )
 
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tidegate.metrics import MEMBERS
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -114,6 +116,61 @@ def flow_summary(run: RunLike, flow: str) -> Mapping[str, Any]:
             return dict(entry)
     names = ", ".join(str(entry["flow"]) for entry in run.summary["flows"])
     raise ValueError(f"no flow {flow!r} in this run; it has {names}")
+
+
+def copied(summary: Mapping[str, Any]) -> set[str]:
+    """Flows of members of sessions of more than two: what arrives of them is counted at each of several ends."""
+    return {str(one["flow"]) for members in sessions(summary).values() if len(members) > 2 for one in members}  # noqa: PLR2004
+
+
+def point_to_point(run: RunLike) -> list[Mapping[str, Any]]:
+    """The metrics of the flows between two ends, without members of sessions that send nothing but RTCP."""
+    several = copied(run.summary)
+    return [
+        flow
+        for flow in run.summary["flows"]
+        if flow["flow"] not in several and (flow["kind"] != "member" or flow["packets_sent"])
+    ]
+
+
+def sessions(summary: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The members' metrics by session, where the run has any."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in summary.get("members", ()):
+        found.setdefault(str(one["flow"]).removesuffix(f".{one['member']}"), []).append(one)
+    return found
+
+
+def member(run: RunLike, flow: str) -> Mapping[str, Any]:
+    """The metrics of one member, as `SESSION.MEMBER`; nothing where there is none."""
+    return next((one for one in run.summary.get("members", ()) if one["flow"] == flow), {})
+
+
+def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Of all members of a session: sums, and of times the mean over what they are times of.
+
+    >>> session_sums([
+    ...     {"losses": 2, "reported_early": 1, "reported_regular": 0, "waiting_ms_mean": 4.0},
+    ...     {"losses": 5, "reported_early": 2, "reported_regular": 1, "waiting_ms_mean": 8.0},
+    ... ])["waiting_ms_mean"]
+    7.0
+    """
+    of = {
+        "waiting_ms_mean": ("reported_early", "reported_regular"),
+        "loss_report_delay_ms_mean": ("losses_heard",),
+        "recovery_ms_mean": ("recovered",),
+    }
+
+    def total(name: str) -> float:
+        if name not in of:
+            return sum(float(one.get(name) or 0.0) for one in members)
+        known = [
+            (float(one[name]), sum(one[count] for count in of[name])) for one in members if one.get(name) is not None
+        ]
+        weight = sum(count for _, count in known)
+        return sum(value * count for value, count in known) / weight if weight else float("nan")
+
+    return {name: total(name) for name in MEMBERS}
 
 
 def controller_of(run: RunLike) -> str:

@@ -30,6 +30,7 @@ WORKS: dict[str, tuple[str, float]] = {
     "calls100": ("100 GCC video calls over 100 Mb/s", 600),
     "sprout": ("one Sprout call up to 2.5 Mb/s", 3600),
     "lte": ("LTE: 21 cells of 10 MHz, 100 users, 1 Mb/s to each", 60),
+    "group1000": ("an RTP session of 1000 members, AVP and AVPF, one sender of 500 kb/s", 600),
     "thesis": ("the thesis's sender and network, under GCC; in SimPy, too", 3600),
 }
 
@@ -131,6 +132,28 @@ def thesis(seconds: float) -> Scenario:
     return Scenario.from_dict(data)
 
 
+def group(seconds: float, members: int = 1000) -> Scenario:
+    """A session of one sender and receivers at ten places, half of them under AVPF; each loss is shared by all."""
+    places = [f"place{i}" for i in range(10)]
+    links: list[Any] = [{"name": "trunk", "from": "studio", "to": "hub", "loss": "0.1%", "back": {"loss": "0%"}}]
+    links += [{"name": place, "from": "hub", "to": place, "capacity": "10Mbps", "delay": "20ms"} for place in places]
+    heads: list[Any] = [{"name": "sender", "node": "studio", "media": {"rate": "500kbps", "packet_size": "1000B"}}]
+    for number, place in enumerate(places):
+        # the sender is one of the members
+        count = (members - 1) // len(places) + (number < (members - 1) % len(places))
+        for profile, part in (("avp", count // 2), ("avpf", count - count // 2)):
+            heads.append({"name": f"{profile}-{place}", "node": place, "count": part, "profile": profile})
+    return Scenario.from_dict(
+        {
+            "name": f"bench-group{members}",
+            "duration": f"{seconds:.9f}s",
+            "record": "summary",
+            "links": links,
+            "sessions": [{"name": "group", "bandwidth": "500kbps", "members": heads}],
+        }
+    )
+
+
 def scenario(work: str, seconds: float) -> dict[str, Any]:
     """The work as the engine takes it, ``seconds`` of simulated time long."""
     if work == "thesis":
@@ -138,6 +161,8 @@ def scenario(work: str, seconds: float) -> dict[str, Any]:
     if work == "lte":
         frame = {"name": "bench lte", "duration": round(seconds * SECOND), "seed": 1, "sending_jitter": "off"}
         return {**frame, "record": {"level": "summary", "bin": 200 * MILLISECOND}, **_lte(100)}
+    if work == "group1000":
+        return lower(group(seconds)).ir
     if work in {"cbr10", "cbr1000"}:
         flows, rate = (10, 20 * 10**6) if work == "cbr10" else (1000, 1_200 * 10**6)
         links = _dumbbell(rate, 100, 10)
@@ -184,13 +209,29 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
         "dropped": sum(link["dropped_queue"] for link in summary["links"]),
         # packets carried by any link, feedback and acknowledgements included
         "hops": recording.hops,
-        # every data packet crosses access, bottleneck, access; a wire and the air
-        "hops_per_packet": {"thesis": 1, "lte": 2}.get(work, 3),
+        # every data packet crosses access, bottleneck, access; a wire and the air; a trunk and a branch
+        "hops_per_packet": {"thesis": 1, "lte": 2, "group1000": 2}.get(work, 3),
         "events": recording.events,
-        "bottleneck_bps": carried[{"thesis": "network", "lte": "lte"}.get(work, "bottleneck there")],
+        "bottleneck_bps": carried[
+            {"thesis": "network", "lte": "lte", "group1000": "trunk"}.get(work, "bottleneck there")
+        ],
+        **({"session": _session(summary["members"])} if "members" in summary else {}),
         "run_s": recording.run_seconds,
         "peak_rss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         "digest": recording.digest,
+    }
+
+
+def _session(members: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a session of one sender came to: RTCP's share, and how many reports a loss seen by all draws."""
+    losses = max(one["losses"] for one in members)
+    reports = sum(one["reported_early"] + one["reported_regular"] for one in members)
+    early = sum(one["reported_early"] for one in members)
+    return {
+        "rtcp_share": sum(one["rtcp_share"] or 0.0 for one in members),
+        "losses": losses,
+        "reports_a_loss": reports / losses if losses else None,
+        "early_reports_a_loss": early / losses if losses else None,
     }
 
 

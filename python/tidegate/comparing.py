@@ -161,7 +161,8 @@ def with_controller(scenario: Scenario, controller: str) -> Scenario:
     subjects = [at for at, flow in enumerate(flows) if flow.name == "subject" and flow.media]
     subjects = subjects or [at for at, flow in enumerate(flows) if flow.media][:1]
     if not subjects:
-        raise InputError(f"{scenario.name}: has no media flow whose controller could be replaced")
+        why = "; members of sessions have none" if scenario.sessions else ""
+        raise InputError(f"{scenario.name}: has no media flow whose controller could be replaced{why}")
     registry.choose(controller, Path())
     data = scenario.to_dict()
     data["flows"][subjects[0]]["media"]["controller"] = anchored(controller)
@@ -324,14 +325,15 @@ def scenario_for(
         first["queue"] = _queue(queue)
     if duration is not None:
         data["duration"] = str(_named("--duration", Duration.parse, duration))
-    subject = next((flow for flow in data["flows"] if "media" in flow), None)
+    subject = next((flow for flow in data.get("flows", []) if "media" in flow), None)
     if media_source is not None and subject is not None:
         subject["media"].setdefault("video", {})
         subject["media"]["video"] = {**(subject["media"]["video"] or {}), "source": media_source}
-    ends = subject or data["flows"][0]
-    taken = {flow.get("name", "flow") for flow in data["flows"]}
+    taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
     for text in cross:
-        data["flows"].append(_cross(text, ends, taken))
+        if not taken:
+            raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
+        data["flows"].append(_cross(text, subject or data["flows"][0], taken))
     return Scenario.from_dict(data, where)
 
 

@@ -413,6 +413,65 @@ _ALL = [
         "(RFC 8868 section 3.1, metric 9 with the sending rate, which leaves the watermarks open).",
         digits=3,
     ),
+    Metric(
+        "rtcp_share",
+        "RTCP",
+        "%",
+        "neither",
+        "RTCP that the member sent, IP and UDP headers included, over the session bandwidth, of which all members "
+        "together may use 5 % (RFC 3550 section 6.2).",
+        100,
+        3,
+    ),
+    Metric("losses", "losses", "", "lower", "Lost packets that the member saw, and whose report is settled.", digits=0),
+    Metric(
+        "reported_early",
+        "reported early",
+        "",
+        "neither",
+        "Losses reported in early packets (RFC 4585 section 3.5.2).",
+        digits=0,
+    ),
+    Metric(
+        "reported_regular", "reported regularly", "", "neither", "Losses reported in regular RTCP packets.", digits=0
+    ),
+    Metric(
+        "suppressed",
+        "suppressed",
+        "",
+        "neither",
+        "Losses not reported, because another member had (RFC 4585 section 3.5.2).",
+        digits=0,
+    ),
+    Metric(
+        "not_allowed",
+        "not allowed",
+        "",
+        "lower",
+        "Losses not reported, because that would have been later than max_feedback_delay (RFC 4585 section 3.5.2).",
+        digits=0,
+    ),
+    Metric(
+        "waiting_ms_mean",
+        "waiting",
+        "ms",
+        "lower",
+        "Mean time from the detection of a loss to sending the report, of the reports sent.",
+    ),
+    Metric(
+        "loss_report_delay_ms_mean",
+        "loss report delay",
+        "ms",
+        "lower",
+        "Of packets that the member sent: mean time from sending to the first report of a loss.",
+    ),
+    Metric(
+        "recovery_ms_mean",
+        "recovery",
+        "ms",
+        "lower",
+        "NEWPRED: mean time from the detection of a lost segment to one that was coded after the loss was reported.",
+    ),
     Metric("capacity_bps", "capacity", "Mbit/s", "neither", "Mean capacity of the link.", 1e-6, 2),
     Metric(
         "carried_bps",
@@ -467,6 +526,19 @@ _ALL = [
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
 """Every metric by its name."""
+
+MEMBERS: tuple[str, ...] = (
+    "rtcp_share",
+    "losses",
+    "reported_early",
+    "reported_regular",
+    "suppressed",
+    "not_allowed",
+    "waiting_ms_mean",
+    "loss_report_delay_ms_mean",
+    "recovery_ms_mean",
+)
+"""What tables of the members of sessions show, in order."""
 
 HEADLINE: tuple[str, ...] = tuple(metric.name for metric in _ALL if metric.headline)
 """What comparisons show, in order."""

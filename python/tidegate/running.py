@@ -98,6 +98,14 @@ class Run:
         return [flow["flow"] for flow in self.summary["flows"]]
 
     @property
+    def members(self) -> list[Mapping[str, Any]]:
+        """The metrics of the members of sessions: RTCP, and what became of the losses that each saw.
+
+        See [MEMBERS][tidegate.metrics.MEMBERS]; what a member sent and received is in its flow, `SESSION.MEMBER`.
+        """
+        return [dict(one) for one in self.summary.get("members", ())]
+
+    @property
     def subject(self) -> str:
         """The flow that comparisons are about: `subject`, else the first with media, else the first."""
         flows = self.summary["flows"]

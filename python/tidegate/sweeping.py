@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidegate import pool
+from tidegate import _view, pool
 from tidegate.comparing import anchored, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import check_folder, named, write_file
-from tidegate.metrics import HEADLINE, metric
+from tidegate.metrics import HEADLINE, Metric, metric
 from tidegate.running import RunJob, finite, read_json, version
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import lower
@@ -62,8 +62,8 @@ class SweepResult:
         return [(dict(zip(self.keys, values, strict=True)), rows) for values, rows in found.items()]
 
     def to_csv(self) -> str:
-        """Every finished run as one line, with all metrics of its subject."""
-        metrics = list(dict.fromkeys(name for row in self.rows for name in _subject(row)))
+        """Every finished run as one line, with all metrics of its subject, and sums of its sessions."""
+        metrics = list(dict.fromkeys(name for row in self.rows for name in (*_subject(row), *_sessions(row))))
         numbers = [name for name in metrics if any(_value(row, name) is not None for row in self.rows)]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -77,12 +77,13 @@ class SweepResult:
 
     def to_markdown(self) -> str:
         """A line for each combination: means over seeds with 95 % intervals."""
-        names = [name for name in HEADLINE if any(_value(row, name) is not None for row in self.rows)]
-        heads = [f"{metric(name).label} ({metric(name).unit})" for name in names]
+        sums = dict.fromkeys(name for row in self.rows for name in _sessions(row))
+        names = [name for name in (*HEADLINE, *sums) if any(_value(row, name) is not None for row in self.rows)]
+        heads = [_head(name) for name in names]
         lines = [" | ".join([*self.keys, "runs", *heads])]
         lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(names)]))
         for settings, rows in self.groups():
-            cells = [metric(name).show_interval(Interval.of(_value(row, name) for row in rows)) for name in names]
+            cells = [_metric(name).show_interval(Interval.of(_value(row, name) for row in rows)) for name in names]
             values = [str(value).replace("|", "\\|") for value in settings.values()]
             lines.append(" | ".join([*values, str(len(rows)), *cells]))
         return "\n".join(f"| {line} |" for line in lines) + "\n"
@@ -96,8 +97,24 @@ def _subject(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
+def _sessions(row: Mapping[str, Any]) -> dict[str, float]:
+    """Sums and means over the members of each session, as `SESSION.METRIC`."""
+    found = _view.sessions(row["summary"]).items()
+    return {f"{session}.{name}": value for session, of in found for name, value in _view.session_sums(of).items()}
+
+
+def _metric(name: str) -> Metric:
+    return metric(name.rpartition(".")[2])
+
+
+def _head(name: str) -> str:
+    session, dot, _ = name.rpartition(".")
+    about = _metric(name)
+    return f"{session}{': ' if dot else ''}{about.label}{f' ({about.unit})' if about.unit else ''}"
+
+
 def _value(row: Mapping[str, Any], name: str) -> float | None:
-    return finite(_subject(row).get(name))
+    return finite(_sessions(row).get(name) if "." in name else _subject(row).get(name))
 
 
 def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[Point]:

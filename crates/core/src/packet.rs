@@ -195,6 +195,9 @@ pub enum Attachment {
     Extension(Extension),
     /// SACK blocks (RFC 2018), most recent first.
     Sack(SackBlocks),
+    /// What a segment of a picture is coded without, because their loss was reported (NEWPRED): RTP sequence
+    /// numbers, the last few reported.
+    Avoids(Vec<u16>),
 }
 
 /// A packet in flight. 64 bytes, cheap to copy for multicast fan-out.

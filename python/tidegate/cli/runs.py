@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tidegate import comparing, controllers, pool, sweeping
+from tidegate import _view, comparing, controllers, pool, sweeping
 from tidegate.cli.terminal import (
     Stopped,
     comparison_table,
@@ -25,7 +25,7 @@ from tidegate.cli.terminal import (
 )
 from tidegate.errors import InputError, RunError
 from tidegate.files import check_folder
-from tidegate.metrics import HEADLINE, PICTURES, metric
+from tidegate.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
 from tidegate.scenario import Scenario, shipped
@@ -133,20 +133,38 @@ def _say_what_is_missing() -> None:
 def _print_run(done: Run) -> None:
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
-    shown = [
-        name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in done.summary["flows"])
-    ]
+    flows = _view.point_to_point(done)
+    shown = [name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in flows)]
     table = plain_table("flow", "controller", *(_head(name) for name in shown), _head("quality"))
-    for flow in done.summary["flows"]:
+    for flow in flows:
         cells = [metric(name).show(flow.get(name)) for name in shown]
         table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells, verdict([flow.get("quality")]))
-    print_table(table)
+    if flows:
+        print_table(table)
+        to.print()
+    for session, members in _view.sessions(done.summary).items():
+        _print_members(session, members)
+        to.print()
     names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
     links = plain_table("link", *(_head(name) for name in names))
     for link in done.summary["links"]:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
-    to.print()
     print_table(links)
+
+
+_MEMBERS_SHOWN = 20
+
+
+def _print_members(session: str, members: Sequence[Mapping[str, Any]]) -> None:
+    total = _view.session_sums(members)
+    shown = [name for name in MEMBERS if any(one.get(name) is not None for one in members)]
+    table = plain_table(session, "profile", *(_head(name) for name in shown))
+    for one in members[:_MEMBERS_SHOWN]:
+        table.add_row(one["member"], one["profile"], *(metric(name).show(one.get(name)) for name in shown))
+    if len(members) > _MEMBERS_SHOWN:
+        table.add_row(f"and {len(members) - _MEMBERS_SHOWN} more", "", *([""] * len(shown)))
+    table.add_row("all", "", *(metric(name).show(total[name]) for name in shown))
+    print_table(table)
 
 
 def _head(name: str) -> str:

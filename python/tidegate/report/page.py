@@ -16,7 +16,8 @@ import numpy as np
 from tidegate import _view
 from tidegate._palette import HUES, HUES_ON_DARK, colours
 from tidegate._view import RunLike
-from tidegate.metrics import metric
+from tidegate.metrics import MEMBERS, metric
+from tidegate.report import members as of_members
 from tidegate.report import scatter, series, tables
 from tidegate.report.markup import Content, Markup, join, tag, text
 
@@ -54,18 +55,20 @@ def render(source: Source) -> str:
     every = [run for members in groups.values() for run in members]
     link = _view.bottleneck(every)
     recorded = all(_view.has(run, "series") for run in every)
-    body = [_head(source, groups), _headline(groups), *_pictures(source)]
+    # a flow that is copied on its way has no far end
+    single = not any(_view.subject_of(run) in _view.copied(run.summary) for run in every)
+    body = [_head(source, groups), *([_headline(groups)] if single else []), *_pictures(source)]
     data: dict[str, Any] = {
         "steps": series.STEPS,
         "columns": [],
         "cdf": {"x": [], "lines": []},
         "logDelay": False,
     }
-    if recorded:
+    if recorded and single:
         data |= _data(groups, link)
         body.append(_charts(data, groups, link))
         body.append(_distributions(groups))
-    else:
+    elif not recorded:
         body.append(
             tag(
                 "p",
@@ -73,7 +76,13 @@ def render(source: Source) -> str:
                 class_="soft",
             )
         )
-    body += [_flows(groups), _network(every), _reproduce(source, groups), _definitions(groups)]
+    body += [
+        _flows(groups),
+        of_members.section(groups),
+        _network(every),
+        _reproduce(source, groups),
+        _definitions(groups),
+    ]
     title = _title(source, groups)
     head = [
         tag("meta", charset="utf-8"),
@@ -388,7 +397,7 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     for label, members in groups.items():
         if several:
             rows.append(tag("tr", tag("th", _named(label, hues), colspan=len(heads), scope="rowgroup")))
-        for entry in members[0].summary["flows"]:
+        for entry in _view.point_to_point(members[0]):
             name = str(entry["flow"])
             cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]
             cells += [tag("td", tables.verdict_of(members, name, about.name)) for about in verdicts]
@@ -398,6 +407,8 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
                 *(tag("td", t, class_="text") for t in (entry["kind"], controller)),
             ]
             rows.append(tag("tr", *texts, *cells))
+    if not rows:
+        return Markup("")
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     seeds = max(len(members) for members in groups.values())
     note = tag("p", f"Means over {seeds} seeds.", class_="soft") if seeds > 1 else Markup("")
@@ -482,6 +493,6 @@ def _reproduce(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Marku
 
 
 def _definitions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS, *tables.VERDICTS)))
+    about = tables.defined(groups, dict.fromkeys((*tables.SUBJECT, *tables.FLOWS, *tables.VERDICTS, *MEMBERS)))
     items = [item for one in about for item in (tag("dt", tables.name(one)), tag("dd", one.definition))]
     return tag("section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items)))

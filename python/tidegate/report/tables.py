@@ -74,7 +74,8 @@ def verdict_of(runs: Sequence[RunLike], flow: str, of: str) -> str:
 
 def defined(groups: Mapping[str, Sequence[RunLike]], names: Iterable[str]) -> list[Metric]:
     """Those of the metrics that at least one flow of one run defines."""
-    entries = [entry for runs in groups.values() for run in runs for entry in run.summary["flows"]]
+    summaries = [run.summary for runs in groups.values() for run in runs]
+    entries = [entry for one in summaries for entry in (*one["flows"], *one.get("members", ()))]
     return [metric(one) for one in names if any(entry.get(one) is not None for entry in entries)]
 
 

@@ -2,18 +2,25 @@
 
 use super::MediaSettings;
 use std::collections::VecDeque;
-use tidegate_core::packet::RtpBody;
+use std::sync::Arc;
+use tidegate_core::packet::{Attachment, RtpBody};
 use tidegate_core::{Span, Time};
 
 /// Reports on packets further back than this are not answered: half the sequence numbers.
 const KEPT: usize = 1 << 15;
 
+/// A segment names so many of the losses that were reported last. Each goes with all segments in its place until
+/// as many others were reported, so that it gets through though segments are lost.
+const NAMED: usize = 64;
+
 /// One packet to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Out {
     pub(super) sequence: u16,
     pub(super) frame: u32,
     pub(super) flags: u8,
+    /// The losses in its place that were known when it was coded.
+    pub(super) avoids: Option<Arc<Attachment>>,
 }
 
 /// A source of packets at exact times.
@@ -22,13 +29,13 @@ pub(super) struct Media {
     settings: MediaSettings,
     size: u32,
     start: Time,
-    /// Times of sending so far: packets, or pictures.
-    times: u64,
+    /// Packets sent so far.
     sequence: u64,
     /// When the last packets were sent, newest last, until their loss is reported.
     sent: VecDeque<Option<Time>>,
-    /// For each segment whether the next one is to be coded from a picture that the receiver has.
-    mend: Vec<bool>,
+    /// For each segment of a picture the packets whose loss was reported: what is coded from then on refers to
+    /// nothing that these losses have damaged.
+    avoids: Vec<Option<Arc<Attachment>>>,
 }
 
 impl Media {
@@ -41,10 +48,9 @@ impl Media {
             size: settings.packet_size(),
             settings,
             start,
-            times: 0,
             sequence: 0,
             sent: VecDeque::new(),
-            mend: vec![false; segments],
+            avoids: vec![None; segments],
         }
     }
 
@@ -58,51 +64,55 @@ impl Media {
         self.sequence
     }
 
-    /// When the next packets are due.
+    /// When the next packet is due. Segments are coded and sent one by one, spread evenly over the time of a
+    /// picture: draft-burmeister-avt-rtcp-feedback-sim-00 section 4.2 has a constant packet rate.
     pub(super) fn due(&self) -> Time {
         let after = match self.settings {
             MediaSettings::Packets { size, rate } => {
-                let nanos = u128::from(self.times) * u128::from(size) * 8_000_000_000;
+                let nanos = u128::from(self.sequence) * u128::from(size) * 8_000_000_000;
                 Span::from_nanos(nanos.div_ceil(u128::from(rate.as_bps())) as i64)
             }
-            MediaSettings::Segments { fps, .. } => Span::from_secs_f64(self.times as f64 / fps),
+            MediaSettings::Segments { fps, segments, .. } => {
+                Span::from_secs_f64(self.sequence as f64 / (fps * f64::from(segments)))
+            }
         };
         self.start + after
     }
 
-    /// The packets that are due now.
-    pub(super) fn take(&mut self, now: Time) -> impl Iterator<Item = Out> + '_ {
-        let frame = self.times as u32;
-        self.times += 1;
-        let (first, segments) = (self.sequence, self.mend.len());
-        self.sequence += segments as u64;
-        self.sent.extend(std::iter::repeat_n(Some(now), segments));
-        let excess = self.sent.len().saturating_sub(KEPT);
-        self.sent.drain(..excess);
-        self.mend.iter_mut().enumerate().map(move |(segment, mend)| {
-            let mut flags = 0;
-            if segment == 0 {
-                flags |= RtpBody::FIRST;
-            }
-            if segment + 1 == segments {
-                flags |= RtpBody::LAST;
-            }
-            if std::mem::take(mend) {
-                flags |= RtpBody::KEY;
-            }
-            Out { sequence: (first + segment as u64) as u16, frame, flags }
-        })
+    /// The packet that is due now.
+    pub(super) fn take(&mut self, now: Time) -> Out {
+        let (sequence, segments) = (self.sequence, self.avoids.len() as u64);
+        self.sequence += 1;
+        if self.sent.len() == KEPT {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(Some(now));
+        let segment = sequence % segments;
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        Out {
+            sequence: sequence as u16,
+            frame: (sequence / segments) as u32,
+            flags: flag(segment == 0, RtpBody::FIRST) | flag(segment + 1 == segments, RtpBody::LAST),
+            avoids: self.avoids[segment as usize].clone(),
+        }
     }
 
     /// The packet with this number was reported as lost: when it was sent, for the first report on it.
     pub(super) fn reported(&mut self, sequence: u16) -> Option<Time> {
         let back = (self.sequence as u16).wrapping_sub(sequence);
         let place = self.sent.len().checked_sub(usize::from(back)).filter(|_| back > 0)?;
+        let sent = self.sent[place].take()?;
         if matches!(self.settings, MediaSettings::Segments { .. }) {
-            let segment = (self.sequence - u64::from(back)) % self.mend.len() as u64;
-            self.mend[segment as usize] = true;
+            let lost = self.sequence - u64::from(back);
+            let segment = (lost % self.avoids.len() as u64) as usize;
+            let mut avoids = match self.avoids[segment].as_deref() {
+                Some(Attachment::Avoids(before)) => before[before.len().saturating_sub(NAMED - 1)..].to_vec(),
+                _ => Vec::with_capacity(1),
+            };
+            avoids.push(sequence);
+            self.avoids[segment] = Some(Arc::new(Attachment::Avoids(avoids)));
         }
-        self.sent[place].take()
+        Some(sent)
     }
 }
 
@@ -118,29 +128,49 @@ mod tests {
         for k in 0..5000i64 {
             let due = media.due();
             assert_eq!(due - Time::from_secs(3), Span::from_nanos((k * 125_000_000 + 6) / 7));
-            let out: Vec<Out> = media.take(due).collect();
-            assert_eq!(out.iter().map(|out| out.sequence).collect::<Vec<_>>(), [k as u16]);
+            assert_eq!(media.take(due).sequence, k as u16);
         }
         assert_eq!(media.reported(5000), None, "not sent yet");
         assert!(media.reported(4999).is_some());
         assert_eq!(media.reported(4999), None, "reported before");
     }
 
+    fn avoids(out: &Out) -> Vec<u16> {
+        match out.avoids.as_deref() {
+            Some(Attachment::Avoids(avoids)) => avoids.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     #[test]
-    fn a_reported_segment_is_mended_in_the_next_picture() {
+    fn segments_know_of_the_losses_that_were_reported_before_they_were_coded() {
         let settings = MediaSettings::Segments { fps: 10.0, segments: 3, rate: Rate::from_kbps(64) };
         assert_eq!(settings.packet_size(), 267);
         let mut media = Media::new(settings, Time::ZERO);
-        let mut flags = || {
-            let due = media.due();
-            let flags: Vec<u8> = media.take(due).map(|out| out.flags & RtpBody::KEY).collect();
-            (flags, media.sequence)
+        let picture = |media: &mut Media| {
+            let mut take = || {
+                let due = media.due();
+                (due.as_secs_f64(), media.take(due))
+            };
+            [take(), take(), take()]
         };
-        assert_eq!(flags(), (vec![0; 3], 3));
-        assert_eq!(flags(), (vec![0; 3], 6));
+        let [first, second, third] = picture(&mut media);
+        assert_eq!((first.1.flags, second.1.flags, third.1.flags), (RtpBody::FIRST, 0, RtpBody::LAST));
+        assert!((second.0 - 1.0 / 30.0).abs() < 1e-8 && (third.0 - 2.0 / 30.0).abs() < 1e-8);
+        picture(&mut media);
         assert!(media.reported(4).is_some(), "segment 1 of picture 1");
-        let mut flags = || media.take(Time::ZERO).map(|out| out.flags & RtpBody::KEY).collect::<Vec<u8>>();
-        assert_eq!(flags(), [0, RtpBody::KEY, 0]);
-        assert_eq!(flags(), [0; 3]);
+        for _ in 0..2 {
+            let known = picture(&mut media).map(|(_, out)| avoids(&out));
+            assert_eq!(known, [vec![], vec![4], vec![]]);
+        }
+        assert!(media.reported(1).is_some());
+        assert_eq!(picture(&mut media).map(|(_, out)| avoids(&out)), [vec![], vec![4, 1], vec![]]);
+        for _ in 0..100 {
+            let [_, (_, out), _] = picture(&mut media);
+            media.reported(out.sequence);
+        }
+        let named = avoids(&picture(&mut media)[1].1);
+        let newest = media.sequence as u16 - 5;
+        assert_eq!(named, (0..64).rev().map(|back| newest - 3 * back).collect::<Vec<_>>());
     }
 }

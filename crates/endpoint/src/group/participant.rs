@@ -1,7 +1,7 @@
 //! One member of a session, as a node.
 
 use super::media::{Media, Out};
-use super::source::Source;
+use super::source::{Missing, Source};
 use super::{Leave, ParticipantSettings, RTP_HEADER, ssrc};
 use crate::reception::clock;
 use crate::rtcp::members::Members;
@@ -65,7 +65,7 @@ pub struct Participant {
     pending: Vec<Pending>,
     /// What others have reported of late: when, on whom, and which.
     heard: VecDeque<(Time, u32, u16)>,
-    lost: Vec<i64>,
+    lost: Vec<Missing>,
     packets: u32,
     rtp_bytes: u64,
     wakeup: Time,
@@ -177,31 +177,30 @@ impl Participant {
     fn send_media(&mut self, now: Time, out: &mut Outbox) {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) = (media.size(), Source::timestamp(now));
-        for Out { sequence, frame, flags } in media.take(now) {
-            let packet = Packet {
-                sent: now,
-                queued: Span::ZERO,
-                flow: self.settings.flow,
-                route: self.settings.route,
-                sequence: self.packets,
-                size,
-                hop: 0,
-                kind: Kind::Video,
-                ecn: Ecn::NotEct,
-                body: Body::Rtp(RtpBody {
-                    timestamp,
-                    frame,
-                    sequence,
-                    transport_sequence: 0,
-                    payload_type: 96,
-                    flags,
-                }),
-                attachment: None,
-            };
-            self.packets = self.packets.wrapping_add(1);
-            self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
-            out.originate(now, Port::ZERO, packet);
-        }
+        let Out { sequence, frame, flags, avoids } = media.take(now);
+        let packet = Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.settings.flow,
+            route: self.settings.route,
+            sequence: self.packets,
+            size,
+            hop: 0,
+            kind: Kind::Video,
+            ecn: Ecn::NotEct,
+            body: Body::Rtp(RtpBody {
+                timestamp,
+                frame,
+                sequence,
+                transport_sequence: 0,
+                payload_type: 96,
+                flags,
+            }),
+            attachment: avoids,
+        };
+        self.packets = self.packets.wrapping_add(1);
+        self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
+        out.originate(now, Port::ZERO, packet);
         self.spoken = true;
         if self.last_rtp.replace(now).is_none() {
             self.count(now);
@@ -366,7 +365,7 @@ impl Participant {
         })
     }
 
-    fn rtp(&mut self, now: Time, flow: FlowId, body: &RtpBody, out: &mut Outbox) {
+    fn rtp(&mut self, now: Time, flow: FlowId, body: &RtpBody, avoids: &[u16], out: &mut Outbox) {
         if self.members.heard(now, ssrc(flow), true) {
             self.count(now);
         }
@@ -374,7 +373,7 @@ impl Participant {
         let mut lost = std::mem::take(&mut self.lost);
         let source = &mut self.sources[place];
         let sequence = source.packet(now, body, &mut lost);
-        for detected in source.mended(sequence, body.flags) {
+        for detected in source.mended(sequence, avoids) {
             out.record.recovered(now, self.settings.flow, now - detected);
         }
         // who was thought lost may only have been late
@@ -390,12 +389,13 @@ impl Participant {
     }
 
     /// Packets of a source are missing.
-    fn missed(&mut self, now: Time, place: usize, lost: &[i64], out: &mut Outbox) {
+    fn missed(&mut self, now: Time, place: usize, lost: &[Missing], out: &mut Outbox) {
         let (reporter, rtt) = (self.sources[place].ssrc, self.sources[place].rtt);
         let mut chance = None;
-        for &sequence in lost {
-            self.sources[place].damage(now, sequence);
-            let loss = Pending { source: place, sequence, detected: now };
+        for &missing in lost {
+            let Missing { sequence, detected } = missing;
+            self.sources[place].damage(missing);
+            let loss = Pending { source: place, sequence, detected };
             let same = |&(at, ssrc, other): &(Time, u32, u16)| {
                 (ssrc, other) == (reporter, sequence as u16) && now - at <= RETENTION
             };
@@ -576,7 +576,11 @@ impl Node for Participant {
             Life::Member | Life::Leaving => {
                 if let Body::Rtp(body) = &packet.body {
                     if self.life == Life::Member {
-                        self.rtp(now, packet.flow, body, out);
+                        let avoids = match packet.attachment.as_deref() {
+                            Some(Attachment::Avoids(avoids)) => &avoids[..],
+                            _ => &[],
+                        };
+                        self.rtp(now, packet.flow, body, avoids, out);
                     }
                 } else if let Some(bytes) = packet.rtcp() {
                     self.rtcp(now, packet.flow, bytes, packet.size, out);

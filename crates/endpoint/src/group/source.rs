@@ -6,6 +6,17 @@ use crate::settings::VIDEO_CLOCK;
 use tidegate_core::packet::RtpBody;
 use tidegate_core::{FlowId, Span, Time};
 
+/// A loss that nobody mends is forgotten after so many packets: less than sequence numbers take to come again.
+const FORGOTTEN: i64 = 1 << 15;
+
+/// A packet that is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) sequence: i64,
+    /// When a later one arrived.
+    pub(super) detected: Time,
+}
+
 /// One of the others.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -20,9 +31,9 @@ pub(super) struct Source {
     /// Segments of a picture, if its packets form pictures.
     segments: Option<i64>,
     /// Segments that are missing of pictures that are not over yet.
-    missing: Vec<i64>,
-    /// For each segment when its losses were detected that still show.
-    damaged: Vec<Vec<Time>>,
+    missing: Vec<Missing>,
+    /// For each segment the losses that still show.
+    damaged: Vec<Vec<Missing>>,
 }
 
 impl Source {
@@ -43,7 +54,7 @@ impl Source {
     /// Takes in a packet and gives its sequence number, unwrapped; puts those that are now known to be missing
     /// into `lost`. Pictures are counted from the sender's first packet, so that a member that joins more
     /// than 2^16 packets later takes other segments for the same.
-    pub(super) fn packet(&mut self, now: Time, body: &RtpBody, lost: &mut Vec<i64>) -> i64 {
+    pub(super) fn packet(&mut self, now: Time, body: &RtpBody, lost: &mut Vec<Missing>) -> i64 {
         lost.clear();
         let sequence = self.reception.packet(now, body.sequence, body.timestamp).sequence;
         let from = match self.highest {
@@ -51,20 +62,21 @@ impl Source {
             Some(highest) => highest + 1,
         };
         if sequence < from && self.highest.is_some() {
-            self.missing.retain(|&missing| missing != sequence);
+            self.missing.retain(|missing| missing.sequence != sequence);
             return sequence;
         }
         self.highest = Some(sequence);
+        let found = (from..sequence).map(|sequence| Missing { sequence, detected: now });
         let Some(segments) = self.segments else {
-            lost.extend(from..sequence);
+            lost.extend(found);
             return sequence;
         };
-        // a picture's losses are known together, when it is over
-        self.missing.extend(from..sequence);
+        // a picture's losses are reported together, when it is over
+        self.missing.extend(found);
         let picture = sequence.div_euclid(segments);
         let over = if body.flags & RtpBody::LAST != 0 { picture } else { picture - 1 };
         self.missing.retain(|&missing| {
-            let ended = missing.div_euclid(segments) <= over;
+            let ended = missing.sequence.div_euclid(segments) <= over;
             if ended {
                 lost.push(missing);
             }
@@ -78,19 +90,28 @@ impl Source {
         self.segments.map(|segments| sequence.rem_euclid(segments) as usize)
     }
 
-    /// A segment is missing since `now`, and what refers to it shows that.
-    pub(super) fn damage(&mut self, now: Time, sequence: i64) {
-        if let Some(segment) = self.segment(sequence) {
-            self.damaged[segment].push(now);
+    /// A segment is missing, and what refers to it shows that.
+    pub(super) fn damage(&mut self, missing: Missing) {
+        if let Some(segment) = self.segment(missing.sequence) {
+            let damaged = &mut self.damaged[segment];
+            // nobody answers reports that were lost
+            if damaged.first().is_some_and(|oldest| missing.sequence - oldest.sequence > FORGOTTEN) {
+                damaged.remove(0);
+            }
+            damaged.push(missing);
         }
     }
 
-    /// The times of detection of the losses that the packet `sequence` with these flags makes good.
-    pub(super) fn mended(&mut self, sequence: i64, flags: u8) -> Vec<Time> {
-        match self.segment(sequence) {
-            Some(segment) if flags & RtpBody::KEY != 0 => std::mem::take(&mut self.damaged[segment]),
-            _ => Vec::new(),
-        }
+    /// The times of detection of the losses that the packet `sequence` makes good, because its encoder knew of them.
+    /// Where the first such segment is lost itself, the next one mends as much: it shows that other loss, but not
+    /// this one any more.
+    pub(super) fn mended(&mut self, sequence: i64, avoids: &[u16]) -> impl Iterator<Item = Time> + use<> {
+        let segment = self.segment(sequence);
+        let damaged = segment.filter(|_| !avoids.is_empty()).map(|segment| &mut self.damaged[segment]);
+        let known = |loss: &mut Missing| avoids.contains(&(loss.sequence as u16));
+        let mended: Vec<Missing> =
+            damaged.map(|losses| losses.extract_if(.., known).collect()).unwrap_or_default();
+        mended.into_iter().map(|loss| loss.detected)
     }
 
     /// `at` on the RTP clock of every member.

@@ -5,7 +5,6 @@ use tidegate_core::{Span, Time};
 /// One participant as another one knows it.
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    ssrc: u32,
     /// When anything was heard of it last.
     heard: Time,
     /// When RTP was heard of it last.
@@ -15,9 +14,13 @@ struct Member {
 /// The other members of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Members {
-    /// In order of SSRC.
+    /// Their SSRCs in order: apart from the rest, so that a search in a large session stays in few lines of cache.
+    ssrcs: Vec<u32>,
+    /// In the same order.
     list: Vec<Member>,
     senders: u32,
+    /// The place of who sent RTP last: most packets are of the same sender as the one before.
+    last: usize,
     /// Who has said goodbye, and when: a straggler of its packets must not bring it back (section 6.3.4).
     gone: Vec<(u32, Time)>,
 }
@@ -40,11 +43,12 @@ impl Members {
 
     /// Something was heard of `ssrc`; `rtp`: that makes it a sender. Says whether any count has changed.
     pub fn heard(&mut self, now: Time, ssrc: u32, rtp: bool) -> bool {
-        match self.list.binary_search_by_key(&ssrc, |member| member.ssrc) {
+        match self.place(ssrc) {
             Ok(place) => {
                 let member = &mut self.list[place];
                 member.heard = now;
                 if rtp {
+                    self.last = place;
                     let fresh = member.sent.replace(now).is_none();
                     self.senders += u32::from(fresh);
                     return fresh;
@@ -55,18 +59,27 @@ impl Members {
                 if self.gone.iter().any(|&(other, at)| other == ssrc && now - at < GOODBYE_KEPT) {
                     return false;
                 }
-                self.list.insert(place, Member { ssrc, heard: now, sent: rtp.then_some(now) });
+                self.ssrcs.insert(place, ssrc);
+                self.list.insert(place, Member { heard: now, sent: rtp.then_some(now) });
                 self.senders += u32::from(rtp);
                 true
             }
         }
     }
 
+    fn place(&self, ssrc: u32) -> Result<usize, usize> {
+        if self.ssrcs.get(self.last) == Some(&ssrc) {
+            return Ok(self.last);
+        }
+        self.ssrcs.binary_search(&ssrc)
+    }
+
     /// `ssrc` has said goodbye. Says whether it was a member.
     pub fn bye(&mut self, now: Time, ssrc: u32) -> bool {
         self.gone.retain(|&(other, at)| other != ssrc && now - at < GOODBYE_KEPT);
         self.gone.push((ssrc, now));
-        let Ok(place) = self.list.binary_search_by_key(&ssrc, |member| member.ssrc) else { return false };
+        let Ok(place) = self.place(ssrc) else { return false };
+        self.ssrcs.remove(place);
         let member = self.list.remove(place);
         self.senders -= u32::from(member.sent.is_some());
         true
@@ -79,7 +92,12 @@ impl Members {
                 known.sent = None;
             }
         }
-        self.list.retain(|known| now - known.heard <= member);
+        let stays = |known: &Member| now - known.heard <= member;
+        if !self.list.iter().all(stays) {
+            let mut list = self.list.iter();
+            self.ssrcs.retain(|_| list.next().is_some_and(stays));
+            self.list.retain(stays);
+        }
         self.senders = self.list.iter().filter(|known| known.sent.is_some()).count() as u32;
     }
 }
@@ -121,5 +139,25 @@ mod tests {
         assert_eq!((members.count(), members.senders()), (2, 0));
         members.heard(at(27), 1, true);
         assert_eq!(members.senders(), 1);
+    }
+
+    #[test]
+    fn the_others_keep_their_places_when_some_go() {
+        let mut members = Members::default();
+        for ssrc in 0..100 {
+            members.heard(at(i64::from(ssrc % 10)), ssrc, ssrc % 7 == 0);
+        }
+        // those of seconds 0 to 4 go
+        members.time_out(at(10), Span::from_secs(5), Span::from_secs(100));
+        assert_eq!(members.count(), 51);
+        for ssrc in 0..100 {
+            assert_eq!(members.heard(at(10), ssrc, false), ssrc % 10 < 5, "{ssrc}");
+        }
+        assert_eq!(members.count(), 101);
+        let senders = (0..100).filter(|ssrc| ssrc % 7 == 0 && ssrc % 10 >= 5).count();
+        assert_eq!(members.senders() as usize, senders);
+        members.heard(at(11), 50, true);
+        assert!(members.bye(at(11), 50) && !members.bye(at(11), 50));
+        assert!(members.heard(at(30), 50, true), "the place of the last sender is another's");
     }
 }

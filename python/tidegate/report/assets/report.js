@@ -185,7 +185,7 @@
   function paint() {
     for (const node of document.querySelectorAll("[data-hue]")) {
       const colour = hue(node.dataset.hue.split(" "));
-      if (node.namespaceURI.endsWith("svg")) node.style.fill = colour;
+      if (node.namespaceURI.endsWith("svg")) node.style[node.classList.contains("line") ? "stroke" : "fill"] = colour;
       else if (node.classList.contains("swatch")) node.style.background = colour;
       else node.style.color = colour;
     }
