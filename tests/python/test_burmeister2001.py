@@ -159,41 +159,56 @@ def test_ranks_and_saturation() -> None:
     assert dithering.saturation([0.5, 0.94, 0.96, 1.06, 1.0]) == 2
 
 
+# --- the whole page -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return paper.run("burmeister2001")
+
+
+def verdicts(result: Result) -> dict[str, Verdict]:
+    return {one.claim.id: one.verdict for one in result.judgements}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-class TestWhole:
-    """The page of a quick run."""
+def test_nothing_differs_and_every_reason_holds(result: Result) -> None:
+    assert set(result.counts) == {Verdict.AGREES, Verdict.TREND}
+    for one in result.judgements:
+        assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, one.claim.id
 
-    @pytest.fixture(scope="class")
-    def result(self, tmp_path_factory: pytest.TempPathFactory) -> Result:
-        made = paper.run("burmeister2001")
-        page = made.save(tmp_path_factory.mktemp("page") / "burmeister2001")
-        assert (page / "index.html").stat().st_size > 100_000
-        return made
 
-    def test_nothing_differs_and_every_reason_holds(self, result: Result) -> None:
-        assert not [one.claim.id for one in result.judgements if one.verdict is Verdict.DIFFERS]
-        for one in result.judgements:
-            assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, one.claim.id
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_what_must_agree_does(result: Result) -> None:
+    found = verdicts(result)
+    must = [name for name in found if name.startswith(("table1/", "table2/", "multicast-"))]
+    must += ["no-loss-no-more", "loss-no-more", "shared-half", "suppressed", "rtt-shared", "rtt-distributed"]
+    must += [name for name in found if name.startswith("table3/") and name.endswith("avp.mwt")]
+    assert len(must) == 2 * 54 + 4 + 6 + 6
+    assert {found[name] for name in must} == {Verdict.AGREES}
 
-    def test_what_must_agree_does(self, result: Result) -> None:
-        verdicts = {one.claim.id: one.verdict for one in result.judgements}
-        must = [name for name in verdicts if name.startswith(("table1/", "table2/", "multicast-"))]
-        must += ["no-loss-no-more", "loss-no-more", "shared-half", "suppressed", "rtt-shared", "rtt-distributed"]
-        must += [name for name in verdicts if name.startswith("table3/") and name.endswith("avp.mwt")]
-        assert len(must) == 2 * 54 + 4 + 6 + 6
-        assert {verdicts[name] for name in must} == {Verdict.AGREES}
 
-    def test_each_judged_column_goes_the_printed_way(self, result: Result) -> None:
-        columns = [one for one in result.judgements if "-column-" in one.claim.id]
-        assert len(columns) == 18
-        assert {one.verdict for one in columns} <= {Verdict.AGREES, Verdict.TREND}
-        assert sum(one.verdict is Verdict.AGREES for one in columns) >= 11
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_each_judged_column_goes_the_printed_way(result: Result) -> None:
+    columns = {name: verdict for name, verdict in verdicts(result).items() if "-column-" in name}
+    assert len(columns) == 18
+    # where a column comes to rest hangs on luck, and two columns of table 9 seem to be swapped
+    assert list(columns.values()).count(Verdict.AGREES) >= 11
+    # what is measured of suppression is near the printed numbers everywhere
+    for table in ("table7", "table8", "table8-failures", "table10", "table11", "table12"):
+        for number in dithering.LOSERS:
+            assert result.outcome.measures[f"{table}.{number}.rms"].value.mean < 0.07
 
-    def test_what_rfc_4585_makes_of_table_5(self, result: Result) -> None:
-        def waits(label: str, kind: str) -> float:
-            return result.outcome.measures[f"table5.{kind}.{label}.mwt"].value.mean
 
-        # the draft's rule for who knows the round-trip time is what makes table 5
-        assert waits(losses.RFC, "shared") > 3 * waits("as chosen", "shared")
-        assert waits(losses.RFC, "distributed") > 1.5 * waits("as chosen", "distributed")
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_rule_of_the_draft_is_what_makes_table_5(result: Result) -> None:
+    def waits(label: str, kind: str) -> float:
+        return result.outcome.measures[f"table5.{kind}.{label}.mwt"].value.mean
+
+    # RFC 4585 makes nothing of the round-trip time
+    assert waits(losses.RFC, "shared") > 3 * waits("as chosen", "shared")
+    assert waits(losses.RFC, "distributed") > 1.5 * waits("as chosen", "distributed")

@@ -191,8 +191,7 @@ class Results:
                         f"{name}.step",
                         Measure.exact(saturation(values), "", "place of the first value near the last"),
                     )
-                other = {2: 3, 3: 2}.get(number, number)
-                swapped = np.subtract(self.column(table, other), printed)
+                swapped = np.subtract(self.column(table, {2: 3, 3: 2}.get(number, number)), printed)
                 yield (
                     f"{table}.{number}.swapped",
                     Measure.exact(_rms(swapped), "", "deviation from scenario 2 for 3 and 3 for 2"),

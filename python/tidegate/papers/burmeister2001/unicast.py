@@ -260,11 +260,13 @@ def _blocked(seen: Seen) -> float:
     A loss waits only if it finds an early packet sent and the next regular one, two intervals T after the last, not
     yet. That stretch begins at a random time x of an interval and lasts L = 2 T - x, so that E[L^2] = 7 T^2 / 3; with
     losses at a rate r, what is left of it has a mean over all losses of r E[L^2] / 2. It is less where the next loss
-    cannot be seen for two packets, or would wait longer than max_feedback_delay.
+    cannot be seen for two packets, or would wait longer than max_feedback_delay. To that come those of the first
+    interval, which is up to 1.5 / (e - 3/2) s long since neither knows of the other (RFC 4585 section 3.4).
     """
     member = _receiver(seen)
     interval = UNTIL_S / member.packets
-    return member.losses / UNTIL_S * 7 * interval**2 / 6
+    first = 1.5 / (math.e - 1.5)
+    return member.losses / UNTIL_S * 7 * interval**2 / 6 + first**2 / 2 / UNTIL_S
 
 
 _STATISTICS: Sequence[tuple[str, Callable[[Seen], float | None], str]] = (
