@@ -10,11 +10,11 @@ from typing import Any
 from tidegate import paper
 from tidegate.paper import Outcome, Plan
 from tidegate.paper.reading import load
-from tidegate.papers.burmeister2001 import dithering, losses, multicast, unicast
+from tidegate.papers.burmeister2001 import dithering, losses, multicast, newpred, unicast
 from tidegate.pool import Job
 
 PARTS = (unicast, multicast, losses, dithering)
-"""Modules with `jobs`, whose keys are theirs alone, and `Results` of them."""
+"""Modules with `jobs`, whose keys are theirs alone, and `Results` of them, held against published numbers."""
 
 
 class Experiment(paper.Experiment):
@@ -25,11 +25,11 @@ class Experiment(paper.Experiment):
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
         """The runs of all parts."""
-        return {key: job for part in PARTS for key, job in part.jobs(plan).items()}
+        return {key: job for part in (*PARTS, newpred) for key, job in part.jobs(plan).items()}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """What they came to."""
-        results = [part.Results(plan, done, self.published) for part in PARTS]
+        results = [*(part.Results(plan, done, self.published) for part in PARTS), newpred.Results(plan, done)]
         return Outcome(
             {name: measure for one in results for name, measure in one.measures()},
             tables=[table for one in results for table in one.tables()],

@@ -479,7 +479,7 @@ UNEXPLAINED_MS = 25.0
 
 
 def _published() -> dict[tuple[int, float], tuple[float, float]]:
-    tables = tomllib.loads((Path(__file__).parent / "newpred.toml").read_text(encoding="utf-8"))["table"]
+    tables = tomllib.loads((Path(__file__).parent / "paper.toml").read_text(encoding="utf-8"))["table"]
     (rows,) = (table["rows"] for table in tables if table["id"] == "figure-3")
     return {
         (bandwidth, loss): (float(band[0]), float(band[1]))
