@@ -33,11 +33,9 @@ impl Mend {
     pub(super) fn new(settings: &ReceiveSettings) -> Option<Self> {
         let repair = settings.repair;
         let any = repair.nack.is_some() || repair.pli.is_some() || repair.fec.is_some();
-        // two groups later at most its parity has come: it waits behind what the pacer holds
-        let later = repair.fec.map(|fec| 2 * (u32::from(fec.packets) + u32::from(fec.parity)));
         any.then_some(Self {
             video: settings.streams.iter().position(|stream| stream.kind == MediaKind::Video)?,
-            missing: Missing::new(repair.nack, later),
+            missing: Missing::new(repair.nack, repair.fec.map(|fec| fec.packets)),
             decoder: repair.fec.map(|_| Decoder::new()),
             key_interval: repair.pli.map(|pli| pli.interval),
             key_next: Time::ZERO,
@@ -152,6 +150,7 @@ impl Receiver {
             self.restored(now, have, packet, header, out);
         } else if let (Some(decoder), Some(parity)) = (&mut mend.decoder, packet.parity()) {
             decoder.parity(number, *parity);
+            mend.missing.parity(number);
         }
         self.mend_by_parity(now, packet, header, out);
     }

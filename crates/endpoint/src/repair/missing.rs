@@ -51,8 +51,9 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Missing {
     nack: Option<Nack>,
-    /// How many packets later parity has come, if there is any.
+    /// Packets that a group of parity has at most, if there is any, and the highest first number of parity that came.
     group: Option<i64>,
+    parity: i64,
     /// The next sequence number, and where the packet before it belongs.
     next: Option<i64>,
     newest: Place,
@@ -67,11 +68,12 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// `parity`: how many packets later at most parity has come, if there is any.
-    pub(crate) fn new(nack: Option<Nack>, parity: Option<u32>) -> Self {
+    /// `group`: packets of a group of parity, if there is any.
+    pub(crate) fn new(nack: Option<Nack>, group: Option<u8>) -> Self {
         Self {
             nack,
-            group: parity.map(i64::from),
+            group: group.map(i64::from),
+            parity: i64::MIN,
             next: None,
             newest: Place::default(),
             entries: VecDeque::new(),
@@ -181,6 +183,11 @@ impl Missing {
         true
     }
 
+    /// Parity over the packets from `base` on has come.
+    pub(crate) fn parity(&mut self, base: i64) {
+        self.parity = self.parity.max(base);
+    }
+
     fn sample(&mut self, round: Span) {
         self.round = Some(match self.round {
             None => (round, Span::ZERO),
@@ -195,11 +202,12 @@ impl Missing {
     pub(crate) fn give_up(&mut self, now: Time, shown: u32) -> bool {
         let before = self.entries.len();
         let late = |entry: &Entry| (entry.last.wrapping_sub(shown) as i32) < 0;
-        let (nack, group, round, next) = (self.nack, self.group, self.round(), self.next.unwrap_or(0));
+        let (nack, group, round, parity) = (self.nack, self.group, self.round(), self.parity);
         self.entries.retain(|entry| {
-            !late(entry) && expiry(entry, nack, round) > now && waits(entry, group, nack, next)
+            !late(entry) && expiry(entry, nack, round) > now && waits(entry, group, nack, parity)
         });
-        if self.entries.len() != before {
+        // round trips may have become longer since the expiry was worked out
+        if self.entries.len() != before || self.expiry <= now {
             self.settle();
         }
         self.entries.len() != before
@@ -238,9 +246,9 @@ fn expiry(entry: &Entry, nack: Option<Nack>, round: Span) -> Time {
     if entry.requests == nack.requests { forgotten.min(entry.asked + round * 2) } else { forgotten }
 }
 
-/// Without requests, parity repairs or nothing: whether it may still come.
-fn waits(entry: &Entry, group: Option<i64>, nack: Option<Nack>, next: i64) -> bool {
-    nack.is_some() || group.is_some_and(|group| next - entry.sequence <= group)
+/// Whether anything may yet repair it: without requests only parity does, which comes in the order of its groups.
+fn waits(entry: &Entry, group: Option<i64>, nack: Option<Nack>, parity: i64) -> bool {
+    nack.is_some() || group.is_some_and(|packets| parity < entry.sequence + packets)
 }
 
 #[cfg(test)]
@@ -298,18 +306,19 @@ mod tests {
 
     #[test]
     fn without_requests_what_is_missing_waits_for_its_parity() {
-        let mut missing = Missing::new(None, Some(12));
+        let mut missing = Missing::new(None, Some(4));
         missing.arrived(at(0), 0, frame(0));
         missing.arrived(at(0), 2, frame(2));
         assert_eq!((missing.ask_due(), missing.hope()), (Time::MAX, Some(1)));
-        for sequence in 3..13 {
-            missing.arrived(at(1), sequence, frame(sequence as u32));
-        }
+        missing.arrived(at(1), 3, frame(3));
+        // groups may be shorter, and then this is not yet parity of a later one
+        missing.parity(4);
         assert!(!missing.give_up(at(1), 0));
-        missing.arrived(at(1), 13, frame(13));
-        assert!(missing.give_up(at(1), 0), "13 packets later it has come or is lost");
+        missing.parity(5);
+        assert!(missing.give_up(at(1), 0), "its parity has come or is lost");
         // parity may tell of a packet before any later one
-        assert!(missing.restored(at(2), 15, false, frame(15)));
-        assert_eq!((missing.next(), missing.hope()), (Some(16), Some(14)));
+        assert!(missing.restored(at(2), 5, false, frame(5)));
+        assert_eq!((missing.next(), missing.hope()), (Some(6), Some(4)));
+        assert!(!missing.give_up(at(1001), 0) && missing.give_up(at(1002), 0));
     }
 }
