@@ -253,6 +253,44 @@ _ALL = [
         headline=True,
     ),
     Metric(
+        "residual_loss_fraction",
+        "residual loss",
+        "%",
+        "lower",
+        "Packets of audio and video that were lost or late and not repaired in time for playout, over those whose fate "
+        "is known, of those sent after the warm-up. What is lost of packets of padding and repair is not in it.",
+        100,
+        3,
+    ),
+    Metric(
+        "repair_overhead",
+        "repair overhead",
+        "%",
+        "lower",
+        "Bytes of retransmissions and parity over bytes of audio and video, as they were put on the wire.",
+        100,
+        2,
+    ),
+    *(
+        Metric(name, label, "packets", "neither", definition, digits=0)
+        for name, label, definition in (
+            ("nacks", "requests of packets", "RTCP packets with a Generic NACK (RFC 4585), from the receiver."),
+            ("retransmissions", "sent once more", "Packets of the retransmission stream (RFC 4588) sent."),
+            (
+                "repaired_resent",
+                "repaired by retransmission",
+                "Lost packets of video that were there in time for playout because they were sent once more.",
+            ),
+            (
+                "repaired_parity",
+                "repaired by parity",
+                "Lost packets of video that were there in time for playout because parity restored them.",
+            ),
+            ("plis", "requests of key frames", "RTCP packets with a picture loss indication, from the receiver."),
+        )
+    ),
+    Metric("key_frames", "key frames", "", "neither", "Video frames that need no earlier one, as captured.", digits=0),
+    Metric(
         "lost_queue",
         "lost in queues",
         "packets",

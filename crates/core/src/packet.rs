@@ -119,6 +119,9 @@ pub struct RtpBody {
     pub sequence: u16,
     /// Transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     pub transport_sequence: u16,
+    /// Of a retransmission the sequence number of the packet that it repeats (the OSN of RFC 4588, first in its
+    /// payload), of parity that of the first packet protected (SN base of RFC 6015); else 0.
+    pub original: u16,
     /// RTP payload type.
     pub payload_type: u8,
     /// Marker and first-of-frame bits: see the associated constants.
@@ -132,6 +135,47 @@ impl RtpBody {
     pub const FIRST: u8 = 2;
     /// The frame can be decoded without earlier ones.
     pub const KEY: u8 = 4;
+}
+
+/// What a packet of parity says of the packets `original`, `original + offset`, `original + 2 offset` and so on:
+/// the exclusive or of what has to be restored (RFC 6015 section 4.2, which has the header extensions, and so the
+/// frame's number and marks, in the protected bytes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parity {
+    /// From one protected packet to the next.
+    pub offset: u8,
+    /// How many are protected.
+    pub count: u8,
+    /// Of their payload types.
+    pub payload_type: u8,
+    /// Of their flags.
+    pub flags: u8,
+    /// Of their lengths behind the fixed header.
+    pub length: u16,
+    /// Of their timestamps.
+    pub timestamp: u32,
+    /// Of the numbers of their frames.
+    pub frame: u32,
+}
+
+impl Parity {
+    /// Bytes before the parity of the payloads (RFC 6015 section 4.2).
+    pub const HEADER: u16 = 16;
+
+    /// Those bytes, with `base` the first number that is protected. The lower marks of the flags (RFC 6015 has
+    /// none) are the receiver's by the parity of the header extensions, which is not written.
+    #[must_use]
+    pub fn header(&self, base: u16) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[0..2].copy_from_slice(&base.to_be_bytes());
+        bytes[2..4].copy_from_slice(&self.length.to_be_bytes());
+        // E: extended header, as RFC 6015 demands
+        bytes[4] = 0x80 | self.payload_type & 0x7f;
+        bytes[8..12].copy_from_slice(&self.timestamp.to_be_bytes());
+        // N = 0, D = 0 (columns), type 0 (exclusive or), index 0; offset and NA; SN base ext is 0
+        (bytes[13], bytes[14]) = (self.offset, self.count);
+        bytes
+    }
 }
 
 /// One RFC 8285 header extension element as real bytes.
@@ -198,6 +242,8 @@ pub enum Attachment {
     /// What a segment of a picture is coded without, because their loss was reported (NEWPRED): RTP sequence
     /// numbers, the last few reported.
     Avoids(Vec<u16>),
+    /// What a packet of parity protects, and a stamp.
+    Parity(Parity, Option<Extension>),
 }
 
 /// A packet in flight. 64 bytes, cheap to copy for multicast fan-out.
@@ -257,6 +303,16 @@ impl Packet {
     pub fn extension(&self) -> Option<&Extension> {
         match self.attachment.as_deref() {
             Some(Attachment::Extension(extension)) => Some(extension),
+            Some(Attachment::Parity(_, stamp)) => stamp.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What a packet of parity protects.
+    #[must_use]
+    pub fn parity(&self) -> Option<&Parity> {
+        match self.attachment.as_deref() {
+            Some(Attachment::Parity(parity, _)) => Some(parity),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::control::Decision;
 use crate::node::{Backlog, NodeId};
-use crate::packet::{FlowId, Packet};
+use crate::packet::{FlowId, Kind, Packet};
 use crate::units::{Size, Span, Time};
 use std::any::Any;
 
@@ -211,6 +211,21 @@ pub struct CellRecord {
     pub bytes: u64,
 }
 
+/// One media packet that did not arrive and was restored at its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RepairRecord {
+    /// Whose packet.
+    pub flow: FlowId,
+    /// The frame that it belongs to.
+    pub frame: u32,
+    /// Its RTP sequence number.
+    pub sequence: u16,
+    /// By what: [`Kind::Retransmission`] or [`Kind::Repair`].
+    pub by: Kind,
+    /// Whether that was in time for playout.
+    pub in_time: bool,
+}
+
 /// Takes the facts of a run. Every method has an empty body, so that a recorder names only what it keeps.
 #[allow(unused_variables)]
 pub trait Recorder: Send + Any {
@@ -239,6 +254,8 @@ pub trait Recorder: Send + Any {
     fn goodput(&mut self, now: Time, flow: FlowId, bytes: Size) {}
     /// A media packet arrived too late for the playout buffer.
     fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {}
+    /// A media packet that did not arrive was restored.
+    fn repaired(&mut self, now: Time, repair: &RepairRecord) {}
     /// A media packet leaves its sender, where it has waited this long for its turn.
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {}
     /// A media frame of so many packets was not sent at all, because too much waited at its sender.

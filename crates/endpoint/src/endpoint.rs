@@ -28,6 +28,8 @@ pub struct Endpoint {
     luck: Stream,
     /// Whether the schedule has been asked about the per-packet feedback that is due.
     asked: bool,
+    /// Whether the schedule has been asked about the requests of repair that are due.
+    repair_asked: bool,
     /// Since when the receiver half has had something to say.
     message_since: Option<Time>,
     /// The running number of RTCP packets that do not share the media's flow.
@@ -75,6 +77,7 @@ impl Endpoint {
             schedule: Schedule::new(&timing),
             luck: Stream::new(seed, &name, "rtcp"),
             asked: false,
+            repair_asked: false,
             message_since: None,
             packets: 0,
             wakeup: Time::ZERO,
@@ -101,9 +104,16 @@ impl Endpoint {
         if let Some(receiver) = &self.receiver {
             at = at.min(receiver.wakeup());
             match self.mode {
-                RtcpMode::Free => at = at.min(receiver.feedback.due()),
-                RtcpMode::Avpf if !self.asked => at = at.min(receiver.feedback.due()),
-                RtcpMode::Avp | RtcpMode::Avpf => {}
+                RtcpMode::Free => at = at.min(receiver.feedback.due()).min(receiver.request_due()),
+                RtcpMode::Avpf => {
+                    if !self.asked {
+                        at = at.min(receiver.feedback.due());
+                    }
+                    if !self.repair_asked {
+                        at = at.min(receiver.request_due());
+                    }
+                }
+                RtcpMode::Avp => {}
             }
         }
         self.wakeup = at;
@@ -143,6 +153,23 @@ impl Endpoint {
             }
             RtcpMode::Avpf if !self.asked => {
                 self.asked = true;
+                self.request(now, out);
+            }
+            RtcpMode::Avp | RtcpMode::Avpf => {}
+        }
+    }
+
+    /// Repair may have something to ask for: that is urgent, and goes as feedback does.
+    fn request_repair(&mut self, now: Time, out: &mut Outbox) {
+        if self.receiver.as_ref().is_none_or(|receiver| receiver.request_due() > now) {
+            return;
+        }
+        match self.mode {
+            RtcpMode::Free => {
+                self.send_rtcp(now, &mut Vec::new(), out);
+            }
+            RtcpMode::Avpf if !self.repair_asked => {
+                self.repair_asked = true;
                 self.request(now, out);
             }
             RtcpMode::Avp | RtcpMode::Avpf => {}
@@ -212,12 +239,12 @@ impl Endpoint {
     /// Sends `packets` as one datagram, with what the receiver half has to say; gives its size on the wire.
     fn send_rtcp(&mut self, now: Time, packets: &mut Vec<rtcp::Packet>, out: &mut Outbox) -> u32 {
         let (since, reporter) = (self.message_since.take(), self.reporter());
-        if since.is_some()
-            && let Some(receiver) = &mut self.receiver
-        {
+        self.repair_asked = false;
+        if let Some(receiver) = &mut self.receiver {
             // a goodbye stays last (RFC 3550 section 6.1)
             let end = packets.len() - usize::from(matches!(packets.last(), Some(rtcp::Packet::Bye(_))));
-            let mut said = receiver.message(now, out);
+            let mut said = if since.is_some() { receiver.message(now, out) } else { Vec::new() };
+            said.extend(receiver.requests(now, reporter));
             for packet in &mut said {
                 match packet {
                     // a half does not know under which SSRC it speaks
@@ -285,7 +312,10 @@ impl Endpoint {
 
     /// Whether there is feedback that the next packet would carry.
     fn waiting(&self, now: Time) -> bool {
-        let due = self.receiver.as_ref().is_some_and(|receiver| receiver.feedback.due() <= now);
+        let due = self
+            .receiver
+            .as_ref()
+            .is_some_and(|receiver| receiver.feedback.due().min(receiver.request_due()) <= now);
         due || self.message_since.is_some()
     }
 
@@ -375,6 +405,7 @@ impl Node for Endpoint {
             if due {
                 self.feedback_due(now, out);
             }
+            self.request_repair(now, out);
         }
         if self.schedule.due() <= now {
             match self.schedule.expire(now, self.waiting(now), || self.luck.uniform()) {
@@ -402,6 +433,7 @@ impl Node for Endpoint {
                     self.join(now);
                 }
                 self.ask(now, urgency, out);
+                self.request_repair(now, out);
             }
         } else if let Some(bytes) = packet.rtcp() {
             self.rtcp(now, bytes, packet.size, out);

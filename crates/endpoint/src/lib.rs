@@ -23,6 +23,7 @@ mod packetizer;
 mod playout;
 mod receiver;
 mod reception;
+pub mod repair;
 pub mod rtcp;
 mod sender;
 pub mod settings;
@@ -31,6 +32,7 @@ pub use endpoint::Endpoint;
 pub use media::{Bounds, SourceSettings};
 pub use packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
 pub use reception::rtp_clock;
+pub use repair::Repair;
 pub use settings::{
     AUDIO_CLOCK, Accounting, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout,
     ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,

@@ -41,6 +41,9 @@ impl Cluster {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     audio: VecDeque<Queued>,
+    /// Retransmissions: before video, as in libwebrtc (`prioritized_packet_queue.cc`), and paced like it.
+    resent: VecDeque<Queued>,
+    resent_backlog: u64,
     video: VecDeque<Queued>,
     /// Bytes that wait, as rates count them.
     backlog: u64,
@@ -75,6 +78,8 @@ impl Pacer {
     pub(crate) fn new(burst: Span, header: u32, padding_size: u32) -> Self {
         Self {
             audio: VecDeque::new(),
+            resent: VecDeque::new(),
+            resent_backlog: 0,
             video: VecDeque::new(),
             backlog: 0,
             header,
@@ -118,7 +123,7 @@ impl Pacer {
 
     /// From now on a packet weighs `header` beyond its payload, one of padding `padding_size`.
     pub(crate) fn set_header(&mut self, header: u32, padding_size: u32) {
-        let waiting = (self.audio.len() + self.video.len()) as u64;
+        let waiting = (self.audio.len() + self.resent.len() + self.video.len()) as u64;
         self.backlog = self.backlog - waiting * u64::from(self.header) + waiting * u64::from(header);
         (self.header, self.padding_size) = (header, padding_size);
     }
@@ -126,6 +131,17 @@ impl Pacer {
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
         self.backlog += u64::from(packet.payload) + u64::from(self.header);
         if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
+    }
+
+    pub(crate) fn push_resent(&mut self, packet: Queued) {
+        self.backlog += u64::from(packet.payload) + u64::from(self.header);
+        self.resent_backlog += u64::from(packet.payload);
+        self.resent.push_back(packet);
+    }
+
+    /// Bytes of payload that wait to be sent once more.
+    pub(crate) fn resent_backlog(&self) -> Size {
+        Size::from_bytes(self.resent_backlog)
     }
 
     /// Bytes that wait, as rates count them.
@@ -136,9 +152,10 @@ impl Pacer {
     /// Throws away all that waits.
     pub(crate) fn clear(&mut self) {
         self.audio.clear();
+        self.resent.clear();
         self.video.clear();
         self.probes.clear();
-        self.backlog = 0;
+        (self.backlog, self.resent_backlog) = (0, 0);
     }
 
     /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
@@ -165,7 +182,7 @@ impl Pacer {
         if let Some(cluster) = self.probes.front() {
             return cluster.due().max(gap);
         }
-        let head = match (self.audio.front(), self.video.front()) {
+        let head = match (self.audio.front(), self.resent.front().or(self.video.front())) {
             (Some(audio), _) if self.pace_audio => Some((self.media_due(), audio)),
             (Some(audio), _) => Some((Time::ZERO, audio)),
             (None, Some(video)) => Some((self.media_due(), video)),
@@ -201,11 +218,16 @@ impl Pacer {
             return (self.beat() <= now).then_some(Turn::Heartbeat);
         }
         let probe = self.probes.front().map(|cluster| cluster.probe.id);
-        let Some(packet) = self.audio.pop_front().or_else(|| self.video.pop_front()) else {
-            return Some(Turn::Padding(probe));
-        };
+        let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
+        let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
         self.backlog -= u64::from(packet.payload) + u64::from(self.header);
         Some(Turn::Media(packet, probe))
+    }
+
+    fn pop_resent(&mut self) -> Option<Queued> {
+        let packet = self.resent.pop_front()?;
+        self.resent_backlog -= u64::from(packet.payload);
+        Some(packet)
     }
 
     /// Charges `size` bytes that have left at `now`. Audio and probes are charged like all else, so that
@@ -248,7 +270,7 @@ mod tests {
     use super::*;
 
     const PACKET: Queued =
-        Queued { since: Time::ZERO, timestamp: 0, frame: 0, payload: 976, stream: 0, flags: 0 };
+        Queued { since: Time::ZERO, timestamp: 0, frame: 0, payload: 976, original: 0, stream: 0, flags: 0 };
     const SIZE: Size = Size::from_bytes(1000);
 
     fn pacer(decision: Decision) -> Pacer {

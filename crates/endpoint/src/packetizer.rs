@@ -36,6 +36,9 @@ impl Default for Extensions {
 }
 
 impl Extensions {
+    /// Bytes of the RTP header without any.
+    pub(crate) const NONE_LEN: u32 = RTP_HEADER;
+
     /// Bytes of the RTP header with these extensions and what a controller stamped, as RFC 8285 lays
     /// them out: one-byte elements where all fit, two-byte elements otherwise, padded to words.
     #[must_use]
@@ -70,6 +73,8 @@ pub(crate) struct Queued {
     pub(crate) frame: u32,
     /// Bytes of payload.
     pub(crate) payload: u16,
+    /// As in [`RtpBody`].
+    pub(crate) original: u16,
     /// Index of its stream.
     pub(crate) stream: u8,
     /// As in [`RtpBody`].
@@ -117,8 +122,15 @@ mod tests {
 
     #[test]
     fn frames_are_cut_and_marked() {
-        let frame =
-            Queued { since: Time::ZERO, timestamp: 7, frame: 3, payload: 0, stream: 1, flags: RtpBody::KEY };
+        let frame = Queued {
+            since: Time::ZERO,
+            timestamp: 7,
+            frame: 3,
+            payload: 0,
+            original: 0,
+            stream: 1,
+            flags: RtpBody::KEY,
+        };
         let cut: Vec<(u16, u8)> = packets(2500, 1200, frame).map(|p| (p.payload, p.flags)).collect();
         assert_eq!(
             cut,

@@ -27,6 +27,7 @@ struct Slot {
     last: Option<i64>,
     received: i64,
     complete: Option<Time>,
+    key: bool,
 }
 
 impl Slot {
@@ -54,6 +55,10 @@ pub(crate) struct PlayoutBuffer {
     clock: DelayClock,
     due: Time,
     freeze: FreezeWatch,
+    /// The first frame that may yet be repaired: with an adaptive delay, later ones wait for it.
+    hope: Option<u32>,
+    /// The last frame that was given up since a key frame has begun to come.
+    broken: Option<u32>,
 }
 
 impl PlayoutBuffer {
@@ -72,6 +77,8 @@ impl PlayoutBuffer {
             clock: DelayClock::default(),
             due: Time::MAX,
             freeze: FreezeWatch::default(),
+            hope: None,
+            broken: None,
         }
     }
 
@@ -80,7 +87,23 @@ impl PlayoutBuffer {
         self.due
     }
 
-    /// Takes the first copy of a packet, whose RTP sequence number unwrapped is `sequence`.
+    /// The number of the first frame that was neither shown nor given up.
+    pub(crate) fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// Whether frames are missing for good that later ones need, and no key frame has begun to come.
+    pub(crate) fn wants_key(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// `first` is the first frame that may yet be repaired; counts from the next run on.
+    pub(crate) fn hope(&mut self, first: Option<u32>) {
+        self.hope = first;
+    }
+
+    /// Takes the first copy of a packet, whose RTP sequence number unwrapped is `sequence`; says whether it is in
+    /// time.
     pub(crate) fn packet(
         &mut self,
         now: Time,
@@ -88,7 +111,7 @@ impl PlayoutBuffer {
         body: &RtpBody,
         sequence: i64,
         out: &mut Outbox,
-    ) {
+    ) -> bool {
         if !self.begun {
             self.begun = true;
             (self.origin, self.timestamp) = (i64::from(body.timestamp), i64::from(body.timestamp));
@@ -98,7 +121,7 @@ impl PlayoutBuffer {
             let stray = self.stray.replace(body.frame);
             let again = stray.is_some_and(|stray| body.frame.wrapping_sub(stray) <= 1);
             if !again || self.base - body.frame < JUMP_MAX {
-                return;
+                return false;
             }
             // two in a row from so far behind: the jump ahead before them was in error
             self.restart(now, body.frame, out);
@@ -117,12 +140,18 @@ impl PlayoutBuffer {
             self.slots.resize(index + 1, Slot::default());
         }
         let media = self.media(body.timestamp);
-        if self.clock.deadline(media, &self.mode).is_some_and(|deadline| now > deadline) {
+        let late = self.clock.deadline(media, &self.mode).is_some_and(|deadline| now > deadline);
+        if late {
             out.record.late(now, self.flow, packet);
+        }
+        let key = body.flags & RtpBody::KEY != 0;
+        if key && self.broken.is_some_and(|broken| body.frame > broken) {
+            self.broken = None;
         }
         let slot = &mut self.slots[index];
         let fresh = slot.media.is_none();
         slot.media = Some(media);
+        slot.key = key;
         slot.received += 1;
         if body.flags & RtpBody::FIRST != 0 {
             slot.first = Some(sequence);
@@ -138,6 +167,7 @@ impl PlayoutBuffer {
             // its deadline is known now, and may have passed
             self.run(now, out);
         }
+        !late
     }
 
     /// Gives up what is open and goes on with `frame`.
@@ -182,8 +212,18 @@ impl PlayoutBuffer {
     /// What happens next: the first whole frame is shown at its time, or given up if it was whole only
     /// after its deadline; with a fixed delay, a frame that is not whole at its time is given up.
     fn next(&self) -> Option<(Time, Act)> {
+        let adaptive = matches!(self.mode, Playout::Adaptive { .. });
+        let hoped = self.hope.filter(|_| adaptive).map(|first| first.saturating_sub(self.base) as usize);
+        let mut waits = None;
         for (index, slot) in self.slots.iter().enumerate() {
+            if slot.complete.is_none() && waits.is_none() && hoped.is_some_and(|first| index >= first) {
+                waits = Some(index);
+            }
             let Some(media) = slot.media else { continue };
+            if let (Some(first), Some(deadline)) = (waits, self.clock.deadline(media, &self.mode)) {
+                // what comes later waits as long as this may be repaired, and no longer than anything
+                return Some((deadline + Span::from_nanos(1), Act::GiveUp(first)));
+            }
             match (slot.complete, self.clock.shown(media), self.clock.deadline(media, &self.mode)) {
                 (Some(complete), Some(_), Some(deadline)) if complete > deadline => {
                     return Some((complete, Act::GiveUp(index)));
@@ -229,6 +269,9 @@ impl PlayoutBuffer {
             complete: slot.complete,
             rendered: None,
         };
+        if self.video {
+            self.broken = Some(self.base);
+        }
         self.base = self.base.wrapping_add(1);
         out.record.frame(now, &frame);
     }

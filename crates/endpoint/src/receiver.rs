@@ -1,10 +1,13 @@
 //! The receiving side: statistics, the arrival log, the receiver half, and playout.
 
+mod mend;
+
 use crate::packetizer::Extensions;
 use crate::playout::PlayoutBuffer;
 use crate::reception::{Reception, clock};
 use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
+use mend::Mend;
 use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverSeat, Urgency};
 use tidegate_core::packet::RtpBody;
 use tidegate_core::rng::Draws;
@@ -37,6 +40,8 @@ pub(crate) struct Receiver {
     header: u32,
     peer_clock_offset: Span,
     half: Option<ReceiverSeat>,
+    /// What repairs losses of video, if anything does.
+    mend: Option<Mend>,
     pub(crate) feedback: FeedbackLog,
     transport: TransportNumbers,
     wakeup: Time,
@@ -63,6 +68,7 @@ impl Receiver {
                 gone: false,
             })
             .collect();
+        let mend = Mend::new(&settings);
         let ssrcs: Vec<u32> = settings.streams.iter().map(|stream| stream.ssrc).collect();
         let half = settings.half.map(|half| {
             let rng = Stream::new(seed, name, "receiver");
@@ -77,6 +83,7 @@ impl Receiver {
             header: settings.extensions.header_len(None),
             peer_clock_offset: settings.peer_clock_offset,
             half,
+            mend,
             transport: TransportNumbers::default(),
             wakeup: Time::MAX,
             heard: false,
@@ -96,7 +103,7 @@ impl Receiver {
         let alarm = self.half.as_ref().and_then(|half| half.alarm_at).unwrap_or(Time::MAX);
         let playout =
             self.streams.iter().filter_map(|stream| stream.playout.as_ref()).map(PlayoutBuffer::due);
-        self.wakeup = playout.min().unwrap_or(Time::MAX).min(alarm);
+        self.wakeup = playout.min().unwrap_or(Time::MAX).min(alarm).min(self.mend_expiry());
     }
 
     /// Takes an RTP packet in. Says how soon the receiver half wants to speak.
@@ -128,17 +135,22 @@ impl Receiver {
             },
         );
         let rtp_size = packet.size.saturating_sub(overhead);
-        if placed.first && stream.signalled.kind != MediaKind::Padding {
+        if placed.first {
             let header = match packet.extension() {
                 None => self.header,
                 stamp => self.extensions.header_len(stamp),
             };
-            let payload = rtp_size.saturating_sub(header);
-            out.record.goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
-            if let Some(playout) = &mut stream.playout {
-                playout.packet(now, packet, body, placed.sequence, out);
-                self.settle();
+            match stream.signalled.kind {
+                MediaKind::Padding => {}
+                MediaKind::Video | MediaKind::Audio => {
+                    self.media(now, index, packet, body, (placed.sequence, rtp_size, header), out);
+                }
+                MediaKind::Retransmission | MediaKind::Parity => {
+                    self.mend_packet(now, packet, body, rtp_size, header, out);
+                }
             }
+            self.mend_gives_up(now, out);
+            self.settle();
         }
         let Some(half) = &mut self.half else { return Urgency::None };
         let arrived = Arrived {
@@ -155,6 +167,27 @@ impl Receiver {
         };
         let said = half.packet(now, &arrived);
         self.heard_half(now, said, out)
+    }
+
+    /// Takes the first copy of a packet of media.
+    fn media(
+        &mut self,
+        now: Time,
+        index: usize,
+        packet: &Packet,
+        body: &RtpBody,
+        place: (i64, u32, u32),
+        out: &mut Outbox,
+    ) {
+        let (sequence, size, header) = place;
+        if self.mend_arrived(now, index, sequence, body, size) {
+            return;
+        }
+        out.record.goodput(now, self.flow, Size::from_bytes(u64::from(size.saturating_sub(header))));
+        if let Some(playout) = &mut self.streams[index].playout {
+            playout.packet(now, packet, body, sequence, out);
+        }
+        self.mend_by_parity(now, packet, header, out);
     }
 
     /// Records the notes of the half's last call and passes on what it asked for.
@@ -182,6 +215,7 @@ impl Receiver {
                 playout.run(now, out);
             }
         }
+        self.mend_gives_up(now, out);
         match &mut self.half {
             Some(half) if half.alarm_at.is_some_and(|at| at <= now) => {
                 let said = half.alarm(now);

@@ -1,6 +1,7 @@
 //! The sending side: sources, packetizer, pacer and controller.
 
 mod feedback;
+mod mend;
 mod stream;
 mod transmit;
 
@@ -11,6 +12,7 @@ use crate::pacer::Pacer;
 use crate::packetizer::Extensions;
 use crate::reception::{clock, rtp_clock};
 use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
+use mend::Mend;
 use stream::OutStream;
 use tidegate_core::control::{Failure, Limits, Report};
 use tidegate_core::packet::RtpBody;
@@ -60,8 +62,10 @@ pub(crate) struct Sender {
     life: Life,
     limits: Limits,
     decision: Decision,
-    /// The streams of media, and last the padding.
+    /// The streams of media, those of repair, and last the padding.
     streams: Vec<OutStream>,
+    /// What repairs losses of video, if anything does.
+    mend: Option<Mend>,
     pacer: Pacer,
     history: History,
     app_limit: AppLimit,
@@ -103,9 +107,16 @@ impl Sender {
                 Stream::new(seed, &component, "rtp"),
             ));
         }
-        let padding = settings.signalled().pop().ok_or("no padding stream")?;
-        let rng = Stream::new(seed, &format!("{name}/padding"), "rtp");
-        streams.push(OutStream::new(padding, None, Vec::new(), by_rtp_sequence, rng));
+        let mend = Mend::new(&settings);
+        for signalled in settings.signalled().into_iter().skip(settings.streams.len()) {
+            let part = match signalled.kind {
+                MediaKind::Retransmission => "retransmission",
+                MediaKind::Parity => "parity",
+                _ => "padding",
+            };
+            let rng = Stream::new(seed, &format!("{name}/{part}"), "rtp");
+            streams.push(OutStream::new(signalled, None, Vec::new(), by_rtp_sequence, rng));
+        }
         Ok(Self {
             who: name.to_owned(),
             seed,
@@ -125,6 +136,7 @@ impl Sender {
             limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
             decision: Decision::rate(Rate::ZERO),
             streams,
+            mend,
             pacer,
             history: History::new(),
             app_limit: AppLimit::new(settings.start),
@@ -295,6 +307,8 @@ impl Sender {
         if switched {
             self.share_target(now);
             self.refresh_limits(now, out);
+        } else if self.mend.as_mut().is_some_and(|mend| mend.pass(now)) {
+            self.share_target(now);
         }
     }
 
@@ -375,12 +389,15 @@ impl Sender {
         }
     }
 
-    /// Gives each source its part of the target: first those that do not adapt, the rest in equal parts.
+    /// Gives each source its part of what repair leaves of the target: first those that do not adapt, the rest in
+    /// equal parts.
     fn share_target(&mut self, now: Time) {
         let active = || self.streams.iter().filter(|stream| stream.on());
         let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::most).sum();
         let adaptive = active().filter(|stream| stream.adapts()).count() as u64;
-        let rest = self.decision.target.saturating_sub(fixed);
+        let target = self.decision.target;
+        let media = self.mend.as_ref().map_or(target, |mend| mend.media(target));
+        let rest = media.saturating_sub(fixed);
         let share = Rate::from_bps(rest.as_bps() / adaptive.max(1));
         for stream in &mut self.streams {
             stream.set_target(now, share);
@@ -419,6 +436,9 @@ impl Sender {
 
     /// Tells the controller that the route is another one.
     pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+        if let Some(mend) = &mut self.mend {
+            mend.route_changed();
+        }
         self.set_limits(now, Limits { route_changed: true, ..self.limits }, out);
         self.work(now, path, out);
     }

@@ -2,6 +2,7 @@
 
 use crate::media::SourceSettings;
 use crate::packetizer::Extensions;
+use crate::repair::Repair;
 use crate::rtcp::schedule::Avpf;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,6 +20,10 @@ pub enum MediaKind {
     /// Packets without media, in a stream of their own so that they leave no gaps in the media's
     /// sequence numbers (what a retransmission stream is used for in libwebrtc).
     Padding,
+    /// Packets of the video stream once more (RFC 4588).
+    Retransmission,
+    /// Parity over packets of the video stream (RFC 6015).
+    Parity,
 }
 
 /// One participant.
@@ -116,6 +121,8 @@ pub struct SendSettings {
     pub queue_limit: Span,
     /// How long a burst the pacer may send at once (draft-ietf-rmcat-gcc-02 section 4: 5 ms).
     pub burst: Span,
+    /// How losses of video are repaired.
+    pub repair: Repair,
     /// Bytes of padding in a packet that has nothing else; at most 255 (RFC 3550 section 5.1).
     pub padding_payload: u8,
     /// SSRC of the padding stream.
@@ -144,6 +151,7 @@ impl SendSettings {
             accounting: Accounting::default(),
             queue_limit: Span::from_secs(2),
             burst: Span::from_millis(5),
+            repair: Repair::default(),
             // libwebrtc modules/rtp_rtcp/source/rtp_sender.cc: kMaxPaddingLength
             padding_payload: 224,
             padding_ssrc: 0x7064_0000 | flow.0,
@@ -154,16 +162,37 @@ impl SendSettings {
     /// What the peer is told of the streams when the session begins.
     #[must_use]
     pub fn signalled(&self) -> Vec<Signalled> {
-        let padding = Signalled {
-            kind: MediaKind::Padding,
-            ssrc: self.padding_ssrc,
-            payload_type: self.padding_payload_type,
+        let helper = |kind, ssrc, payload_type| Signalled {
+            kind,
+            ssrc,
+            payload_type,
             clock_rate: VIDEO_CLOCK,
             frames: false,
         };
-        self.streams.iter().map(StreamSettings::signalled).chain([padding]).collect()
+        let video = self.streams.iter().any(|stream| stream.kind == MediaKind::Video);
+        let mut streams: Vec<Signalled> = self.streams.iter().map(StreamSettings::signalled).collect();
+        if video && self.repair.nack.is_some() {
+            streams.push(helper(
+                MediaKind::Retransmission,
+                RETRANSMISSION_SSRC | self.flow.0,
+                RETRANSMISSION_TYPE,
+            ));
+        }
+        if video && self.repair.fec.is_some() {
+            streams.push(helper(MediaKind::Parity, PARITY_SSRC | self.flow.0, PARITY_TYPE));
+        }
+        streams.push(helper(MediaKind::Padding, self.padding_ssrc, self.padding_payload_type));
+        streams
     }
 }
+
+/// Payload type of the retransmission stream: the one after that of video, as libwebrtc numbers them.
+const RETRANSMISSION_TYPE: u8 = 97;
+/// Payload type of the parity stream.
+const PARITY_TYPE: u8 = 98;
+/// SSRCs of both, the flow in the low bits.
+const RETRANSMISSION_SSRC: u32 = 0x7274_0000;
+const PARITY_SSRC: u32 = 0x6665_0000;
 
 /// Bytes of the largest IP packet (RFC 791 section 3.1, total length).
 const LARGEST_PACKET: u32 = 65_535;
@@ -271,6 +300,8 @@ pub struct ReceiveSettings {
     pub extensions: Extensions,
     /// When frames are shown.
     pub playout: Playout,
+    /// How losses of video are repaired.
+    pub repair: Repair,
     /// The peer's clock offset. A packet in flight has its time of sending by the driver's clock; its
     /// abs-send-time field is that plus this, which is all that a receiver half gets to see.
     pub peer_clock_offset: Span,
@@ -287,6 +318,7 @@ impl ReceiveSettings {
             feedback: FeedbackSettings { format: peer.feedback, ..FeedbackSettings::default() },
             extensions: peer.extensions,
             playout: Playout::default(),
+            repair: peer.repair,
             peer_clock_offset,
         }
     }
@@ -453,7 +485,8 @@ impl EndpointSettings {
 
     fn packet_problem(&self) -> Option<String> {
         let send = self.send.as_ref()?;
-        let most = largest_rtp(self.overhead).saturating_sub(send.extensions.header_len(None));
+        let most = largest_rtp(self.overhead)
+            .saturating_sub(send.extensions.header_len(None) + send.repair.most_added(send.extensions));
         (u32::from(send.payload) > most).then(|| {
             format!(
                 "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {most} do",
@@ -507,6 +540,9 @@ impl SendSettings {
         if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
             return Some("it is to get TWCC, but its packets carry no transport-wide sequence number".into());
         }
+        if let Some(problem) = self.repair.problem() {
+            return Some(problem);
+        }
         for kind in [MediaKind::Video, MediaKind::Audio] {
             let count = self.streams.iter().filter(|stream| stream.kind == kind).count();
             if count > 1 {
@@ -515,8 +551,8 @@ impl SendSettings {
         }
         for stream in &self.streams {
             let name = &stream.name;
-            if stream.kind == MediaKind::Padding {
-                return Some(format!("stream {name} has the kind of the built-in padding stream"));
+            if !matches!(stream.kind, MediaKind::Video | MediaKind::Audio) {
+                return Some(format!("stream {name} has the kind of a built-in stream, {:?}", stream.kind));
             }
             let ordered = stream.pauses.iter().all(|&(from, to)| from < to)
                 && stream.pauses.windows(2).all(|pair| pair[0].1 <= pair[1].0);

@@ -13,14 +13,16 @@ fn spoil(packet: &mut Packet, rng: &mut Stream) {
     match &mut packet.body {
         Body::Rtp(body) => {
             let bits = rng.next_u64();
-            let RtpBody { timestamp, frame, sequence, transport_sequence, payload_type, flags } = body;
-            match rng.below(7) {
+            let RtpBody { timestamp, frame, sequence, transport_sequence, original, payload_type, flags } =
+                body;
+            match rng.below(8) {
                 0 => *timestamp = bits as u32,
                 1 => *frame = bits as u32,
                 2 => *frame = frame.wrapping_add(bits as u32 % 9000),
                 3 => *sequence = bits as u16,
                 4 => *transport_sequence = bits as u16,
                 5 => *payload_type = bits as u8,
+                6 => *original = bits as u16,
                 _ => *flags = bits as u8,
             }
         }

@@ -7,7 +7,7 @@ use crate::lte::LteSpec;
 use crate::service::Statuses;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
-use tidegate_endpoint::RtcpMode;
+use tidegate_endpoint::{Repair, RtcpMode};
 
 /// One experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -402,6 +402,9 @@ pub struct MediaSpec {
     pub feedback: FeedbackSpec,
     /// Playout at the receiver.
     pub playout: PlayoutSpec,
+    /// How losses of video are repaired.
+    #[serde(default)]
+    pub repair: Repair,
     /// RTP payload bytes of a full packet.
     pub payload: u32,
     /// Bytes of IP and UDP headers.

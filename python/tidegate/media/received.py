@@ -2,6 +2,7 @@
 
 * A frame's **rung** follows from the recorded size of its group's first frame, which no two rungs have in common.
 * A **slice** is there if all packets that carry bytes of it are.
+* A lost packet arrives when it is **repaired**: with its retransmission, or when parity restores it.
 * A packet is **in time** if it arrived by the time its frame is shown. For a frame that the playout buffer showed, that
   is when it did. For one that it gave up, whole or not, it is its time of capture and the playout delay of the next
   frame that was shown, which is when the buffer moved on; after the last one, the delay of that one. What comes later
@@ -195,6 +196,18 @@ def _arrivals(run: Run, flow: str, counts: Ints) -> list[Floats]:
         first = np.full(len(counts), -1, dtype=np.int64)
         first[frame[::-1]] = sequence[::-1]
         part = (sequence - first[frame]) % (1 << 16)
-        good = np.isfinite(arrived) & (part < counts[frame])
-        np.minimum.at(flat, starts[frame[good]] + part[good], arrived[good])
+        _book(flat, starts, frame, part, arrived)
+        if "repairs" in run.tables:
+            repairs = run.table("repairs")
+            mine = repairs.to_numpy("flow") == flow
+            frame = repairs.to_numpy("frame")[mine].astype(np.int64)
+            # of a frame of which no packet is on record nothing was sent
+            part = (repairs.to_numpy("rtp_sequence")[mine].astype(np.int64) - first[frame]) % (1 << 16)
+            _book(flat, starts, frame, part, repairs.to_numpy("t_s")[mine].astype(float))
     return [flat[starts[k] : starts[k + 1]] for k in range(len(counts))]
+
+
+def _book(flat: Floats, starts: Ints, frame: Ints, part: Ints, arrived: Floats) -> None:
+    """Enters when parts of frames arrived, where that is earlier than what is known."""
+    good = np.isfinite(arrived) & (part < np.diff(starts)[frame])
+    np.minimum.at(flat, starts[frame[good]] + part[good], arrived[good])

@@ -300,6 +300,7 @@ def _media(media: Media, path: Path) -> Iterator[Problem]:
     if isinstance(media.playout, Adaptive):
         bounds = media.playout.adaptive
         yield from _order(("min", bounds.min), ("max", bounds.max), (*path, "playout", "adaptive"))
+    yield from media.repair.problems((*path, "repair"), media.video is not False)
     yield from _packet(media, path)
     for position, (begin, end) in enumerate(media.pauses):
         before = media.pauses[position - 1][1] if position else 0
@@ -404,7 +405,8 @@ def _packet(media: Media, path: Path) -> Iterator[Problem]:
     if media.overhead > _MOST_OVERHEAD:
         yield Problem((*path, "overhead"), f'found "{media.overhead}"; expected at most {_MOST_OVERHEAD}')
         return
-    smallest, largest = Size(64), Size(_IP_PACKET - max(media.overhead, _UDP_HEADERS) - _RTP_HEADER)
+    headers = max(media.overhead, _UDP_HEADERS) + _RTP_HEADER + media.repair.added
+    smallest, largest = Size(64), Size(_IP_PACKET - headers)
     if not smallest <= media.payload <= largest:
         what = f'found "{media.payload}"; expected from {smallest} to {largest}'
         yield Problem((*path, "payload"), what)

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, Wi
 from pydantic_core import PydanticCustomError
 
 from tidegate.scenario.model import Model, Name, one_of, shape
+from tidegate.scenario.repair import Repair
 from tidegate.units import Duration, Rate, Size, show
 
 Scalar = bool | int | float | str
@@ -305,6 +306,9 @@ class Media(Model):
     """Reports from the receiver."""
     playout: Playout = Adaptive(adaptive=AdaptivePlayout())
     """Playout at the receiver."""
+    repair: Repair = Repair()
+    """How losses of video are repaired: requests and retransmission (nack), requests of key frames (pli), parity (fec);
+    by default not at all."""
     payload: Size = Size(1200)
     """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)

@@ -318,6 +318,7 @@ class _Lowering:
                 "rr_interval": int(media.feedback.rr_interval),
             },
             "playout": _playout(media.playout),
+            **({"repair": repair} if (repair := media.repair.to_ir()) else {}),
             "payload": int(media.payload),
             "overhead": int(media.overhead),
             "packets": media.packets,

@@ -193,6 +193,7 @@ impl Participant {
                 frame,
                 sequence,
                 transport_sequence: 0,
+                original: 0,
                 payload_type: 96,
                 flags,
             }),

@@ -61,6 +61,7 @@ impl Bench {
             frame,
             sequence: sequence as u16,
             transport_sequence: 0,
+            original: 0,
             payload_type: 96,
             flags,
         };

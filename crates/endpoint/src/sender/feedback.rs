@@ -99,6 +99,7 @@ impl Sender {
         (self.report.loss, self.report.remb) = (None, None);
         let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
         let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
+        let mut asked = false;
         for packet in packets {
             let from = match packet {
                 rtcp::Packet::SenderReport(report) => {
@@ -124,22 +125,35 @@ impl Sender {
                     self.report.messages.push(app);
                     Some(ssrc)
                 }
+                rtcp::Packet::Nack(nack) => {
+                    self.nack(now, &nack);
+                    asked = true;
+                    None
+                }
                 rtcp::Packet::Pli(pli) => {
-                    self.request_key(pli.media_ssrc);
+                    self.request_key(now, pli.media_ssrc);
                     None
                 }
                 rtcp::Packet::Fir(fir) => {
-                    fir.entries.iter().for_each(|entry| self.request_key(entry.ssrc));
+                    fir.entries.iter().for_each(|entry| self.request_key(now, entry.ssrc));
                     None
                 }
                 _ => None,
             };
             reporter = reporter.or(from);
         }
-        let Some(reporter) = reporter else { return };
+        let Some(reporter) = reporter else {
+            if asked {
+                self.work(now, path, out);
+            }
+            return;
+        };
         self.history.forget(now);
         self.report.reporter = reporter;
         self.report.rtt = round_trip.sample();
+        if let (Some(mend), Some(round)) = (&mut self.mend, self.report.rtt) {
+            mend.round(round);
+        }
         self.report.loss = losses.report();
         self.report.in_flight = self.history.in_flight();
         if !self.report.packets.is_sorted_by_key(|result| result.sequence) {
@@ -157,7 +171,10 @@ impl Sender {
         self.work(now, path, out);
     }
 
-    fn request_key(&mut self, ssrc: u32) {
+    fn request_key(&mut self, now: Time, ssrc: u32) {
+        if self.mend.as_mut().is_some_and(|mend| !mend.makes_key(now)) {
+            return;
+        }
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == ssrc) {
             stream.request_key();
         }

@@ -164,6 +164,7 @@ impl OutStream {
                 timestamp: timestamp(now, self.signalled.clock_rate, self.timestamp_offset),
                 frame: number,
                 payload: 0,
+                original: 0,
                 stream: 0,
                 flags: if frame.key { RtpBody::KEY } else { 0 },
             };

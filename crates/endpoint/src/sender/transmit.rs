@@ -1,8 +1,9 @@
 //! From the pacer to the wire: numbers, stamp, size and, for a capture, the bytes of each packet.
 
+use super::mend::{Leaving, Mend};
 use super::{Life, Path, Sender};
 use crate::pacer::Turn;
-use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, Queued, TRANSPORT_SEQUENCE_ID};
 use crate::reception::clock;
 use crate::settings::{Accounting, MediaKind, largest_rtp};
 use std::sync::Arc;
@@ -27,10 +28,7 @@ impl Sender {
     fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
         let padding = self.streams.len() - 1;
         let (index, mut payload, probe) = match turn {
-            Turn::Media(packet, probe) => {
-                out.record.paced(now, self.flow, now - packet.since);
-                (usize::from(packet.stream), packet.payload, probe)
-            }
+            Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
             Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
             // the last byte of padding tells its length: one is the least (RFC 3550 section 5.1)
             Turn::Heartbeat => (padding, 1, None),
@@ -66,15 +64,16 @@ impl Sender {
         }
         let stream = &mut self.streams[index];
         let rtp_sequence = stream.sent(sequence, !matches!(turn, Turn::Media(..)), payload);
-        let (timestamp, frame, flags) = match turn {
-            Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags),
-            Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), 0, 0),
+        let (timestamp, frame, flags, original) = match turn {
+            Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags, packet.original),
+            Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), 0, 0, 0),
         };
         let body = RtpBody {
             timestamp,
             frame,
             sequence: rtp_sequence,
             transport_sequence: sequence as u16,
+            original,
             payload_type: stream.signalled.payload_type,
             flags,
         };
@@ -82,7 +81,14 @@ impl Sender {
             MediaKind::Video => Kind::Video,
             MediaKind::Audio => Kind::Audio,
             MediaKind::Padding => Kind::Padding,
+            MediaKind::Retransmission => Kind::Retransmission,
+            MediaKind::Parity => Kind::Repair,
         };
+        let media = matches!(kind, Kind::Video | Kind::Audio);
+        if let (true, Turn::Media(packet, _)) = (media, turn) {
+            out.record.paced(now, self.flow, now - packet.since);
+        }
+        let parity = self.mend.as_mut().filter(|_| kind == Kind::Repair).and_then(Mend::parity_leaves);
         let ssrc = stream.signalled.ssrc;
         let packet = Packet {
             sent: now,
@@ -95,13 +101,16 @@ impl Sender {
             kind,
             ecn: self.ecn,
             body: Body::Rtp(body),
-            attachment: stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
+            attachment: match parity {
+                Some(parity) => Some(Arc::new(Attachment::Parity(parity, stamp))),
+                None => stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
+            },
         };
         if out.record.wants_bytes() {
             self.record_bytes(&packet, &body, ssrc, payload, path, out);
         }
         out.originate(now, Port::ZERO, packet);
-        if matches!(turn, Turn::Media(..)) {
+        if media {
             self.packets_left -= 1;
             if self.packets_left == 0 {
                 self.stop = now;
@@ -114,6 +123,12 @@ impl Sender {
             Accounting::Payload => u32::from(payload),
         };
         self.pacer.sent(now, Size::from_bytes(u64::from(counted)));
+        if let (true, Turn::Media(packet, _)) = (self.mend.is_some(), turn) {
+            let packet = Queued { payload, ..packet };
+            let counted = Size::from_bytes(u64::from(counted));
+            let RtpBody { sequence, payload_type, .. } = body;
+            self.mend(now, &Leaving { packet, kind, sequence, payload_type, header, counted });
+        }
         self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
         if let Life::Running(seat) = &self.life
             && seat.needs_sent()
@@ -180,6 +195,11 @@ impl Sender {
         self.scratch.clear();
         match header.encode(&mut self.scratch) {
             Ok(()) => {
+                match (packet.kind, packet.parity()) {
+                    (Kind::Retransmission, _) => self.scratch.extend(body.original.to_be_bytes()),
+                    (_, Some(parity)) => self.scratch.extend(parity.header(body.original)),
+                    _ => {}
+                }
                 self.scratch.resize((packet.size - path.overhead) as usize, 0);
                 if let (1.., Some(last)) = (padding, self.scratch.last_mut()) {
                     *last = padding;

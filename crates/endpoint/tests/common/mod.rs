@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Limits, PacketResult, Report};
-use tidegate_core::record::{FrameRecord, FrameSent, RtcpRecord};
+use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
     Controller, Decision, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size,
@@ -26,6 +26,7 @@ pub struct Told {
     pub late: usize,
     pub goodput: u64,
     pub rtcp: Vec<(Time, RtcpRecord)>,
+    pub repaired: Vec<(Time, RepairRecord)>,
     pub internal: Vec<(Time, String, f64)>,
     pub decisions: Vec<(Time, Decision)>,
 }
@@ -69,6 +70,9 @@ impl Recorder for Log {
     }
     fn freeze(&mut self, now: Time, _flow: FlowId, length: Span) {
         self.0.lock().unwrap().freezes.push((now, length));
+    }
+    fn repaired(&mut self, now: Time, repair: &RepairRecord) {
+        self.0.lock().unwrap().repaired.push((now, *repair));
     }
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {
         self.0.lock().unwrap().rtcp.push((now, *rtcp));

@@ -37,6 +37,7 @@ pub(super) fn connect(
         FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
     };
     send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
+    send.repair = media.repair;
     send.streams = streams(media, id)?;
     let mut receive = ReceiveSettings::new(&send, sender.clock_offset);
     receive.half = half;

@@ -4,6 +4,7 @@ use super::digest::Digest;
 use super::histogram::Histogram;
 use super::jitter::Jitter;
 use super::quality::Speech;
+use super::repair::Repairs;
 use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
@@ -146,6 +147,10 @@ pub struct FlowStats {
     pub frame_delay: Histogram,
     /// Video frames captured after the warm-up.
     pub frames_sent: u64,
+    /// Those of them that can be decoded without earlier ones.
+    pub key_frames: u64,
+    /// What was lost of media, and repaired.
+    pub repair: Repairs,
     /// Video frames rendered.
     pub frames_rendered: u64,
     /// Freezes.
@@ -184,6 +189,8 @@ impl FlowStats {
             queued: Histogram::default(),
             frame_delay: Histogram::default(),
             frames_sent: 0,
+            key_frames: 0,
+            repair: Repairs::default(),
             frames_rendered: 0,
             freezes: 0,
             freeze_time: Span::ZERO,

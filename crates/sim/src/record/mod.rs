@@ -12,6 +12,7 @@ pub mod jitter;
 pub mod member;
 pub mod pcapng;
 pub mod quality;
+pub mod repair;
 pub mod summary;
 pub mod table;
 mod tables;
@@ -23,7 +24,9 @@ use std::collections::VecDeque;
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
 use tidegate_core::packet::Body;
-use tidegate_core::record::{CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RtcpRecord};
+use tidegate_core::record::{
+    CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
+};
 use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// What the recording must know of a flow.
@@ -148,6 +151,7 @@ pub struct Recording {
     radio_users: Vec<String>,
     cells: Vec<(Time, CellRecord)>,
     packets: Vec<PacketRow>,
+    repairs: Vec<(Time, RepairRecord)>,
     captured: Vec<Captured>,
 }
 
@@ -196,6 +200,7 @@ impl Recording {
             radio_users: Vec::new(),
             cells: Vec::new(),
             packets: Vec::new(),
+            repairs: Vec::new(),
             captured: Vec::new(),
         }
     }
@@ -259,6 +264,7 @@ impl Recording {
         let stats = &mut self.stats[frame.sent.flow.0 as usize];
         if frame.sent.video && stats.counts(frame.captured) {
             stats.frames_sent += 1;
+            stats.key_frames += u64::from(frame.sent.key);
             if let Some(rendered) = frame.fate.and_then(|fate| fate.rendered) {
                 stats.frames_rendered += 1;
                 stats.frame_delay.add(rendered - frame.captured);
@@ -330,6 +336,7 @@ mod tag {
     pub(super) const LOSS: u64 = 11 << 56;
     pub(super) const LOSS_REPORTED: u64 = 12 << 56;
     pub(super) const RECOVERED: u64 = 13 << 56;
+    pub(super) const REPAIRED: u64 = 14 << 56;
 }
 
 fn identity(packet: &Packet) -> u64 {
@@ -354,6 +361,7 @@ impl Recorder for Recording {
         }
         if stats.counts(now) {
             stats.sent.add(packet);
+            stats.repair.sent(packet);
         }
         if let Some(bins) = self.series.get_mut(flow) {
             let bin = bins.at(now);
@@ -380,6 +388,7 @@ impl Recorder for Recording {
             }
             if stats.counts(packet.sent) {
                 stats.arrived.add(packet);
+                stats.repair.arrived(packet);
                 stats.delay.add(delay);
                 stats.interarrival(now, delay, packet);
                 stats.queued.add(packet.queued);
@@ -407,6 +416,7 @@ impl Recorder for Recording {
         if !packet.kind.is_feedback() {
             if stats.counts(packet.sent) {
                 stats.dropped[cause as usize].add(packet);
+                stats.repair.lost(packet);
                 if let Some(link) = self.link_of[node.0 as usize] {
                     self.link_stats[link as usize].dropped[cause as usize].add(packet);
                 }
@@ -451,6 +461,23 @@ impl Recorder for Recording {
         stats.digest.add_all([tag::LATE ^ identity(packet), now.as_nanos() as u64]);
         if stats.counts(packet.sent) {
             stats.late += 1;
+            stats.repair.late(packet);
+        }
+    }
+
+    fn repaired(&mut self, now: Time, repair: &RepairRecord) {
+        let stats = &mut self.stats[repair.flow.0 as usize];
+        stats.digest.add_all([
+            tag::REPAIRED
+                ^ u64::from(repair.frame) << 24
+                ^ u64::from(repair.sequence) << 8
+                ^ u64::from(repair.in_time) << 4
+                ^ repair.by as u64,
+            now.as_nanos() as u64,
+        ]);
+        stats.repair.repaired(repair);
+        if self.level == Level::Packets {
+            self.repairs.push((now, *repair));
         }
     }
 
@@ -546,6 +573,9 @@ impl Recorder for Recording {
             tag::RTCP ^ u64::from(rtcp.contents) << 32 ^ rtcp.size.as_bytes(),
             now.as_nanos() as u64,
         ]);
+        if stats.counts(now) {
+            stats.repair.rtcp(rtcp);
+        }
         if self.level >= Level::Series {
             self.rtcp.push((now, *rtcp));
         }

@@ -59,6 +59,23 @@ pub struct FlowSummary {
     pub bytes_received: u64,
     /// Packets lost over packets whose fate is known, of those sent after the warm-up.
     pub loss_fraction: Metric,
+    /// Packets of audio and video that neither arrived nor were repaired in time for playout, over those whose fate
+    /// is known; null for other flows.
+    pub residual_loss_fraction: Metric,
+    /// Bytes of retransmission and parity over bytes of audio and video, sent.
+    pub repair_overhead: Metric,
+    /// RTCP packets with a Generic NACK, from the receiver.
+    pub nacks: Option<u64>,
+    /// Packets sent once more.
+    pub retransmissions: Option<u64>,
+    /// Lost packets that retransmission restored in time.
+    pub repaired_resent: Option<u64>,
+    /// Lost packets that parity restored in time.
+    pub repaired_parity: Option<u64>,
+    /// RTCP packets with a picture loss indication, from the receiver.
+    pub plis: Option<u64>,
+    /// Video frames that can be decoded without earlier ones.
+    pub key_frames: Option<u64>,
     /// Packets lost to full queues.
     pub lost_queue: u64,
     /// Packets lost on the wire.
@@ -256,6 +273,14 @@ impl Recording {
             bytes_sent: stats.sent.bytes,
             bytes_received: stats.received.bytes,
             loss_fraction: (known > 0).then(|| lost.packets as f64 / known as f64),
+            residual_loss_fraction: stats.repair.residual().filter(|_| media),
+            repair_overhead: stats.repair.overhead().filter(|_| media),
+            nacks: media.then_some(stats.repair.nacks),
+            retransmissions: media.then_some(stats.repair.resent.packets),
+            repaired_resent: media.then_some(stats.repair.by_resent),
+            repaired_parity: media.then_some(stats.repair.by_parity),
+            plis: media.then_some(stats.repair.plis),
+            key_frames: media.then_some(stats.key_frames),
             lost_queue: queue.packets,
             lost_wire: lost.packets - queue.packets,
             discarded_late: stats.late,

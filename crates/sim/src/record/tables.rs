@@ -21,6 +21,9 @@ impl Recording {
         }
         if self.level == Level::Packets {
             names.push("packets");
+            if !self.repairs.is_empty() {
+                names.push("repairs");
+            }
         }
         names
     }
@@ -44,6 +47,7 @@ impl Recording {
             "losses" => self.losses_table(),
             "radio" => self.radio_table(),
             "cells" => self.cells_table(),
+            "repairs" => self.repairs_table(),
             _ => self.packets_table(),
         })
     }
@@ -244,6 +248,23 @@ impl Recording {
                 Column::Words { words, codes: rows.iter().map(|r| u32::from(r.1.contents)).collect() },
             )
             .with("waited_ms", Column::F64(rows.iter().map(|r| r.1.waited.as_millis_f64()).collect()))
+    }
+
+    fn repairs_table(&self) -> Table {
+        let rows = &self.repairs;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1.flow.0)))
+            .with("frame", Column::U32(rows.iter().map(|r| r.1.frame).collect()))
+            .with("rtp_sequence", Column::U32(rows.iter().map(|r| u32::from(r.1.sequence)).collect()))
+            .with(
+                "by",
+                Column::Words {
+                    words: Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect(),
+                    codes: rows.iter().map(|r| r.1.by as u32).collect(),
+                },
+            )
+            .with("in_time", Column::Bool(rows.iter().map(|r| r.1.in_time).collect()))
     }
 
     fn packets_table(&self) -> Table {

@@ -1,0 +1,203 @@
+//! The receiver's part in repair: what is missing, what is restored, and what it asks for.
+
+use super::Receiver;
+use crate::packetizer::Extensions;
+use crate::repair::missing::{Missing, Place, Standing};
+use crate::repair::parity::{Decoder, Header};
+use crate::repair::resend::OSN;
+use crate::settings::{MediaKind, ReceiveSettings};
+use tidegate_core::packet::RtpBody;
+use tidegate_core::record::RepairRecord;
+use tidegate_core::wire::rtcp::{self, Nack};
+use tidegate_core::wire::wrap;
+use tidegate_core::{Kind, Outbox, Packet, Size, Span, Time};
+
+/// Numbers in one request: as many as a compound of RTCP carries beside reports in a packet of any network, where
+/// each takes a pair of 4 bytes.
+const ASKED_MAX: usize = 256;
+
+/// Repair of the video stream.
+#[derive(Debug)]
+pub(super) struct Mend {
+    /// Index of the stream.
+    video: usize,
+    missing: Missing,
+    decoder: Option<Decoder>,
+    /// The least time between two requests of a key frame, and when the next one may go.
+    key_interval: Option<Span>,
+    key_next: Time,
+}
+
+impl Mend {
+    /// `None` where nothing is repaired.
+    pub(super) fn new(settings: &ReceiveSettings) -> Option<Self> {
+        let repair = settings.repair;
+        let any = repair.nack.is_some() || repair.pli.is_some() || repair.fec.is_some();
+        any.then_some(Self {
+            video: settings.streams.iter().position(|stream| stream.kind == MediaKind::Video)?,
+            missing: Missing::new(repair.nack, repair.fec.map(|fec| fec.packets)),
+            decoder: repair.fec.map(|_| Decoder::new()),
+            key_interval: repair.pli.map(|pli| pli.interval),
+            key_next: Time::ZERO,
+        })
+    }
+}
+
+/// A packet of media that the receiver has, in whatever way it came.
+#[derive(Clone, Copy, Debug)]
+struct Have {
+    sequence: i64,
+    header: Header,
+    by: Kind,
+}
+
+impl Receiver {
+    /// When repair has something to ask for; [`Time::MAX`] for never.
+    pub(crate) fn request_due(&self) -> Time {
+        let Some(mend) = &self.mend else { return Time::MAX };
+        let broken = self.streams[mend.video].playout.as_ref().is_some_and(|playout| playout.wants_key());
+        let key = if broken && mend.key_interval.is_some() { mend.key_next } else { Time::MAX };
+        key.min(mend.missing.ask_due())
+    }
+
+    /// When repair gives something up.
+    pub(super) fn mend_expiry(&self) -> Time {
+        self.mend.as_ref().map_or(Time::MAX, |mend| mend.missing.expiry())
+    }
+
+    /// What repair asks for now, in the name of `reporter`.
+    pub(crate) fn requests(&mut self, now: Time, reporter: u32) -> Vec<rtcp::Packet> {
+        let mut packets = Vec::new();
+        if self.request_due() > now {
+            return packets;
+        }
+        let Some(mend) = &mut self.mend else { return packets };
+        let stream = &self.streams[mend.video];
+        let media_ssrc = stream.signalled.ssrc;
+        let lost = mend.missing.take(now, ASKED_MAX);
+        if !lost.is_empty() {
+            packets.push(rtcp::Packet::Nack(Nack::new(reporter, media_ssrc, &lost)));
+        }
+        if let Some(interval) = mend.key_interval
+            && now >= mend.key_next
+            && stream.playout.as_ref().is_some_and(|playout| playout.wants_key())
+        {
+            mend.key_next = now + interval;
+            packets.push(rtcp::Packet::Pli(rtcp::Pli { sender_ssrc: reporter, media_ssrc }));
+        }
+        packets
+    }
+
+    /// Gives up what cannot be repaired any more, and lets playout go on without it.
+    pub(super) fn mend_gives_up(&mut self, now: Time, out: &mut Outbox) {
+        let Some(mend) = &mut self.mend else { return };
+        let Some(playout) = &mut self.streams[mend.video].playout else {
+            mend.missing.give_up(now, 0);
+            return;
+        };
+        loop {
+            let base = playout.base();
+            mend.missing.give_up(now, base);
+            playout.hope(mend.missing.hope());
+            playout.run(now, out);
+            if playout.base() == base {
+                return;
+            }
+        }
+    }
+
+    /// Takes note of a packet that has arrived from the network for the first time; says whether playout has it
+    /// already.
+    pub(super) fn mend_arrived(
+        &mut self,
+        now: Time,
+        index: usize,
+        sequence: i64,
+        body: &RtpBody,
+        size: u32,
+    ) -> bool {
+        let Some(mend) = self.mend.as_mut().filter(|mend| mend.video == index) else { return false };
+        let place = Place { frame: body.frame, last: body.flags & RtpBody::LAST != 0 };
+        let standing = mend.missing.arrived(now, sequence, place);
+        if let Some(decoder) = &mut mend.decoder {
+            let length = size.saturating_sub(Extensions::NONE_LEN);
+            decoder.have(sequence, Header::from_body(body, u16::try_from(length).unwrap_or(u16::MAX)));
+        }
+        if let Some(playout) = &mut self.streams[index].playout {
+            playout.hope(mend.missing.hope());
+        }
+        standing == Standing::Restored
+    }
+
+    /// Takes a retransmission or parity, of `size` bytes with a header of `header`.
+    pub(super) fn mend_packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        body: &RtpBody,
+        size: u32,
+        header: u32,
+        out: &mut Outbox,
+    ) {
+        let Some(mend) = &mut self.mend else { return };
+        let Some(next) = mend.missing.next() else { return };
+        let number = wrap::nearest(u32::from(body.original), 16, next);
+        if packet.kind == Kind::Retransmission {
+            let length = size.saturating_sub(Extensions::NONE_LEN + u32::from(OSN));
+            let resent = Header::from_body(body, u16::try_from(length).unwrap_or(u16::MAX));
+            let payload_type = self.streams[mend.video].signalled.payload_type;
+            let have = Have { sequence: number, header: Header { payload_type, ..resent }, by: packet.kind };
+            self.restored(now, have, packet, header, out);
+        } else if let (Some(decoder), Some(parity)) = (&mut mend.decoder, packet.parity()) {
+            decoder.parity(number, *parity);
+            mend.missing.parity(number);
+        }
+        self.mend_by_parity(now, packet, header, out);
+    }
+
+    /// Restores what can be restored by parity, after `packet` has arrived.
+    pub(super) fn mend_by_parity(&mut self, now: Time, packet: &Packet, header: u32, out: &mut Outbox) {
+        loop {
+            let Some(mend) = &mut self.mend else { return };
+            let newest = mend.missing.next().unwrap_or(0);
+            let Some(decoder) = &mut mend.decoder else { return };
+            let Some((sequence, found)) = decoder.restore(newest) else { return };
+            self.restored(now, Have { sequence, header: found, by: Kind::Repair }, packet, header, out);
+        }
+    }
+
+    /// Hands a packet that was restored to playout, if anybody waited for it; `packet` brought it, with a header of
+    /// `header` bytes.
+    fn restored(&mut self, now: Time, have: Have, packet: &Packet, header: u32, out: &mut Outbox) {
+        let Have { sequence, header: found, by } = have;
+        let Some(mend) = &mut self.mend else { return };
+        let place = Place { frame: found.frame, last: found.flags & RtpBody::LAST != 0 };
+        if !mend.missing.restored(now, sequence, by == Kind::Retransmission, place) {
+            return;
+        }
+        if let Some(decoder) = &mut mend.decoder {
+            decoder.have(sequence, found);
+        }
+        let body = RtpBody {
+            timestamp: found.timestamp,
+            frame: found.frame,
+            sequence: sequence as u16,
+            transport_sequence: 0,
+            original: 0,
+            payload_type: found.payload_type,
+            flags: found.flags,
+        };
+        let payload = u32::from(found.length).saturating_sub(header - Extensions::NONE_LEN);
+        out.record.goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
+        let hope = mend.missing.hope();
+        let in_time = match &mut self.streams[mend.video].playout {
+            None => true,
+            Some(playout) => {
+                playout.hope(hope);
+                playout.packet(now, packet, &body, sequence, out)
+            }
+        };
+        let (flow, frame, sequence) = (self.flow, found.frame, sequence as u16);
+        out.record.repaired(now, &RepairRecord { flow, frame, sequence, by, in_time });
+    }
+}

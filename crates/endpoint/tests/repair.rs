@@ -1,0 +1,379 @@
+//! Repair between two endpoints: requests, retransmission, parity, key frames, and what they must not do.
+
+mod common;
+
+use common::*;
+use std::collections::BTreeMap;
+use tidegate_core::packet::RtpBody;
+use tidegate_core::record::RtcpRecord;
+use tidegate_core::rng::Stream;
+use tidegate_core::wire::rtcp;
+use tidegate_core::{Body, Kind, Node, Packet, Port, Rate, Span, Time};
+use tidegate_endpoint::repair::{Fec, Nack, Pli};
+use tidegate_endpoint::{
+    Bounds, EndpointSettings, FeedbackFormat, Playout, Repair, RtcpMode, SourceSettings, StreamSettings,
+};
+
+const VIDEO: u32 = 0x11;
+
+fn body(packet: &Packet) -> RtpBody {
+    match packet.body {
+        Body::Rtp(body) => body,
+        _ => panic!("not RTP: {packet:?}"),
+    }
+}
+
+/// Video of 1 Mb/s in frames of 25 a second, repaired so, played out as is said.
+fn pair(repair: Repair, playout: Playout) -> (EndpointSettings, EndpointSettings) {
+    let bounds = Bounds::new(Rate::from_kbps(150), Rate::from_mbps(5));
+    let video = StreamSettings::video(VIDEO, SourceSettings::Ideal { fps: 25.0, bounds });
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (mut caller, mut callee) = one_way(vec![video], controller, FeedbackFormat::Twcc);
+    let send = caller.send.as_mut().unwrap();
+    send.repair = repair;
+    let receive = callee.receive.as_mut().unwrap();
+    (receive.repair, receive.streams, receive.playout) = (repair, send.signalled(), playout);
+    (caller, callee)
+}
+
+fn nack() -> Repair {
+    Repair { nack: Some(Nack::default()), ..Repair::default() }
+}
+
+fn fec(packets: u8, parity: u8) -> Repair {
+    Repair { fec: Some(Fec { packets, parity, by_frame: false }), ..Repair::default() }
+}
+
+fn fixed(millis: i64) -> Playout {
+    Playout::Fixed { delay: Span::from_millis(millis) }
+}
+
+/// A path of `millis` each way that loses packets from the sender where `lost` says so of the packet and how many of
+/// video went before it.
+fn losing(millis: i64, mut lost: impl FnMut(&Packet, u64) -> bool + 'static) -> Path {
+    let mut count = 0;
+    Box::new(move |now, from, packet| {
+        let gone = from == 0 && packet.kind != Kind::Rtcp && lost(packet, count);
+        count += u64::from(packet.kind == Kind::Video);
+        (!gone).then(|| now + Span::from_millis(millis))
+    })
+}
+
+fn of_kind(told: &Told, kind: Kind) -> Vec<(Time, Packet)> {
+    told.sent.iter().filter(|(_, packet)| packet.kind == kind).cloned().collect()
+}
+
+fn nacks(told: &Told) -> Vec<(Time, Vec<u16>)> {
+    let all = rtcp_packets(told).into_iter();
+    let nacks = all.flat_map(|(at, packets)| {
+        packets.into_iter().filter_map(move |packet| match packet {
+            rtcp::Packet::Nack(nack) => Some((at, nack.lost().collect())),
+            _ => None,
+        })
+    });
+    nacks.collect()
+}
+
+#[test]
+fn a_lost_packet_is_asked_for_sent_once_more_and_shown_in_time() {
+    let (caller, callee) = pair(nack(), fixed(200));
+    let mut world =
+        World::new(caller, callee, losing(25, |packet, count| packet.kind == Kind::Video && count == 52));
+    world.run(Time::from_secs(2));
+    let told = world.finish();
+    let video = of_kind(&told, Kind::Video);
+    let (sent, lost) = &video[52];
+    let resent = of_kind(&told, Kind::Retransmission);
+    let [(at, packet)] = &resent[..] else { panic!("{resent:?}") };
+    // RFC 4588 section 4: its own stream, the original's number first in the payload, the rest as it was
+    let (original, copy) = (body(lost), body(packet));
+    assert_eq!(packet.size, lost.size + 2);
+    assert_eq!((copy.original, copy.payload_type), (original.sequence, 97));
+    assert_eq!(
+        (copy.timestamp, copy.frame, copy.flags),
+        (original.timestamp, original.frame, original.flags)
+    );
+    // the next packet tells of the gap, 5 ms later it is asked for, 25 ms later that arrives
+    let asked = nacks(&told);
+    let next = video[53].0;
+    assert_eq!(asked, [(next + Span::from_millis(25 + 5), vec![original.sequence])]);
+    assert!(*at >= asked[0].0 + Span::from_millis(25) && *at < asked[0].0 + Span::from_millis(25 + 10));
+    assert_eq!(told.repaired.len(), 1);
+    let (restored, repair) = told.repaired[0];
+    assert_eq!(restored, *at + Span::from_millis(25));
+    assert_eq!((repair.frame, repair.sequence, repair.in_time), (original.frame, original.sequence, true));
+    assert!(
+        told.frames
+            .iter()
+            .filter(|(at, _)| *at > *sent)
+            .all(|(at, frame)| frame.rendered.is_some() || *at == Time::from_secs(2))
+    );
+    assert_eq!(told.late, 0);
+}
+
+#[test]
+fn retransmissions_leave_a_gap_in_nothing_and_a_report_of_loss_stays() {
+    let (caller, callee) = pair(nack(), fixed(200));
+    let mut world =
+        World::new(caller, callee, losing(25, |packet, count| packet.kind == Kind::Video && count % 10 == 9));
+    world.run(Time::from_secs(20));
+    let told = world.finish();
+    let numbers: Vec<u16> =
+        of_kind(&told, Kind::Retransmission).iter().map(|(_, packet)| body(packet).sequence).collect();
+    assert!(numbers.len() > 150 && numbers.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1)));
+    let blocks: Vec<_> = rtcp_packets(&told)
+        .into_iter()
+        .flat_map(|(_, packets)| packets)
+        .filter_map(|packet| match packet {
+            rtcp::Packet::ReceiverReport(report) => Some(report.blocks),
+            _ => None,
+        })
+        .flatten()
+        .filter(|block| block.ssrc == VIDEO)
+        .collect();
+    let last = blocks.last().unwrap();
+    let share = f64::from(last.cumulative_lost) / of_kind(&told, Kind::Video).len() as f64;
+    assert!((share - 0.1).abs() < 0.005, "{share}");
+    // what is sent in all is still the target: repair is in it
+    let bytes: u32 = told
+        .sent
+        .iter()
+        .filter(|(_, p)| p.route.0 == 0 && p.kind != Kind::Rtcp)
+        .map(|(_, p)| p.size - 28)
+        .sum();
+    let rate = f64::from(bytes) * 8.0 / 20.0;
+    assert!((0.98e6..1.02e6).contains(&rate), "{rate}");
+}
+
+/// Which part of the packets of video neither arrived nor was restored in time, with a loss of `p` on everything.
+fn residual(repair: Repair, playout: Playout, p: f64, secs: i64) -> f64 {
+    let (caller, callee) = pair(repair, playout);
+    let mut luck = Stream::new(3, "loss", "test");
+    let mut world = World::new(caller, callee, losing(25, move |_, _| luck.uniform() < p));
+    world.run(Time::from_secs(secs));
+    let told = world.finish();
+    let in_time = told.repaired.iter().filter(|(_, repair)| repair.in_time).count();
+    let sent = of_kind(&told, Kind::Video).len();
+    let arrived = told.arrived.iter().filter(|(_, packet)| packet.kind == Kind::Video).count();
+    (sent - arrived - in_time) as f64 / sent as f64
+}
+
+#[test]
+fn with_one_retransmission_what_stays_lost_is_the_square_of_the_loss() {
+    let times = |requests| Repair { nack: Some(Nack { requests, ..Nack::default() }), ..Repair::default() };
+    let (p, secs) = (0.1, 300);
+    // 30 000 packets, of which 300 stay lost: four standard deviations are 0.0023
+    let got = residual(times(1), fixed(1_000), p, secs);
+    assert!((got - p * p).abs() < 0.0023, "{got}");
+    let got = residual(times(2), fixed(1_000), p, secs);
+    assert!((got - p * p * p).abs() < 0.0008, "{got}");
+    // and where there is no time for any, nothing is repaired
+    let got = residual(times(10), fixed(10), p, secs);
+    assert!((got - p).abs() < 0.007, "{got}");
+}
+
+#[test]
+fn with_parity_what_stays_lost_is_as_in_the_closed_form() {
+    for (packets, parity) in [(5, 1), (10, 2)] {
+        let (p, secs, n) = (0.05f64, 300, 5);
+        let got = residual(fec(packets, parity), fixed(400), p, secs);
+        let expected = p * (1.0 - (0..n).fold(1.0, |all, _| all * (1.0 - p)));
+        // 420 of 37 000 packets, which come in groups of up to five: four standard deviations are 0.0030 at most
+        assert!((got - expected).abs() < 0.0030, "{got}, expected {expected}");
+    }
+}
+
+#[test]
+fn parity_is_sent_for_each_group_and_counted_in_the_target() {
+    let (caller, callee) = pair(fec(10, 2), fixed(400));
+    let mut world = World::new(caller, callee, delay(25));
+    world.run(Time::from_secs(20));
+    let told = world.finish();
+    let (video, parity) = (of_kind(&told, Kind::Video).len(), of_kind(&told, Kind::Repair).len());
+    assert!((video / 10 * 2 - 2..=video / 10 * 2).contains(&parity), "{parity} for {video}");
+    let bytes: u32 = told
+        .sent
+        .iter()
+        .filter(|(_, p)| p.route.0 == 0 && p.kind != Kind::Rtcp)
+        .map(|(_, p)| p.size - 28)
+        .sum();
+    let rate = f64::from(bytes) * 8.0 / 20.0;
+    // the first second is sent before anything is known of what parity takes
+    assert!((0.98e6..1.03e6).contains(&rate), "{rate}");
+    assert!(told.repaired.is_empty(), "nothing was lost");
+    assert_eq!(
+        told.frames.iter().filter(|(_, frame)| frame.rendered.is_some()).count(),
+        489,
+        "the last 464 ms are not shown"
+    );
+}
+
+#[test]
+fn an_adaptive_delay_waits_for_what_is_repaired_and_not_for_what_is_lost_for_good() {
+    let adaptive = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.02 };
+    let lost = |_: &Packet, count: u64| count == 52;
+    let shown = |repair: Repair, again: bool| {
+        let (caller, callee) = pair(repair, adaptive);
+        let path = losing(25, move |packet, count| {
+            lost(packet, count) && packet.kind == Kind::Video || again && packet.kind == Kind::Retransmission
+        });
+        let mut world = World::new(caller, callee, path);
+        world.run(Time::from_secs(4));
+        world.finish()
+    };
+    let (plain, repaired, given_up) =
+        (shown(Repair::default(), false), shown(nack(), false), shown(nack(), true));
+    let unseen = |told: &Told| -> Vec<u32> {
+        let before =
+            told.frames.iter().filter(|(at, frame)| *at < Time::from_secs(4) && frame.rendered.is_none());
+        before.map(|(_, frame)| frame.frame).collect()
+    };
+    assert_eq!((unseen(&plain), unseen(&repaired)), (vec![10], vec![]));
+    let order: Vec<u32> = repaired.frames.iter().map(|(_, frame)| frame.frame).collect();
+    assert!(order.is_sorted(), "frames are told in order");
+    // without any answer ten requests go, and nothing waits longer than the largest delay
+    assert_eq!(unseen(&given_up), [10]);
+    let asked = nacks(&given_up);
+    assert!((5..=10).contains(&asked.len()), "{asked:?}");
+    let waited = given_up.freezes.iter().map(|(_, length)| *length).max().unwrap();
+    assert!(waited > Span::from_millis(500) && waited < Span::from_millis(1_100), "{waited}");
+}
+
+#[test]
+fn what_comes_after_all_is_not_taken_twice() {
+    // packet 52 is overtaken by 100 ms, and its retransmission comes before it
+    let (caller, callee) = pair(nack(), fixed(300));
+    let mut count = 0;
+    let path: Path = Box::new(move |now, _, packet| {
+        let slow = packet.kind == Kind::Video && count == 52;
+        count += u64::from(packet.kind == Kind::Video);
+        Some(now + Span::from_millis(if slow { 125 } else { 25 }))
+    });
+    let mut world = World::new(caller, callee, path);
+    world.run(Time::from_secs(2));
+    let told = world.finish();
+    assert_eq!(told.repaired.len(), 1);
+    let arrived: u64 =
+        told.arrived.iter().filter(|(_, p)| p.kind == Kind::Video).map(|(_, p)| u64::from(p.size - 52)).sum();
+    assert_eq!(told.goodput, arrived);
+    assert!(told.frames.iter().all(|(at, frame)| frame.rendered.is_some() || *at == Time::from_secs(2)));
+}
+
+#[test]
+fn requests_keep_the_profile() {
+    for (mode, reduced_size) in [(RtcpMode::Avp, false), (RtcpMode::Avpf, false), (RtcpMode::Avpf, true)] {
+        let (mut caller, mut callee) = pair(nack(), fixed(200));
+        for end in [&mut caller, &mut callee] {
+            (end.rtcp.mode, end.rtcp.reduced_size) = (mode, reduced_size);
+        }
+        let mut world = World::new(
+            caller,
+            callee,
+            losing(25, |packet, count| packet.kind == Kind::Video && count == 520),
+        );
+        world.run(Time::from_secs(10));
+        let told = world.finish();
+        let gap = of_kind(&told, Kind::Video)[521].0 + Span::from_millis(30);
+        let asked = nacks(&told);
+        let reports: Vec<Time> = rtcp_packets(&told)
+            .into_iter()
+            .filter(|(_, packets)| rtcp::is_compound(packets))
+            .map(|(at, _)| at)
+            .collect();
+        let regular = |at: Time| reports.contains(&at);
+        match mode {
+            RtcpMode::Avp => assert!(asked.iter().all(|(at, _)| regular(*at) && *at >= gap), "{asked:?}"),
+            // an early packet may go at once, or not before the next regular one has gone
+            _ => assert!(asked[0].0 >= gap && asked[0].0 < gap + Span::from_secs(1), "{asked:?} {gap}"),
+        }
+    }
+}
+
+#[test]
+fn key_frames_are_asked_for_when_a_frame_is_missing_for_good_and_not_too_often() {
+    let pli = Repair { pli: Some(Pli::default()), ..Repair::default() };
+    // a packet is lost at 3 s, and until then all key frames but the first
+    let run = |repair: Repair, until: i64| {
+        let (caller, callee) = pair(repair, fixed(100));
+        let gone = move |packet: &Packet, _| {
+            let at = |from, to| (Time::from_millis(from)..Time::from_millis(to)).contains(&packet.sent);
+            let key = body(packet).flags & RtpBody::KEY != 0;
+            packet.kind == Kind::Video && (at(3_005, 3_010) || key && at(3_005, until))
+        };
+        let mut world = World::new(caller, callee, losing(25, gone));
+        world.run(Time::from_secs(10));
+        let told = world.finish();
+        let pli = |one: &RtcpRecord| one.contents & RtcpRecord::PLI != 0;
+        let asked: Vec<Time> = told.rtcp.iter().filter(|(_, one)| pli(one)).map(|(at, _)| *at).collect();
+        let keys = told.frames_sent.iter().filter(|(_, frame)| frame.key);
+        (asked, keys.map(|(at, _)| *at).collect::<Vec<Time>>())
+    };
+    let (asked, made) = run(pli, 3_010);
+    // the frame of 3000 ms is given up 164.168 ms later, of which the first frame took 64.168; that arrives after
+    // 25 ms more
+    assert_eq!(asked, [Time::from_nanos(3_164_168_001)]);
+    assert_eq!(made, [Time::ZERO, Time::from_millis(3_200)]);
+    // a request each 300 ms as long as no key frame comes, and one key frame for each
+    let (asked, made) = run(pli, 5_000);
+    let times: Vec<i64> = asked.iter().map(|at| at.as_nanos() / 1_000_000).collect();
+    assert_eq!(times, [3164, 3464, 3764, 4064, 4364, 4664, 4964]);
+    assert_eq!(made.len(), 8, "{made:?}");
+    assert_eq!(run(Repair::default(), 5_000), (vec![], vec![Time::ZERO]));
+}
+
+#[test]
+fn hostile_requests_make_no_storm() {
+    let repair = Repair { pli: Some(Pli::default()), ..nack() };
+    let (caller, callee) = pair(repair, fixed(200));
+    let mut world = World::new(caller, callee, delay(25));
+    world.run(Time::from_secs(2));
+    // every millisecond all 65536 numbers are asked for, and a key frame
+    let pairs: Vec<rtcp::NackPair> =
+        (0..65_536u32 / 17 + 1).map(|k| rtcp::NackPair { pid: (17 * k) as u16, blp: 0xffff }).collect();
+    let packets = [
+        rtcp::Packet::Nack(rtcp::Nack { sender_ssrc: 1, media_ssrc: VIDEO, pairs }),
+        rtcp::Packet::Pli(rtcp::Pli { sender_ssrc: 1, media_ssrc: VIDEO }),
+    ];
+    let mut bytes = Vec::new();
+    rtcp::encode(&packets, &mut bytes).unwrap();
+    for millis in 2_001..6_000 {
+        world.run(Time::from_millis(millis));
+        let mut packet = world.told.lock().unwrap().sent[0].1.clone();
+        packet.kind = Kind::Rtcp;
+        packet.body = Body::Empty;
+        packet.attachment = Some(std::sync::Arc::new(tidegate_core::packet::Attachment::Rtcp(bytes.clone())));
+        world.nodes[0].receive(world.now, Port::ZERO, Box::new(packet), &mut world.out);
+        let flying: Vec<_> = world.out.packets.drain(..).collect();
+        assert!(flying.len() < 20, "{} at once", flying.len());
+    }
+    let told = world.finish();
+    let late =
+        told.sent.iter().filter(|(at, p)| p.route.0 == 0 && p.kind != Kind::Rtcp && *at > Time::from_secs(2));
+    let rate = late.map(|(_, p)| f64::from(p.size - 28) * 8.0).sum::<f64>() / 4.0;
+    assert!(rate < 1.05e6, "{rate}: retransmission is paced");
+    let mut times = BTreeMap::<u16, Vec<Time>>::new();
+    for (at, packet) in of_kind(&told, Kind::Retransmission) {
+        times.entry(body(&packet).original).or_default().push(at);
+    }
+    let closest = times.values().flat_map(|times| times.windows(2).map(|pair| pair[1] - pair[0])).min();
+    assert!(closest.is_none_or(|closest| closest >= Span::from_millis(50)), "once a round trip: {closest:?}");
+    let keys = told.frames_sent.iter().filter(|(_, frame)| frame.key).count();
+    assert!((10..=15).contains(&keys), "{keys} in 4 s, one each 300 ms");
+}
+
+#[test]
+fn settings_without_sense_are_refused() {
+    for (repair, words) in [
+        (fec(3, 4), "4 packets of parity for 3 packets"),
+        (fec(3, 0), "0 packets of parity"),
+        (Repair { nack: Some(Nack { requests: 0, ..Nack::default() }), ..Repair::default() }, "0 times"),
+        (
+            Repair { pli: Some(Pli { interval: Span::ZERO }), ..Repair::default() },
+            "the interval must be positive",
+        ),
+    ] {
+        let (caller, _) = pair(repair, fixed(200));
+        let error = tidegate_endpoint::Endpoint::new(caller).err().expect(words).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}

@@ -1,0 +1,115 @@
+"""How losses of video are repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, Tag
+
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, one_of
+from tidegate.units import Duration
+
+
+class Nack(Model):
+    """Requests of missing packets (RFC 4585 section 6.2.1) and their retransmission (RFC 4588)."""
+
+    wait: Duration = Duration(5_000_000)
+    """How long a packet may be overtaken before it is asked for: as long as a burst of the pacer."""
+    requests: Annotated[int, Field(ge=1, le=1000)] = 10
+    """How often it is asked for at most, once a round trip (libwebrtc, kMaxNackRetries)."""
+    keep: Duration = Duration(1_000_000_000)
+    """How long the sender keeps what it has sent, and the receiver asks (libwebrtc, kMinPacketDuration)."""
+
+
+class Pli(Model):
+    """Requests of a key frame when a frame is missing for good (RFC 4585 section 6.3.1)."""
+
+    interval: Duration = Duration(300_000_000)
+    """Least time between two of them, and between key frames made for them (libwebrtc, kMinKeyframeSendIntervalMs)."""
+
+
+class Fec(Model):
+    """Interleaved parity over groups of packets (RFC 6015)."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    packets: Annotated[int, Field(ge=1, le=255)]
+    """Packets of a group."""
+    parity: Annotated[int, Field(ge=1, le=255)] = 1
+    """Packets of parity for each group, at most as many: as many losses in a row can be restored."""
+    by_frame: bool = False
+    """Whether a group ends with its frame, too: parity comes earlier, and there is more of it."""
+
+
+class Repair(Model):
+    """How losses of video are repaired; each way is a switch, and all are off by default.
+
+    >>> Repair(nack=True).requests
+    Nack(wait=Duration('5ms'), requests=10, keep=Duration('1s'))
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    nack: Annotated[
+        Annotated[bool, Tag("~plain")] | Annotated[Nack, Tag("~nack")],
+        one_of("true, false, or a table with wait, requests and keep", table="~nack", other="~plain"),
+    ] = False
+    """Whether lost packets are asked for and sent once more."""
+    pli: Annotated[
+        Annotated[bool, Tag("~plain")] | Annotated[Pli, Tag("~pli")],
+        one_of("true, false, or a table with interval", table="~pli", other="~plain"),
+    ] = False
+    """Whether key frames are asked for when a frame is missing for good."""
+    fec: Annotated[
+        Annotated[bool, Tag("~plain")] | Annotated[Fec, Tag("~fec")],
+        one_of("false, or a table with packets and parity", table="~fec", other="~plain"),
+    ] = False
+    """Whether packets of parity are sent along."""
+
+    @property
+    def requests(self) -> Nack | None:
+        """Requests and retransmission, if there are any."""
+        return (Nack() if self.nack else None) if isinstance(self.nack, bool) else self.nack
+
+    @property
+    def key_frames(self) -> Pli | None:
+        """Requests of key frames, if there are any."""
+        return (Pli() if self.pli else None) if isinstance(self.pli, bool) else self.pli
+
+    @property
+    def added(self) -> int:
+        """Bytes that repair adds at most to a full packet: OSN, or RFC 6015's header and the protected extensions."""
+        return 28 if self.fec else 2 if self.requests else 0
+
+    def to_ir(self) -> dict[str, Any]:
+        """For the engine; empty where nothing is repaired."""
+        ir: dict[str, Any] = {}
+        if (nack := self.requests) is not None:
+            ir["nack"] = {"wait": int(nack.wait), "requests": nack.requests, "keep": int(nack.keep)}
+        if (pli := self.key_frames) is not None:
+            ir["pli"] = {"interval": int(pli.interval)}
+        if isinstance(self.fec, Fec):
+            ir["fec"] = {"packets": self.fec.packets, "parity": self.fec.parity, "by_frame": self.fec.by_frame}
+        return ir
+
+    def problems(self, path: Path, video: bool) -> Iterator[Problem]:
+        """What does not fit together, in a flow with or without video."""
+        if self.to_ir() and not video:
+            yield Problem(path, "repairs video, and there is none; leave it out or send video")
+        for key, table, part in (
+            ("nack", self.requests, "keep"),
+            ("pli", self.key_frames, "interval"),
+        ):
+            if table is not None and not getattr(table, part):
+                yield Problem((*path, key, part), f'found "{getattr(table, part)}"; expected more than nothing')
+        if self.fec is True:
+            yield Problem((*path, "fec"), "found true; expected false, or a table with packets and parity")
+        elif isinstance(self.fec, Fec) and self.fec.parity > self.fec.packets:
+            what = f"found {self.fec.parity}; expected from 1 to packets, which is {self.fec.packets}"
+            yield Problem((*path, "fec", "parity"), what)

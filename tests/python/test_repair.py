@@ -1,0 +1,252 @@
+"""Repair of lost video through whole scenarios: settings, closed forms, figures, and what the viewer gets."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from media_support import link as media_link
+from media_support import needs_av, needs_clips, needs_vmaf, sent, value
+from tidegate import Run, Scenario, run
+from tidegate.errors import ScenarioError
+from tidegate.media import judge
+from tidegate.media.received import received
+
+OURS = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path_factory.getbasetemp() / "media-cache"))
+
+
+def call(repair: Any = None, loss: float = 0.0, playout: Any = "1s", **changes: Any) -> Scenario:
+    """Video of 1 Mbit/s over a wide link of 50 ms there and back that loses packets on the way there."""
+    plays = {"fixed": playout} if isinstance(playout, str) else playout
+    media = {"controller": "fixed:1Mbps", "video": {"source": "ideal"}, "playout": plays}
+    media |= {} if repair is None else {"repair": repair}
+    media |= changes.pop("media", {})
+    return Scenario.from_dict(
+        {
+            "duration": "120s",
+            "links": [{"capacity": "20Mbps", "delay": "25ms", "loss": loss, "back": {"loss": 0.0}}],
+            "flows": [{"name": "call", "media": media}],
+            **changes,
+        }
+    )
+
+
+# --- settings ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("repair", "message"),
+    [
+        ("{ nack = 3 }", "nack: found 3; expected true or false"),
+        ("{ nack = { requests = 0 } }", "nack.requests: found 0"),
+        ('{ nack = { keep = "0s" } }', 'nack.keep: found "0s"; expected more than nothing'),
+        ("{ nack = { retries = 2 } }", "nack.retries"),
+        ('{ pli = { interval = "0s" } }', 'pli.interval: found "0s"; expected more than nothing'),
+        ("{ fec = true }", "fec: found true; expected false, or a table with packets and parity"),
+        ("{ fec = { parity = 1 } }", "fec.packets"),
+        ("{ fec = { packets = 3, parity = 4 } }", "fec.parity: found 4; expected from 1 to packets, which is 3"),
+        ("{ fec = { packets = 300 } }", "fec.packets: found 300"),
+        ("{ fex = true }", "repair.fex"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_line_and_key(repair: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "call.toml"
+    file.write_text(
+        f'duration = "5s"\n[[links]]\ncapacity = "2Mbps"\n[[flows]]\nmedia.controller = "gcc"\nmedia.repair = {repair}\n'
+    )
+    with pytest.raises(ScenarioError) as error:
+        Scenario.load(file)
+    text = str(error.value)
+    assert f"{file}:6:" in text
+    assert message in text
+
+
+def test_repair_needs_video_and_packets_that_still_fit() -> None:
+    audio = {"video": False, "audio": {}, "min_rate": "20kbps"}
+    with pytest.raises(ScenarioError, match="repairs video, and there is none"):
+        call({"nack": True}, media=audio)
+    call({}, media=audio)
+    largest = 65_535 - 28 - 24
+    call({"nack": True}, media={"payload": f"{largest - 2}B"})
+    call({"fec": {"packets": 2}}, media={"payload": f"{largest - 28}B"})
+    for repair in ({"nack": True}, {"fec": {"packets": 2}}):
+        with pytest.raises(ScenarioError, match="payload"):
+            call(repair, media={"payload": f"{largest}B"})
+
+
+def test_without_repair_nothing_changes() -> None:
+    plain, off = (run(call(repair, 0.02, duration="5s"), record="packets") for repair in (None, {"nack": False}))
+    assert plain.digest == off.digest
+    metrics = plain.metrics()
+    names = ("nacks", "retransmissions", "repaired_resent", "repaired_parity", "plis", "repair_overhead")
+    assert [metrics[name] for name in names] == [0] * len(names)
+    assert metrics["residual_loss_fraction"] == metrics["loss_fraction"]
+    assert "repairs" not in plain.tables
+
+
+def test_the_record_does_not_change_the_run() -> None:
+    everything = {"nack": True, "pli": True, "fec": {"packets": 5, "parity": 1, "by_frame": True}}
+    scenario = call(everything, 0.05, duration="20s")
+    digests = {run(scenario, record=level).digest for level in ("summary", "series", "packets")}
+    assert len(digests) == 1
+
+
+# --- closed forms ---------------------------------------------------------------------------------------
+
+
+def test_one_retransmission_leaves_the_square_of_the_loss() -> None:
+    p = 0.05
+    squares = [run(call({"nack": {"requests": 1}}, p), seed).metrics() for seed in (1, 2, 3)]
+    residual = np.mean([one["residual_loss_fraction"] for one in squares])
+    # 36 000 packets, of which 90 stay lost: four standard deviations are 0.00105
+    assert residual == pytest.approx(p * p, abs=0.00105)
+    for one in squares:
+        # the network's loss stays the network's: four standard deviations of 12 600 packets are 0.0078
+        assert one["loss_fraction"] == pytest.approx(p, abs=0.0078)
+        # each loss is sent once more, with OSN
+        assert one["repair_overhead"] == pytest.approx(p, abs=0.009)
+        assert one["repaired_resent"] == pytest.approx(one["retransmissions"] * (1 - p), rel=0.05)
+        assert one["nacks"] <= one["retransmissions"]
+        assert one["sending_rate_bps"] == pytest.approx(1e6 * 1252 / 1224, rel=0.03), "repair is in the target"
+
+
+def test_requests_go_on_until_the_packet_is_there_or_due() -> None:
+    p = 0.3
+    metrics = run(call({"nack": True}, p, playout="2s"), 1).metrics()
+    assert metrics["loss_fraction"] == pytest.approx(p, abs=0.02)
+    # nine times within a second and a few packets of 12 000 are still missing: 0.3^10 is 6e-6
+    assert metrics["residual_loss_fraction"] < 1e-3
+    # every packet of video is sent 1 / (1 - p) times
+    assert metrics["repair_overhead"] == pytest.approx(p / (1 - p), abs=0.03)
+
+
+@pytest.mark.parametrize(("packets", "parity"), [(5, 1), (10, 2)])
+def test_parity_leaves_what_the_closed_form_says(packets: int, parity: int) -> None:
+    p, each = 0.05, packets // parity
+    all_of = [run(call({"fec": {"packets": packets, "parity": parity}}, p), seed).metrics() for seed in (1, 2, 3)]
+    expected = p * (1 - (1 - p) ** each)
+    residual = np.mean([one["residual_loss_fraction"] for one in all_of])
+    # of 33 000 packets 370 stay lost, in groups of up to five: 4 sqrt(5 * 370) / 33 000
+    assert residual == pytest.approx(expected, abs=0.0052)
+    assert residual < 0.5 * p
+    for one in all_of:
+        # parity is as long as the longest packet of its group and 28 bytes more
+        assert parity / packets < one["repair_overhead"] < parity / packets * 1.5
+        assert one["nacks"] == one["retransmissions"] == one["repaired_resent"] == 0
+
+
+def test_both_together_leave_less_than_each() -> None:
+    ways: list[dict[str, Any]] = [
+        {"nack": {"requests": 1}},
+        {"fec": {"packets": 5}},
+        {"nack": {"requests": 1}, "fec": {"packets": 5}},
+    ]
+    by_request, by_parity, both = (run(call(way, 0.1), 1).metrics()["residual_loss_fraction"] for way in ways)
+    assert both < 0.5 * by_request < by_request < by_parity
+
+
+def test_an_adaptive_playout_waits_for_retransmissions() -> None:
+    adaptive = {"adaptive": {"min": "0s", "max": "1s"}}
+    plain, repaired = (run(call(way, 0.02, adaptive, duration="60s")).metrics() for way in (None, {"nack": True}))
+    assert plain["frames_rendered"] < 0.97 * plain["frames_sent"]
+    assert repaired["frames_rendered"] >= repaired["frames_sent"] - 20, "what is on its way at the end"
+    assert repaired["residual_loss_fraction"] < 1e-3
+    # the price is a round trip and what finds the gap
+    added = repaired["frame_delay_ms_mean"] - plain["frame_delay_ms_mean"]
+    assert 30 < added < 200
+
+
+@pytest.mark.parametrize("profile", ["free", "avp", "avpf"])
+def test_requests_go_as_the_profile_lets_them(profile: str) -> None:
+    feedback = {"profile": profile, "format": "none"}
+    done = run(call({"nack": True}, 0.02, duration="60s", media={"feedback": feedback}), record="packets")
+    rtcp = done.table("rtcp")
+    contents = np.array([str(one).split("+") for one in rtcp.to_numpy("contents")], dtype=object)
+    mine = rtcp.to_numpy("from_receiver")
+    alone = sum(1 for one, ours in zip(contents, mine, strict=True) if ours and one == ["NACK"])
+    asked = sum(1 for one, ours in zip(contents, mine, strict=True) if ours and "NACK" in one)
+    assert asked == done.metrics()["nacks"] > 20
+    if profile == "free":
+        assert alone > 0.9 * asked
+    else:
+        assert alone == 0, "in compounds"
+        # what RTCP may use: 5 % of the session's 2.5 Mbit/s, on average over intervals that are drawn
+        assert done.metrics()["feedback_rate_bps"] < 0.05 * 2.5e6 * 1.02
+    assert done.metrics()["residual_loss_fraction"] < (0.02 if profile == "avp" else 0.005)
+
+
+def test_key_frames_come_on_demand() -> None:
+    plain, asked = (run(call(way, 0.01, playout="100ms", duration="60s")).metrics() for way in (None, {"pli": True}))
+    assert (plain["plis"], plain["key_frames"]) == (0, 1)
+    assert asked["key_frames"] > 30
+    # a request that comes while the key frame is under way asks for none
+    assert asked["key_frames"] - 1 <= asked["plis"] <= 60 / 0.3
+
+
+# --- the picture ------------------------------------------------------------------------------------------
+
+
+def lossy(repair: Any, loss: float = 0.05, **media: Any) -> Run:
+    scenario = media_link(loss=loss, **({"repair": repair} if repair else {}), **media)
+    return sent(scenario, OURS)[0]
+
+
+def test_a_repaired_packet_arrives_when_it_is_repaired() -> None:
+    done, ladder = sent(media_link(loss=0.05, repair={"nack": True}), OURS)
+    got = received(done, ladder)
+    packets, repairs = done.table("packets"), done.table("repairs")
+    video = packets.to_numpy("kind") == "video"
+    arrived = packets.to_numpy("arrived_s")[video].astype(float)
+    numbers = packets.to_numpy("rtp_sequence")[video].astype(int)
+    expected = dict(zip(numbers.tolist(), arrived.tolist(), strict=True))
+    assert sum(math.isnan(at) for at in expected.values()) > 5
+    for number, at in zip(repairs.to_numpy("rtp_sequence").tolist(), repairs.to_numpy("t_s").tolist(), strict=True):
+        assert math.isnan(expected[number])
+        expected[number] = at
+    flat = np.concatenate(got.arrived_s)[: len(expected)]
+    wanted = np.array(list(expected.values()))
+    assert np.where(np.isinf(flat), math.nan, flat).tolist() == pytest.approx(wanted.tolist(), nan_ok=True)
+    assert set(repairs.to_numpy("by").tolist()) == {"retransmission"}
+
+
+@pytest.mark.parametrize("repair", [{"nack": True}, {"fec": {"packets": 2, "parity": 2}}])
+def test_what_is_repaired_is_seen(repair: Any) -> None:
+    plain, repaired = judge(lossy(None)), judge(lossy(repair))
+    damaged = [value(one, "picture_frames_lost") + value(one, "picture_frames_damaged") for one in (plain, repaired)]
+    assert damaged[0] > 0.05
+    # two packets of parity for two of media lose what loses both: 5 % of 5 %
+    assert damaged[1] < (0.02 if "nack" in repair else 0.4 * damaged[0])
+    # parity takes its part of the target: what is encoded is less, and more of it is seen
+    lost = [value(one, "picture_psnr_encoded_db") - value(one, "picture_psnr_db") for one in (plain, repaired)]
+    assert lost[1] < 0.5 * lost[0]
+
+
+@pytest.mark.slow
+@needs_av
+@needs_clips
+@needs_vmaf
+@pytest.mark.parametrize("controller", ["fixed:1Mbps", "gcc"])
+def test_requests_bring_back_nine_tenths_of_the_vmaf_that_losses_cost(controller: str) -> None:
+    def vmaf(loss: float, repair: Any) -> float:
+        scenario = Scenario.from_dict(
+            {
+                "duration": "30s",
+                "links": [{"capacity": "5Mbps", "delay": "25ms", "loss": loss, "back": {"loss": 0.0}}],
+                "flows": [{"name": "call", "media": {"controller": controller, "start_rate": "1Mbps", **repair}}],
+            }
+        )
+        return value(judge(sent(scenario, "bikes:size=352x288")[0]), "picture_vmaf")
+
+    whole, lost, repaired = vmaf(0.0, {}), vmaf(0.02, {}), vmaf(0.02, {"repair": {"nack": True}})
+    print(f"{controller}: VMAF {whole:.2f} without loss, {lost:.2f} with 2 %, {repaired:.2f} with requests")
+    assert lost < whole - 5
+    assert repaired - lost >= 0.9 * (whole - lost)
