@@ -30,12 +30,17 @@ AFTER_S = 10.0
 SLIDES_S = tuple(range(15, 95, 10))
 """When app-limited-screen has a new slide; it takes half a second at the encoder."""
 SLIDE_S = 0.5
+SLIDE_PACKETS = 150
+"""2.4 Mb/s in packets of 1000 bytes for that long."""
+FIRST, BETWEEN = 60, 38
+"""Packets before the first slide (15 s at 32 kb/s) and between two (9.5 s)."""
 
 
 @cache
 def ran(name: str, controller: str, seed: int) -> Run:
     """A run of one of the three scenarios."""
-    scenario = Scenario.load(f"app-limited-{name}", {"flows.0.media.controller": controller})
+    flow = "screen" if name == "screen" else "call"
+    scenario = Scenario.load(f"app-limited-{name}", {f"flows.{flow}.media.controller": controller})
     return tidegate.run(scenario, seed=seed, record="packets")
 
 
@@ -56,8 +61,8 @@ def media(run: Run) -> tuple[Floats, Floats, Floats]:
 
 
 def used(controller: str, seed: int) -> float:
-    """What arrives, of what the encoder would make."""
-    return float(ran("video", controller, seed).metrics()["receive_rate_bps"]) / WANTED_BPS
+    """What arrives of media, without headers, of what the encoder would make."""
+    return float(ran("video", controller, seed).metrics()["goodput_bps"]) / WANTED_BPS
 
 
 def metric(name: str) -> Callable[[str, int], float]:
@@ -106,13 +111,15 @@ def delay_after(controller: str, seed: int) -> float:
 
 def slides(controller: str, seed: int) -> Floats:
     """For each slide, how long after the encoder was through with it the last of it arrives, s; NaN if it never does."""
-    frames = ran("screen", controller, seed).table("frames")
-    captured, complete = frames.to_numpy("captured_s"), frames.to_numpy("complete_s")
+    _, arrived, _ = media(ran("screen", controller, seed))
     late = []
-    for begin in SLIDES_S:
-        own = (captured >= begin) & (captured < begin + SLIDE_S)
-        # not the maximum of numbers: one that is none makes it none
-        late.append(float(complete[own].max()) - begin - SLIDE_S)
+    for number, begin in enumerate(SLIDES_S):
+        # packets leave in the order in which they were made, and none is skipped (`queue_limit`)
+        first = FIRST + number * (BETWEEN + SLIDE_PACKETS)
+        own = arrived[first : first + SLIDE_PACKETS]
+        assert len(own) == SLIDE_PACKETS
+        # the maximum of numbers of which one is none is none
+        late.append(float(own.max()) - begin - SLIDE_S)
     return np.array(late)
 
 
@@ -130,6 +137,7 @@ COLUMNS: tuple[tuple[str, Callable[[str, int], float], float, int], ...] = (
     ("used (%)", used, 100, 1),
     ("delay p95 (ms)", metric("one_way_delay_ms_p95"), 1, 0),
     ("at the sender (ms)", metric("sender_delay_ms_mean"), 1, 0),
+    ("before (kb/s)", before, 1e-3, 0),
     ("back after (s)", recovery, 1, 1),
     ("overshoot", overshoot, 1, 2),
     ("delay after (ms)", delay_after, 1, 0),
