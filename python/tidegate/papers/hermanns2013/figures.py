@@ -1,0 +1,89 @@
+"""The slides' figures, whose axes bear next to no numbers, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tidegate.paper import Drawing, Sheet
+from tidegate.papers.hermanns2013.alone import TICK_S, Alone
+from tidegate.papers.hermanns2013.cells import CALLERS
+
+_LOAD = "Calls a cell on average"
+_WINDOW_S = (20.0, 21.0)
+"""What is shown tick by tick."""
+
+
+def _rates(runs: Mapping[str, Alone], names: Sequence[str], sheet: Sheet) -> Sheet:
+    for key in names:
+        one = runs[key]
+        sheet.series(CALLERS[key].label, np.arange(len(one.rate)), one.rate / 1e3, step=True)
+    return sheet
+
+
+def alone(runs: Mapping[str, Alone]) -> Drawing:
+    """One call alone in the network."""
+    sheet = Sheet("Slide 8", "One call alone in the network", "Time (s)", "Rate sent (kbit/s)", ylim=(0, None))
+    _rates(runs, ("sprout", "gcc", "tfrc"), sheet)
+    return sheet.drawing("alone", "Rate of each second, first seed. The slide's axes cannot be read from its text.")
+
+
+def forecast(run: Alone, what: str, name: str) -> Drawing:
+    """What may be in the network, what may be sent and what is sent, tick by tick."""
+    assert run.ticks is not None  # noqa: S101
+    ticks = run.ticks
+    seen = (ticks.at >= _WINDOW_S[0]) & (ticks.at < _WINDOW_S[1])
+    sheet = Sheet("Slide 11", f"Forecast and bytes sent: {what}", "Time (s)", "Bytes", xlim=_WINDOW_S, ylim=(0, None))
+    for label, values in (
+        ("cumulative forecast", ticks.forecast),
+        ("bytes to send", ticks.allowed),
+        ("bytes sent", ticks.sent),
+    ):
+        sheet.series(label, ticks.at[seen], values[seen], step=True)
+    return sheet.drawing(name, "Sprout alone in the network, one second of the first seed.")
+
+
+def reception(bulk: Alone, call: Alone) -> Drawing:
+    """Bytes that arrive in each tick."""
+    sheet = Sheet(
+        "Slide 12", "Data reception", "Time (s)", "Bytes received in a tick of 20 ms", xlim=_WINDOW_S, ylim=(0, None)
+    )
+    for label, one in (("file transfer", bulk), ("conversational video", call)):
+        at = np.arange(len(one.arrived)) * TICK_S
+        seen = (at >= _WINDOW_S[0]) & (at < _WINDOW_S[1])
+        sheet.series(label, at[seen], one.arrived[seen], step=True)
+    return sheet.drawing("reception", "Sprout alone in the network, one second of the first seed.")
+
+
+def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> Iterator[Drawing]:
+    """What calls come to under each load; curves by what, controller, load and seed."""
+    said = "Means over seeds with 95 % intervals. The slide's axis has no numbers."
+    slides = (
+        ("spread", "Slide 14", "Variation of calls' mean rates over users", "Coefficient of variation", said, False),
+        ("variation", "Slide 14", "Variation of a call's rate over its seconds", "Coefficient of variation", said, False),
+        ("steps", "Slide 14", "Change of a call's rate from second to second", "Mean change over mean rate", said, False),
+        ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)", said, False),
+        ("network", "Slide 16", "Mean delay from the wire", "Delay (ms)", said, True),
+        ("delay", "Slide 16", "Mean delay from capture to arrival", "Delay (ms)", said, True),
+        ("files", "beyond the slides", "What calls cost the file transfers", "A file of 500 kB takes (s)", said, False),
+    )
+    for what, where, title, axis, caption, log in slides:
+        sheet = Sheet(where, title, _LOAD, axis, ylim=(None if log else 0, None), ylog=log)
+        for label, values in curves[what].items():
+            sheet.series(label, loads, np.transpose(values))
+        yield sheet.drawing(f"load-{what}", caption)
+
+
+def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
+    """Whether it is the time between frames."""
+    sheet = Sheet("beyond the slides", "Sprout alone: rate by frame rate", "Frames a second", "Rate sent (kbit/s)", xlog=True, ylim=(0, 1600))
+    for label, one in rates.items():
+        sheet.series(label, list(one), np.transpose(list(one.values())))
+    return sheet.drawing("fps", "From 50 frames a second on every tick has one. The encoder makes 0.2 to 1.5 Mb/s.")
+
+
+def repaired(runs: Mapping[str, Alone]) -> Drawing:
+    """The same call with our rule."""
+    sheet = Sheet("beyond the slides", "One call alone, with and without our rule", "Time (s)", "Rate sent (kbit/s)", ylim=(0, None))
+    return _rates(runs, ("sprout", "aware"), sheet).drawing("cure", "Rate of each second, first seed.")

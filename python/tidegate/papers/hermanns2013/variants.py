@@ -1,0 +1,39 @@
+"""What the slides leave open, one thing at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate.papers.hermanns2013.cells import BURSTS, EQUAL, VIDEO, Caller
+
+FPS = (15, 30, 50, 100, 200)
+"""Frames a second: from 50 on there is one in every tick of Sprout's, so that nothing is periodic about its ticks."""
+
+
+VARIANTS: Mapping[str, Caller] = {
+    "as_run": Caller("as run", "sprout"),
+    "bursts": Caller("bursts at changes of the rate (RFC 8593)", "sprout", BURSTS),
+    "equal": Caller("frames of equal size", "sprout", EQUAL),
+    "case3": Caller("3GPP case 3", "sprout", {"lte.case": 3}),
+    "fast": Caller("30 km/h", "sprout", {"lte.speed": "30km/h"}),
+    "start": Caller("begins at 1.5 Mb/s", "sprout", {"flows.call.media.start_rate": "1.5Mbps"}),
+    "low": Caller(
+        "least rate 0.15 Mb/s",
+        "sprout",
+        {"flows.call.media.min_rate": "150kbps", "flows.call.media.video": {**VIDEO, "min": "150kbps"}},
+    ),
+    "near": Caller("wires of 5 ms", "sprout", {"links.internet.delay": "5ms"}),
+    "far": Caller("wires of 50 ms", "sprout", {"links.internet.delay": "50ms"}),
+    "equal_far": Caller("wires of 50 ms, frames of equal size", "sprout", {**EQUAL, "links.internet.delay": "50ms"}),
+    "drain": Caller("an encoder that does not heed what waits", "sprout:nsdi2013,drain_time=0s"),
+    "all": Caller("an encoder that stays at 1.5 Mb/s", "sprout:nsdi2013,offer=all"),
+    "ewma": Caller("Sprout-EWMA", "sprout-ewma"),
+    "equal_ewma": Caller("Sprout-EWMA, frames of equal size", "sprout-ewma", EQUAL),
+    "nearer_bursts": Caller("wires of 5 ms, bursts", "sprout", {**BURSTS, "links.internet.delay": "5ms"}),
+    "jitter": Caller(
+        "sizes of frames vary twice as much",
+        "sprout",
+        {"flows.call.media.video": {**VIDEO, "scale_b": 0.3}},
+    ),
+}
+"""By the name in measures."""
