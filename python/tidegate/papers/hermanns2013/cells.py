@@ -25,6 +25,7 @@ FTP_BPS = 2e6
 FILES: Mapping[str, tuple[str, float]] = {"500 kB": ("500kB", 4e6), "500 kbit": ("62500B", 0.5e6)}
 """What "500kb" may mean: as a size, and in bits."""
 
+
 @dataclass(frozen=True)
 class Caller:
     """Who calls."""
@@ -177,7 +178,9 @@ class Calls:
             late=column("one_way_delay_ms_p95"),
             loss=column("loss_fraction"),
             frozen=column("freeze_time_s") / long,
-            files_s=_files([(stays[name][0], *series[name]) for name in files if WARMUP_S < stays[name][0] < end - SEEN_S]),
+            files_s=_files(
+                [(stays[name][0], *series[name]) for name in files if WARMUP_S < stays[name][0] < end - SEEN_S]
+            ),
             digest=run.digest,
         )
 
@@ -190,7 +193,7 @@ def _series(run: Run) -> dict[str, tuple[Floats, Floats, Floats]]:
     # a flow's rows stand together
     first = np.flatnonzero(np.append(True, flow[1:] != flow[:-1]))
     at, sent, good = (np.split(column, first[1:]) for column in columns)
-    return {str(flow[row]): one for row, *one in zip(first, at, sent, good, strict=True)}
+    return {str(flow[row]): one for row, one in zip(first, zip(at, sent, good, strict=True), strict=True)}
 
 
 def unrest(rates: Floats) -> tuple[float, float]:

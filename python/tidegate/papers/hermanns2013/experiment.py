@@ -42,12 +42,24 @@ GREEDY_CALLERS: Mapping[str, Caller] = {
 WHATS: Mapping[str, tuple[Callable[[Calls], float], str, str]] = {
     "rate": (lambda one: float(one.rate.mean()) / 1e3, "kbit/s", "mean rate sent by a call"),
     "spread": (lambda one: one.spread, "", "coefficient of variation, over users, of their mean rates"),
-    "variation": (lambda one: float(np.nanmean(one.variation)), "", "coefficient of variation of a call's rate, by seconds"),
-    "steps": (lambda one: float(np.nanmean(one.steps)), "", "mean change from one second to the next, of the mean rate"),
+    "variation": (
+        lambda one: float(np.nanmean(one.variation)),
+        "",
+        "coefficient of variation of a call's rate, by seconds",
+    ),
+    "steps": (
+        lambda one: float(np.nanmean(one.steps)),
+        "",
+        "mean change from one second to the next, of the mean rate",
+    ),
     "network": (lambda one: float(np.nanmean(one.network)), "ms", "mean delay from the wire to arrival"),
     "waiting": (lambda one: float(np.nanmean(one.waiting)), "ms", "mean time that a packet waits at its sender"),
     "delay": (lambda one: float(np.nanmean(one.network + one.waiting)), "ms", "mean delay from capture to arrival"),
-    "late": (lambda one: float(np.nanmean(one.late)), "ms", "95 % quantile of the delay from the wire, mean over calls"),
+    "late": (
+        lambda one: float(np.nanmean(one.late)),
+        "ms",
+        "95 % quantile of the delay from the wire, mean over calls",
+    ),
     "loss": (lambda one: 100 * float(np.nanmean(one.loss)), "%", "packets lost"),
     "frozen": (lambda one: 100 * float(np.nanmean(one.frozen)), "%", "of the time frozen"),
     "files": (lambda one: one.files_s, "s", "time that a file takes"),
@@ -116,7 +128,7 @@ class Results:
             tables=list(self._tables()),
             figures=list(self._figures()),
             notes=[
-                "Figures over time are of the first seed; the other numbers are means over seeds, which also move users.",
+                "Figures over time are of the first seed; all else are means over seeds, which place users, too.",
                 "A call counts in the cells if at least 20 s of it are after the warm-up.",
             ],
             digests={", ".join(map(str, key)): one.digest for key, one in self.done.items()},
@@ -138,13 +150,18 @@ class Results:
             yield f"alone.{who}.rate", over(runs, lambda one: one.mean / 1e3, "kbit/s", "mean rate, alone")
             yield f"alone.{who}.variation", over(runs, lambda one: one.variation, "", "of its rate, by seconds, alone")
             yield f"alone.{who}.steps", over(runs, lambda one: one.steps, "", "change from second to second, alone")
-            yield f"alone.{who}.received", over(runs, lambda one: one.received, "bytes", "that arrive in a tick, if any")
+            yield (
+                f"alone.{who}.received",
+                over(runs, lambda one: one.received, "bytes", "that arrive in a tick, if any"),
+            )
             yield f"alone.{who}.empty", over(runs, lambda one: one.empty, "", "share of ticks in which nothing arrives")
             yield f"alone.{who}.delay", over(runs, lambda one: one.network, "ms", "mean delay from the wire, alone")
         for fps in FPS:
             runs = self.of("fps", fps)
             yield f"fps.{fps}.rate", over(runs, lambda one: one.mean / 1e3, "kbit/s", f"mean rate with {fps} frames/s")
-            equal = over(self.of("equal-fps", fps), lambda one: one.mean / 1e3, "kbit/s", "the same, frames of equal size")
+            equal = over(
+                self.of("equal-fps", fps), lambda one: one.mean / 1e3, "kbit/s", "the same, frames of equal size"
+            )
             yield f"fps.{fps}.equal", equal
         for name in VARIANTS:
             runs = self.of("variant", name)
@@ -155,7 +172,10 @@ class Results:
     def _allowed(self) -> Iterator[tuple[str, Measure]]:
         for who in ("sprout", "bulk", "aware"):
             ticks = [one.ticks for one in self.of("alone", who)]
-            yield f"ticks.{who}.unused", Measure.of([one.unused for one in ticks], "", "share of ticks with more to send")
+            yield (
+                f"ticks.{who}.unused",
+                Measure.of([one.unused for one in ticks], "", "share of ticks with more to send"),
+            )
             forecast = Measure.of([one.mean for one in ticks], "bytes", "that may be in the network, mean over ticks")
             yield f"ticks.{who}.forecast", forecast
             yield f"ticks.{who}.every", Measure.of([one.every for one in ticks], "ms", "between two forecasts, median")
@@ -168,7 +188,10 @@ class Results:
         yield "forecast.ratio", Measure.of(ratio, "", "forecast, file transfer over video, on the same luck")
         share = [one.within(100.0) for one in self.of("alone", "bulk")]
         yield "bulk.in_time", Measure.of(share, "", "share of packets of a file transfer that take at most 100 ms")
-        ratio = [bulk.received / call.received for call, bulk in zip(self.of("variant", "bursts"), self.of("alone", "bulk"), strict=True)]
+        ratio = [
+            bulk.received / call.received
+            for call, bulk in zip(self.of("variant", "bursts"), self.of("alone", "bulk"), strict=True)
+        ]
         yield "received.bursts", Measure.of(ratio, "", "the same with bursts at changes of the rate, where any arrive")
         yield "frames.every", Measure.of([one.frame_ms for one in self.of("alone", "sprout")], "ms", "between frames")
 
@@ -186,17 +209,30 @@ class Results:
             for who, other in (("sprout", "least"), ("aware", "sprout"), ("aware", "gcc"), ("sprout", "gcc")):
                 pairs = list(zip(self.of("cell", load, who), self.of("cell", load, other), strict=True))
                 for what, (take, unit, about) in WHATS.items():
-                    more = Measure.of([take(one) - take(two) for one, two in pairs], unit, f"{about}: {who} less {other}")
+                    more = Measure.of(
+                        [take(one) - take(two) for one, two in pairs], unit, f"{about}: {who} less {other}"
+                    )
                     yield f"more.{load}.{who}.{other}.{what}", more
 
     # --- tables and figures -----------------------------------------------------------------------------
 
     def _tables(self) -> Iterator[Table]:
         made = self.measures
-        heads = ["rate (kbit/s)", "CoV over users", "CoV over time", "change a second", "delay (ms)", "at the sender (ms)", "p95 (ms)"]
+        heads = [
+            "rate (kbit/s)",
+            "CoV over users",
+            "CoV over time",
+            "change a second",
+            "delay (ms)",
+            "at the sender (ms)",
+            "p95 (ms)",
+        ]
         heads += ["loss (%)", "frozen (%)", "a file takes (s)"]
         shown = ("rate", "spread", "variation", "steps", "network", "waiting", "late", "loss", "frozen", "files")
-        for kind, title in {"cell": "case 1, files of 500 kB", **{kind: title for kind, (title, *_) in OTHERS.items()}}.items():
+        for kind, title in {
+            "cell": "case 1, files of 500 kB",
+            **{kind: title for kind, (title, *_) in OTHERS.items()},
+        }.items():
             rows: list[list[CellValue]] = [
                 [load, CALLERS[who].label, *(made[f"{kind}.{load}.{who}.{what}"] for what in shown)]
                 for kind_, load, who in dict.fromkeys(key[:3] for key in self.done)
@@ -209,13 +245,21 @@ class Results:
             [one.label, *(made[f"alone.{key}.{what}"] for what in whats)]
             for key, one in {**CALLERS, **GREEDY_CALLERS}.items()
         ]
-        heads = ["sender", "rate (kbit/s)", "CoV over time", "change a second", "delay (ms)", "bytes a tick, if any", "empty ticks"]
+        heads = [
+            "sender",
+            "rate (kbit/s)",
+            "CoV over time",
+            "change a second",
+            "delay (ms)",
+            "bytes a tick, if any",
+            "empty ticks",
+        ]
         yield Table("alone", "One sender alone, from 10 s on", heads, rows)
         rows = [[fps, made[f"fps.{fps}.rate"], made[f"fps.{fps}.equal"]] for fps in FPS]
         title = "Sprout alone with frames that come more or less often"
         yield Table("fps", title, ["frames a second", "rate (kbit/s)", "frames of equal size (kbit/s)"], rows)
-        whats = ("rate", "variation", "waiting")
-        rows = [[one.label, *(made[f"variant.{name}.{what}"] for what in whats)] for name, one in VARIANTS.items()]
+        kept = ("rate", "variation", "waiting")
+        rows = [[one.label, *(made[f"variant.{name}.{what}"] for what in kept)] for name, one in VARIANTS.items()]
         title = "Sprout alone: what the slides leave open, one at a time"
         yield Table("variants", title, ["variant", "rate (kbit/s)", "CoV over time", "at the sender (ms)"], rows)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tidegate.paper import Drawing, Sheet
+from tidegate.paper import Drawing, Measure, Sheet
 from tidegate.papers.hermanns2013.alone import TICK_S, Alone
 from tidegate.papers.hermanns2013.cells import CALLERS
 
@@ -61,8 +61,22 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
     said = "Means over seeds with 95 % intervals. The slide's axis has no numbers."
     slides = (
         ("spread", "Slide 14", "Variation of calls' mean rates over users", "Coefficient of variation", said, False),
-        ("variation", "Slide 14", "Variation of a call's rate over its seconds", "Coefficient of variation", said, False),
-        ("steps", "Slide 14", "Change of a call's rate from second to second", "Mean change over mean rate", said, False),
+        (
+            "variation",
+            "Slide 14",
+            "Variation of a call's rate over its seconds",
+            "Coefficient of variation",
+            said,
+            False,
+        ),
+        (
+            "steps",
+            "Slide 14",
+            "Change of a call's rate from second to second",
+            "Mean change over mean rate",
+            said,
+            False,
+        ),
         ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)", said, False),
         ("network", "Slide 16", "Mean delay from the wire", "Delay (ms)", said, True),
         ("delay", "Slide 16", "Mean delay from capture to arrival", "Delay (ms)", said, True),
@@ -71,13 +85,23 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
     for what, where, title, axis, caption, log in slides:
         sheet = Sheet(where, title, _LOAD, axis, ylim=(None if log else 0, None), ylog=log)
         for label, values in curves[what].items():
-            sheet.series(label, loads, np.transpose(values))
+            if len(loads) > 1:
+                sheet.series(label, loads, np.transpose(values))
+            else:
+                sheet.bars(label, {str(loads[0]): Measure.of(values[0])})
         yield sheet.drawing(f"load-{what}", caption)
 
 
 def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
     """Whether it is the time between frames."""
-    sheet = Sheet("beyond the slides", "Sprout alone: rate by frame rate", "Frames a second", "Rate sent (kbit/s)", xlog=True, ylim=(0, 1600))
+    sheet = Sheet(
+        "beyond the slides",
+        "Sprout alone: rate by frame rate",
+        "Frames a second",
+        "Rate sent (kbit/s)",
+        xlog=True,
+        ylim=(0, 1600),
+    )
     for label, one in rates.items():
         sheet.series(label, list(one), np.transpose(list(one.values())))
     return sheet.drawing("fps", "From 50 frames a second on every tick has one. The encoder makes 0.2 to 1.5 Mb/s.")
@@ -85,5 +109,11 @@ def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
 
 def repaired(runs: Mapping[str, Alone]) -> Drawing:
     """The same call with our rule."""
-    sheet = Sheet("beyond the slides", "One call alone, with and without our rule", "Time (s)", "Rate sent (kbit/s)", ylim=(0, None))
+    sheet = Sheet(
+        "beyond the slides",
+        "One call alone, with and without our rule",
+        "Time (s)",
+        "Rate sent (kbit/s)",
+        ylim=(0, None),
+    )
     return _rates(runs, ("sprout", "aware"), sheet).drawing("cure", "Rate of each second, first seed.")
