@@ -164,12 +164,14 @@ impl Network {
         let window = f64::from(self.settings.window);
         let each = self.elements(way) / 8.0;
         for at in 0..self.candidates.len() {
-            let Candidate { bearer: user, mask, .. } = self.candidates[at];
+            let Candidate { bearer: user, mask, bytes: worth, .. } = self.candidates[at];
             let k = user as usize;
             let full = way == DOWN && self.users[k].full;
             let Some(radio) = &mut self.radios[k] else { continue };
             let state = &mut radio.ways[way];
-            let mut bytes = 0;
+            // what was given is counted in what reports say, as it is compared: else whoever's reports are too low
+            // would get less
+            let mut given = 0.0;
             if mask != 0 {
                 let scheme = self.tables.scheme(&state.report, mask, state.outer.offset());
                 let count = mask.count_ones();
@@ -177,8 +179,9 @@ impl Network {
                 let room = (room as u64).saturating_sub(BLOCK_HEADER);
                 let segment =
                     if full { Segment::default() } else { self.bearers[way][k].take(now, tti, room) };
-                bytes = if full { room } else { segment.len() };
+                let bytes = if full { room } else { segment.len() };
                 if bytes > 0 {
+                    given = (0..self.subbands).map(|at| worth[at] * (mask >> at & 1) as f32).sum();
                     state.last = tti;
                     state.blocks += 1;
                     let direction = &mut self.ways[way];
@@ -194,7 +197,7 @@ impl Network {
                     direction.cells[cell].used += u64::from(count);
                 }
             }
-            state.average += (bytes as f64 - state.average) / window;
+            state.average += (f64::from(given) - state.average) / window;
         }
     }
 
