@@ -130,8 +130,8 @@ class Results:
             f" nobody reconsiders, so that with one after each regular packet {5 * EARLY_BOUND:.2f} % get through."
         )
         yield (
-            "In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less undoes"
-            " that: without jitter, packets of constant rate and a full queue stay in step, and more RTCP is lost."
+            "In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less"
+            " undoes that: without jitter, packets of constant rate and a full queue stay in step, and more RTCP is lost."
         )
 
     def tables(self) -> Iterator[Table]:
