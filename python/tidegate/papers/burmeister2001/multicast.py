@@ -131,7 +131,7 @@ class Results:
         )
         yield (
             "In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less"
-            " undoes that: without jitter, packets of constant rate and a full queue stay in step, and more RTCP is lost."
+            " undoes that: without jitter, packets and a full queue stay in step, and more RTCP is lost."
         )
 
     def tables(self) -> Iterator[Table]:
