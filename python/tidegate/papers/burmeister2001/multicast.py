@@ -130,8 +130,8 @@ class Results:
             f" nobody reconsiders, so that with one after each regular packet {5 * EARLY_BOUND:.2f} % get through."
         )
         yield (
-            "On links of exactly the session's rate the share doubles, and a thousandth more or less undoes that:"
-            " without jitter a full queue and packets of constant rate stay in step, and twice as much RTCP is lost."
+            "In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less"
+            " undoes that: without jitter, packets and a full queue stay in step, and more RTCP is lost."
         )
 
     def tables(self) -> Iterator[Table]:
