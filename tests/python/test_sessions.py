@@ -56,7 +56,7 @@ def once(group: Scenario) -> Run:
 
 
 def test_the_engine_gets_every_member_in_base_units(group: Scenario) -> None:
-    rules = {"l": 0.5, "k": None, "max_feedback_delay": 10**9, "rr_interval": 0, "reduced_size": False}
+    rules = {"l": 0.5, "k": None, "redraw": False, "max_feedback_delay": 10**9, "rr_interval": 0, "reduced_size": False}
     rest = {"declared_sender": False, "reports_losses": True, "join": 0, "leave": None, "crashes": False}
     speaker: dict[str, object] = {
         "name": "speaker",
