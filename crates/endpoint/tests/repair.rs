@@ -377,3 +377,39 @@ fn settings_without_sense_are_refused() {
         assert!(error.contains(words), "{error}");
     }
 }
+
+#[test]
+fn retransmissions_and_parity_are_real_bytes() {
+    let (caller, callee) = pair(Repair { fec: fec(4, 2).fec, ..nack() }, fixed(400));
+    let lost = losing(25, |packet, count| packet.kind == Kind::Video && count == 52);
+    let mut world = World::with_bytes(caller, callee, lost, true);
+    world.run(Time::from_secs(2));
+    let told = world.finish();
+    let mut kinds = (0, 0);
+    let video: BTreeMap<u16, RtpBody> =
+        of_kind(&told, Kind::Video).iter().map(|(_, packet)| (body(packet).sequence, body(packet))).collect();
+    for (packet, bytes) in &told.bytes {
+        assert_eq!(bytes.len() as u32, packet.size - 28);
+        // 12 bytes of header and 12 of extensions
+        let payload = &bytes[24..];
+        match packet.kind {
+            Kind::Retransmission => {
+                assert_eq!(payload[..2], body(packet).original.to_be_bytes());
+                kinds.0 += 1;
+            }
+            Kind::Repair => {
+                let base = u16::from_be_bytes([payload[0], payload[1]]);
+                let protected: Vec<&RtpBody> =
+                    [base, base.wrapping_add(2)].iter().map(|k| &video[k]).collect();
+                let timestamp = protected.iter().fold(0, |all, one| all ^ one.timestamp);
+                assert_eq!(payload[8..12], timestamp.to_be_bytes());
+                // E and the payload types, which cancel out; columns, two apart, two of them
+                assert_eq!((payload[4], &payload[12..16]), (0x80, &[0, 2, 2, 0][..]));
+                kinds.1 += 1;
+            }
+            _ => {}
+        }
+    }
+    // parity is there first, and nothing is asked for after that
+    assert!(kinds.0 <= 1 && kinds.1 > 80, "{kinds:?}");
+}

@@ -39,7 +39,9 @@ struct Entry {
     since: Time,
     /// When it is asked for next; [`Time::MAX`] for not any more.
     ask: Time,
-    /// When it was asked for last, and how often.
+    /// When it was asked for first, the last time but one, and last, and how often.
+    first_asked: Time,
+    asked_before: Time,
     asked: Time,
     requests: u32,
     /// The frames between which it was sent.
@@ -60,8 +62,9 @@ pub(crate) struct Missing {
     /// In order of their numbers.
     entries: VecDeque<Entry>,
     restored: VecDeque<i64>,
-    /// From request to retransmission: mean and mean deviation.
+    /// From request to retransmission: mean and mean deviation, and the least.
     round: Option<(Span, Span)>,
+    least: Span,
     /// When the first is to be asked for, and when the first is to be given up.
     ask: Time,
     expiry: Time,
@@ -79,6 +82,7 @@ impl Missing {
             entries: VecDeque::new(),
             restored: VecDeque::new(),
             round: None,
+            least: Span::ZERO,
             ask: Time::MAX,
             expiry: Time::MAX,
         }
@@ -145,7 +149,17 @@ impl Missing {
             if self.entries.len() == MISSING_MAX {
                 self.entries.pop_front();
             }
-            let entry = Entry { sequence, since: now, ask, asked: now, requests: 0, first, last: frame };
+            let entry = Entry {
+                sequence,
+                since: now,
+                ask,
+                first_asked: now,
+                asked_before: now,
+                asked: now,
+                requests: 0,
+                first,
+                last: frame,
+            };
             self.entries.push_back(entry);
         }
     }
@@ -171,9 +185,8 @@ impl Missing {
             self.settle();
         } else {
             let Some(entry) = self.remove(sequence) else { return false };
-            // with several requests nobody knows which one was answered (Karn's rule)
-            if resent && entry.requests == 1 {
-                self.sample(now - entry.asked);
+            if resent {
+                self.sample(now, &entry);
             }
         }
         if self.restored.len() == RESTORED_MAX {
@@ -188,13 +201,26 @@ impl Missing {
         self.parity = self.parity.max(base);
     }
 
-    fn sample(&mut self, round: Span) {
-        self.round = Some(match self.round {
-            None => (round, Span::ZERO),
+    /// Measures the time from request to retransmission. With several requests nobody knows which one was answered
+    /// (Karn's rule); but what comes sooner after the last than any answer has is the answer to the one before, and
+    /// as long as there was no answer at all it is the answer to the first: the sender keeps its round trip, too.
+    fn sample(&mut self, now: Time, entry: &Entry) {
+        let asked = match (entry.requests, self.round) {
+            (0, _) => return,
+            (1, _) => entry.asked,
+            (_, None) => entry.first_asked,
+            _ if now - entry.asked < self.least => entry.asked_before,
+            _ => return,
+        };
+        let round = now - asked;
+        (self.round, self.least) = match self.round {
+            None => (Some((round, Span::ZERO)), round),
             Some((mean, deviation)) => {
-                (mean + (round - mean) / 8, deviation + ((round - mean).abs() - deviation) / 4)
+                let mean_now = mean + (round - mean) / 8;
+                let deviation = deviation + ((round - mean).abs() - deviation) / 4;
+                (Some((mean_now, deviation)), self.least.min(round))
             }
-        });
+        };
     }
 
     /// Gives up what cannot be repaired any more; of frames before `shown` nothing is of use. Says whether
@@ -223,7 +249,10 @@ impl Missing {
         let mut numbers = Vec::new();
         for entry in self.entries.iter_mut().filter(|entry| entry.ask <= now).take(most) {
             entry.requests += 1;
-            entry.asked = now;
+            if entry.requests == 1 {
+                entry.first_asked = now;
+            }
+            (entry.asked_before, entry.asked) = (entry.asked, now);
             entry.ask = if entry.requests < nack.requests { now + round } else { Time::MAX };
             numbers.push(entry.sequence as u16);
         }
@@ -288,6 +317,33 @@ mod tests {
         assert_eq!(missing.hope(), None);
         assert!(!missing.restored(at(206), 65_537, true, frame(3)), "nobody waits for it");
         assert_eq!(missing.arrived(at(207), 65_537, frame(3)), Standing::Unasked);
+    }
+
+    #[test]
+    fn a_long_way_is_learnt_from_the_first_answer() {
+        let mut missing = missing(10);
+        missing.arrived(at(0), 0, frame(0));
+        for (k, answer) in [(1, 305), (2, 1302)] {
+            let lost = 1000 * (k - 1);
+            missing.arrived(at(lost), 2 * k, frame(2 * k as u32));
+            let mut asked = Vec::new();
+            for millis in lost..answer {
+                asked.extend(missing.take(at(millis), 9).iter().map(|_| millis - lost));
+            }
+            assert!(missing.restored(at(answer), 2 * k - 1, true, frame(0)));
+            // 300 ms from the first request; then 297 ms, before which there is no second one
+            assert_eq!(asked, if k == 1 { vec![5, 105, 205] } else { vec![5] });
+        }
+        // 299.625 ms in the mean, with a deviation of 0.75 ms; an answer soon after the second request is to the first
+        missing.arrived(at(2000), 6, frame(6));
+        assert_eq!(missing.take(at(2005), 9), [5]);
+        assert_eq!((missing.ask_due() - at(2005)).as_nanos(), 302_625_000);
+        assert_eq!(missing.take(missing.ask_due(), 9), [5]);
+        assert!(missing.restored(at(2325), 5, true, frame(5)));
+        assert_eq!(
+            missing.round().as_nanos(),
+            299_625_000 + 20_375_000 / 8 + 4 * (750_000 + (20_375_000 - 750_000) / 4)
+        );
     }
 
     #[test]
