@@ -434,11 +434,11 @@ impl Participant {
                     self.sources[place].reception.sender_report(now, report.middle());
                     self.round_trip(now, place, &report.blocks);
                 }
-                rtcp::Packet::ReceiverReport(report) => {
-                    if report.blocks.iter().any(|block| block.ssrc == self.ssrc) {
-                        let place = self.source(flow);
-                        self.round_trip(now, place, &report.blocks);
-                    }
+                rtcp::Packet::ReceiverReport(report)
+                    if report.blocks.iter().any(|block| block.ssrc == self.ssrc) =>
+                {
+                    let place = self.source(flow);
+                    self.round_trip(now, place, &report.blocks);
                 }
                 rtcp::Packet::Bye(bye) => {
                     for ssrc in bye.ssrcs {
