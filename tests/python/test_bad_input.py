@@ -59,7 +59,7 @@ CASES = [
     Case("a folder", ("run", "."), ".: is a folder; expected a scenario file"),
     Case("no such scenario", ("run", "home-brodband"),
          "home-brodband: no such scenario; did you mean home-broadband? (see tidegate scenario list)"),
-    Case("empty file", RUN, "x.toml: duration: is missing\nx.toml: links: is missing\nx.toml: flows: is missing",
+    Case("empty file", RUN, "x.toml: duration: is missing\nx.toml: links: is missing",
          files={"x.toml": ""}),
     Case("binary file", RUN, "x.toml:1: found byte 0xff; expected a TOML file in UTF-8",
          files={"x.toml": b"\xff\xfe\x00"}),
