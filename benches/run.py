@@ -60,9 +60,9 @@ WORKS = (
     Work("c", "cbr1000", "1000 CBR flows, 1.2 Gb/s", 20, dumbbell(1000, 0, 10, 1200, 100)),
     Work("d", "call", "one GCC video call, 1 hour", 3600),
     Work("e", "calls100", "100 GCC calls, 100 Mb/s", 600),
-    Work("g", "lte", "LTE, 21 cells, 100 users", 60),
     Work("f", "thesis", "the thesis's sender and network", 3600),
     Work("g", "sprout", "one Sprout video call, 1 hour", 3600),
+    Work("h", "lte", "LTE, 21 cells, 100 users", 60),
 )
 
 

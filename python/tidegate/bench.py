@@ -172,7 +172,11 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
     if work.startswith("cbr"):
         # what left the bottleneck, as the peers count it; every packet has 1200 bytes
         packets = round(carried["bottleneck there"] * seconds / 8 / 1200)
+    # what a user, and a cell, cost for a second of simulated time
+    cost = recording.run_seconds / seconds * 1e6
+    shares = {"us_per_user_s": cost / 100, "us_per_cell_s": cost / 21} if work == "lte" else {}
     return {
+        **shares,
         "tool": "tidegate",
         "work": work,
         "simulated_s": seconds,

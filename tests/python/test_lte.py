@@ -96,6 +96,7 @@ def test_a_cell_run_loses_nothing_says_the_same_again_and_fills_its_tables() -> 
     radio = once.table("radio")
     direction, sinr, cqi = (radio.to_numpy(name) for name in ("direction", "sinr_db", "cqi"))
     assert set(direction) == {"down", "up"}
+    assert {"phone-1", "caller-1"} < set(radio.to_numpy("user"))
     assert np.all((cqi >= 0) & (cqi <= 15))
     assert -10 < np.nanmedian(sinr) < 40
     # all bytes that left the network are in the blocks that arrived, with 2 bytes of PDCP header a packet
@@ -144,7 +145,7 @@ def test_a_scenario_with_users_survives_being_written() -> None:
     assert changed.lte.case == 3
 
 
-@pytest.mark.parametrize("name", ["lte-one-call", "lte-cell"])
+@pytest.mark.parametrize("name", ["lte-one-call", "lte-cell", "lte-driving"])
 def test_shipped_cells_run(name: str) -> None:
     done = tidegate.run(Scenario.load(name, {"duration": "20s", "warmup": "5s"}), record="summary")
     calls = [flow for flow in done.summary["flows"] if flow["kind"] == "media"]

@@ -36,7 +36,9 @@ def test_more_antennas_and_choice_are_worth_what_they_should() -> None:
     for case in (1, 3):
         one, two = made.efficiency("proportional fair, 1x1", case), made.efficiency("proportional fair", case)
         turns = made.efficiency("round robin", case)
-        assert 1.25 < two / one < 1.7
+        # 3 dB more, which log2(1 + SINR) makes 1.43 of at the median geometry, less what choice among ten users
+        # gains from the deeper fades of one antenna
+        assert 1.1 < two / one < 1.43
         # frequency-selective proportional fair of ten users: 40 % and more (Pokhariyal et al., VTC Fall 2006)
         assert 1.3 < two / turns < 1.65
         assert made.efficiency("proportional fair, 30 km/h", case) < two, "what is reported is too old at 30 km/h"
@@ -44,6 +46,10 @@ def test_more_antennas_and_choice_are_worth_what_they_should() -> None:
 
 
 def test_the_same_cells_in_ns3() -> None:
+    """Two sets of error curves from two link-level simulators: a dB of SINR apart at most."""
     for case in (1, 3):
-        ours, theirs = made.beside(case)
-        assert ours.sum() == pytest.approx(theirs.sum(), rel=0.1)
+        median = float(np.median(made.geometry(case)))
+        decibel = np.log2(1 + 10 ** ((median + 1) / 10)) / np.log2(1 + 10 ** (median / 10))
+        for outer_loop in (False, True):
+            ours, theirs = made.beside(case, outer_loop)
+            assert 1 / decibel < ours.sum() / theirs.sum() < decibel

@@ -72,8 +72,7 @@ fn a_lonely_user_beside_a_site_gets_all_there_is() {
         (Bandwidth::Five, Antennas::Simo, 25.0),
         (Bandwidth::Ten, Antennas::Diversity, 50.0),
     ] {
-        let settings =
-            Settings { bandwidth, antennas, profile: Profile::Flat, ..still() };
+        let settings = Settings { bandwidth, antennas, profile: Profile::Flat, ..still() };
         // flat fading of someone who sits is one draw: 30 m away it does not matter
         let users = vec![User { full: true, ..at("sitting", 26.0, 15.0) }];
         let mut network = Network::new("lte", 1, settings, users).unwrap();
@@ -146,10 +145,10 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
             }
             assert_eq!(entered, left + out.census[0].dropped + network.inside().packets);
             if step % 200 == 0 {
-                cells.insert(network.survey(step / 200)[0].0);
+                cells.extend(network.serving(0));
             }
         }
-        assert!(cells.len() > 1, "user 0 has changed its cell");
+        assert!(cells.len() > 1, "user 0 has changed its cell: {cells:?}");
         run(&mut network, Time::from_secs(60), &mut out, |_, _| left += 1);
         assert_eq!(network.inside(), Inside::default());
         assert_eq!(entered, left + out.census[0].dropped);
@@ -194,7 +193,7 @@ fn without_fading_proportional_fair_is_equal_time() {
     };
     let (fair, turns) = (served(Scheduler::ProportionalFair), served(Scheduler::RoundRobin));
     for (user, (fair, turns)) in fair.iter().zip(&turns).enumerate() {
-        // blocks of a part of the carrier carry as many headers as those of the whole, and steps of CQI are 2 dB
+        // some 1500 blocks each, of which a tenth take two turns: 2.5 % from luck and the outer loop's steps
         assert!((fair / turns - 1.0).abs() < 0.1, "user {user}: {fair} {turns}");
     }
     let whole = |served: &[f64]| served.iter().sum::<f64>();

@@ -107,6 +107,7 @@ def lower_radio(lte: Lte, groups: Mapping[str, Sequence[Member]]) -> dict[str, A
         "speed_mps": lte.speed / 3600,
         "interferers": lte.interferers,
         "scheduler": lte.scheduler,
+        "outer_loop": lte.outer_loop,
         "window": int(lte.window),
         "queue_packets": lte.queue.packets,
         "queue_bytes": None if lte.queue.bytes is None else int(lte.queue.bytes),

@@ -120,6 +120,8 @@ class Lte(Model):
     """So many of a user's strongest interferers fade fast; the others are there at their mean strength."""
     scheduler: Literal["pf", "rr"] = "pf"
     """Proportional fair over subbands of 5 resource blocks, or the whole carrier to one user after the other."""
+    outer_loop: bool = True
+    """Whether a loop moves what reports say until first transmissions fail one time in ten."""
     window: Duration = Duration(300_000_000)
     """Window of the proportional-fair average."""
     queue: RadioQueue = RadioQueue(packets=1000)

@@ -323,6 +323,10 @@ impl<'a> Builder<'a> {
         let bin = scenario.record.bin;
         let names = self.nodes.iter().map(|node| node.name().to_owned()).collect();
         let mut recording = Recording::new(level, bin, begin, infos, links, names).with_members(members);
+        if let Some(radio) = &scenario.lte {
+            let names = radio.users.iter().map(|user| user.name.clone()).collect();
+            recording = recording.with_radio_users(names);
+        }
         if scenario.record.capture {
             recording = recording.with_capture();
         }

@@ -38,7 +38,9 @@ impl Network {
             let Some(radio) = &mut self.radios[k] else { continue };
             let state = &mut radio.ways[way];
             if block.tries == 1 {
-                state.outer.learn(block.decoded);
+                if self.settings.outer_loop {
+                    state.outer.learn(block.decoded);
+                }
                 state.told.failed += u32::from(!block.decoded);
             }
             if !block.decoded && block.tries < TRIES {
@@ -71,10 +73,7 @@ impl Network {
                 self.gather(way, cell, tti, now, out);
                 match (way, self.settings.scheduler) {
                     (DOWN, Scheduler::ProportionalFair) => scheduler::share(&mut self.candidates, free),
-                    (DOWN, Scheduler::RoundRobin) => {
-                        self.candidates.sort_by_key(|candidate| candidate.last);
-                        scheduler::in_turn(&mut self.candidates, free);
-                    }
+                    (DOWN, Scheduler::RoundRobin) => scheduler::in_turn(&mut self.candidates, free),
                     _ => scheduler::share_in_runs(&mut self.candidates, free, self.subbands, &self.most),
                 }
                 self.send(way, cell, tti, now);
@@ -165,12 +164,14 @@ impl Network {
         let window = f64::from(self.settings.window);
         let each = self.elements(way) / 8.0;
         for at in 0..self.candidates.len() {
-            let Candidate { bearer: user, mask, .. } = self.candidates[at];
+            let Candidate { bearer: user, mask, bytes: worth, .. } = self.candidates[at];
             let k = user as usize;
             let full = way == DOWN && self.users[k].full;
             let Some(radio) = &mut self.radios[k] else { continue };
             let state = &mut radio.ways[way];
-            let mut bytes = 0;
+            // what was given is counted in what reports say, as it is compared: else whoever's reports are too low
+            // would get less
+            let mut given = 0.0;
             if mask != 0 {
                 let scheme = self.tables.scheme(&state.report, mask, state.outer.offset());
                 let count = mask.count_ones();
@@ -178,8 +179,9 @@ impl Network {
                 let room = (room as u64).saturating_sub(BLOCK_HEADER);
                 let segment =
                     if full { Segment::default() } else { self.bearers[way][k].take(now, tti, room) };
-                bytes = if full { room } else { segment.len() };
+                let bytes = if full { room } else { segment.len() };
                 if bytes > 0 {
+                    given = (0..self.subbands).map(|at| worth[at] * (mask >> at & 1) as f32).sum();
                     state.last = tti;
                     state.blocks += 1;
                     let direction = &mut self.ways[way];
@@ -195,7 +197,7 @@ impl Network {
                     direction.cells[cell].used += u64::from(count);
                 }
             }
-            state.average += (bytes as f64 - state.average) / window;
+            state.average += (f64::from(given) - state.average) / window;
         }
     }
 

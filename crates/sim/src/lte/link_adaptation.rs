@@ -25,6 +25,9 @@ const THRESHOLD: [f64; 16] = [
 /// from 90 % to 10 % within 1 dB, as the curves over white noise do.
 const STEEPNESS: f64 = 0.39;
 
+/// The way to mutual information and back loses less than so many dB: equal CQI choose their own scheme.
+const ROUNDING: f32 = 0.02;
+
 /// The error rate at which a CQI is chosen (TS 36.213 section 7.2.3).
 pub const TARGET: f64 = 0.1;
 /// Where the tail of a standard normal distribution is [`TARGET`].
@@ -254,7 +257,8 @@ impl Tables {
                 count += 1.0;
             }
         }
-        let reach: [f32; 3] = std::array::from_fn(|at| self.effective(at, means[at] / count) + offset);
+        let reach: [f32; 3] =
+            std::array::from_fn(|at| self.effective(at, means[at] / count) + offset + ROUNDING);
         self.schemes.iter().rposition(|scheme| reach[scheme.modulation] >= scheme.threshold).unwrap_or(0)
     }
 }
@@ -366,7 +370,7 @@ mod tests {
     fn a_cqi_chooses_the_scheme_of_its_efficiency() {
         let tables = Tables::new();
         for cqi in 1..16 {
-            let scheme = tables.scheme(&[cqi; WIDTH], 0b111, 0.01);
+            let scheme = tables.scheme(&[cqi; WIDTH], 0b111, 0.0);
             assert_eq!(scheme, 2 * (usize::from(cqi) - 1), "CQI {cqi}");
             let sinr = math::pow(10.0, (THRESHOLD[usize::from(cqi)] + 0.1) / 10.0);
             assert_eq!(tables.cqi(sinr as f32), cqi);

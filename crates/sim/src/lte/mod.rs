@@ -12,6 +12,7 @@ pub mod layout;
 pub mod link_adaptation;
 pub mod mobility;
 mod network;
+mod presence;
 pub mod propagation;
 pub mod rlc;
 pub mod scheduler;

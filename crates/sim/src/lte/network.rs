@@ -99,18 +99,18 @@ pub struct Network {
     pub(super) awake: Vec<u32>,
     pub(super) is_awake: Vec<bool>,
     /// When full buffers begin and users leave, the next one last.
-    arrivals: Vec<(i64, u32)>,
-    departures: Vec<(i64, u32)>,
-    gone: Vec<bool>,
+    pub(super) arrivals: Vec<(i64, u32)>,
+    pub(super) departures: Vec<(i64, u32)>,
+    pub(super) gone: Vec<bool>,
     /// The next TTI, while anybody is awake, and the last one.
     next: i64,
     last: i64,
-    told: i64,
+    pub(super) told: i64,
     /// Noise of a user relative to a cell's power for each resource block, and of a cell in milliwatts.
     pub(super) noise: [f32; 2],
     pub(super) subbands: usize,
     /// TTIs between two looks at the fading.
-    step: i64,
+    pub(super) step: i64,
     pub(super) candidates: Vec<Candidate>,
     pub(super) most: Vec<usize>,
 }
@@ -210,8 +210,8 @@ impl Network {
         Port((2 * user + up as usize) as u16)
     }
 
-    /// Each user's geometry in dB and coupling loss in dB, as it is after `tick` tenths of a second; of users that
-    /// have not sent or received anything yet as well.
+    /// Each user's cell, geometry in dB and coupling loss in dB after `tick` tenths of a second, of a network that has
+    /// not carried anything yet.
     pub fn survey(&mut self, tick: i64) -> Vec<(usize, f64, f64)> {
         (0..self.users.len())
             .map(|user| {
@@ -228,6 +228,12 @@ impl Network {
                 (radio.serving, radio.geometry(noise), radio.coupling_loss())
             })
             .collect()
+    }
+
+    /// The cell that serves a user, if it has been awake.
+    #[must_use]
+    pub fn serving(&self, user: usize) -> Option<usize> {
+        self.radios[user].as_ref().map(|radio| radio.serving)
     }
 
     /// The share of each cell's power that reaches a user, in dB, at the last survey.
@@ -291,7 +297,7 @@ impl Network {
     }
 
     /// What a user would report now.
-    fn measure(&self, user: u32, way: usize) -> [u8; WIDTH] {
+    pub(super) fn measure(&self, user: u32, way: usize) -> [u8; WIDTH] {
         let Some(radio) = &self.radios[user as usize] else { return [0; WIDTH] };
         let direction = &self.ways[way];
         let sinr = if way == DOWN {
@@ -346,123 +352,6 @@ impl Network {
         self.retire(now, out);
     }
 
-    /// Fading and reports of those who are awake.
-    fn follow(&mut self, tti: i64) {
-        for at in 0..self.awake.len() {
-            let user = self.awake[at];
-            let phase = tti + i64::from(user);
-            let (fading, report) = (phase % self.step == 0, phase % REPORT_PERIOD == 0);
-            if !fading && !report {
-                continue;
-            }
-            for way in [DOWN, UP] {
-                let Some(radio) = &mut self.radios[user as usize] else { continue };
-                if !radio.ways[way].active {
-                    continue;
-                }
-                if way == DOWN {
-                    radio.fade(tti, &self.models[DOWN], self.settings.antennas.share());
-                } else {
-                    radio.fade_up(tti, &self.models[UP]);
-                }
-                if report {
-                    let report = self.measure(user, way);
-                    if let Some(radio) = &mut self.radios[user as usize] {
-                        radio.ways[way].measured(tti, report);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Places, shadows, handovers, and the record.
-    fn tick(&mut self, tti: i64, now: Time, out: &mut Outbox) {
-        self.told = tti.div_euclid(TICK);
-        for at in 0..self.awake.len() {
-            let user = self.awake[at];
-            self.tell(user, now, out);
-            let Some(radio) = &mut self.radios[user as usize] else { continue };
-            if radio.tick() < self.told {
-                let before = radio.serving;
-                if let Some(cell) = radio.look(self.told, &self.layout, &self.settings) {
-                    radio.serve(cell);
-                    self.hand_over(user, before, tti);
-                }
-                if let Some(radio) = &mut self.radios[user as usize] {
-                    radio.follow(&self.models[DOWN]);
-                }
-            }
-        }
-        self.tell_cells(now, out);
-    }
-
-    /// Moves what a user has in its old cell to the one that serves it now.
-    fn hand_over(&mut self, user: u32, before: usize, tti: i64) {
-        let until = tti + self.settings.interruption.as_nanos() / 1_000_000;
-        for way in [DOWN, UP] {
-            self.bearers[way][user as usize].lose_all(until);
-            let direction = &mut self.ways[way];
-            let Some(radio) = &mut self.radios[user as usize] else { return };
-            let state = &mut radio.ways[way];
-            state.ready = state.ready.max(until);
-            state.blocks = 0;
-            for block in &mut direction.blocks {
-                block.void |= block.user == user;
-            }
-            if state.active {
-                direction.cells[before].users.retain(|&other| other != user);
-                direction.cells[radio.serving].users.push(user);
-            }
-        }
-    }
-
-    fn depart(&mut self, user: u32, now: Time, out: &mut Outbox) {
-        let k = user as usize;
-        self.gone[k] = true;
-        for way in [DOWN, UP] {
-            self.bearers[way][k].clear(now, out);
-            for block in &mut self.ways[way].blocks {
-                block.void |= block.user == user;
-            }
-            if let Some(radio) = &mut self.radios[k] {
-                radio.ways[way].blocks = 0;
-            }
-        }
-    }
-
-    /// Lets those sleep who have nothing under way any more.
-    fn retire(&mut self, now: Time, out: &mut Outbox) {
-        let mut at = 0;
-        while at < self.awake.len() {
-            let user = self.awake[at];
-            let k = user as usize;
-            let mut busy = false;
-            for way in [DOWN, UP] {
-                let full = way == DOWN && self.users[k].full && !self.gone[k];
-                let Some(radio) = &mut self.radios[k] else { continue };
-                let state = &mut radio.ways[way];
-                let more = full || !self.bearers[way][k].is_empty();
-                if state.active && !more {
-                    state.active = false;
-                    self.ways[way].cells[radio.serving].users.retain(|&other| other != user);
-                }
-                busy |= more || radio.ways[way].blocks > 0;
-            }
-            if busy {
-                at += 1;
-                continue;
-            }
-            self.tell(user, now, out);
-            if self.gone[k]
-                && let Some(radio) = &mut self.radios[k]
-            {
-                radio.leave();
-            }
-            self.is_awake[k] = false;
-            self.awake.swap_remove(at);
-        }
-    }
-
     /// Lets `ttis` TTIs pass in which nobody sends anything.
     fn forget(&mut self, ttis: i64) {
         if ttis <= 0 {
@@ -502,7 +391,7 @@ impl Network {
         }
     }
 
-    fn tell(&mut self, user: u32, now: Time, out: &mut Outbox) {
+    pub(super) fn tell(&mut self, user: u32, now: Time, out: &mut Outbox) {
         if out.record.level() < Level::Series {
             return;
         }
@@ -526,11 +415,11 @@ impl Network {
         }
     }
 
-    fn tell_cells(&mut self, now: Time, out: &mut Outbox) {
+    pub(super) fn tell_cells(&mut self, now: Time, out: &mut Outbox) {
         for (way, direction) in self.ways.iter_mut().enumerate() {
             for (number, cell) in direction.cells.iter_mut().enumerate() {
                 let (used, bytes) = (std::mem::take(&mut cell.used), std::mem::take(&mut cell.bytes));
-                if used > 0 {
+                if used > 0 || bytes > 0 {
                     let record = CellRecord { cell: number as u32, up: way == UP, used, bytes };
                     out.record.cell(now, &record);
                 }

@@ -38,10 +38,10 @@ pub fn share(candidates: &mut [Candidate], mut free: u32) {
     }
 }
 
-/// Gives all of `free` to one candidate: the one that has waited longest, who stands first.
+/// Gives all of `free` to one candidate: the one that has waited longest.
 pub fn in_turn(candidates: &mut [Candidate], free: u32) {
-    if let Some(first) = candidates.first_mut() {
-        first.mask = free;
+    if let Some(next) = candidates.iter_mut().min_by_key(|candidate| candidate.last) {
+        next.mask = free;
     }
 }
 
@@ -123,6 +123,14 @@ mod tests {
         let mut none = [candidate(0, 0, 1.0, 1.0), candidate(1, 9, 1.0, 0.0)];
         share(&mut none, 0b111);
         assert_eq!((none[0].mask, none[1].mask), (0, 0));
+    }
+
+    #[test]
+    fn turns_go_to_who_has_waited_longest() {
+        let mut all = [candidate(0, 9, 1.0, 1.0), candidate(1, 9, 1.0, 1.0), candidate(2, 9, 1.0, 1.0)];
+        (all[0].last, all[1].last, all[2].last) = (7, 3, 3);
+        in_turn(&mut all, 0b1011);
+        assert_eq!(all.map(|candidate| candidate.mask), [0, 0b1011, 0]);
     }
 
     #[test]

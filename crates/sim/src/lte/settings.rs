@@ -123,6 +123,8 @@ pub struct Settings {
     pub interferers: usize,
     /// How a cell shares its subbands downlink.
     pub scheduler: Scheduler,
+    /// Whether an outer loop moves what CQI say until first transmissions fail one time in ten.
+    pub outer_loop: bool,
     /// Window of the proportional-fair average in TTIs.
     pub window: u32,
     /// Limits of each user's queue, downlink and uplink.
@@ -151,6 +153,7 @@ impl Default for Settings {
             speed: 3.0 / 3.6,
             interferers: 2,
             scheduler: Scheduler::ProportionalFair,
+            outer_loop: true,
             window: 300,
             queue: QueueLimit { packets: Some(1000), bytes: None, age: None },
             hysteresis: 3.0,

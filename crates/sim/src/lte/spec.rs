@@ -36,6 +36,8 @@ pub struct LteSpec {
     pub interferers: u32,
     /// `pf` or `rr`.
     pub scheduler: String,
+    /// Whether an outer loop corrects CQI.
+    pub outer_loop: bool,
     /// Window of the proportional-fair average.
     pub window: Span,
     /// Each user's queue in packets.
@@ -128,6 +130,7 @@ impl LteSpec {
             speed: self.speed_mps,
             interferers: self.interferers as usize,
             scheduler,
+            outer_loop: self.outer_loop,
             window: u32::try_from(self.window.as_nanos() / 1_000_000).unwrap_or(0),
             queue: QueueLimit { packets: self.queue_packets, bytes: self.queue_bytes, age: self.queue_age },
             hysteresis: self.hysteresis_db,

@@ -145,6 +145,7 @@ pub struct Recording {
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
     radio: Vec<(Time, RadioRecord)>,
+    radio_users: Vec<String>,
     cells: Vec<(Time, CellRecord)>,
     packets: Vec<PacketRow>,
     captured: Vec<Captured>,
@@ -192,6 +193,7 @@ impl Recording {
             queues: Vec::new(),
             truth: Vec::new(),
             radio: Vec::new(),
+            radio_users: Vec::new(),
             cells: Vec::new(),
             packets: Vec::new(),
             captured: Vec::new(),
@@ -202,6 +204,13 @@ impl Recording {
     #[must_use]
     pub fn with_capture(mut self) -> Self {
         self.capture = true;
+        self
+    }
+
+    /// Knows the users of a radio network by name from now on.
+    #[must_use]
+    pub fn with_radio_users(mut self, names: Vec<String>) -> Self {
+        self.radio_users = names;
         self
     }
 

@@ -56,7 +56,13 @@ impl Recording {
         };
         Table::default()
             .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
-            .with("user", Column::U32(rows.iter().map(|r| r.1.user).collect()))
+            .with(
+                "user",
+                Column::Words {
+                    words: self.radio_users.clone(),
+                    codes: rows.iter().map(|r| r.1.user).collect(),
+                },
+            )
             .with("direction", ways(&mut rows.iter().map(|r| r.1.up)))
             .with("cell", Column::U32(rows.iter().map(|r| r.1.cell).collect()))
             .with("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect()))
