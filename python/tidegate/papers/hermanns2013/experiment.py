@@ -186,6 +186,11 @@ class Results:
         yield "received.mean_ratio", Measure.of(ratio, "", "the same over all ticks")
         ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs]
         yield "forecast.ratio", Measure.of(ratio, "", "forecast, file transfer over video, on the same luck")
+        more = [
+            two.mean - one.mean
+            for one, two in zip(self.of("alone", "bulk"), self.of("alone", "aware_bulk"), strict=True)
+        ]
+        yield "cure.bulk", Measure.of(more, "bit/s", "rate of a file transfer with our rule less that without")
         share = [one.within(100.0) for one in self.of("alone", "bulk")]
         yield "bulk.in_time", Measure.of(share, "", "share of packets of a file transfer that take at most 100 ms")
         ratio = [
