@@ -150,9 +150,11 @@ impl Receiver {
             self.restored(now, have, packet, header, out);
         } else if let (Some(decoder), Some(parity)) = (&mut mend.decoder, packet.parity()) {
             decoder.parity(number, *parity);
-            mend.missing.parity(number);
         }
         self.mend_by_parity(now, packet, header, out);
+        if let (Some(mend), Some(parity)) = (&mut self.mend, packet.parity()) {
+            mend.missing.parity(number, parity);
+        }
     }
 
     /// Restores what can be restored by parity, after `packet` has arrived.

@@ -2,6 +2,7 @@
 
 use super::Nack;
 use std::collections::VecDeque;
+use tidegate_core::packet::Parity;
 use tidegate_core::{Span, Time};
 
 /// More missing packets are a jump, and nothing that could be repaired (libwebrtc `kMaxNackPackets`).
@@ -196,9 +197,18 @@ impl Missing {
         true
     }
 
-    /// Parity over the packets from `base` on has come.
-    pub(crate) fn parity(&mut self, base: i64) {
+    /// Parity over the packets from `base` on has come, and has restored what it can: without requests, nothing will
+    /// restore the others that it protects.
+    pub(crate) fn parity(&mut self, base: i64, parity: &Parity) {
         self.parity = self.parity.max(base);
+        if self.nack.is_none() {
+            let (offset, length) =
+                (i64::from(parity.offset), i64::from(parity.offset) * i64::from(parity.count));
+            let protects =
+                |sequence: i64| (base..base + length).contains(&sequence) && (sequence - base) % offset == 0;
+            self.entries.retain(|entry| !protects(entry.sequence));
+            self.settle();
+        }
     }
 
     /// Measures the time from request to retransmission. With several requests nobody knows which one was answered
@@ -368,13 +378,20 @@ mod tests {
         assert_eq!((missing.ask_due(), missing.hope()), (Time::MAX, Some(1)));
         missing.arrived(at(1), 3, frame(3));
         // groups may be shorter, and then this is not yet parity of a later one
-        missing.parity(4);
+        let over = |offset, count| Parity { offset, count, ..Parity::default() };
+        missing.parity(4, &over(1, 4));
         assert!(!missing.give_up(at(1), 0));
-        missing.parity(5);
+        // nor does this protect packet 1
+        missing.parity(0, &over(2, 2));
+        assert_eq!(missing.hope(), Some(1));
+        missing.parity(5, &over(1, 4));
         assert!(missing.give_up(at(1), 0), "its parity has come or is lost");
+        missing.arrived(at(1), 5, frame(5));
+        missing.parity(4, &over(1, 4));
+        assert_eq!(missing.hope(), None, "its parity has come and could not restore it");
         // parity may tell of a packet before any later one
-        assert!(missing.restored(at(2), 5, false, frame(5)));
-        assert_eq!((missing.next(), missing.hope()), (Some(6), Some(4)));
+        assert!(missing.restored(at(2), 7, false, frame(7)));
+        assert_eq!((missing.next(), missing.hope()), (Some(8), Some(6)));
         assert!(!missing.give_up(at(1001), 0) && missing.give_up(at(1002), 0));
     }
 }

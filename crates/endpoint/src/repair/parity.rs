@@ -268,7 +268,7 @@ mod tests {
             let mut luck = Stream::new(7, "loss", "test");
             let left = residual(packets, parity, count, |_| luck.uniform() < p).len() as f64;
             let n = i32::from(packets / parity);
-            let expected = count as f64 * p * (1.0 - f64::powi(1.0 - p, n));
+            let expected = count as f64 * p * (1.0 - (0..n).fold(1.0, |all, _| all * (1.0 - p)));
             // losses of a group come together, up to n at a time: five standard deviations
             let spread = 5.0 * (expected * f64::from(n)).sqrt();
             assert!((left - expected).abs() < spread, "{packets}+{parity}: {left}, expected {expected}");

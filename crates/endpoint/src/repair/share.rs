@@ -1,5 +1,6 @@
 //! What repair takes from the target rate.
 
+use super::Fec;
 use tidegate_core::{Rate, Size, Span, Time};
 
 /// What was sent is counted over a second (libwebrtc's statistics of sent rates), in parts of a tenth.
@@ -30,11 +31,20 @@ struct Bin {
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     bins: [Bin; BINS],
-    /// Number of the present bin since the beginning of time.
+    /// Number of the present bin since the beginning of time, and of the first in which anything was sent.
     present: i64,
+    begun: Option<i64>,
+    /// The share that parity is to take, for the first second.
+    planned: f64,
 }
 
 impl Share {
+    /// With this parity, if any.
+    pub(crate) fn new(fec: Option<Fec>) -> Self {
+        let share = |fec: Fec| f64::from(fec.parity) / (f64::from(fec.packets) + f64::from(fec.parity));
+        Self { planned: fec.map_or(0.0, share), ..Self::default() }
+    }
+
     /// Lets time pass up to `now`; says whether a new tenth of a second has begun.
     pub(crate) fn pass(&mut self, now: Time) -> bool {
         let bin = now.as_nanos() / BIN.as_nanos();
@@ -49,6 +59,7 @@ impl Share {
     /// Counts bytes that leave, as rates count them.
     pub(crate) fn sent(&mut self, now: Time, what: Use, size: Size) {
         self.pass(now);
+        self.begun.get_or_insert(self.present);
         let bin = &mut self.bins[self.present as usize % BINS];
         match what {
             Use::Media => bin.media += size.as_bytes(),
@@ -62,10 +73,12 @@ impl Share {
     pub(crate) fn media(&self, target: Rate) -> Rate {
         let repair: u64 = self.bins.iter().map(|bin| bin.resent + bin.parity).sum();
         let all = repair + self.bins.iter().map(|bin| bin.media).sum::<u64>();
-        if repair == 0 {
-            return target;
-        }
-        target.scaled(1.0 - (repair as f64 / all as f64).min(MOST))
+        let taken = if all == 0 { 0.0 } else { repair as f64 / all as f64 };
+        // libwebrtc begins with nothing; but what waits then for its turn would wait for good where a controller paces
+        // at no more than its target
+        let early = self.begun.is_none_or(|begun| self.present - begun < BINS as i64);
+        let share = if early { taken.max(self.planned) } else { taken }.min(MOST);
+        if share > 0.0 { target.scaled(1.0 - share) } else { target }
     }
 
     /// Whether `size` more may be sent once more at the rate `target`; `queued` waits for it already.
@@ -96,6 +109,18 @@ mod tests {
         share.pass(Time::from_millis(1_150));
         share.pass(Time::from_millis(9_999));
         assert_eq!(share.media(target), target);
+    }
+
+    #[test]
+    fn parity_takes_its_share_from_the_beginning() {
+        let mut share = Share::new(Some(Fec { packets: 4, parity: 1, by_frame: false }));
+        let target = Rate::from_mbps(1);
+        assert_eq!(share.media(target), Rate::from_kbps(800));
+        share.sent(Time::from_secs(5), Use::Media, Size::from_bytes(1000));
+        share.pass(Time::from_millis(5_999));
+        assert_eq!(share.media(target), Rate::from_kbps(800));
+        share.pass(Time::from_millis(6_000));
+        assert_eq!(share.media(target), target, "none was sent");
     }
 
     #[test]

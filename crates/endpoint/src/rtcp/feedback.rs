@@ -13,6 +13,9 @@ const BACK_WINDOW: Span = Span::from_millis(500);
 /// numbers arrive: at 50 ms that is 1.9 Gb/s of full packets.
 const SPAN_MAX: u64 = 8192;
 
+/// Nor do several streams together: at 2 bytes each, and headers, that fits the 64 kB of a datagram.
+const SPAN_DATAGRAM: u64 = 3 * SPAN_MAX;
+
 /// Nor does one that goes when the profile lets it: so many numbers fit an Ethernet packet of 1500 bytes beside
 /// reports and names, at 2 bytes each in RFC 8888 and 16/7 at most in TWCC. Where RTCP's bandwidth is too small for
 /// more, the older ones are left out, or packets would grow as fast as the time between them.
@@ -183,7 +186,8 @@ impl FeedbackLog {
             Log::Ccfb { tracks } => {
                 let mut streams = Vec::new();
                 let news = tracks.iter().filter(|(_, track)| track.is_news()).count() as u64;
-                let most = if self.small { SPAN_PACKET / news.max(1) } else { SPAN_MAX };
+                let most = if self.small { SPAN_PACKET } else { SPAN_DATAGRAM } / news.max(1);
+                let most = most.min(SPAN_MAX);
                 for (ssrc, track) in tracks.iter_mut().filter(|(_, track)| track.is_news()) {
                     if let Some((begin, end)) = track.take(most) {
                         streams.push(StreamMetrics::new(*ssrc, begin, end, &track.arrivals, at));

@@ -37,7 +37,7 @@ impl Mend {
             video: index(MediaKind::Video)?,
             resend: resend.map(|(nack, index)| (index as u8, Resend::new(nack.keep))),
             parity: parity.map(|(fec, index)| (index as u8, Encoder::new(fec))),
-            share: Share::default(),
+            share: Share::new(repair.fec),
             key_interval: repair.pli.map(|pli| pli.interval),
             key_asked: None,
         })
