@@ -135,6 +135,11 @@ VARIANTS: Mapping[str, Variant] = {
 """What the sensitivity table has a row for."""
 
 
+SETTLED = "5s"
+"""The first interval of RTCP is drawn before the other end is known, and 1 s long: what is lost in it waits for its end,
+once in a session."""
+
+
 def constant_loss(one: ParameterSet, delay_ms: int, loss: float, duration: str, variant: Variant = FOUND) -> Scenario:
     """A run of simulation A."""
     back: Any = True if variant.losses_back else {"loss": "0%"}
@@ -147,7 +152,7 @@ def constant_loss(one: ParameterSet, delay_ms: int, loss: float, duration: str, 
         loss=loss,
         back=back,
     )
-    return _scenario("simulation-a", duration, variant.links_with(middle), variant.session(one))
+    return _scenario("simulation-a", duration, variant.links_with(middle), variant.session(one), warmup=SETTLED)
 
 
 @dataclass(frozen=True)
