@@ -40,6 +40,8 @@ def test_who_overshoots_after_a_silence_in_which_the_link_became_slower() -> Non
     assert 1 < over["gcc"] < over["tfrc"]
     assert late["tfrc"] > 2000
     assert late["gcc"] < 0.25 * late["tfrc"]
+    assert late["lookup_table"] > late["tfrc"]
+    assert late["gcc"] < late["rrb-simd"] < 0.25 * late["tfrc"]
     for controller in ("sprout", "sprout:aware"):
         assert over[controller] < 1
         assert late[controller] < 225
