@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ BEFORE, AFTER = 120.0, 60.0
 """The capacity falls by half so long after the start, and for so long."""
 
 
-@cache
+@lru_cache(maxsize=2 * len(SEEDS))  # a run holds some 13 MB of tables
 def run(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> Run:
     """One call over 50 ms each way and 300 ms of queue; the encoder could fill one and a half times the link."""
     full = Rate(link)
