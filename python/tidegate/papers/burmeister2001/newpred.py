@@ -136,8 +136,8 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 SETTLED = "5s"
-"""The first interval of RTCP is 1 s long, because it is drawn before the other end is known: what is lost in it waits for
-its end, once in a session."""
+"""The first interval of RTCP is 1 s long, because it is drawn before the other end is known: what is lost in it waits
+for its end, once in a session."""
 
 
 def constant_loss(one: ParameterSet, delay_ms: int, loss: float, duration: str, variant: Variant = FOUND) -> Scenario:
