@@ -8,9 +8,9 @@
 //! BUCS-TR-2001-006), which the name refers to. What had to be inferred is said where it stands, and in
 //! `docs/controllers/rrb-simd.md`.
 
-use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
+use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset};
 use crate::{Entry, Needs};
-use serde::{Deserialize, Serialize};
+use Kind::{Number, Whole};
 use tidegate_core::control::{Context, Controller, Decision, Limits, Report};
 use tidegate_core::{Rate, Span, Time};
 
@@ -35,52 +35,23 @@ pub const ENTRY: Entry = Entry {
     needs: Needs::ReceiverReports,
 };
 
-/// The values that a controller runs with.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Part of the rate that congestion takes.
-    pub decrease: f64,
-    /// Packet of a window, in bytes.
-    pub packet: u64,
-    /// How far the jitter must have risen, in milliseconds.
-    pub jitter_rise: f64,
-    /// The delay factor above which a risen jitter is congestion.
-    pub delay_factor: f64,
+// One setting a block: name, type, unit, what it may be, [default], meaning, source.
+settings! {
+    decrease: f64, "", Number(0.001, 0.999), [0.5],
+        "part of the rate that congestion takes (beta)",
+        "not in the abstract; ours: TCP's half (RFC 5681 section 3.1)";
+    packet: u64, "bytes", Whole(1, 65_535), [1200],
+        "the packet in which SIMD counts a window",
+        "ours: a full payload";
+    jitter_rise: f64, "ms", Number(0.0, 1e6), [0.0],
+        "the cumulative jitter above which congestion may be near",
+        "not in the abstract; ours: any rise, for the delay factor has to confirm it";
+    delay_factor: f64, "", Number(0.0, 1.0), [0.5],
+        "the part of a round trip spent in buffers above which it is; 1: never",
+        "not in the abstract; ours: a half, a buffer that holds what the path holds";
 }
 
-const DEFAULT: Settings = Settings { decrease: 0.5, packet: 1200, jitter_rise: 0.0, delay_factor: 0.5 };
-
-const TABLE: &[Setting] = &[
-    Setting {
-        name: "decrease",
-        unit: "",
-        doc: "part of the rate that congestion takes (beta)",
-        source: "not in the abstract; ours: TCP's half (RFC 5681 section 3.1)",
-        kind: Kind::Number(0.001, 0.999),
-    },
-    Setting {
-        name: "packet",
-        unit: "bytes",
-        doc: "the packet in which SIMD counts a window",
-        source: "ours: a full payload",
-        kind: Kind::Whole(1, 65_535),
-    },
-    Setting {
-        name: "jitter_rise",
-        unit: "ms",
-        doc: "the cumulative jitter above which congestion may be near",
-        source: "not in the abstract; ours: any rise, for the delay factor has to confirm it",
-        kind: Kind::Number(0.0, 1e6),
-    },
-    Setting {
-        name: "delay_factor",
-        unit: "",
-        doc: "the part of a round trip spent in buffers above which it is; 1: never",
-        source: "not in the abstract; ours: a half, a buffer that holds what the path holds",
-        kind: Kind::Number(0.0, 1.0),
-    },
-];
+const DEFAULT: Settings = preset(0);
 
 fn known(preset: &str) -> Result<(), SettingsError> {
     if PRESETS.contains(&preset) { Ok(()) } else { Err(unknown_preset(NAME, preset, PRESETS)) }

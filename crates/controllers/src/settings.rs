@@ -58,6 +58,37 @@ pub struct Setting {
     pub kind: Kind,
 }
 
+/// Declares a word-valued setting: what it is, then each choice and its word.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident: $($(#[$say:meta])* $variant:ident = $word:literal),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$say])* #[serde(rename = $word)] $variant),+ }
+        impl $name { const KIND: $crate::settings::Kind = $crate::settings::Kind::Choice(&[$($word),+]); }
+    };
+}
+pub(crate) use words;
+
+/// Declares what a controller runs with, one setting a block: name, type, unit, what it may be, its value in each
+/// preset, meaning, source. Makes `Settings`, `TABLE`, and `preset(column)`.
+macro_rules! settings {
+    ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$($value:expr),+], $doc:literal, $source:literal;)+) => {
+        /// The values that a controller runs with.
+        #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
+
+        /// Everything that can be set.
+        pub const TABLE: &[$crate::settings::Setting] = &[$($crate::settings::Setting {
+            name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
+        },)+];
+
+        /// The preset in this column.
+        const fn preset(column: usize) -> Settings { Settings { $($name: [$($value),+][column],)+ } }
+    };
+}
+pub(crate) use settings;
+
 /// Why settings were refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SettingsError {

@@ -3,18 +3,7 @@
 //! The draft and the shipped implementations differ in many places. Each such place is a setting here,
 //! so that a preset is a column of this table and nothing else.
 
-use crate::settings::{Kind, Setting};
-use serde::{Deserialize, Serialize};
-
-/// Declares a word-valued setting.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident: $($(#[$say:meta])* $variant:ident = $word:literal),+ $(,)?) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-        pub enum $name { $($(#[$say])* #[serde(rename = $word)] $variant),+ }
-        impl $name { const KIND: Kind = Kind::Choice(&[$($word),+]); }
-    };
-}
+use crate::settings::{Kind, settings, words};
 
 words! {
     /// Which filter turns delay variation into a trend.
@@ -117,27 +106,12 @@ words! {
     Current = "current",
 }
 
-macro_rules! settings {
-    ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$v1:expr, $draft:expr, $aiortc:expr, $hoang:expr],
-       $doc:literal, $source:literal;)+) => {
-        /// The values a controller runs with.
-        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
-
-        /// Everything that can be set.
-        pub const TABLE: &[Setting] = &[$(Setting {
-            name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
-        },)+];
-
-        pub(super) const LIBWEBRTC_V1: Settings = Settings { $($name: $v1,)+ };
-        pub(super) const DRAFT_02: Settings = Settings { $($name: $draft,)+ };
-        pub(super) const AIORTC: Settings = Settings { $($name: $aiortc,)+ };
-        pub(super) const HOANG_2017: Settings = Settings { $($name: $hoang,)+ };
-    };
-}
-
 use Kind::{Flag, Number, Whole};
+
+pub(super) const LIBWEBRTC_V1: Settings = preset(0);
+pub(super) const DRAFT_02: Settings = preset(1);
+pub(super) const AIORTC: Settings = preset(2);
+pub(super) const HOANG_2017: Settings = preset(3);
 
 // One setting a block: name, type, unit, what it may be, [libwebrtc-v1, draft-02, aiortc, hoang2017], meaning, source.
 settings! {

@@ -1,8 +1,7 @@
 //! Every number and choice of the lookup-table scheme, and its equation.
 
-use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
-use Kind::{Choice, Number, Whole};
-use serde::{Deserialize, Serialize};
+use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
+use Kind::{Number, Whole};
 use serde_json::Value;
 use tidegate_core::Span;
 
@@ -11,125 +10,66 @@ pub(super) const NAME: &str = "lookup_table";
 /// The three senders of figure 3, the proposed one first.
 pub(super) const PRESETS: &[&str] = &["table", "equation", "none"];
 
-/// Which of the three senders of figure 3 it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
+words! {
+    /// Which of the three senders of figure 3 it is.
+    Mode:
     /// No congestion control.
-    None,
+    None = "none",
     /// The equation answers every report.
-    Equation,
+    Equation = "equation",
     /// What the equation has answered once holds for that fraction lost.
-    Table,
+    Table = "table",
 }
-
-/// Where the equation's delay comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum DelaySource {
+words! {
+    /// Where the equation's delay comes from.
+    DelaySource:
     /// Half of a round trip from LSR and DLSR of the receiver report.
-    #[serde(rename = "rtt/2")]
-    HalfRtt,
+    HalfRtt = "rtt/2",
     /// What the driver knows of the last packet that arrived; the receiver half says it.
-    #[serde(rename = "simulator")]
-    Simulator,
+    Simulator = "simulator",
 }
-
-/// What the equation's jitter is counted in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum JitterUnit {
+words! {
+    /// What the equation's jitter is counted in.
+    JitterUnit:
     /// Converted to time.
-    #[serde(rename = "ns")]
-    Nanoseconds,
+    Nanoseconds = "ns",
     /// As it stands in the report, by a video clock of 90 kHz.
-    #[serde(rename = "timestamp")]
-    Timestamp,
+    Timestamp = "timestamp",
 }
 
-/// The values that a controller runs with.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Which sender it is.
-    pub mode: Mode,
-    /// What the product is divided by.
-    pub scale: f64,
-    /// What the jitter is counted in.
-    pub jitter_unit: JitterUnit,
-    /// Where the delay comes from.
-    pub delay_source: DelaySource,
-    /// The gap while nothing is lost, in microseconds.
-    pub default_gap: f64,
-    /// The packet with which a gap makes a rate, in bytes.
-    pub packet: u64,
+// One setting a block: name, type, unit, what it may be, [table, equation, none], meaning, source.
+settings! {
+    mode: Mode, "", Mode::KIND, [Mode::Table, Mode::Equation, Mode::None],
+        "no congestion control, the equation alone, or with the table",
+        "Lissah and Mbise 2019, section 4 and figure 3";
+    scale: f64, "", Number(1.0, 1e18), [1e13, 1e13, 1e13],
+        "the product of delay, jitter and fraction lost is divided by it, which gives microseconds",
+        "equation (1): 1e13; the text below it: 1e9, which fits `jitter_unit` = timestamp";
+    jitter_unit: JitterUnit, "", JitterUnit::KIND,
+        [JitterUnit::Nanoseconds, JitterUnit::Nanoseconds, JitterUnit::Nanoseconds],
+        "the product takes the jitter in nanoseconds, or in units of a 90 kHz clock as the report has it",
+        "not stated; RFC 3550 section 6.4.1 has timestamp units, RFC 3551 section 5 the clock";
+    delay_source: DelaySource, "", DelaySource::KIND,
+        [DelaySource::HalfRtt, DelaySource::HalfRtt, DelaySource::HalfRtt],
+        "half of the round trip that a receiver report gives, or the true delay of the last packet",
+        "section 3: the delay of the last packet before the report, by a clock common to both ends";
+    default_gap: f64, "us", Number(0.0, 1e6), [0.0, 0.0, 0.0],
+        "the table's gap while nothing is lost, and before the first report; 0: none",
+        "section 3 has one and does not print it; ours: 0";
+    packet: u64, "bytes", Whole(1, 65_535), [1200, 1200, 1200],
+        "the packet with which a gap makes a rate for an encoder that adapts",
+        "ours: a full payload; the document's video does not adapt";
 }
-
-const DEFAULT: Settings = Settings {
-    mode: Mode::Table,
-    scale: 1e13,
-    jitter_unit: JitterUnit::Nanoseconds,
-    delay_source: DelaySource::HalfRtt,
-    default_gap: 0.0,
-    packet: 1200,
-};
-
-/// Everything that can be set.
-pub(super) const TABLE: &[Setting] = &[
-    Setting {
-        name: "mode",
-        unit: "",
-        doc: "no congestion control, the equation alone, or with the table",
-        source: "Lissah and Mbise 2019, section 4 and figure 3",
-        kind: Choice(&["none", "equation", "table"]),
-    },
-    Setting {
-        name: "scale",
-        unit: "",
-        doc: "the product of delay, jitter and fraction lost is divided by it, which gives microseconds",
-        source: "equation (1): 1e13; the text below it: 1e9, which fits `jitter_unit` = timestamp",
-        kind: Number(1.0, 1e18),
-    },
-    Setting {
-        name: "jitter_unit",
-        unit: "",
-        doc: "the product takes the jitter in nanoseconds, or in units of a 90 kHz clock as the report has it",
-        source: "not stated; RFC 3550 section 6.4.1 has timestamp units, RFC 3551 section 5 the clock",
-        kind: Choice(&["ns", "timestamp"]),
-    },
-    Setting {
-        name: "delay_source",
-        unit: "",
-        doc: "half of the round trip that a receiver report gives, or the true delay of the last packet",
-        source: "section 3: the delay of the last packet before the report, by a clock common to both ends",
-        kind: Choice(&["rtt/2", "simulator"]),
-    },
-    Setting {
-        name: "default_gap",
-        unit: "us",
-        doc: "the table's gap while nothing is lost, and before the first report; 0: none",
-        source: "section 3 has one and does not print it; ours: 0",
-        kind: Number(0.0, 1e6),
-    },
-    Setting {
-        name: "packet",
-        unit: "bytes",
-        doc: "the packet with which a gap makes a rate for an encoder that adapts",
-        source: "ours: a full payload; the document's video does not adapt",
-        kind: Whole(1, 65_535),
-    },
-];
 
 /// Units of a 90 kHz clock in a nanosecond (RFC 3551 section 5).
 const TICKS: f64 = 90_000.0 / 1e9;
 
 impl Settings {
     fn preset(name: &str) -> Result<Self, SettingsError> {
-        let mode = match name {
-            "table" => Mode::Table,
-            "equation" => Mode::Equation,
-            "none" => Mode::None,
-            _ => return Err(unknown_preset(NAME, name, PRESETS)),
-        };
-        Ok(Self { mode, ..DEFAULT })
+        match PRESETS.iter().position(|&known| known == name) {
+            Some(column) => Ok(preset(column)),
+            None => Err(unknown_preset(NAME, name, PRESETS)),
+        }
     }
 
     /// A preset with `overrides` (an object or null) laid over it.

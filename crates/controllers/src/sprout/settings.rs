@@ -1,7 +1,6 @@
 //! Every number and choice of Sprout, with the value that each preset of `sprout` and `sprout-ewma` gives it.
 
-use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
-use serde::{Deserialize, Serialize};
+use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use serde_json::Value;
 
 /// Inference over a distribution of the rate.
@@ -12,48 +11,28 @@ pub(crate) const SPROUT_EWMA: &str = "sprout-ewma";
 /// Names of the presets, for both.
 pub(crate) const PRESETS: &[&str] = &["nsdi2013", "bulk", "aware"];
 
-/// What arrivals say while the sender has nothing more to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum AppLimited {
+words! {
+    /// What arrivals say while the sender has nothing more to send.
+    AppLimited:
     /// All that the link can carry, as if there were no such times.
-    #[serde(rename = "observe")]
-    Observe,
+    Observe = "observe",
     /// What the link can carry at least.
-    #[serde(rename = "ignore")]
-    Ignore,
+    Ignore = "ignore",
 }
-
-/// What the encoder is offered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Offer {
+words! {
+    /// What the encoder is offered.
+    Offer:
     /// The rate of the forecast.
-    #[serde(rename = "forecast")]
-    Forecast,
+    Forecast = "forecast",
     /// All that the session allows; the window holds it back.
-    #[serde(rename = "all")]
-    All,
+    All = "all",
 }
 
-macro_rules! settings {
-    ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$paper:expr, $bulk:expr, $aware:expr],
-       $doc:literal, $source:literal;)+) => {
-        /// The values that a controller runs with.
-        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
+use Kind::{Number, Whole};
 
-        /// Everything that can be set.
-        pub const TABLE: &[Setting] = &[$(Setting {
-            name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
-        },)+];
-
-        const NSDI2013: Settings = Settings { $($name: $paper,)+ };
-        const BULK: Settings = Settings { $($name: $bulk,)+ };
-        const AWARE: Settings = Settings { $($name: $aware,)+ };
-    };
-}
-
-use Kind::{Choice, Number, Whole};
+const NSDI2013: Settings = preset(0);
+const BULK: Settings = preset(1);
+const AWARE: Settings = preset(2);
 
 // One setting a block: name, type, unit, what it may be, [nsdi2013, bulk, aware] of sprout, meaning, source.
 settings! {
@@ -66,7 +45,7 @@ settings! {
         "NSDI 2013 section 3.3: 95 %; receiver.cc: the quantile 0.05";
     packet: u64, "bytes", Whole(1, 65_535), [1400, 1400, 1400],
         "RTP bytes that the receiver counts as one packet", "receiver.cc: len / 1400.0";
-    app_limited: AppLimited, "", Choice(&["observe", "ignore"]),
+    app_limited: AppLimited, "", AppLimited::KIND,
         [AppLimited::Observe, AppLimited::Observe, AppLimited::Ignore],
         "while the sender says that it has nothing more, arrivals are all that the link can carry (`observe`), or what it can carry at least (`ignore`)",
         "ours, after Hermanns (IETF 88, 2013); the original observes";
@@ -82,7 +61,7 @@ settings! {
     heartbeat: f64, "ms", Number(1.0, 10_000.0), [50.0, 50.0, 50.0],
         "the longest silence: then an empty packet goes, whatever the window is; told as time_to_next after the last packet of a flight",
         "sproutbt2.cc: fallback_interval; NSDI 2013 section 3.4";
-    offer: Offer, "", Choice(&["forecast", "all"]), [Offer::Forecast, Offer::All, Offer::Forecast],
+    offer: Offer, "", Offer::KIND, [Offer::Forecast, Offer::All, Offer::Forecast],
         "what the encoder is offered: the rate of the forecast, or all that the session allows, for a source that always has something to send",
         "ours: the paper's sender always has something to send";
     drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],

@@ -1,8 +1,7 @@
 //! Every number and choice of TFRC, with the value that each preset of `tfrc` and `tfrc-sp` gives it.
 
 use super::history;
-use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
-use serde::{Deserialize, Serialize};
+use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use serde_json::Value;
 
 /// TFRC for packets of about one size.
@@ -13,73 +12,52 @@ pub(crate) const TFRC_SP: &str = "tfrc-sp";
 /// Names of the presets, for both.
 pub(crate) const PRESETS: &[&str] = &["rfc5348", "rfc3448"];
 
-/// Which RFC's rules turn feedback and its absence into a rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Rules {
+words! {
+    /// Which RFC's rules turn feedback and its absence into a rate.
+    Rules:
     /// RFC 5348: receive rates of two round trips, data-limited intervals, idle senders keep their start.
-    #[serde(rename = "rfc5348")]
-    Rfc5348,
+    Rfc5348 = "rfc5348",
     /// RFC 3448: twice the last receive rate at most, whatever the sender had to send.
-    #[serde(rename = "rfc3448")]
-    Rfc3448,
+    Rfc3448 = "rfc3448",
 }
-
-/// How much may be sent in the first round trip.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum InitialWindow {
+words! {
+    /// How much may be sent in the first round trip.
+    InitialWindow:
     /// Two to four segments.
-    #[serde(rename = "rfc3390")]
-    Rfc3390,
+    Rfc3390 = "rfc3390",
     /// One segment.
-    #[serde(rename = "one-packet")]
-    OnePacket,
+    OnePacket = "one-packet",
 }
-
-/// Which rate the interval before the first loss stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum FirstInterval {
+words! {
+    /// Which rate the interval before the first loss stands for.
+    FirstInterval:
     /// The largest receive rate so far.
-    #[serde(rename = "largest")]
-    Largest,
+    Largest = "largest",
     /// The present one.
-    #[serde(rename = "present")]
-    Present,
+    Present = "present",
 }
 
-macro_rules! settings {
-    ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$new:expr, $old:expr, $sp:expr],
-       $doc:literal, $source:literal;)+) => {
-        /// The values that a controller runs with.
-        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
+use Kind::{Flag, Number, Whole};
 
-        /// Everything that can be set.
-        pub const TABLE: &[Setting] = &[$(Setting {
-            name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
-        },)+];
-
-        const RFC5348: Settings = Settings { $($name: $new,)+ };
-        const RFC3448: Settings = Settings { $($name: $old,)+ };
-        /// `tfrc-sp` with the rules of RFC 5348.
-        const SMALL: Settings = Settings { $($name: $sp,)+ };
-        /// `tfrc-sp` with those of RFC 3448: the names on both lists have one value or the other.
-        const SMALL_3448: Settings = Settings {
-            rules: RFC3448.rules, initial_window: RFC3448.initial_window,
-            first_interval: RFC3448.first_interval, ..SMALL
-        };
-    };
-}
-
-use Kind::{Choice, Flag, Number, Whole};
+const RFC5348: Settings = preset(0);
+const RFC3448: Settings = preset(1);
+/// `tfrc-sp` with the rules of RFC 5348.
+const SMALL: Settings = preset(2);
+/// `tfrc-sp` with those of RFC 3448: the names on both lists have one value or the other.
+const SMALL_3448: Settings = Settings {
+    rules: RFC3448.rules,
+    initial_window: RFC3448.initial_window,
+    first_interval: RFC3448.first_interval,
+    ..SMALL
+};
 
 // One setting a block: name, type, unit, what it may be, [rfc5348, rfc3448, tfrc-sp], meaning, source.
 settings! {
     // -- the sender's rate ---------------------------------------------------------------------------
-    rules: Rules, "", Choice(&["rfc5348", "rfc3448"]), [Rules::Rfc5348, Rules::Rfc3448, Rules::Rfc5348],
+    rules: Rules, "", Rules::KIND, [Rules::Rfc5348, Rules::Rfc3448, Rules::Rfc5348],
         "which RFC's rules make a rate of feedback, and of its absence",
         "RFC 5348 sections 4.3 and 4.4; RFC 3448 sections 4.3 and 4.4";
-    initial_window: InitialWindow, "", Choice(&["rfc3390", "one-packet"]),
+    initial_window: InitialWindow, "", InitialWindow::KIND,
         [InitialWindow::Rfc3390, InitialWindow::OnePacket, InitialWindow::Rfc3390],
         "how much goes in the first round trip: min(4 mss, max(2 mss, 4380 B)), or one segment",
         "RFC 5348 section 4.2; RFC 3448 section 4.3 (s/R)";
@@ -119,7 +97,7 @@ settings! {
     // -- the receiver's loss event rate --------------------------------------------------------------
     reordering: u64, "packets", Whole(1, 100), [3, 3, 3],
         "a packet is lost when this many later ones have arrived (NDUPACK)", "RFC 5348 section 5.1";
-    first_interval: FirstInterval, "", Choice(&["largest", "present"]),
+    first_interval: FirstInterval, "", FirstInterval::KIND,
         [FirstInterval::Largest, FirstInterval::Present, FirstInterval::Largest],
         "which receive rate the interval before the first loss is made to give",
         "RFC 5348 section 6.3.1: the largest so far; RFC 3448 section 6.3.1: the present one";
