@@ -63,3 +63,12 @@ def test_logarithmic_axes_have_plain_numbers() -> None:
     low, high = ax.get_xlim()
     shown = [label.get_text() for label in ax.get_xticklabels(which="both") if low <= label.get_position()[0] <= high]
     assert [one for one in shown if one] == ["2", "5", "10", "20", "50"]
+
+
+def test_points_have_no_line_between_them() -> None:
+    made = Sheet("Figure 5", "t", x="x", y="y").points("a", [3, 1, 2], [4.0, 5.0, 6.0]).series("b", [0, 3], [0, 3])
+    (ax,) = made.drawing("x").figure.axes
+    line, points = ax.lines
+    assert points.get_linestyle() == "None"
+    assert points.get_xydata().tolist() == [[3, 4], [1, 5], [2, 6]]
+    assert points.get_color() != line.get_color()

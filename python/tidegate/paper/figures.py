@@ -72,6 +72,7 @@ class Sheet:
     size: tuple[float, float] = (9.0, 5.0)
     """In inches."""
     _lines: list[tuple[str, Floats, Floats, bool, str | None]] = field(default_factory=list)
+    _points: list[tuple[str, Floats, Floats]] = field(default_factory=list)
     _bars: dict[str, Mapping[str, Interval]] = field(default_factory=dict)
     _marks: list[tuple[str, Sequence[Any], Floats]] = field(default_factory=list)
 
@@ -118,6 +119,11 @@ class Sheet:
         shares = [np.searchsorted(np.sort(one), grid, side="right") / len(one) for one in known]
         return self.series(label, grid, np.vstack(shares), step=True)
 
+    def points(self, label: str, x: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Points without a line, both of shape (n,)."""
+        self._points.append((label, np.asarray(x, dtype=float), np.asarray(y, dtype=float)))
+        return self
+
     def bars(self, label: str, values: Mapping[str, Interval | Measure]) -> Self:
         """A bar in each category, with its 95 % interval."""
         self._bars[label] = {k: one.value if isinstance(one, Measure) else one for k, one in values.items()}
@@ -133,13 +139,15 @@ class Sheet:
 
     def drawing(self, name: str, caption: str = "") -> Drawing:
         """The figure; `name` is that of its files."""
-        hue = colours([*self._bars, *(line[0] for line in self._lines)])
+        hue = colours([*self._bars, *(line[0] for line in self._lines), *(label for label, _, _ in self._points)])
         with mpl.rc_context(STYLE):
             figure = Figure(figsize=self.size, dpi=150, layout="constrained")
             ax = figure.subplots()
             self._draw_bars(ax, hue)
             for label, at, values, step, colour in self._lines:
                 _band(ax, label, at, values, step=step, colour=colour or hue[label])
+            for label, at, y in self._points:
+                ax.plot(at, y, "o", color=hue[label], label=label, alpha=0.8)
             self._draw_marks(ax, hue)
             self._frame(ax)
         return Drawing(name, self.where, self.title, caption, figure)

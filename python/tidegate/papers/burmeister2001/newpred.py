@@ -478,8 +478,8 @@ class Results:
         )
         offsets = self.offsets("as chosen")
         for delay in DELAYS_MS:
-            mine = sorted((one.queue, one.offset) for one in offsets if one.delay == delay)
-            sheet.series(f"{delay} ms on link 2", [x for x, _ in mine], [y for _, y in mine])
+            mine = [one for one in offsets if one.delay == delay]
+            sheet.points(f"{delay} ms on link 2", [one.queue for one in mine], [one.offset for one in mine])
         most = max(one.queue for one in offsets)
         sheet.series("offset = queue", [0, most], [0, most], colour="#222222")
         caption = "At the same loss; a point is a parameter set. The document has a constant offset of 50 to 100 ms."
