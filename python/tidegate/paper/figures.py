@@ -11,13 +11,12 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from tidegate._palette import colours
 from tidegate.paper.experiment import Measure
-from tidegate.plot import STYLE
+from tidegate.plot.style import STYLE, plain_log
 from tidegate.stats import Interval, t_quantile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -191,10 +190,10 @@ class Sheet:
     def _frame(self, ax: Axes) -> None:
         if self.xlog:
             ax.set_xscale("log")
-            _plain(ax.xaxis)
+            plain_log(ax.xaxis)
         if self.ylog:
             ax.set_yscale("log")
-            _plain(ax.yaxis)
+            plain_log(ax.yaxis)
         ax.set_xlim(*self.xlim)
         ax.set_ylim(*self.ylim)
         if not self._bars and not self.xlog:
@@ -204,13 +203,6 @@ class Sheet:
         ax.set_title(self.title)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
-
-
-def _plain(axis: Axis) -> None:
-    """Plain numbers on a logarithmic axis, none on top of another."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _band(ax: Axes, label: str, at: Floats, values: Floats, *, step: bool, colour: str) -> None:
