@@ -14,7 +14,7 @@ MEANING = {
     Verdict.AGREES: "within the stated tolerance, or the rule made of the words holds",
     Verdict.TREND: "outside, but the direction or order that the document reports holds",
     Verdict.DIFFERS: "neither",
-    Verdict.NOT_RUN: "measured by --full only",
+    Verdict.NOT_RUN: "measured by --full only, or with what is not installed here",
 }
 
 
