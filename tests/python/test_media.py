@@ -170,6 +170,9 @@ def test_the_display_clock_is_as_by_hand() -> None:
     # a pause of the source: nothing is due but the last picture
     paused = schedule(np.array([0.0, 1, 4, 5]), np.array([0.5, 1.5, 4.5, 5.5]), 1.0, 6.5)
     assert paused.on.tolist() == paused.due.tolist() == [0, 1, 1, 1, 2, 3]
+    # the end of the source is none: the last picture has its tick, and what stands on the screen then is no freeze
+    stopped = schedule(captured, captured + 0.5, 1.0, 60.0)
+    assert stopped.on.tolist() == stopped.due.tolist() == [0, 1, 2, 3, 4]
     assert len(schedule(np.zeros(0), np.zeros(0), 1.0, 5.0).t_s) == 0
 
 

@@ -322,6 +322,18 @@ def test_quick_runs_leave_out_what_only_full_ones_measure() -> None:
     assert judge(claim, {"x": Measure.exact(100, "ms")}, quick=False).verdict is Verdict.AGREES
 
 
+def test_what_needs_something_that_is_not_installed_is_not_run() -> None:
+    absent = Measure.not_taken("PyAV is needed: pip install av", "ms")
+    got = judge(NUMBER, {"x": absent}, quick=False)
+    assert (got.verdict, got.backing, got.unexplained) == (Verdict.NOT_RUN, Backing.NEEDLESS, False)
+    assert (words.ours(got), words.reason(got)) == (words.NOTHING, "PyAV is needed: pip install av")
+    # whether the claim's own measure, a rule or its reason speaks of it; what does not is judged
+    known = {"x": Measure.exact(100, "ms"), "y": absent, "z": absent}
+    assert judge(NUMBER, known, quick=False).verdict is Verdict.AGREES
+    backed = replace(NUMBER, reason=Phrase.read("It is {y}."), because=Expression("z > 1"))
+    assert judge(backed, known, quick=False).reason == "PyAV is needed: pip install av"
+
+
 def test_a_measure_must_be_there_in_the_right_unit() -> None:
     with pytest.raises(InputError, match=r'^the measure x is in "s"; expected "ms" as it is published$'):
         number(0.1, unit="s")

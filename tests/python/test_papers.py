@@ -415,6 +415,23 @@ def test_the_command_writes_a_folder_and_says_where_it_differs(cli: Cli, tmp_pat
     assert (data["quick"], data["seeds"], data["counts"]["agrees"]) == (False, [1], 9)
 
 
+def test_what_is_not_installed_is_said_where_it_is_looked_for(cli: Cli, tmp_path: Path) -> None:
+    found = 'measures["jittered.1"] = over("poisson", "one_way_delay_ms_mean", 1, "ms")'
+    assert found in CODE
+    replaced = 'measures["jittered.1"] = Measure.not_taken("ns-2 is needed: install ns-2", "ms")'
+    folder = wrong(tmp_path, code=CODE.replace(found, replaced))
+    got = cli("paper", str(folder), "--out", "o")
+    assert (got.code, got.err) == (0, "")
+    assert "\nNot run, 1 claim: ns-2 is needed: install ns-2.\n" in got.out
+    for page in ("README.md", "index.html"):
+        assert (tmp_path / "o" / page).read_text("utf-8").count("ns-2 is needed: install ns-2") == 2
+    claims = json.loads((tmp_path / "o" / "paper.json").read_text("utf-8"))["claims"]
+    assert {one["id"]: one["reason"] for one in claims if one["verdict"] == "not run"} == {
+        "jitter": "ns-2 is needed: install ns-2",
+        "long": "",
+    }
+
+
 def test_json_is_all_that_is_printed(cli: Cli, tmp_path: Path, quick: Result) -> None:
     got = cli("paper", str(CABLE), "--json")
     assert (got.code, got.err) == (0, "")

@@ -107,6 +107,8 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
     for verdict, count, _ in facts.summary(result):
         counts.add_row(verdict, count)
     print_table(counts)
+    for note in facts.absent(result):
+        to.print(f"\n{note}", soft_wrap=True)
     for one in words.differences(result.judgements):
         where, what, published, ours, deviation, verdict, reason = words.row(one)
         to.print(f"\n{verdict}: {where}, {what}", soft_wrap=True)

@@ -41,7 +41,7 @@ def order(received: Received) -> Ints:
 
 
 def schedule(captured_s: Floats, shown_s: Floats, fps: float, end_s: float) -> Schedule:
-    """The ticks up to `end_s`.
+    """The ticks up to `end_s`, or until the last picture has been shown: what stops has no freeze at its end.
 
     Args:
         captured_s: When each picture was captured, in the order of showing.
@@ -51,11 +51,12 @@ def schedule(captured_s: Floats, shown_s: Floats, fps: float, end_s: float) -> S
 
     >>> late = schedule(np.arange(4.0), np.array([1.0, 2.0, 5.0, 6.0]), 1.0, 8.0)
     >>> late.on, late.due
-    (array([0, 1, 1, 1, 2, 3, 3]), array([0, 1, 2, 3, 2, 3, 3]))
+    (array([0, 1, 1, 1, 2, 3]), array([0, 1, 2, 3, 2, 3]))
     """
     if not len(shown_s):
         none = np.zeros(0, dtype=np.int64)
         return Schedule(np.zeros(0), none, none)
+    end_s = min(end_s, float(shown_s[-1]) + 1 / fps)
     count = max(0, int(np.floor((end_s - shown_s[0]) * fps + 1e-9)))
     ticks = shown_s[0] + (np.arange(count) + 0.5) / fps
     on = np.searchsorted(shown_s, ticks, side="right") - 1

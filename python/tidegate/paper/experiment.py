@@ -39,6 +39,8 @@ class Measure:
     """The unit, as the paper's file has it."""
     about: str = ""
     """What it is, in a few words."""
+    lacks: str = ""
+    """Why it could not be taken here, and what to install: claims that speak of it are then not run."""
 
     def __post_init__(self) -> None:
         """What is no number is no value."""
@@ -64,6 +66,15 @@ class Measure:
         Interval(mean=3.0, half=0.0, count=1)
         """
         return cls(Interval(value, 0.0, 1), unit, about)
+
+    @classmethod
+    def not_taken(cls, lacks: str, unit: str = "") -> Measure:
+        """One that needs something which is not installed.
+
+        >>> Measure.not_taken("PyAV is needed: pip install av", "dB").show()
+        'no value'
+        """
+        return cls(Interval.of([]), unit, lacks=lacks)
 
     def show(self, digits: int = 0) -> str:
         """Mean, interval and unit in at least three digits that count.

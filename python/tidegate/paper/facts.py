@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tidegate.paper import words
@@ -14,7 +15,7 @@ MEANING = {
     Verdict.AGREES: "within the stated tolerance, or the rule made of the words holds",
     Verdict.TREND: "outside, but the direction or order that the document reports holds",
     Verdict.DIFFERS: "neither",
-    Verdict.NOT_RUN: "measured by --full only",
+    Verdict.NOT_RUN: "measured by --full only, or with what is not installed here",
 }
 
 
@@ -45,7 +46,13 @@ def notes(result: Result) -> list[str]:
     ]
     if len(result.plan.seeds) == 1:
         found = ["One seed: there are no intervals, and nothing is known of how far luck moves a number."]
-    return [*found, *result.outcome.notes]
+    return [*found, *absent(result), *result.outcome.notes]
+
+
+def absent(result: Result) -> list[str]:
+    """What must be installed for the claims that were not run, and how many those are."""
+    reasons = Counter(one.reason for one in result.judgements if one.verdict is Verdict.NOT_RUN and one.reason)
+    return [f"Not run, {count} {'claim' if count == 1 else 'claims'}: {reason}." for reason, count in reasons.items()]
 
 
 def summary(result: Result) -> list[tuple[str, str, str]]:

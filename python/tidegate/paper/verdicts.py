@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tidegate.errors import InputError
@@ -23,7 +23,7 @@ class Verdict(enum.StrEnum):
     """It is not, but the trend's rule holds."""
     DIFFERS = "differs"
     NOT_RUN = "not run"
-    """A quick run does not measure it."""
+    """A quick run does not measure it, or something that it needs is not installed."""
 
 
 class Backing(enum.StrEnum):
@@ -53,7 +53,7 @@ class Judgement:
     sure: bool | None = None
     """Whether every value inside the intervals gives the same; `None` where nothing was judged."""
     reason: str = ""
-    """Why it differs, filled with what was measured."""
+    """Why it differs, filled with what was measured; or why it was not run, where something is not installed."""
     backing: Backing = Backing.NEEDLESS
     undefined: str = ""
     """Why a rule said nothing, where it did not."""
@@ -81,6 +81,8 @@ def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judg
     """
     if quick and not claim.quick:
         return Judgement(claim, Verdict.NOT_RUN, {})
+    if lacks := _lacks(claim, measures):
+        return Judgement(claim, Verdict.NOT_RUN, {}, reason=lacks)
     values = {name: one.value for name, one in measures.items()}
     truth, deviation, undefined, used = _decided(claim, values, measures)
     if truth.holds:
@@ -120,12 +122,23 @@ def _decided(
     return truth, None, undefined, {name: measures[name] for name in claim.agrees.names}
 
 
-def _check_names(claim: Claim, values: Mapping[str, Interval]) -> None:
-    """Whether every measure that the claim's rules speak of is there, needed this time or not."""
+def _names(claim: Claim) -> Iterator[str]:
+    """Every measure that the claim's rules and reason speak of, needed this time or not."""
     phrases = () if claim.reason is None else claim.reason.parts
     for rule in (claim.agrees, claim.trend, claim.because, *phrases):
-        for name in rule.names if isinstance(rule, Expression) else ():
-            lookup(values, name)
+        yield from rule.names if isinstance(rule, Expression) else ()
+
+
+def _check_names(claim: Claim, values: Mapping[str, Interval]) -> None:
+    """Whether all of them are there."""
+    for name in _names(claim):
+        lookup(values, name)
+
+
+def _lacks(claim: Claim, measures: Mapping[str, Measure]) -> str:
+    """What must be installed to judge the claim; nothing where all of it was measured."""
+    names = [*_names(claim), *([] if claim.measure is None else [claim.measure])]
+    return "; ".join(dict.fromkeys(one.lacks for name in names if (one := measures.get(name)) and one.lacks))
 
 
 def _published(claim: Claim) -> dict[str, Interval]:

@@ -64,7 +64,7 @@ def _spread(one: Judgement) -> bool:
 
 
 def reason(one: Judgement) -> str:
-    """Why it differs, and what is known of that."""
+    """Why it differs, and what is known of that; or what it takes to run it."""
     rule = "" if one.claim.because is None else one.claim.because.text
     match one.backing:
         case Backing.CONFIRMED:
@@ -76,7 +76,7 @@ def reason(one: Judgement) -> str:
         case Backing.UNKNOWN:
             said = "No reason known."
         case _:
-            said = ""
+            said = one.reason
     return f"{said} [{one.undefined}]".strip() if one.undefined else said
 
 
