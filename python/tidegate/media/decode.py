@@ -38,7 +38,7 @@ class _Line:
 
     def __init__(self, received: Received, *, all_of_it: bool) -> None:
         self._received = received
-        self._decoder: Decoder = received.ladder.codec.decoder(received.ladder.header, received.ladder.form)
+        self._decoder: Decoder = received.sent.codec.decoder(received.sent.header, received.sent.form)
         self._all = all_of_it
         self._ready: dict[int, Picture] = {}
         self._next = 0
