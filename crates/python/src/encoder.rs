@@ -15,7 +15,6 @@ pub(crate) struct Tape {
     pub(crate) flow: String,
     /// Parameter sets, then all slices.
     pub(crate) bits: Vec<u8>,
-    frames: u32,
     /// Of each slice its frame, picture, target, and length; a picture that was left out has a row without length.
     slices: Vec<(u32, u32, f64, u32)>,
 }
@@ -86,7 +85,7 @@ mod openh264 {
     use pyo3::prelude::*;
     use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};
-    use tidegate_codec::{Format, OpenH264};
+    use tidegate_codec::{Coded, Format, OpenH264};
     use tidegate_core::Rate;
     use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
     use tidegate_sim::build::Wanted;
@@ -116,7 +115,7 @@ mod openh264 {
         let raised = raised.clone();
         Ok(Make::new(move || {
             let camera = Camera::new(&clip, raised.clone())?;
-            Ok(Box::new(InLoop { camera, encoder: OpenH264::new(format)?, tape: tape.clone() }))
+            Ok(Box::new(InLoop { camera, encoder: OpenH264::new(format)?, frames: 0, tape: tape.clone() }))
         }))
     }
 
@@ -174,27 +173,28 @@ mod openh264 {
     struct InLoop {
         camera: Camera,
         encoder: OpenH264,
+        frames: u32,
         tape: Arc<Mutex<Tape>>,
     }
 
     impl Encoder for InLoop {
         fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String> {
             let coded = self.encoder.encode(self.camera.see(picture)?, target, key)?;
+            let frame = self.frames;
+            let row = |length| (frame, picture as u32, target.as_bps_f64(), length);
+            let Some(Coded { key, bits, slices }) = coded else {
+                on(&self.tape, |tape| tape.slices.push(row(0)));
+                return Ok(None);
+            };
+            self.frames += 1;
             on(&self.tape, |tape| {
-                let frame = tape.frames;
-                let row = |length| (frame, picture as u32, target.as_bps_f64(), length);
-                let Some(coded) = coded else {
-                    tape.slices.push(row(0));
-                    return Ok(None);
-                };
                 if tape.bits.is_empty() {
                     tape.bits.extend_from_slice(self.encoder.header());
                 }
-                tape.frames += 1;
-                tape.bits.extend_from_slice(&coded.bits);
-                tape.slices.extend(coded.slices.iter().map(|&length| row(length)));
-                Ok(Some(Encoded { key: coded.key, slices: coded.slices }))
-            })
+                tape.bits.extend_from_slice(&bits);
+                tape.slices.extend(slices.iter().map(|&length| row(length)));
+            });
+            Ok(Some(Encoded { key, slices }))
         }
     }
 }

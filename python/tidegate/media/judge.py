@@ -17,6 +17,7 @@ from tidegate.media import vmaf as vmafs
 from tidegate.media.clip import Clip, Picture, luma
 from tidegate.media.decode import Pair, pairs
 from tidegate.media.intra import black
+from tidegate.media.live import Take
 from tidegate.media.measures import Floats, distortion, grades, psnr, ssim
 from tidegate.media.received import Received, received, sent_by
 from tidegate.media.screen import Schedule, captured_in_order, schedule, shown_in_order
@@ -287,17 +288,24 @@ class _Judge:
 
     def _harm(self) -> dict[str, float | None]:
         """How many frames had slices missing at their time, of those that were due before the end."""
-        lost = damaged = count = 0
+        lost = damaged = left_out = count = 0
         for frame in range(len(self.got)):
             if self.got.captured_s[frame] < self.warmup_s or self.got.shown_s[frame] >= self.end_s:
                 continue
             there = self.got.there(frame)
             count += 1
+            if not len(there):
+                left_out += 1
+                continue
             lost += not there.any()
             damaged += bool(there.any() and not there.all())
         if not count:
-            return {"picture_frames_lost": None, "picture_frames_damaged": None}
-        return {"picture_frames_lost": lost / count, "picture_frames_damaged": damaged / count}
+            return dict.fromkeys(("picture_frames_lost", "picture_frames_damaged", "picture_frames_left_out"))
+        return {
+            "picture_frames_lost": lost / count,
+            "picture_frames_damaged": damaged / count,
+            "picture_frames_left_out": left_out / count if isinstance(self.got.sent, Take) else None,
+        }
 
 
 def _freezes(captured_s: Floats, counted: npt.NDArray[np.bool_], fps: float) -> list[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -69,21 +70,24 @@ class OpenH264:
 
 @dataclass(frozen=True)
 class Take:
-    """What an encoder in the loop made of a clip for one flow of a run: one encoding, whose rate changes."""
+    """What an encoder in the loop made of a clip for one flow of a run: one encoding, whose rate changes.
+
+    Its frames are the pictures that the encoder was given; one that it left out to hold its rate has no bytes.
+    """
 
     clip: Clip
     form: Format
     header: bytes
     bits: bytes
     """The slices, one behind the other."""
-    frames: Ints
-    """Of each slice the frame."""
-    lengths: Ints
-    """Of each slice its bytes."""
     order: Ints
     """For each frame, which picture of the clip it shows."""
     rates: Ints
     """For each frame, what the encoder was asked for, in bit/s."""
+    starts: Ints
+    """For each frame its first slice, and behind the last the number of slices."""
+    lengths: Ints
+    """Of each slice its bytes."""
     codec = OpenH264()
     reorder = lookahead = 0
 
@@ -94,7 +98,7 @@ class Take:
 
     @property
     def pictures(self) -> int:
-        """Pictures up to the last that was encoded."""
+        """Pictures up to the last that the encoder was given."""
         return int(self.order.max(initial=0)) + 1
 
     @property
@@ -103,38 +107,42 @@ class Take:
         return (self,)
 
     @cached_property
-    def _firsts(self) -> Ints:
-        return np.searchsorted(self.frames, np.arange(len(self.order) + 1)).astype(np.int64)
-
-    @cached_property
-    def _starts(self) -> Ints:
-        return np.concatenate([[0], np.cumsum(self.lengths)])
+    def _ends(self) -> Ints:
+        """Where in the bits slices begin, and the last one ends."""
+        return _sums(self.lengths)
 
     @cached_property
     def sizes(self) -> Ints:
         """Bytes of each frame."""
-        return np.diff(self._starts[self._firsts])
+        return np.diff(self._ends[self.starts])
 
     @cached_property
     def packets(self) -> Ints:
         """Packets of each frame."""
-        each = np.concatenate([[0], np.cumsum(-(-self.lengths // self.form.payload))])
-        return np.diff(each[self._firsts])
+        return np.diff(_sums(self._packets_of(self.lengths))[self.starts])
+
+    def _packets_of(self, lengths: Ints) -> Ints:
+        return -(-lengths // self.form.payload)
 
     def frame(self, number: int) -> list[bytes]:
         """The slices of a frame."""
-        of = range(self._firsts[number], self._firsts[number + 1])
-        return [self.bits[self._starts[at] : self._starts[at + 1]] for at in of]
+        ends = self._ends[self.starts[number] : self.starts[number + 1] + 1].tolist()
+        return [self.bits[begin:end] for begin, end in pairwise(ends)]
 
     def places(self, number: int) -> tuple[Ints, Ints]:
         """Where slices would begin if every packet were full, and their lengths: no packet has bytes of two."""
-        lengths = self.lengths[self._firsts[number] : self._firsts[number + 1]]
-        before = np.cumsum(-(-lengths // self.form.payload)) - -(-lengths // self.form.payload)
-        return before * self.form.payload, lengths
+        lengths = self.lengths[self.starts[number] : self.starts[number + 1]]
+        return _sums(self._packets_of(lengths))[:-1] * self.form.payload, lengths
 
     def rate_at(self, number: int) -> int:
         """What the encoder was asked for."""
         return int(self.rates[number])
+
+
+def _sums(values: Ints) -> Ints:
+    """How much there is before each value, and all in all."""
+    sums: Ints = np.concatenate([[0], np.cumsum(values)])
+    return sums
 
 
 def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
@@ -147,13 +155,16 @@ def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
     if "slices" not in run.tables:
         raise InputError(f"{run.name}: the run has lost what its encoder made (no table slices)")
     table = run.table("slices")
-    mine = (table.to_numpy("flow") == flow) & (table.to_numpy("length") > 0)
-    frames, pictures, lengths = (table.to_numpy(name)[mine].astype(np.int64) for name in ("frame", "picture", "length"))
+    mine = table.to_numpy("flow") == flow
+    pictures, lengths = (table.to_numpy(name)[mine].astype(np.int64) for name in ("picture", "length"))
+    rates = table.to_numpy("target_bps")[mine].astype(np.int64)
     bits = run.encoded(flow)
-    if len(bits) < lengths.sum() or (np.diff(frames) < 0).any():
-        raise InputError(f"{run.name}: what the encoder of {flow} made is damaged")
     header = len(bits) - int(lengths.sum())
-    _, firsts = np.unique(frames, return_index=True)
-    rates = table.to_numpy("target_bps")[mine][firsts].astype(np.int64)
+    if header < 0 or (np.diff(pictures) < 0).any():
+        raise InputError(f"{run.name}: what the encoder of {flow} made is damaged")
+    order, firsts = np.unique(pictures, return_index=True)
+    # a picture that was left out has a row, but no slice
+    real = lengths > 0
+    starts = np.append(_sums(real)[firsts], real.sum()).astype(np.int64)
     form = Format(clip.width, clip.height, clip.fps, settings.group, 0, payload)
-    return Take(clip, form, bits[:header], bits[header:], frames, lengths, pictures[firsts], rates)
+    return Take(clip, form, bits[:header], bits[header:], order, rates[firsts], starts, lengths[real])

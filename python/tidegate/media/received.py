@@ -142,14 +142,28 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
     captured, rendered = column("captured_s").astype(float), column("rendered_s").astype(float)
     payload = int(media_of(run, name).payload)
     if isinstance(sent, Take):
-        coded, rung, packets = np.arange(len(sizes)), np.zeros(len(sizes), dtype=np.int64), sent.packets
-        if not np.array_equal(sent.sizes, sizes):
+        if not np.array_equal(sent.sizes[sent.sizes > 0], sizes):
             raise InputError(f"{run.name}: {name} sent other frames than its encoder made")
-    else:
-        coded = _coded(key, sent.form.group)
-        rung, packets = _rungs(sizes, key, coded, sent, name), -(-sizes // payload)
-    arrived = _arrivals(run, name, packets)
-    return Received(sent, name, coded, rung, captured, deadlines(captured, rendered), arrived, payload)
+        arrived = _arrivals(run, name, sent.packets[sent.sizes > 0])
+        return _taken(sent, name, captured, rendered, arrived)
+    coded = _coded(key, sent.form.group)
+    rungs, arrived = _rungs(sizes, key, coded, sent, name), _arrivals(run, name, -(-sizes // payload))
+    return Received(sent, name, coded, rungs, captured, deadlines(captured, rendered), arrived, payload)
+
+
+def _taken(take: Take, flow: str, captured_s: Floats, rendered_s: Floats, arrived_s: list[Floats]) -> Received:
+    """What arrived of a take, with the pictures that its encoder left out: nothing of them, at their time."""
+    made = np.flatnonzero(take.sizes)
+    # what it left out before the first frame and behind the last is of no consequence
+    coded = np.arange(made[0], made[-1] + 1) if len(made) else made
+    captured = np.interp(take.order[coded], take.order[made], captured_s) if len(made) else captured_s
+    rendered = np.full(len(coded), math.nan)
+    arrived = [np.zeros(0)] * len(coded)
+    for frame, at in enumerate((made - coded[:1]).tolist()):
+        rendered[at], arrived[at] = rendered_s[frame], arrived_s[frame]
+    rung = np.zeros(len(coded), dtype=np.int64)
+    shown = deadlines(captured, rendered)
+    return Received(take, flow, coded, rung, captured, shown, arrived, take.form.payload)
 
 
 def _coded(key: npt.NDArray[np.bool_], group: int) -> Ints:
