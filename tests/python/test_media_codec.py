@@ -70,10 +70,8 @@ def test_a_build_without_an_encoder_says_how_to_get_one(cli: Cli, tmp_path: Path
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("procedural:codec=openh265", "codec: found openh265; expected x264, intra or openh264"),
         ("procedural:codec=openh264,b_frames=2", "b_frames is for clips encoded beforehand, not for openh264"),
         ("procedural:codec=openh264,rungs=3", "rungs is for clips encoded beforehand, not for openh264"),
-        ("procedural:codec=intra,group=0", "intra makes no key frames on request; expected at least 1"),
     ],
 )
 def test_settings_that_do_not_fit_the_codec_are_refused(cli: Cli, settings: str, message: str) -> None:
