@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from media_support import link, needs_av, value
+from media_support import film, link, needs_av, value
 from support import Cli
 from tidegate import Run, Scenario, _core, run
 from tidegate.errors import InputError
@@ -276,3 +277,30 @@ def test_a_clip_that_breaks_ends_the_run_with_its_name(
     done = cli("compare", "gcc", "--duration", "2s", "--media", CLIP, "--out", "out")
     assert "the clip has no picture 0" in done.err
     assert not (tmp_path / "out").exists()
+
+
+@needs_encoder
+@needs_av
+def test_a_scenario_file_may_name_a_clip_beside_it(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    film(tmp_path / "a" / "clip.mkv")
+    film(tmp_path / "a" / "fast.mkv", fps=Fraction(120))
+
+    def written(clip: str, more: str = "") -> str:
+        (tmp_path / "a" / "x.toml").write_text(
+            f'duration = "2s"\n[[links]]\ncapacity = "1Mbps"\n[[flows]]\nname = "call"\n'
+            f'media = {{ video = {{ source = "encoder", clip = "{clip}" }}{more} }}\n'
+        )
+        return "a/x.toml"
+
+    done = cli("run", written("clip.mkv:group=0"), "--record", "packets", "--out", "run")
+    assert done.code == 0, done.err
+    judged = judge(Run.load(tmp_path / "run"), vmaf_every=0)
+    assert judged.columns["psnr_db"].tolist() == judged.columns["psnr_encoded_db"].tolist()
+    for clip, more, message in [
+        ("fast.mkv", "", "120 pictures a second; OpenH264 knows from 1 to 60"),
+        ("clip.mkv", ', payload = "100B"', "packets of 100 bytes; encoding for packets needs at least 200"),
+        ("none.mkv", "", "none.mkv: there is no such file"),
+    ]:
+        done = cli("run", written(clip, more))
+        assert (done.code, message in done.err, "flows.call" in done.err) == (2, True, True), done.err

@@ -78,7 +78,7 @@ def with_encoder(scenario: Scenario, settings: Settings | str) -> Scenario:
 
     Args:
         scenario: At least one flow with video.
-        settings: Clip and encoding, as `--media` takes them, with `codec=openh264`.
+        settings: Clip and encoding, as `--media` takes them; the codec is openh264.
 
     Raises:
         InputError: when there is no video, the clip is not usable, or this build has no such encoder.

@@ -51,7 +51,7 @@ def check(settings: Settings) -> None:
     Raises:
         InputError: names what is wrong.
     """
-    if settings.codec != NAME:
+    if settings.codec not in {None, NAME}:
         raise InputError(f"codec: found {settings.codec}; the encoder in the loop is {NAME}")
     for name in ("b_frames", "rungs"):
         if getattr(settings, name) != getattr(Settings, name):

@@ -375,7 +375,7 @@ class _Lowering:
         count = math.ceil(self.scenario.duration / 1e9 * clip.fps) + 1
         self.made.python[name] = lambda: clip.pictures(count)
         size = {"width": clip.width, "height": clip.height}
-        source = {"encoder": {"codec": chosen.codec, "clip": name, **size, "group": chosen.group}}
+        source = {"encoder": {"codec": live.NAME, "clip": name, **size, "group": chosen.group}}
         return {"source": source, "min": int(video.min), "max": int(video.max), "fps": round(float(clip.fps), 3)}
 
 
