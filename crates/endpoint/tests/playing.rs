@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tidegate_core::{Kind, Packet, Rate, Span, Time};
+use tidegate_core::{Kind, Node, Packet, Rate, Span, Time};
 use tidegate_endpoint::media::ladder::{Ladder, Rung};
 use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
 use tidegate_endpoint::media::statistical;
@@ -221,9 +221,9 @@ fn no_packet_carries_bytes_of_two_slices() {
     let mut world = sliced(u64::MAX);
     world.run(Time::from_secs(2));
     let told = world.finish();
-    // every other picture of 51 is left out; the last is still on its way
-    assert_eq!(told.frames.len(), 26);
-    assert!(told.frames.iter().take(25).all(|(_, frame)| frame.rendered.is_some()));
+    // every other picture of 51 is left out; what became of the last is not known yet
+    assert_eq!(told.frames.len(), 25);
+    assert!(told.frames.iter().all(|(_, frame)| frame.rendered.is_some()));
     let payloads: Vec<u32> = media(&told).iter().map(|(_, packet)| packet.size - 52).collect();
     for frame in payloads.chunks_exact(4) {
         assert_eq!(frame, [1000, 300, 1200, 300]);
