@@ -10,13 +10,14 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup demo test test-rust test-python test-slow lint format fuzz bench docs wheel clean
+.PHONY: help setup demo test test-rust test-python test-slow test-codec lint format fuzz bench docs wheel clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
 	@echo "make test       Rust and Python tests, under ten minutes"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
+	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, stubs, licences"
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
@@ -54,6 +55,16 @@ test-python: setup
 test-slow: setup
 	cargo test --locked --release --workspace --exclude tidegate-python --quiet -- --ignored
 	$(BIN)/python -m pytest -q -m slow tests
+
+# beside the other build: its extension would be in the way of the default one's tests
+test-codec: $(VENV)/.tools
+	cargo clippy --locked --release -p tidegate-codec -p tidegate-python --features codec-openh264 --all-targets --quiet -- -D warnings
+	cargo test --locked --release -p tidegate-codec --features openh264 --quiet
+	rm -rf .cache/codec
+	$(BIN)/maturin build --locked --release --quiet --features codec-openh264 --out .cache/codec
+	$(PYTHON) -m venv .cache/codec/venv
+	.cache/codec/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls .cache/codec/*.whl)[media,test]"
+	.cache/codec/venv/bin/python -m pytest -q tests/python/test_media_codec.py
 
 lint: setup
 	cargo fmt --all --check

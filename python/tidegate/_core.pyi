@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 __all__ = [
     "COMMIT",
+    "ENCODERS",
     "App",
     "Arrived",
     "Bye",
@@ -66,6 +67,7 @@ __all__ = [
 
 __version__: str
 COMMIT: str
+ENCODERS: list[str]
 
 class RunError(RuntimeError):
     """A run stopped before its end: the message names the component, the simulated time and the reason."""
@@ -520,6 +522,8 @@ class Recording:
         """One table."""
     def pcapng(self) -> bytes:
         """The capture file (pcapng) of all RTP and RTCP."""
+    def encoded(self, flow: str) -> bytes:
+        """What the encoder in the loop of a flow made: parameter sets and slices, a byte stream."""
     @property
     def events(self) -> int:
         """Events that the engine handled."""

@@ -165,6 +165,15 @@ def _pictures() -> list[Metric]:
             100,
             2,
         ),
+        Metric(
+            "picture_frames_left_out",
+            "frames left out",
+            "%",
+            "lower",
+            "Pictures that an encoder in the loop left out to hold its rate.",
+            100,
+            2,
+        ),
     ]
 
 

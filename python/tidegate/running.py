@@ -25,6 +25,7 @@ from tidegate.scenario.lower import Experiment, lower
 from tidegate.scenario.scenario import Level
 
 RUN_FILE = "run.json"
+_SLICES = "slices"
 _FORMAT = 1
 
 
@@ -159,8 +160,26 @@ class Run:
             raise InputError("the run kept no packets; set capture = true in the scenario")
         return data
 
+    def encoded(self, flow: str) -> bytes:
+        """What the encoder in the loop of a flow made: a byte stream (H.264 annex B) from its parameter sets on.
+
+        Raises:
+            InputError: when the flow has none.
+        """
+        data: bytes | None = self._tables.encoded(flow) if flow in self.in_loop else None
+        if data is None:
+            raise InputError(f"{self.name}: {flow} has no encoder in the loop")
+        return data
+
+    @property
+    def in_loop(self) -> list[str]:
+        """Flows with an encoder in the loop."""
+        return sorted(set(self.table(_SLICES).to_numpy("flow").tolist())) if _SLICES in self.tables else []
+
     def save(self, folder: str | Path) -> Path:
         """Writes a folder with `run.json` and one Parquet file for each table, whole or not at all.
+
+        What encoders in the loop made is in `encoded-FLOW.h264`.
 
         Raises:
             OutputError: when it cannot be written, or something else is there.
@@ -183,6 +202,8 @@ class Run:
         data = self._tables.capture()
         if data is not None:
             write_file(folder / "packets.pcapng", data)
+        for flow in self.in_loop:
+            write_file(folder / _stream(flow), self.encoded(flow))
         write_file(folder / RUN_FILE, json.dumps(self._about, indent=1) + "\n")
 
     @classmethod
@@ -217,7 +238,7 @@ class Run:
 
     def kept(self) -> Self:
         """This run with all its tables in memory, so that its folder may go."""
-        return type(self)(self._about, _Kept(self._tables))
+        return type(self)(self._about, _Kept(self, self._tables))
 
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"
@@ -255,6 +276,9 @@ class _Fresh:
     def capture(self) -> bytes | None:
         return bytes(self._recording.pcapng()) if self._capture else None
 
+    def encoded(self, flow: str) -> bytes | None:
+        return self._recording.encoded(flow)
+
     def draws(self) -> Mapping[str, Any] | None:
         found: Mapping[str, Any] = json.loads(self._recording.draws_json())
         return found
@@ -280,16 +304,25 @@ class _Saved:
         file = self._folder / "packets.pcapng"
         return file.read_bytes() if file.is_file() else None
 
+    def encoded(self, flow: str) -> bytes | None:
+        file = self._folder / _stream(flow)
+        return file.read_bytes() if file.is_file() else None
+
     def draws(self) -> Mapping[str, Any] | None:
         return None
+
+
+def _stream(flow: str) -> str:
+    return f"encoded-{flow}.h264"
 
 
 class _Kept:
     """Tables of a run in memory that were read from a folder."""
 
-    def __init__(self, saved: _Saved) -> None:
+    def __init__(self, run: Run, saved: _Saved) -> None:
         self._tables = {name: saved.get(name) for name in saved.names()}
         self._capture = saved.capture()
+        self._encoded = {flow: run.encoded(flow) for flow in run.in_loop}
 
     def names(self) -> list[str]:
         return list(self._tables)
@@ -299,6 +332,9 @@ class _Kept:
 
     def capture(self) -> bytes | None:
         return self._capture
+
+    def encoded(self, flow: str) -> bytes | None:
+        return self._encoded.get(flow)
 
     def draws(self) -> Mapping[str, Any] | None:
         return None

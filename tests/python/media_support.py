@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,3 +57,17 @@ def value(judged: Judged, name: str) -> float:
 def flat(value: int, width: int = 16, height: int = 16) -> Picture:
     """A plane of one shade."""
     return np.full((height, width), value, dtype=np.uint8)
+
+
+def film(path: Path, width: int = 64, height: int = 48, fps: Fraction = Fraction(25), count: int = 5) -> Path:
+    """A file of a lossless codec that knows odd sizes."""
+    import av
+
+    with av.open(str(path), "w") as out:
+        stream: Any = out.add_stream("ffv1", rate=fps)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv444p"
+        for number in range(count):
+            shade = np.full((3, height, width), 40 * number, dtype=np.uint8)
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(shade, format="yuv444p")))
+        out.mux(stream.encode(None))
+    return path

@@ -69,13 +69,14 @@ def test_more_complexity_needs_more_bits() -> None:
         ("procedural:size=8x80", "expected from 32x32 to 4096x4096"),
         ("procedural:size=big", 'found "big"; expected WIDTHxHEIGHT'),
         ("procedural:complexity=2", 'complexity: found "2"; expected a number from 0 to 1'),
-        ("procedural:group=0", 'group: found "0"; expected a whole number from 1 to 1000'),
+        ("procedural:group=1001", 'group: found "1001"; expected a whole number from 0 to 1000'),
+        ("procedural:group=0", "makes no key frames on request; expected at least 1"),
         ("procedural:grop=3", 'no setting "grop"; did you mean group?'),
         ("procedural:group=3,group=4", "group is given twice"),
         ("procedual", "no such clip; did you mean procedural?"),
         ("nowhere.mp4", "nowhere.mp4: there is no such file"),
         ("bikes:complexity=0.5", "complexity is for the procedural clip"),
-        ("procedural:codec=h264", "codec: found h264; expected x264 or intra"),
+        ("procedural:codec=h264", "codec: found h264; expected x264, intra or openh264"),
     ],
 )
 def test_what_is_wrong_with_a_clip_is_said(text: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

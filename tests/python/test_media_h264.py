@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from media_support import SMALL, link, needs_av, needs_clips, needs_vmaf, sent, value
+from media_support import SMALL, film, link, needs_av, needs_clips, needs_vmaf, sent, value
 from support import Cli
 from tidegate.errors import InputError
 from tidegate.media import Procedural, encode, find, judge, psnr, ssim
@@ -198,20 +198,6 @@ def test_a_film_shows_two_runs_side_by_side(cli: Cli, tmp_path: Path) -> None:
 
 
 # --- files ---------------------------------------------------------------------------------------------
-
-
-def film(path: Path, width: int = 64, height: int = 48, fps: Fraction = Fraction(25), count: int = 5) -> Path:
-    """A file of a lossless codec that knows odd sizes."""
-    import av
-
-    with av.open(str(path), "w") as out:
-        stream: Any = out.add_stream("ffv1", rate=fps)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv444p"
-        for number in range(count):
-            shade = np.full((3, height, width), 40 * number, dtype=np.uint8)
-            out.mux(stream.encode(av.VideoFrame.from_ndarray(shade, format="yuv444p")))
-        out.mux(stream.encode(None))
-    return path
 
 
 def test_a_short_file_goes_to_and_fro(tmp_path: Path) -> None:

@@ -301,7 +301,7 @@ WRONG = [
     ('"gcc" }', '"gcc", pauses = [["3s", "2s"]] }',
      '10: flows.call.media.pauses[1]: "3s" to "2s"; pauses are pairs in order of time, one after the other'),
     ('"gcc" }', '"gcc", video = { source = "camera" } }', '10: flows.call.media.video: found {source = "camera"}; expected '
-     "false, or a table whose source is statistical, ideal, greedy, frames or cbr"),
+     "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr"),
     ('delay = "10ms"', "back = false", '8: flows.call: no links lead from "right" to "left", which feedback needs'),
 ]  # fmt: skip
 

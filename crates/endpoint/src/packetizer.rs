@@ -81,21 +81,23 @@ pub(crate) struct Queued {
     pub(crate) flags: u8,
 }
 
-/// Cuts a frame of `bytes` into packets of at most `limit` payload bytes; `first` has everything but
-/// payload and position.
-pub(crate) fn packets(bytes: u32, limit: u16, first: Queued) -> impl Iterator<Item = Queued> {
+/// Cuts a frame into packets of at most `limit` payload bytes, each slice for itself; `first` has everything but
+/// payload and position. `slices`: how many bytes each has.
+pub(crate) fn packets(slices: &[u32], limit: u16, first: Queued) -> impl Iterator<Item = Queued> {
     let limit = u32::from(limit);
-    let count = bytes.div_ceil(limit);
-    (0..count).map(move |index| {
-        let mut flags = first.flags;
-        if index == 0 {
-            flags |= RtpBody::FIRST;
-        }
-        if index + 1 == count {
+    let cut = move |&bytes: &u32| {
+        (0..bytes.div_ceil(limit)).map(move |index| (bytes - index * limit).min(limit) as u16)
+    };
+    let mut payloads = slices.iter().flat_map(cut).peekable();
+    let mut position = RtpBody::FIRST;
+    std::iter::from_fn(move || {
+        let payload = payloads.next()?;
+        let mut flags = first.flags | position;
+        position = 0;
+        if payloads.peek().is_none() {
             flags |= RtpBody::LAST;
         }
-        let payload = (bytes - index * limit).min(limit) as u16;
-        Queued { payload, flags, ..first }
+        Some(Queued { payload, flags, ..first })
     })
 }
 
@@ -131,7 +133,7 @@ mod tests {
             stream: 1,
             flags: RtpBody::KEY,
         };
-        let cut: Vec<(u16, u8)> = packets(2500, 1200, frame).map(|p| (p.payload, p.flags)).collect();
+        let cut: Vec<(u16, u8)> = packets(&[2500], 1200, frame).map(|p| (p.payload, p.flags)).collect();
         assert_eq!(
             cut,
             [
@@ -140,9 +142,12 @@ mod tests {
                 (100, RtpBody::KEY | RtpBody::LAST)
             ]
         );
-        let one: Vec<Queued> = packets(1200, 1200, frame).collect();
+        let one: Vec<Queued> = packets(&[1200], 1200, frame).collect();
         assert_eq!(one.len(), 1);
         assert_eq!(one[0].flags, RtpBody::KEY | RtpBody::FIRST | RtpBody::LAST);
-        assert_eq!(packets(0, 1200, frame).count(), 0);
+        assert_eq!(packets(&[0], 1200, frame).count(), 0);
+        let slices: Vec<(u16, u8)> =
+            packets(&[700, 1300, 5], 1200, frame).map(|p| (p.payload, p.flags & !RtpBody::KEY)).collect();
+        assert_eq!(slices, [(700, RtpBody::FIRST), (1200, 0), (100, 0), (5, RtpBody::LAST)]);
     }
 }

@@ -302,6 +302,9 @@ impl Sender {
             while let Some(frame) = self.streams[index].frame(now, self.stamped_header) {
                 self.enqueue(now, index, frame, out);
             }
+            if let Some(reason) = self.streams[index].failure() {
+                out.fail(reason);
+            }
         }
         self.schedule_media();
         if switched {
@@ -329,9 +332,11 @@ impl Sender {
         }
         let limit = if stream.packet_size().is_some() { u16::MAX } else { self.payload };
         let series = out.record.level() >= Level::Series;
+        let whole = [frame.bytes];
+        let slices = stream.slices().unwrap_or(&whole);
         if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
-            let packets = frame.bytes.div_ceil(limit.into());
+            let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum();
             out.record.skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));
             if series {
                 out.record.internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
@@ -340,7 +345,7 @@ impl Sender {
         }
         let audio = signalled.kind == MediaKind::Audio;
         let first = crate::packetizer::Queued { stream: index as u8, ..frame.first };
-        for packet in crate::packetizer::packets(frame.bytes, limit, first) {
+        for packet in crate::packetizer::packets(slices, limit, first) {
             self.pacer.push(audio, packet);
         }
         if series && signalled.frames {

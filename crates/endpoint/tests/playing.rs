@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tidegate_core::{Kind, Packet, Rate, Span, Time};
+use tidegate_core::{Kind, Node, Packet, Rate, Span, Time};
 use tidegate_endpoint::media::ladder::{Ladder, Rung};
+use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
 use tidegate_endpoint::media::statistical;
 use tidegate_endpoint::{Bounds, FeedbackFormat, Playout, SourceSettings, StreamSettings};
 
@@ -190,4 +191,53 @@ fn recorded_encoders_play_at_their_rates() {
             assert_eq!((frame.bytes, frame.key), (rung.sizes[index].max(10), index == 0), "frame {k}");
         }
     }
+}
+
+/// Slices of 1000 and 300 bytes, and one that does not fit in a packet; breaks at a picture.
+struct Slicing {
+    breaks_at: u64,
+}
+
+impl Encoder for Slicing {
+    fn encode(&mut self, picture: u64, _target: Rate, key: bool) -> Result<Option<Encoded>, String> {
+        if picture == self.breaks_at {
+            return Err("out of film".to_owned());
+        }
+        Ok(picture.is_multiple_of(2).then(|| Encoded { key, slices: vec![1000, 300, 1500] }))
+    }
+}
+
+fn sliced(breaks_at: u64) -> World {
+    let encoder = Make::new(move || Ok(Box::new(Slicing { breaks_at })));
+    let bounds = Bounds::new(Rate::from_kbps(150), Rate::from_kbps(1500));
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let source = SourceSettings::Live { encoder, fps: 25.0, bounds };
+    let (caller, callee) = one_way(video(source), controller, FeedbackFormat::Twcc);
+    World::new(caller, callee, delay(30))
+}
+
+#[test]
+fn no_packet_carries_bytes_of_two_slices() {
+    let mut world = sliced(u64::MAX);
+    world.run(Time::from_secs(2));
+    let told = world.finish();
+    // every other picture of 51 is left out; what became of the last is not known yet
+    assert_eq!(told.frames.len(), 25);
+    assert!(told.frames.iter().all(|(_, frame)| frame.rendered.is_some()));
+    let payloads: Vec<u32> = media(&told).iter().map(|(_, packet)| packet.size - 52).collect();
+    for frame in payloads.chunks_exact(4) {
+        assert_eq!(frame, [1000, 300, 1200, 300]);
+    }
+    assert!(payloads.len() >= 100);
+}
+
+#[test]
+fn what_breaks_an_encoder_ends_the_run() {
+    let mut world = sliced(10);
+    world.run(Time::from_millis(399));
+    // by hand, because a world wants no failure
+    let (caller, now) = (&mut world.nodes[0], Time::from_millis(400));
+    assert!(caller.next_wakeup().is_some_and(|at| at <= now));
+    caller.advance(now, &mut world.out);
+    assert_eq!(world.out.failure.as_deref(), Some("out of film"));
 }

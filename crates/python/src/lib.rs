@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod control;
+mod encoder;
 mod errors;
 mod quality;
 mod rtcp;
@@ -21,6 +22,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("COMMIT", env!("TIDEGATE_COMMIT"))?;
+    module.add("ENCODERS", encoder::ENCODERS.to_vec())?;
     module.add("RunError", module.py().get_type::<errors::RunError>())?;
     module.add_class::<control::PyPacketResult>()?;
     module.add_class::<control::PyLossReport>()?;

@@ -1,6 +1,7 @@
 //! Runs and what they leave.
 
 use crate::control::half::{PyHalf, Raised, told};
+use crate::encoder::{self, Tapes};
 use crate::errors::{RunError, bad};
 use crate::table::Table;
 use crate::trace::PyTrace;
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
-use tidegate_sim::build::{self, Experiment, Halves, Outcome};
+use tidegate_sim::build::{self, Experiment, Halves, Makers, Outcome, Wanted};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 use tidegate_sim::world::Stopped;
 
@@ -22,6 +23,7 @@ const MOST_EVENTS: u64 = 4096;
 #[pyclass(frozen, module = "tidegate._core")]
 pub(crate) struct Recording {
     outcome: Outcome,
+    tapes: Tapes,
     run_seconds: f64,
 }
 
@@ -51,12 +53,17 @@ impl Recording {
 
     /// The names of the tables there are.
     fn table_names(&self) -> Vec<&'static str> {
-        self.outcome.recording.table_names()
+        let mut names = self.outcome.recording.table_names();
+        names.extend((!self.tapes.is_empty()).then_some("slices"));
+        names
     }
 
     /// One table.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        let table = py.detach(|| self.outcome.recording.table(name));
+        let table = py.detach(|| match name {
+            "slices" if !self.tapes.is_empty() => Some(encoder::slices(&self.tapes)),
+            _ => self.outcome.recording.table(name),
+        });
         let names = || self.table_names().join(", ");
         Table::new(
             table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?,
@@ -67,6 +74,19 @@ impl Recording {
     fn pcapng<'py>(&self, py: Python<'py>) -> Bound<'py, pyo3::types::PyBytes> {
         let bytes = py.detach(|| self.outcome.recording.pcapng());
         pyo3::types::PyBytes::new(py, &bytes)
+    }
+
+    /// What the encoder in the loop of a flow made: parameter sets and slices, a byte stream.
+    fn encoded<'py>(&self, py: Python<'py>, flow: &str) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        for tape in &self.tapes {
+            let bits = encoder::on(tape, |tape| {
+                (tape.flow == flow).then(|| pyo3::types::PyBytes::new(py, &tape.bits))
+            });
+            if let Some(bits) = bits {
+                return Ok(bits);
+            }
+        }
+        Err(bad(format!("{flow}: has no encoder in the loop")))
     }
 
     /// Events that the engine handled.
@@ -89,8 +109,8 @@ impl Recording {
 }
 
 impl Recording {
-    pub(crate) fn new(outcome: Outcome, run_seconds: f64) -> Self {
-        Self { outcome, run_seconds }
+    pub(crate) fn new(outcome: Outcome, tapes: Tapes, run_seconds: f64) -> Self {
+        Self { outcome, tapes, run_seconds }
     }
 }
 
@@ -107,23 +127,26 @@ fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
 
 /// Builds an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,
 /// `objects` the factories of Python controllers by key (called once a flow, they give the controller
-/// or a pair of controller and receiver half). Their exceptions will wait in `raised`.
+/// or a pair of controller and receiver half), and of what iterates over pictures for encoders in the loop.
+/// Their exceptions will wait in `raised`.
 pub(crate) fn prepare(
     py: Python<'_>,
     scenario_json: &str,
     traces: &[PyRef<'_, PyTrace>],
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
-) -> PyResult<(Scenario, Experiment)> {
+) -> PyResult<(Scenario, Experiment, Tapes)> {
     let scenario: Scenario =
         serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
     let mut make = |spec: &ControllerSpec| -> Result<Halves, String> {
         if spec.python { from_python(py, spec, objects, raised) } else { build::from_registry(spec) }
     };
-    let built = Experiment::new(&scenario, &traces, &mut make);
-    match built {
-        Ok(experiment) => Ok((scenario, experiment)),
+    let mut tapes = Tapes::new();
+    let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, objects, raised, &mut tapes);
+    let mut makers = Makers { controller: &mut make, encoder: &mut encoder };
+    match Experiment::with(&scenario, &traces, &mut makers) {
+        Ok(experiment) => Ok((scenario, experiment, tapes)),
         Err(error) => {
             let error = bad(error);
             if let Some(cause) = raised.lock().ok().and_then(|mut raised| raised.take()) {
@@ -146,7 +169,7 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recording> {
     let raised = Raised::default();
-    let (_, mut experiment) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+    let (_, mut experiment, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
     if let Some(key) = experiment.external().first() {
         return Err(bad(format!(
             "{key}: is external, which somebody has to drive; run this scenario inside tidegate.simpy"
@@ -163,7 +186,7 @@ pub(crate) fn run(
         drive(&mut experiment, |experiment, events| experiment.run_some(end, events), pulse)?;
         let run_seconds = begun.elapsed().as_secs_f64();
         let outcome = experiment.finish()?;
-        Ok(Recording { outcome, run_seconds })
+        Ok(Recording { outcome, tapes, run_seconds })
     };
     settle(py, py.detach(drive), &raised)
 }

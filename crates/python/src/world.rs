@@ -1,6 +1,7 @@
 //! A world that somebody else drives: steps of the engine, packets that are handed over, packets that come in.
 
 use crate::control::half::Raised;
+use crate::encoder::Tapes;
 use crate::errors::bad;
 use crate::run::{Recording, drive, prepare, settle};
 use crate::trace::PyTrace;
@@ -158,6 +159,7 @@ enum State {
 pub(crate) struct PyWorld {
     state: Mutex<State>,
     raised: Raised,
+    tapes: Tapes,
     names: Arc<Names>,
     /// (driver's time so far, wall seconds spent so far).
     spent: Mutex<(Time, f64)>,
@@ -224,7 +226,7 @@ impl PyWorld {
         objects: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let raised = Raised::default();
-        let (scenario, experiment) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+        let (scenario, experiment, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
         let text = |name: &str| PyString::intern(py, name).unbind();
         let external = experiment.external();
         let names = Names {
@@ -238,6 +240,7 @@ impl PyWorld {
             duration: experiment.duration().as_nanos(),
             state: Mutex::new(State::Running(Box::new(experiment))),
             raised,
+            tapes,
             spent: Mutex::new((Time::ZERO, 0.0)),
         })
     }
@@ -343,7 +346,7 @@ impl PyWorld {
         };
         let outcome = py.detach(|| experiment.finish_at(Time::from_nanos(at)));
         let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
-        let done = outcome.map(|outcome| Recording::new(outcome, run_seconds));
+        let done = outcome.map(|outcome| Recording::new(outcome, self.tapes.clone(), run_seconds));
         settle(py, done.map_err(Into::into), &self.raised)
     }
 }

@@ -558,6 +558,24 @@ pub enum VideoSource {
         #[serde(default)]
         group: Option<u32>,
     },
+    /// An encoder in the loop.
+    Encoder(EncoderSpec),
+}
+
+/// An encoder in the loop; who drives the engine makes it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderSpec {
+    /// Which one.
+    pub codec: String,
+    /// What the driver knows the pictures by.
+    pub clip: String,
+    /// Pixels of a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Frames from one key frame to the next; 0: key frames only where they are asked for.
+    pub group: u32,
 }
 
 /// The audio stream: constant rate.

@@ -31,7 +31,7 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
-    from tidegate.media import cache, clip, extra, settings
+    from tidegate.media import cache, clip, extra, live, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
     if extra.has("av"):
@@ -43,6 +43,7 @@ def clips(as_json: AsJson = False) -> None:
                     {"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found
                 ],
                 "settings": dict(settings.table()),
+                "encoders_in_the_loop": [live.NAME] if live.is_in() else [],
                 "cache": str(cache.cache()),
             }
         )
@@ -58,6 +59,11 @@ def clips(as_json: AsJson = False) -> None:
     for name, doc in settings.table():
         lines.add_row(name, doc)
     print_table(lines)
+    absent = f"There is no encoder in the loop in this build; build with: {live.BUILD}"
+    to.print(
+        f"\ncodec={live.NAME}, an encoder in the loop, is in this build." if live.is_in() else f"\n{absent}",
+        soft_wrap=True,
+    )
     to.print(f"\nEncoded clips are kept in {cache.cache()} and may be removed.", soft_wrap=True)
     if missing := extra.missing():
         say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate import _view, comparing, controllers, pool, sweeping
+from tidegate import _core, _view, comparing, controllers, pool, sweeping
 from tidegate.cli.terminal import (
     Stopped,
     comparison_table,
@@ -61,7 +61,8 @@ Media = Annotated[
         "--media",
         metavar="CLIP",
         help="Real video: a clip from `tidegate media clips`, or a file, is encoded, sent, decoded and judged as it "
-        "is seen; settings behind a colon, as in bikes:size=352x288,b_frames=2.",
+        "is seen; settings behind a colon, as in bikes:size=352x288,b_frames=2. "
+        f"An encoder in the loop, codec=openh264, is {'' if 'openh264' in _core.ENCODERS else 'not '}in this build.",
     ),
 ]
 Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]

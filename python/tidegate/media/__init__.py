@@ -6,7 +6,7 @@ judged.summary["picture_psnr_db"], judged.summary["picture_psnr_encoded_db"]
 """
 
 from tidegate.media.clip import Clip, Picture, Procedural, find, named
-from tidegate.media.feeding import with_clip
+from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, judge
 from tidegate.media.ladder import Ladder, encode
 from tidegate.media.measures import distortion, grade, grades, psnr, ssim
@@ -29,4 +29,5 @@ __all__ = [
     "psnr",
     "ssim",
     "with_clip",
+    "with_encoder",
 ]

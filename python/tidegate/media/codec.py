@@ -1,6 +1,7 @@
 """What a codec is to the rest: frames of slices in the order of decoding, and pictures from what arrived of them.
 
-There are two: [x264][tidegate.media.h264], and [intra][tidegate.media.intra] for where PyAV is missing.
+There are two: [x264][tidegate.media.h264], and [intra][tidegate.media.intra] for where PyAV is missing. An encoder in
+the loop ([live][tidegate.media.live]) is none: it is asked frame by frame.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def codec(name: str | None = None) -> Codec:
         from tidegate.media.intra import Intra
 
         return Intra()
-    raise InputError(f"codec: found {name}; expected x264 or intra")
+    raise InputError(f"codec: found {name}; expected x264, intra or openh264")
 
 
 def filled(slices: Sequence[bytes], payload: int) -> list[bytes]:

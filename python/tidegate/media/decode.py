@@ -38,7 +38,7 @@ class _Line:
 
     def __init__(self, received: Received, *, all_of_it: bool) -> None:
         self._received = received
-        self._decoder: Decoder = received.ladder.codec.decoder(received.ladder.header, received.ladder.form)
+        self._decoder: Decoder = received.sent.codec.decoder(received.sent.header, received.sent.form)
         self._all = all_of_it
         self._ready: dict[int, Picture] = {}
         self._next = 0
@@ -79,11 +79,15 @@ def pairs(received: Received) -> Iterator[Pair]:
         RuntimeError: when what was sent cannot be decoded, which would be a bug.
     """
     sent, seen = _Line(received, all_of_it=True), _Line(received, all_of_it=False)
+    before: Picture | None = None
     for frame in order(received).tolist():
         number = received.picture(frame)
         as_sent = sent.take(number, frame)
+        if not len(received.there(frame)):
+            as_sent = before  # left out by its encoder: as encoded, too, the picture before stays
         if as_sent is None:
             raise RuntimeError(f"picture {number} as it was encoded cannot be decoded")
+        before = as_sent
         as_seen = seen.take(number, frame)
         yield Pair(number, as_sent, as_seen, frame, seen.whole.pop(number, False))
         sent.whole.pop(number, None)

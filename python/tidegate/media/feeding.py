@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from tidegate import pool
 from tidegate.errors import InputError
+from tidegate.media import live
 from tidegate.media.ladder import Ladder, encode
 from tidegate.media.settings import Settings
 from tidegate.scenario import Scenario
-from tidegate.scenario.flows import Media, Video
+from tidegate.scenario.flows import EncoderVideo, Media, Video
 
 
 def with_clip(
@@ -35,9 +40,9 @@ def with_clip(
         OutputError: when the cache of encoded clips cannot be written.
     """
     chosen = Settings.parse(settings) if isinstance(settings, str) else settings
-    flows = [flow.media for flow in scenario.flows if flow.media is not None and flow.media.video is not False]
-    if not flows:
-        raise InputError(f"{scenario.name}: --media is for flows with video, and there is none")
+    if chosen.codec == live.NAME:
+        raise InputError(f"codec={live.NAME} encodes while a run goes on, and leaves no ladder: use with_encoder")
+    flows = _with_video(scenario)
     bounds = [_bounds(media) for media in flows]
     clip = chosen.open()
     pauses = max(len(media.pauses) for media in flows)
@@ -51,21 +56,63 @@ def with_clip(
         workers=workers,
         progress=progress,
     )
+
+    def video(media: Media) -> dict[str, Any]:
+        low, high = _bounds(media)
+        return {
+            "source": "frames",
+            "ladder": str(ladder.folder / "rung_*.txt"),
+            "group": ladder.form.group,
+            "min": f"{low}bps",
+            "max": f"{high}bps",
+            "fps": round(float(clip.fps), 3),
+        }
+
+    return _fed(scenario, video), ladder
+
+
+def with_encoder(scenario: Scenario, settings: Settings | str) -> Scenario:
+    """The scenario with a clip that an encoder in the loop encodes, as the video of every media flow that has video.
+
+    Each flow keeps its own bounds, `video.min` and `video.max`, and frames come at the clip's rate.
+
+    Args:
+        scenario: At least one flow with video.
+        settings: Clip and encoding, as `--media` takes them; the codec is openh264.
+
+    Raises:
+        InputError: when there is no video, the clip is not usable, or this build has no such encoder.
+    """
+    chosen = Settings.parse(settings) if isinstance(settings, str) else settings
+    live.check(chosen)
+    _with_video(scenario)
+    if chosen.open().name != chosen.clip:
+        chosen = replace(chosen, clip=str(Path(chosen.clip).expanduser().resolve()))
+
+    def video(media: Media) -> dict[str, Any]:
+        low, high = _bounds(media)
+        return {"source": "encoder", "clip": chosen.text(), "min": f"{low}bps", "max": f"{high}bps"}
+
+    return _fed(scenario, video)
+
+
+def _with_video(scenario: Scenario) -> list[Media]:
+    flows = [flow.media for flow in scenario.flows if flow.media is not None and flow.media.video is not False]
+    if not flows:
+        raise InputError(f"{scenario.name}: --media is for flows with video, and there is none")
+    return flows
+
+
+def _fed(scenario: Scenario, video: Callable[[Media], dict[str, Any]]) -> Scenario:
+    """The scenario with other video in its media flows."""
     data = scenario.to_dict()
     for flow, table in zip(scenario.flows, data["flows"], strict=True):
         if flow.media is not None and flow.media.video is not False:
-            low, high = _bounds(flow.media)
-            table["media"]["video"] = {
-                "source": "frames",
-                "ladder": str(ladder.folder / "rung_*.txt"),
-                "group": ladder.form.group,
-                "min": f"{low}bps",
-                "max": f"{high}bps",
-                "fps": round(float(clip.fps), 3),
-            }
-    return Scenario.from_dict(data, scenario.base), ladder
+            table["media"]["video"] = video(flow.media)
+    return Scenario.from_dict(data, scenario.base)
 
 
 def _bounds(media: Media) -> tuple[int, int]:
-    video = media.video if isinstance(media.video, Video) else Video()
-    return int(video.min), int(video.max)
+    if isinstance(media.video, Video | EncoderVideo):
+        return int(media.video.min), int(media.video.max)
+    return int(Video().min), int(Video().max)

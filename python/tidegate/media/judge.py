@@ -17,10 +17,11 @@ from tidegate.media import vmaf as vmafs
 from tidegate.media.clip import Clip, Picture, luma
 from tidegate.media.decode import Pair, pairs
 from tidegate.media.intra import black
-from tidegate.media.ladder import Ladder
+from tidegate.media.live import Take
 from tidegate.media.measures import Floats, distortion, grades, psnr, ssim
-from tidegate.media.received import Received, ladder_of, received
+from tidegate.media.received import Received, received, sent_by
 from tidegate.media.screen import Schedule, captured_in_order, schedule, shown_in_order
+from tidegate.media.sent import Sent
 from tidegate.running import Run
 
 _MOMENTS = 6
@@ -77,7 +78,7 @@ class Judged:
 
     run: Run
     flow: str
-    ladder: Ladder
+    sent: Sent
     columns: Mapping[str, npt.NDArray[Any]]
     """One value a tick: `t_s`, `picture`, `rate_bps`, `psnr_encoded_db`, `psnr_db`, `psnr_own_db`, `ssim_encoded`,
     `ssim`, `latency_ms`, `vmaf_encoded`, `vmaf` (NaN between the frames that are scored), `mos_encoded`, `mos`."""
@@ -110,13 +111,13 @@ class JudgeJob:
     """The judgement of a run as a piece of work for the pool."""
 
     run: Run
-    ladder: Ladder
+    sent: Sent
     flow: str | None = None
     vmaf_every: int = 5
 
     def __call__(self, tick: pool.Tick) -> Judged:
         """Decodes and judges."""
-        got = received(self.run, self.ladder, self.flow)
+        got = received(self.run, self.sent, self.flow)
         return _Judge(self.run, got, self.vmaf_every).judge(tick)
 
 
@@ -140,8 +141,7 @@ def judge(
         InputError: when the run has no real video or kept no packets, or its encoded clip is gone.
         RunError: when a program that is needed fails.
     """
-    ladder = ladder_of(run, flow)
-    (done,) = pool.run_all([JudgeJob(run, ladder, flow, vmaf_every)], progress=progress)
+    (done,) = pool.run_all([JudgeJob(run, sent_by(run, flow), flow, vmaf_every)], progress=progress)
     if isinstance(done, BaseException):
         raise done
     return done
@@ -149,7 +149,7 @@ def judge(
 
 def ticks(got: Received, plan: Schedule) -> Iterator[Tick]:
     """The display, tick by tick; holds the pictures between what is on and what is due, and no more."""
-    form = got.ladder.form
+    form = got.sent.form
     captured = captured_in_order(got)
     screen = own = black(form.width, form.height)
     since = math.nan
@@ -173,9 +173,9 @@ def ticks(got: Received, plan: Schedule) -> Iterator[Tick]:
 
 
 def _with_originals(got: Received) -> Iterator[tuple[Pair, Picture]]:
-    originals = _Originals(got.ladder.clip, got.ladder.length)
+    originals = _Originals(got.sent.clip, got.sent.pictures)
     for pair in pairs(got):
-        yield pair, originals.at(pair.number % got.ladder.length)
+        yield pair, originals.at(pair.number % got.sent.pictures)
 
 
 class _Originals:
@@ -204,14 +204,14 @@ class _Judge:
         self.every = vmaf_every if vmafs.program() else 0
         scenario = run.scenario
         self.warmup_s, self.end_s = scenario.warmup / 1e9, scenario.duration / 1e9
-        fps = float(got.ladder.clip.fps)
+        fps = float(got.sent.clip.fps)
         self.plan = schedule(captured_in_order(got), shown_in_order(got), fps, self.end_s)
         self.rows: list[tuple[float, ...]] = []
         self.worst: list[tuple[tuple[float, float], Moment] | None] = [None] * _MOMENTS
         self.sent_quality: dict[int, tuple[float, float]] = {}
 
     def judge(self, tick: pool.Tick) -> Judged:
-        form = self.got.ladder.form
+        form = self.got.sent.form
         scores: AbstractContextManager[vmafs.Vmaf | None] = nullcontext()
         if self.every:
             scores = vmafs.Vmaf(form.width, form.height, others=2, every=self.every)
@@ -231,7 +231,7 @@ class _Judge:
         columns["mos_encoded"] = grades(columns["psnr_encoded_db"])
         columns["mos"] = grades(columns["psnr_db"])
         moments = tuple(kept[1] for kept in self.worst if kept is not None)
-        return Judged(self.run, self.got.flow, self.got.ladder, columns, self._summary(columns, counted), moments)
+        return Judged(self.run, self.got.flow, self.got.sent, columns, self._summary(columns, counted), moments)
 
     def _take(self, at: int, one: Tick) -> None:
         """Measures one tick."""
@@ -245,7 +245,7 @@ class _Judge:
             reference, seen = luma(one.original), luma(one.screen)
             seen_db, seen_ssim = psnr(reference, seen), ssim(reference, seen)
         own_db = seen_db if one.own is one.original else psnr(luma(one.own), luma(one.screen))
-        rate = self.got.ladder.rungs[self.got.rung[one.due.frame]].rate
+        rate = self.got.rate(one.due.frame)
         captured = float(self.got.captured_s[one.due.frame])
         row = (one.t_s, number, rate, sent_db, seen_db, own_db, sent_ssim, seen_ssim, one.age_s * 1e3, captured)
         self.rows.append(row)
@@ -265,7 +265,7 @@ class _Judge:
 
         latency = columns["latency_ms"][counted]
         latency = latency[np.isfinite(latency)]
-        freezes = _freezes(columns["t_s"] - columns["latency_ms"] / 1e3, counted, float(self.got.ladder.clip.fps))
+        freezes = _freezes(columns["t_s"] - columns["latency_ms"] / 1e3, counted, float(self.got.sent.clip.fps))
         harm = self._harm()
         share = distortion(columns["mos"][counted], columns["mos_encoded"][counted])
         return {
@@ -288,17 +288,24 @@ class _Judge:
 
     def _harm(self) -> dict[str, float | None]:
         """How many frames had slices missing at their time, of those that were due before the end."""
-        lost = damaged = count = 0
+        lost = damaged = left_out = count = 0
         for frame in range(len(self.got)):
             if self.got.captured_s[frame] < self.warmup_s or self.got.shown_s[frame] >= self.end_s:
                 continue
             there = self.got.there(frame)
             count += 1
+            if not len(there):
+                left_out += 1
+                continue
             lost += not there.any()
             damaged += bool(there.any() and not there.all())
         if not count:
-            return {"picture_frames_lost": None, "picture_frames_damaged": None}
-        return {"picture_frames_lost": lost / count, "picture_frames_damaged": damaged / count}
+            return dict.fromkeys(("picture_frames_lost", "picture_frames_damaged", "picture_frames_left_out"))
+        return {
+            "picture_frames_lost": lost / count,
+            "picture_frames_damaged": damaged / count,
+            "picture_frames_left_out": left_out / count if isinstance(self.got.sent, Take) else None,
+        }
 
 
 def _freezes(captured_s: Floats, counted: npt.NDArray[np.bool_], fps: float) -> list[float]:

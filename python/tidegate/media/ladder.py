@@ -69,6 +69,11 @@ class Rung:
     def _firsts(self) -> Ints:
         return np.searchsorted(self.slices[0], np.arange(len(self.sizes) + 1)).astype(np.int64)
 
+    def rate_at(self, number: int) -> int:
+        """What the encoder was asked for: the same for all frames."""
+        del number
+        return self.rate
+
     def places(self, number: int) -> tuple[Ints, Ints]:
         """Where in a frame its slices begin, and how long they are, in bytes."""
         span = slice(self._firsts[number], self._firsts[number + 1])
@@ -103,6 +108,11 @@ class Ladder:
     def length(self) -> int:
         """Frames: whole groups, so that it can begin again after the last."""
         return len(self.order)
+
+    @property
+    def pictures(self) -> int:
+        """Pictures: as many as frames."""
+        return self.length
 
     @property
     def reorder(self) -> int:
@@ -204,6 +214,8 @@ def encode(
         0 if plain else settings.b_frames,
         payload,
     )
+    if not settings.group:
+        raise InputError(f"--media: group is 0, and {codec.name} makes no key frames on request; expected at least 1")
     if form.b_frames >= form.group > 1 or (form.group == 1 and form.b_frames):
         raise InputError(f"--media: {form.b_frames} B frames do not fit in a group of {form.group}")
     count = -(-frames // form.group) * form.group

@@ -1,6 +1,7 @@
 """Which slices of which frames arrived in time: from the record of a run to what a decoder is given.
 
-* A frame's **rung** follows from the recorded size of its group's first frame, which no two rungs have in common.
+* A frame's **rung** follows from the recorded size of its group's first frame, which no two rungs have in common. An
+  encoder in the loop has left its frames with the run.
 * A **slice** is there if all packets that carry bytes of it are.
 * A lost packet arrives when it is **repaired**: with its retransmission, or when parity restores it.
 * A packet is **in time** if it arrived by the time its frame is shown. For a frame that the playout buffer showed, that
@@ -21,8 +22,11 @@ import numpy.typing as npt
 
 from tidegate.errors import InputError
 from tidegate.media.ladder import Ladder
+from tidegate.media.live import Take, take
+from tidegate.media.sent import Encoding, Sent
+from tidegate.media.settings import Settings
 from tidegate.running import Run
-from tidegate.scenario.flows import FramesVideo, Media
+from tidegate.scenario.flows import EncoderVideo, FramesVideo, Media
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -32,10 +36,10 @@ Floats = npt.NDArray[np.float64]
 class Received:
     """The frames of one flow in the order of sending, which is that of decoding."""
 
-    ladder: Ladder
+    sent: Sent
     flow: str
     coded: Ints
-    """Which frame of the ladder each is, counted on where the ladder begins again."""
+    """Which frame of what was sent each is, counted on where that begins again."""
     rung: Ints
     """From which rung, counted from 0."""
     captured_s: Floats
@@ -52,18 +56,28 @@ class Received:
         return len(self.coded)
 
     def picture(self, frame: int) -> int:
-        """Which picture of the clip a frame shows, counted on where the ladder begins again."""
-        turns, at = divmod(int(self.coded[frame]), self.ladder.length)
-        return turns * self.ladder.length + int(self.ladder.order[at])
+        """Which picture of the clip a frame shows, counted on where what was sent begins again."""
+        turns, at = divmod(int(self.coded[frame]), self.sent.length)
+        first: int = turns * self.sent.pictures
+        return first + int(self.sent.order[at])
+
+    def _place(self, frame: int) -> tuple[Encoding, int]:
+        return self.sent.rungs[int(self.rung[frame])], int(self.coded[frame]) % self.sent.length
+
+    def rate(self, frame: int) -> int:
+        """What the encoder was asked for at a frame, in bit/s."""
+        encoding, number = self._place(frame)
+        return encoding.rate_at(number)
 
     def slices(self, frame: int) -> Iterator[tuple[bytes, bool]]:
         """The slices of a frame, each with whether it was there in time."""
-        bits = self.ladder.rungs[self.rung[frame]].frame(int(self.coded[frame]) % self.ladder.length)
-        return zip(bits, self.there(frame).tolist(), strict=True)
+        encoding, number = self._place(frame)
+        return zip(encoding.frame(number), self.there(frame).tolist(), strict=True)
 
     def there(self, frame: int) -> npt.NDArray[np.bool_]:
         """For each slice of a frame whether it was there in time."""
-        begin, length = self.ladder.rungs[self.rung[frame]].places(int(self.coded[frame]) % self.ladder.length)
+        encoding, number = self._place(frame)
+        begin, length = encoding.places(number)
         # how many packets before each were late or lost
         missing = np.concatenate([[0], np.cumsum(self.arrived_s[frame] > self.shown_s[frame])])
         last = (begin + length - 1) // self.payload
@@ -86,24 +100,32 @@ def media_of(run: Run, flow: str) -> Media:
     raise InputError(f"{flow}: is no flow with media")
 
 
-def ladder_of(run: Run, flow: str | None = None) -> Ladder:
-    """The ladder that a flow of a run was fed from; of the subject by default.
+def sent_by(run: Run, flow: str | None = None) -> Sent:
+    """Where the frames of a flow of a run are from; of the subject by default.
 
     Raises:
-        InputError: when it was fed from something else, or the ladder is gone.
+        InputError: when it sent no real video, or that is gone.
     """
     name = flow or run.subject
-    video = media_of(run, name).video
+    media = media_of(run, name)
+    video = media.video
+    if isinstance(video, EncoderVideo):
+        return take(run, name, Settings.parse(video.clip), int(media.payload))
     if not isinstance(video, FramesVideo) or video.group is None:
         raise InputError(f"{run.name}: {name} sent no real video; run it with --media CLIP")
     return Ladder.load(Path(video.ladder).parent)
 
 
-def received(run: Run, ladder: Ladder, flow: str | None = None) -> Received:
+def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
     """What arrived of a flow; of the subject by default.
 
+    Args:
+        run: The run.
+        sent: What it was fed from: a ladder, or what [sent_by][tidegate.media.received.sent_by] gives.
+        flow: Whose.
+
     Raises:
-        InputError: when the run did not keep its packets, or sent something else than the ladder.
+        InputError: when the run did not keep its packets, or sent something else.
     """
     name = flow or run.subject
     if "packets" not in run.tables:
@@ -118,18 +140,30 @@ def received(run: Run, ladder: Ladder, flow: str | None = None) -> Received:
 
     sizes, key = column("size").astype(np.int64), column("key").astype(bool)
     captured, rendered = column("captured_s").astype(float), column("rendered_s").astype(float)
-    coded = _coded(key, ladder.form.group)
     payload = int(media_of(run, name).payload)
-    return Received(
-        ladder,
-        name,
-        coded,
-        _rungs(sizes, key, coded, ladder, name),
-        captured,
-        deadlines(captured, rendered),
-        _arrivals(run, name, -(-sizes // payload)),
-        payload,
-    )
+    if isinstance(sent, Take):
+        if not np.array_equal(sent.sizes[sent.sizes > 0], sizes):
+            raise InputError(f"{run.name}: {name} sent other frames than its encoder made")
+        arrived = _arrivals(run, name, sent.packets[sent.sizes > 0])
+        return _taken(sent, name, captured, rendered, arrived)
+    coded = _coded(key, sent.form.group)
+    rungs, arrived = _rungs(sizes, key, coded, sent, name), _arrivals(run, name, -(-sizes // payload))
+    return Received(sent, name, coded, rungs, captured, deadlines(captured, rendered), arrived, payload)
+
+
+def _taken(take: Take, flow: str, captured_s: Floats, rendered_s: Floats, arrived_s: list[Floats]) -> Received:
+    """What arrived of a take, with the pictures that its encoder left out: nothing of them, at their time."""
+    made = np.flatnonzero(take.sizes)
+    # what it left out before the first frame and behind the last is of no consequence
+    coded = np.arange(made[0], made[-1] + 1) if len(made) else made
+    captured = np.interp(take.order[coded], take.order[made], captured_s) if len(made) else captured_s
+    rendered = np.full(len(coded), math.nan)
+    arrived = [np.zeros(0)] * len(coded)
+    for frame, at in enumerate((made - coded[:1]).tolist()):
+        rendered[at], arrived[at] = rendered_s[frame], arrived_s[frame]
+    rung = np.zeros(len(coded), dtype=np.int64)
+    shown = deadlines(captured, rendered)
+    return Received(take, flow, coded, rung, captured, shown, arrived, take.form.payload)
 
 
 def _coded(key: npt.NDArray[np.bool_], group: int) -> Ints:
@@ -140,7 +174,7 @@ def _coded(key: npt.NDArray[np.bool_], group: int) -> Ints:
     return places
 
 
-def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Ladder, flow: str) -> Ints:
+def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Sent, flow: str) -> Ints:
     if not len(sizes):
         return np.zeros(0, dtype=np.int64)
     at = coded % ladder.length

@@ -18,9 +18,9 @@ from tidegate.media import extra
 from tidegate.media.clip import Picture
 from tidegate.media.intra import black
 from tidegate.media.judge import ticks
-from tidegate.media.ladder import Ladder
-from tidegate.media.received import ladder_of, received
+from tidegate.media.received import received, sent_by
 from tidegate.media.screen import captured_in_order, schedule, shown_in_order
+from tidegate.media.sent import Sent
 from tidegate.running import Run
 
 _STRIP = 24  # lines of the label above each picture
@@ -31,9 +31,9 @@ class _Viewer:
     """One run's display."""
 
     def __init__(self, run: Run) -> None:
-        self.ladder: Ladder = ladder_of(run)
-        self._got = received(run, self.ladder)
-        fps = float(self.ladder.clip.fps)
+        self.sent: Sent = sent_by(run)
+        self._got = received(run, self.sent)
+        fps = float(self.sent.clip.fps)
         ends = run.scenario.duration / 1e9
         self._plan = schedule(captured_in_order(self._got), shown_in_order(self._got), fps, ends)
         controller = run.metrics().get("controller") or ""
@@ -43,7 +43,7 @@ class _Viewer:
 
     def pictures(self, begin: int) -> Iterator[Picture]:
         """What is seen at each tick since `begin`, black before anything is."""
-        form = self.ladder.form
+        form = self.sent.form
         last = black(form.width, form.height)
         for _ in range(begin, self.start):
             yield last
@@ -75,9 +75,9 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
     if target.suffix.lower() != ".mp4":
         raise InputError(f"{target}: expected a name that ends in .mp4")
     viewers = [_Viewer(run) for run in runs]
-    first = viewers[0].ladder
+    first = viewers[0].sent
     for other in viewers[1:]:
-        if (other.ladder.clip.fps, other.ladder.form.height) != (first.clip.fps, first.form.height):
+        if (other.sent.clip.fps, other.sent.form.height) != (first.clip.fps, first.form.height):
             raise InputError("the two runs sent clips of different size or frame rate; they do not fit side by side")
     begin, end = min(one.start for one in viewers), max(one.length for one in viewers)
     if begin == end:
@@ -98,12 +98,12 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
 def _write(path: Path, viewers: Sequence[_Viewer], begin: int, end: int, tell: Callable[[float], None]) -> None:
     import av
 
-    strips = [_strip(one.label, one.ladder.form.width) for one in viewers]
+    strips = [_strip(one.label, one.sent.form.width) for one in viewers]
     lines = [one.pictures(begin) for one in viewers]
     with av.open(str(path), "w", options={"movflags": "faststart"}) as out:
-        stream = out.add_stream("libx264", rate=viewers[0].ladder.clip.fps, options={"crf": _CRF, "preset": "veryfast"})
-        form = viewers[0].ladder.form
-        stream.width = sum(one.ladder.form.width for one in viewers)
+        stream = out.add_stream("libx264", rate=viewers[0].sent.clip.fps, options={"crf": _CRF, "preset": "veryfast"})
+        form = viewers[0].sent.form
+        stream.width = sum(one.sent.form.width for one in viewers)
         stream.height = form.height + _STRIP
         stream.pix_fmt = "yuv420p"
         for number in range(end - begin):

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate import pool
-from tidegate.errors import InputError
-from tidegate.media import show
-from tidegate.media.feeding import with_clip
+from tidegate.media import live, show
+from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, JudgeJob
-from tidegate.media.ladder import Ladder
+from tidegate.media.received import sent_by
+from tidegate.media.sent import Sent
 from tidegate.media.settings import Settings
 from tidegate.running import Run
 from tidegate.scenario import Scenario
@@ -31,12 +31,14 @@ class Chain:
         self._settings = Settings.parse(media)
         self._workers = workers
         self._progress = progress
-        self._ladder: Ladder | None = None
+        self._sent: Sent | None = None
 
     def feed(self, scenario: Scenario) -> Scenario:
-        """The scenario with the clip; encodes it where it has not been before."""
+        """The scenario with the clip; encodes it where it has not been before, and not in the loop."""
+        if self._settings.codec == live.NAME:
+            return with_encoder(scenario, self._settings)
         told = _part(self._progress, 0, _ENCODED)
-        made, self._ladder = with_clip(scenario, self._settings, workers=self._workers, progress=told)
+        made, self._sent = with_clip(scenario, self._settings, workers=self._workers, progress=told)
         return made
 
     @property
@@ -50,9 +52,8 @@ class Chain:
         Raises:
             InputError: when a subject sent no video.
         """
-        if self._ladder is None:
-            raise InputError("a scenario has to be fed first")
-        jobs = [JudgeJob(run, self._ladder, vmaf_every=self._settings.vmaf_every) for run in runs]
+        every = self._settings.vmaf_every
+        jobs = [JudgeJob(run, self._sent or sent_by(run), vmaf_every=every) for run in runs]
         done = pool.run_all(jobs, workers=self._workers, progress=_part(self._progress, _RUN, 1))
         return [one for one in done if isinstance(one, Judged)]
 

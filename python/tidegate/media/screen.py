@@ -66,13 +66,13 @@ def schedule(captured_s: Floats, shown_s: Floats, fps: float, end_s: float) -> S
 
 def shown_in_order(received: Received) -> Floats:
     """When each picture is shown: as many frames late as B frames make necessary."""
-    late = received.ladder.reorder
+    late = received.sent.reorder
     if not late or not len(received):
         return received.shown_s
-    tail = received.shown_s[-1] + np.arange(1, late + 1) / float(received.ladder.clip.fps)
+    tail = received.shown_s[-1] + np.arange(1, late + 1) / float(received.sent.clip.fps)
     return np.concatenate([received.shown_s, tail])[late:]
 
 
 def captured_in_order(received: Received) -> Floats:
     """When each picture was captured: an encoder with B frames sees it before it can send a frame of it."""
-    return received.captured_s - received.ladder.lookahead / float(received.ladder.clip.fps)
+    return received.captured_s - received.sent.lookahead / float(received.sent.clip.fps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
@@ -43,8 +44,10 @@ class Settings:
     """Name of a clip, or path of a video file."""
     size: tuple[int, int] | None = _setting(None, parse_size, "WIDTHxHEIGHT; the clip's own by default")
     complexity: float | None = _setting(None, _share, "of the procedural clip, 0 to 1 (0.3)")
-    codec: str | None = _setting(None, str, "x264 or intra; the better one that is installed by default")
-    group: int = _setting(12, _whole(1, 1000), "frames from one key frame to the next (12)")
+    codec: str | None = _setting(None, str, "x264 or intra, by default the better one installed; openh264: in the loop")
+    group: int = _setting(
+        12, _whole(0, 1000), "frames from one key frame to the next (12); 0, for openh264: only on request"
+    )
     b_frames: int = _setting(0, _whole(0, 4), "B frames between two others (0); 2 is the IBBP of EvalVid's examples")
     rungs: int = _setting(12, _whole(1, 100), "rates to encode at, from the sender's least to its most (12)")
     vmaf_every: int = _setting(5, _whole(0, 1000), "VMAF of every so many frames (5); 0 for none")
@@ -74,13 +77,31 @@ class Settings:
                 raise InputError(f"--media {match['clip']}: {key}: {error}") from None
         return cls(clip=match["clip"], **values)
 
-    def open(self) -> Clip:
+    def open(self, base: Path | None = None) -> Clip:
         """The clip.
+
+        Args:
+            base: The folder that a path begins in; the present one by default.
 
         Raises:
             InputError: when there is none, or it is not usable.
         """
-        return find(self.clip, size=self.size, complexity=self.complexity)
+        near = base / self.clip if base is not None else None
+        name = str(near) if near is not None and near.is_file() else self.clip
+        return find(name, size=self.size, complexity=self.complexity)
+
+    def text(self) -> str:
+        """What [parse][tidegate.media.settings.Settings.parse] reads as these settings.
+
+        >>> Settings.parse("bikes:group=24,size=352x288").text()
+        'bikes:size=352x288,group=24'
+        """
+        parts = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.metadata and value != one.default:
+                parts.append(f"{one.name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")
+        return f"{self.clip}:{','.join(parts)}" if parts else self.clip
 
 
 def table() -> list[tuple[str, str]]:

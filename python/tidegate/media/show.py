@@ -90,7 +90,7 @@ def contact_sheet(judged: Mapping[str, Judged]) -> Figure:
     """
     picked = {name: sorted(_worst(one), key=lambda moment: moment.t_s) for name, one in judged.items()}
     across = max(1, *(len(moments) for moments in picked.values())) if picked else 1
-    forms = [one.ladder.form for one in judged.values()]
+    forms = [one.sent.form for one in judged.values()]
     ratio = max((form.height / form.width for form in forms), default=0.75)
     wide = 3.2
     with mpl.rc_context(STYLE):

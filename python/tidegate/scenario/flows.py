@@ -126,6 +126,22 @@ class FramesVideo(Video):
         return self.skip if self.group is None or "skip" in self.model_fields_set else 0
 
 
+class EncoderVideo(Model):
+    """A clip that an encoder in the loop encodes, frame by frame at the target of the moment.
+
+    Needs a build with the cargo feature codec-openh264.
+    """
+
+    source: Literal["encoder"]
+    """The kind of source."""
+    clip: str
+    """The clip and how it is encoded, as --media takes it; frames come at its own rate."""
+    min: Rate = Rate(150_000)
+    """The encoder's least rate."""
+    max: Rate = Rate(2_500_000)
+    """The encoder's largest rate."""
+
+
 class CbrVideo(Model):
     """Packets of one size at a given rate, whatever the controller allows; as `udp` sends them with pattern "cbr".
 
@@ -157,7 +173,7 @@ def _video_shape(value: object) -> str | None:
         return "~off"
     source = value.get("source", "statistical") if isinstance(value, dict) else None
     source = getattr(value, "source", source)
-    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames", "cbr"} else None
+    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames", "encoder", "cbr"} else None
 
 
 class Spurts(Model):
@@ -286,10 +302,11 @@ class Media(Model):
         | Annotated[IdealVideo, Tag("~ideal")]
         | Annotated[GreedyVideo, Tag("~greedy")]
         | Annotated[FramesVideo, Tag("~frames")]
+        | Annotated[EncoderVideo, Tag("~encoder")]
         | Annotated[CbrVideo, Tag("~cbr")],
         shape(
             _video_shape,
-            "false, or a table whose source is statistical, ideal, greedy, frames or cbr",
+            "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr",
         ),
     ] = StatisticalVideo()
     """The video stream."""

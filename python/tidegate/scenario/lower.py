@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from tidegate.scenario.flows import (
     Adaptive,
     Audio,
     CbrVideo,
+    EncoderVideo,
     FileTransfer,
     Fixed,
     Flow,
@@ -63,7 +65,7 @@ class Experiment:
     traces: list[trace.Trace] = field(default_factory=list)
     """Recorded networks, by their index in the experiment."""
     python: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    """What makes controllers written in Python, by their name in the experiment."""
+    """What makes controllers written in Python, and iterators over pictures, by their name in the experiment."""
     plain: Ir | None = None
     """The experiment before what its seed decides, where that is more than luck inside the engine."""
     inputs: dict[str, str] = field(default_factory=dict)
@@ -327,8 +329,10 @@ class _Lowering:
             "pair": None,
         }
 
-    def _video(self, video: Video | CbrVideo) -> Ir:
+    def _video(self, video: Video | CbrVideo | EncoderVideo) -> Ir:
         match video:
+            case EncoderVideo():
+                return self._encoder(video)
             case CbrVideo():
                 steps = [[int(at), int(rate)] for at, rate in video.steps]
                 source: Any = {"cbr": {"packet_size": int(video.packet_size), "schedule": steps}}
@@ -358,6 +362,21 @@ class _Lowering:
             case _:
                 raise AssertionError(video)
         return {"source": source, "min": int(video.min), "max": int(video.max), "fps": video.fps}
+
+    def _encoder(self, video: EncoderVideo) -> Ir:
+        # real video is loaded only where there is some
+        from tidegate.media import live, settings
+
+        chosen = settings.Settings.parse(video.clip)
+        live.check(chosen)
+        clip = chosen.open(self.base)
+        # by contents, so that the hash of the experiment is of the pictures, not of a path
+        name = f"clip {hashlib.sha256(clip.identity.encode()).hexdigest()[:20]}"
+        count = math.ceil(self.scenario.duration / 1e9 * clip.fps) + 1
+        self.made.python[name] = lambda: clip.pictures(count)
+        size = {"width": clip.width, "height": clip.height}
+        source = {"encoder": {"codec": live.NAME, "clip": name, **size, "group": chosen.group}}
+        return {"source": source, "min": int(video.min), "max": int(video.max), "fps": round(float(clip.fps), 3)}
 
 
 class _Place:

@@ -1,4 +1,4 @@
-//! Where media comes from: models of encoders, and audio at a constant rate.
+//! Where media comes from: models of encoders, an encoder in the loop, and audio at a constant rate.
 //!
 //! A source knows when its next frame is due and how large it is; the sender packetizes it. Every
 //! source has a lowest and a highest rate, so that a call can be limited by its application. What is
@@ -10,6 +10,7 @@ pub mod frames;
 pub mod greedy;
 pub mod ideal;
 pub mod ladder;
+pub mod live;
 pub mod packets;
 pub mod spurts;
 pub mod statistical;
@@ -93,6 +94,16 @@ pub trait Source: Send {
         None
     }
 
+    /// Bytes of each slice of its last frame, where no packet carries bytes of two.
+    fn slices(&self) -> Option<&[u32]> {
+        None
+    }
+
+    /// Why it has stopped for good, if it has.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     /// Shows what each of its random substreams gave out.
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         let _ = visit;
@@ -124,6 +135,15 @@ pub enum SourceSettings {
         /// Frames from one key frame to the next, where frames are as they were recorded, and the recording
         /// changes at key frames only; `None`: sizes are interpolated, as in the RFC.
         group: Option<u32>,
+        /// Its rates.
+        bounds: Bounds,
+    },
+    /// An encoder that is asked for each frame.
+    Live {
+        /// Makes it.
+        encoder: live::Make,
+        /// Frames per second.
+        fps: f64,
         /// Its rates.
         bounds: Bounds,
     },
@@ -159,6 +179,9 @@ impl SourceSettings {
             }
             Self::Frames { ladder, fps, skip, group, bounds } => {
                 Box::new(frames::Frames::new(ladder.clone(), Ticker::new(*fps)?, *skip, *group, *bounds)?)
+            }
+            Self::Live { encoder, fps, bounds } => {
+                Box::new(live::Live::new(encoder.make()?, Ticker::new(*fps)?, *bounds))
             }
             Self::Cbr { rate, interval, spurts } => {
                 let luck = || Stream::new(seed, component, "talk spurts");
@@ -204,6 +227,12 @@ impl Ticker {
         let nanos = u128::from(self.ticks) * 1_000_000_000_000 / u128::from(self.millihertz);
         self.next = self.start + Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         self.next - before
+    }
+
+    /// How many ticks there are in `[0, span)`.
+    pub(crate) fn ticks_in(&self, span: Span) -> u64 {
+        let millihertz_nanos = u128::from(self.millihertz) * span.as_nanos().max(0) as u128;
+        u64::try_from(millihertz_nanos.div_ceil(1_000_000_000_000)).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn fps(&self) -> f64 {

@@ -179,6 +179,16 @@ impl OutStream {
         self.source.as_ref().and_then(|(source, _)| source.packet_size())
     }
 
+    /// Bytes of each slice of the last frame, where no packet carries bytes of two.
+    pub(super) fn slices(&self) -> Option<&[u32]> {
+        self.source.as_ref().and_then(|(source, _)| source.slices())
+    }
+
+    /// Why its source has stopped for good, if it has.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.source.as_ref().and_then(|(source, _)| source.failure())
+    }
+
     pub(super) fn adapts(&self) -> bool {
         self.source.as_ref().is_some_and(|(source, _)| source.adapts())
     }

@@ -1,6 +1,6 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
-use super::Maker;
+use super::{Makers, Wanted};
 use crate::scenario::{FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource};
 use std::sync::Arc;
 use tidegate_core::control::Limits;
@@ -18,11 +18,11 @@ pub(super) fn connect(
     receiver: &mut EndpointSettings,
     flow: &FlowSpec,
     index: usize,
-    make: &mut Maker<'_>,
+    make: &mut Makers<'_>,
 ) -> Result<(), String> {
     let FlowKind::Media(media) = &flow.kind else { return Err(format!("{} is not a media flow", flow.name)) };
     let id = FlowId(index as u32);
-    let (controller, half) = make(&media.controller)?;
+    let (controller, half) = (make.controller)(&media.controller)?;
     let mut send = SendSettings::new(id, controller);
     send.limits =
         Limits { min: media.min_rate, max: media.max_rate, start: media.start_rate, ..Limits::default() };
@@ -38,7 +38,7 @@ pub(super) fn connect(
     };
     send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
     send.repair = media.repair;
-    send.streams = streams(media, id)?;
+    send.streams = streams(&flow.name, media, id, make)?;
     let mut receive = ReceiveSettings::new(&send, sender.clock_offset);
     receive.half = half;
     receive.feedback.interval = media.feedback.interval;
@@ -65,7 +65,12 @@ pub(super) fn connect(
     Ok(())
 }
 
-fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String> {
+fn streams(
+    flow: &str,
+    media: &MediaSpec,
+    id: FlowId,
+    make: &mut Makers<'_>,
+) -> Result<Vec<StreamSettings>, String> {
     // SSRCs need only differ within the session; the flow in the high bits makes captures readable
     let ssrc = |stream: u32| (id.0 + 1) << 8 | stream;
     let mut streams = Vec::new();
@@ -103,6 +108,11 @@ fn streams(media: &MediaSpec, id: FlowId) -> Result<Vec<StreamSettings>, String>
                 fps,
                 skip: *skip,
                 group: *group,
+                bounds,
+            },
+            VideoSource::Encoder(spec) => SourceSettings::Live {
+                encoder: (make.encoder)(&Wanted { flow, spec, fps, payload: media.payload })?,
+                fps,
                 bounds,
             },
         };

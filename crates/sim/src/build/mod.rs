@@ -2,6 +2,7 @@
 
 mod driven;
 mod graph;
+mod makers;
 mod media;
 mod session;
 
@@ -17,8 +18,8 @@ use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
 use crate::scenario::{
-    Capacity, ControllerSpec, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, RecordLevel, Scenario,
-    SendingJitter, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
+    Capacity, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, RecordLevel, Scenario, SendingJitter,
+    TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
 };
 use crate::service::{BrownianSettings, Service, Steps};
 use crate::sink::Sink;
@@ -27,12 +28,12 @@ use crate::trace::Trace;
 use crate::world::{Stopped, World};
 pub use driven::{External, ExternalFlow};
 use graph::Graph;
+pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
 use media::connect;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tidegate_core::control::{Controller, ReceiverHalf};
 use tidegate_core::packet::RouteId;
 use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
@@ -57,31 +58,6 @@ impl std::error::Error for BuildError {}
 
 fn wrong<T>(place: impl Into<String>, problem: impl fmt::Display) -> Result<T, BuildError> {
     Err(BuildError { place: place.into(), problem: problem.to_string() })
-}
-
-/// The two halves of a congestion control scheme.
-pub type Halves = (Box<dyn Controller>, Option<Box<dyn ReceiverHalf>>);
-
-/// Makes controllers by name: the registry, or whoever hands over objects of its own.
-pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, String> + 'a;
-
-/// Makes a controller of the registry.
-///
-/// # Errors
-/// When there is none of that name or its settings are wrong.
-pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, String> {
-    let Some(entry) = tidegate_controllers::find(&spec.name) else {
-        let names: Vec<&str> = tidegate_controllers::registry().iter().map(|entry| entry.name).collect();
-        return Err(format!("{}: no such controller; there are {}", spec.name, names.join(", ")));
-    };
-    let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
-    let overrides = serde_json::Value::Object(spec.settings.clone());
-    let sender = (entry.build)(preset, &overrides).map_err(|error| error.to_string())?;
-    let receiver = match entry.receiver {
-        Some(make) => Some(make(preset, &overrides).map_err(|error| error.to_string())?),
-        None => None,
-    };
-    Ok((sender, receiver))
 }
 
 /// An experiment under way.
@@ -115,7 +91,23 @@ impl Experiment {
     ///
     /// # Errors
     /// With the place and the problem, when the scenario does not make sense.
-    pub fn new(scenario: &Scenario, traces: &[Arc<Trace>], make: &mut Maker<'_>) -> Result<Self, BuildError> {
+    pub fn new<'a>(
+        scenario: &Scenario,
+        traces: &[Arc<Trace>],
+        make: &'a mut Maker<'a>,
+    ) -> Result<Self, BuildError> {
+        Self::with(scenario, traces, &mut Makers { controller: make, encoder: &mut no_encoder })
+    }
+
+    /// Builds the world of `scenario`, encoders in the loop included.
+    ///
+    /// # Errors
+    /// As [`Experiment::new`].
+    pub fn with(
+        scenario: &Scenario,
+        traces: &[Arc<Trace>],
+        make: &mut Makers<'_>,
+    ) -> Result<Self, BuildError> {
         Builder::new(scenario, traces)?.build(make)
     }
 
@@ -252,7 +244,7 @@ impl<'a> Builder<'a> {
         special.map_or(self.scenario.seed, |&(_, seed)| seed)
     }
 
-    fn build(mut self, make: &mut Maker<'_>) -> Result<Experiment, BuildError> {
+    fn build(mut self, make: &mut Makers<'_>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
         let jitter = self.sending_jitter();
         let mut infos = Vec::with_capacity(scenario.flows.len());
@@ -533,7 +525,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
-    fn media(&mut self, make: &mut Maker<'_>) -> Result<(), BuildError> {
+    fn media(&mut self, make: &mut Makers<'_>) -> Result<(), BuildError> {
         let scenario = self.scenario;
         let mut built = vec![false; scenario.flows.len()];
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -572,7 +564,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Maker<'_>) -> Result<(), String> {
+    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Makers<'_>) -> Result<(), String> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
         let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;

@@ -1,0 +1,211 @@
+//! An encoder in the loop: each frame is encoded when it is due, at the target of the moment.
+//!
+//! Who encodes, and what, is the driver's business. Here it is only told when, at which rate, and whether a key
+//! frame has been asked for.
+
+use super::{Bounds, Frame, Source, Ticker};
+use std::fmt;
+use std::sync::Arc;
+use tidegate_core::{Rate, Time};
+
+/// Encodes pictures in order, one a call.
+pub trait Encoder: Send {
+    /// Encodes picture number `picture`, which always grows, at the rate `target`; as a key frame if `key`. `None`
+    /// where it leaves the picture out to hold its rate.
+    ///
+    /// # Errors
+    /// Why it cannot; it is not called again.
+    fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String>;
+}
+
+/// What became of a picture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encoded {
+    /// Whether it can be decoded without earlier ones.
+    pub key: bool,
+    /// Bytes of each slice: no packet carries bytes of two.
+    pub slices: Vec<u32>,
+}
+
+/// Makes an encoder, for each stream its own.
+#[derive(Clone)]
+pub struct Make(Arc<dyn Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync>);
+
+impl Make {
+    /// From what makes it.
+    pub fn new(make: impl Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    pub(crate) fn make(&self) -> Result<Box<dyn Encoder>, String> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Make {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an encoder")
+    }
+}
+
+/// A camera in front of an encoder.
+pub(crate) struct Live {
+    encoder: Box<dyn Encoder>,
+    ticker: Ticker,
+    bounds: Bounds,
+    target: Rate,
+    /// When the camera saw its first picture.
+    begun: Option<Time>,
+    /// The picture that comes next.
+    picture: u64,
+    /// Whether the next frame is to be a key frame.
+    key: bool,
+    /// Of the last frame.
+    slices: Vec<u32>,
+    failure: Option<String>,
+}
+
+impl Live {
+    pub(crate) fn new(encoder: Box<dyn Encoder>, ticker: Ticker, bounds: Bounds) -> Self {
+        let (begun, failure, slices) = (None, None, Vec::new());
+        Self { encoder, ticker, bounds, target: Rate::ZERO, begun, picture: 0, key: true, slices, failure }
+    }
+}
+
+impl Source for Live {
+    fn start(&mut self, now: Time) {
+        // the camera has gone on through a pause, and who looks again knows nothing of before
+        let begun = *self.begun.get_or_insert(now);
+        self.picture = self.picture.max(self.ticker.ticks_in(now - begun));
+        self.key = true;
+        self.ticker.start(now);
+    }
+
+    fn due(&self) -> Time {
+        if self.failure.is_some() { Time::MAX } else { self.ticker.due() }
+    }
+
+    fn frame(&mut self, _now: Time) -> Frame {
+        self.ticker.advance();
+        let picture = self.picture;
+        self.picture += 1;
+        let nothing = Frame { bytes: 0, key: false };
+        match self.encoder.encode(picture, self.bounds.clamp(self.target), self.key) {
+            Ok(Some(Encoded { key, slices })) => {
+                self.key &= !key;
+                self.slices = slices;
+                Frame { bytes: self.slices.iter().sum(), key }
+            }
+            Ok(None) => nothing,
+            Err(reason) => {
+                self.failure = Some(reason);
+                nothing
+            }
+        }
+    }
+
+    fn set_target(&mut self, _now: Time, target: Rate) {
+        self.target = target;
+    }
+
+    fn request_key(&mut self) {
+        self.key = true;
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    fn frame_rate(&self) -> Option<f64> {
+        Some(self.ticker.fps())
+    }
+
+    fn slices(&self) -> Option<&[u32]> {
+        Some(&self.slices)
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    type Asked = Arc<Mutex<Vec<(u64, u64, bool)>>>;
+
+    /// Leaves out every fourth picture, and breaks at number 40.
+    struct Noting(Asked);
+
+    impl Encoder for Noting {
+        fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String> {
+            self.0.lock().expect("one thread").push((picture, target.as_bps(), key));
+            match picture {
+                40 => Err("out of film".to_owned()),
+                _ => Ok((picture % 4 != 3).then_some(Encoded { key, slices: vec![70, 30] })),
+            }
+        }
+    }
+
+    fn live() -> (Live, Asked) {
+        let asked = Asked::default();
+        let bounds = Bounds::new(Rate::from_bps(100), Rate::from_bps(500));
+        (Live::new(Box::new(Noting(asked.clone())), Ticker::new(10.0).expect("a rate"), bounds), asked)
+    }
+
+    #[test]
+    fn it_is_asked_for_each_picture_at_the_rate_of_the_moment() {
+        let (mut source, asked) = live();
+        source.start(Time::from_secs(1));
+        let mut sizes = Vec::new();
+        for bps in [200, 1, 900, 300, 400] {
+            source.set_target(Time::ZERO, Rate::from_bps(bps));
+            sizes.push(source.frame(source.due()).bytes);
+        }
+        assert_eq!(sizes, [100, 100, 100, 0, 100]);
+        assert_eq!(source.slices(), Some(&[70, 30][..]));
+        let expected = [(0, 200, true), (1, 100, false), (2, 500, false), (3, 300, false), (4, 400, false)];
+        assert_eq!(*asked.lock().expect("one thread"), expected);
+        assert_eq!(source.due(), Time::from_millis(1500));
+    }
+
+    #[test]
+    fn a_key_frame_is_asked_for_until_there_is_one() {
+        let (mut source, asked) = live();
+        source.start(Time::ZERO);
+        for number in 0..6 {
+            if number == 3 {
+                source.request_key();
+            }
+            source.frame(source.due());
+        }
+        let keys: Vec<bool> = asked.lock().expect("one thread").iter().map(|&(_, _, key)| key).collect();
+        assert_eq!(keys, [true, false, false, true, true, false], "number 3 was left out");
+    }
+
+    #[test]
+    fn the_camera_goes_on_through_a_pause() {
+        let (mut source, asked) = live();
+        source.start(Time::ZERO);
+        source.frame(source.due());
+        // 1.25 s is behind picture 12, so that number 13 is the next one
+        source.start(Time::from_millis(1250));
+        source.frame(source.due());
+        let asked = asked.lock().expect("one thread");
+        assert_eq!((asked[1].0, asked[1].2), (13, true));
+    }
+
+    #[test]
+    fn what_breaks_an_encoder_is_told_and_it_is_left_alone() {
+        let (mut source, asked) = live();
+        source.start(Time::ZERO);
+        while source.due() < Time::MAX {
+            assert_eq!(source.failure(), None);
+            source.frame(source.due());
+        }
+        assert_eq!(source.failure(), Some("out of film"));
+        assert_eq!(asked.lock().expect("one thread").len(), 41);
+    }
+}

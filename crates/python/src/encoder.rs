@@ -1,0 +1,200 @@
+//! Encoders in the loop: pictures come from Python, bits go to a tape that the run leaves.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use tidegate_sim::record::table::{Column, Table};
+
+/// The encoders in this build.
+#[cfg(feature = "codec-openh264")]
+pub(crate) const ENCODERS: &[&str] = &["openh264"];
+#[cfg(not(feature = "codec-openh264"))]
+pub(crate) const ENCODERS: &[&str] = &[];
+
+/// What an encoder made in a run.
+#[derive(Default)]
+pub(crate) struct Tape {
+    pub(crate) flow: String,
+    /// Parameter sets, then all slices.
+    pub(crate) bits: Vec<u8>,
+    /// Of each slice its frame, picture, target, and length; a picture that was left out has a row without length.
+    slices: Vec<(u32, u32, f64, u32)>,
+}
+
+/// The tapes of a run, one a flow.
+pub(crate) type Tapes = Vec<Arc<Mutex<Tape>>>;
+
+/// Looks at a tape.
+pub(crate) fn on<R>(tape: &Mutex<Tape>, look: impl FnOnce(&mut Tape) -> R) -> R {
+    // whoever panicked had not yet begun to write
+    look(&mut tape.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// All slices of all tapes.
+pub(crate) fn slices(tapes: &Tapes) -> Table {
+    let (mut words, mut codes) = (Vec::new(), Vec::new());
+    let (mut frame, mut picture, mut target, mut length) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for tape in tapes {
+        on(tape, |tape| {
+            codes.resize(codes.len() + tape.slices.len(), words.len() as u32);
+            words.push(tape.flow.clone());
+            for &row in &tape.slices {
+                frame.push(row.0);
+                picture.push(row.1);
+                target.push(row.2);
+                length.push(row.3);
+            }
+        });
+    }
+    Table::default()
+        .with("flow", Column::Words { words, codes })
+        .with("frame", Column::U32(frame))
+        .with("picture", Column::U32(picture))
+        .with("target_bps", Column::F64(target))
+        .with("length", Column::U32(length))
+}
+
+#[cfg(not(feature = "codec-openh264"))]
+pub(crate) use absent::make;
+#[cfg(feature = "codec-openh264")]
+pub(crate) use openh264::make;
+
+#[cfg(not(feature = "codec-openh264"))]
+mod absent {
+    use super::Tapes;
+    use crate::control::half::Raised;
+    use pyo3::prelude::*;
+    use std::collections::BTreeMap;
+    use tidegate_endpoint::media::live::Make;
+    use tidegate_sim::build::{Wanted, no_encoder};
+
+    /// Says that there is none.
+    pub(crate) fn make(
+        wanted: &Wanted<'_>,
+        _objects: &BTreeMap<String, Py<PyAny>>,
+        _raised: &Raised,
+        _tapes: &mut Tapes,
+    ) -> Result<Make, String> {
+        no_encoder(wanted)
+    }
+}
+
+#[cfg(feature = "codec-openh264")]
+mod openh264 {
+    use super::{ENCODERS, Tape, Tapes, on};
+    use crate::control::half::{Raised, told};
+    use numpy::PyReadonlyArray2;
+    use pyo3::prelude::*;
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+    use tidegate_codec::{Coded, Format, OpenH264};
+    use tidegate_core::Rate;
+    use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
+    use tidegate_sim::build::Wanted;
+
+    /// What makes the encoder of a flow: `objects` has a factory of iterators over the pictures of its clip.
+    pub(crate) fn make(
+        wanted: &Wanted<'_>,
+        objects: &BTreeMap<String, Py<PyAny>>,
+        raised: &Raised,
+        tapes: &mut Tapes,
+    ) -> Result<Make, String> {
+        let Wanted { flow, spec, fps, payload } = *wanted;
+        if !ENCODERS.contains(&spec.codec.as_str()) {
+            return Err(format!("codec: found {:?}; there are {}", spec.codec, ENCODERS.join(", ")));
+        }
+        let format = Format {
+            width: spec.width as usize,
+            height: spec.height as usize,
+            fps,
+            group: spec.group,
+            payload: u16::try_from(payload).map_err(|_| format!("payload: {payload} bytes"))?,
+        };
+        let clip = objects.get(&spec.clip).ok_or_else(|| format!("{}: no such clip", spec.clip))?;
+        let clip = Python::attach(|py| clip.clone_ref(py));
+        let tape = Arc::new(Mutex::new(Tape { flow: flow.to_owned(), ..Tape::default() }));
+        tapes.push(tape.clone());
+        let raised = raised.clone();
+        Ok(Make::new(move || {
+            let camera = Camera::new(&clip, raised.clone())?;
+            Ok(Box::new(InLoop { camera, encoder: OpenH264::new(format)?, frames: 0, tape: tape.clone() }))
+        }))
+    }
+
+    /// Pictures from Python, one after the other.
+    struct Camera {
+        pictures: Py<PyAny>,
+        seen: u64,
+        planes: Vec<u8>,
+        raised: Raised,
+    }
+
+    impl Camera {
+        fn new(clip: &Py<PyAny>, raised: Raised) -> Result<Self, String> {
+            let made = Python::attach(|py| {
+                let pictures = clip.bind(py).call0().and_then(|made| made.try_iter());
+                pictures.map(|made| made.into_any().unbind()).map_err(|error| keep(py, error, &raised))
+            });
+            Ok(Self { pictures: made?, seen: 0, planes: Vec::new(), raised })
+        }
+
+        /// Picture `number`; those before it that nobody has asked for are passed over.
+        fn see(&mut self, number: u64) -> Result<&[u8], String> {
+            Python::attach(|py| {
+                let mut pictures = self.pictures.bind(py).try_iter().map_err(|error| error.to_string())?;
+                while self.seen <= number {
+                    let Some(next) = pictures.next() else {
+                        return Err(format!("the clip has no picture {}", self.seen));
+                    };
+                    let next = next.map_err(|error| keep(py, error, &self.raised))?;
+                    self.seen += 1;
+                    if self.seen > number {
+                        let planes = next.extract::<PyReadonlyArray2<'_, u8>>();
+                        let planes = planes.map_err(|_| "a picture is no 2-dimensional array of uint8")?;
+                        let planes = planes.as_slice().map_err(|error| format!("a picture: {error}"))?;
+                        self.planes.clear();
+                        self.planes.extend_from_slice(planes);
+                    }
+                }
+                Ok(())
+            })?;
+            Ok(&self.planes)
+        }
+    }
+
+    /// Keeps the exception for the error of the run.
+    fn keep(py: Python<'_>, error: PyErr, raised: &Raised) -> String {
+        let reason = told(py, "the clip", &error);
+        if let Ok(mut raised) = raised.lock() {
+            raised.get_or_insert(error);
+        }
+        reason
+    }
+
+    /// An encoder with its camera and its tape.
+    struct InLoop {
+        camera: Camera,
+        encoder: OpenH264,
+        frames: u32,
+        tape: Arc<Mutex<Tape>>,
+    }
+
+    impl Encoder for InLoop {
+        fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String> {
+            let coded = self.encoder.encode(self.camera.see(picture)?, target, key)?;
+            let frame = self.frames;
+            let row = |length| (frame, picture as u32, target.as_bps_f64(), length);
+            let Some(Coded { key, bits, slices }) = coded else {
+                on(&self.tape, |tape| tape.slices.push(row(0)));
+                return Ok(None);
+            };
+            self.frames += 1;
+            on(&self.tape, |tape| {
+                if tape.bits.is_empty() {
+                    tape.bits.extend_from_slice(self.encoder.header());
+                }
+                tape.bits.extend_from_slice(&bits);
+                tape.slices.extend(slices.iter().map(|&length| row(length)));
+            });
+            Ok(Some(Encoded { key, slices }))
+        }
+    }
+}

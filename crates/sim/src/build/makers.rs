@@ -1,0 +1,62 @@
+//! What makes the parts of a world that are not data: controllers, and encoders in the loop.
+
+use crate::scenario::{ControllerSpec, EncoderSpec};
+use tidegate_core::control::{Controller, ReceiverHalf};
+use tidegate_endpoint::media::live;
+
+/// The two halves of a congestion control scheme.
+pub type Halves = (Box<dyn Controller>, Option<Box<dyn ReceiverHalf>>);
+
+/// Makes controllers by name: the registry, or whoever hands over objects of its own.
+pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, String> + 'a;
+
+/// An encoder in the loop that a flow needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The flow's name.
+    pub flow: &'a str,
+    /// What the scenario says.
+    pub spec: &'a EncoderSpec,
+    /// Pictures per second.
+    pub fps: f64,
+    /// Bytes of RTP payload of a full packet.
+    pub payload: u32,
+}
+
+/// Makes what makes encoders in the loop.
+pub type EncoderMaker<'a> = dyn FnMut(&Wanted<'_>) -> Result<live::Make, String> + 'a;
+
+/// What makes the parts of a world that are not data.
+pub struct Makers<'a> {
+    /// Controllers.
+    pub controller: &'a mut Maker<'a>,
+    /// Encoders in the loop.
+    pub encoder: &'a mut EncoderMaker<'a>,
+}
+
+/// Refuses to make any encoder.
+///
+/// # Errors
+/// Always.
+pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::Make, String> {
+    Err(format!("{}: there is no encoder in the loop here", wanted.spec.codec))
+}
+
+/// Makes a controller of the registry.
+///
+/// # Errors
+/// When there is none of that name or its settings are wrong.
+pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, String> {
+    let Some(entry) = tidegate_controllers::find(&spec.name) else {
+        let names: Vec<&str> = tidegate_controllers::registry().iter().map(|entry| entry.name).collect();
+        return Err(format!("{}: no such controller; there are {}", spec.name, names.join(", ")));
+    };
+    let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
+    let overrides = serde_json::Value::Object(spec.settings.clone());
+    let sender = (entry.build)(preset, &overrides).map_err(|error| error.to_string())?;
+    let receiver = match entry.receiver {
+        Some(make) => Some(make(preset, &overrides).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    Ok((sender, receiver))
+}
