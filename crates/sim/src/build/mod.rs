@@ -2,36 +2,27 @@
 
 mod driven;
 mod graph;
+mod links;
 mod makers;
 mod media;
 mod session;
+mod traffic;
 
-use crate::cross::{Cross, CrossSettings, Pattern};
-use crate::external::{ExternalLink, ExternalSink, ExternalSource};
-use crate::jitter::Jitter;
-use crate::link::{Link, LinkSettings};
-use crate::loss::{GilbertElliott, Loss};
+use crate::external::ExternalLink;
+use crate::link::Link;
 use crate::lte::Network;
-use crate::phases::Phases;
-use crate::queue::DropTail;
 use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
-use crate::scenario::{
-    Capacity, FlowKind, FlowSpec, JitterSpec, LinkSpec, LossSpec, RecordLevel, Scenario, SendingJitter,
-    TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
-};
-use crate::service::{BrownianSettings, Service, Steps};
-use crate::sink::Sink;
-use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
 pub use driven::{External, ExternalFlow};
 use graph::Graph;
+use links::{capacity, set_tightest};
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
 use media::connect;
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tidegate_core::packet::RouteId;
@@ -340,57 +331,6 @@ impl<'a> Builder<'a> {
         Ok(Experiment { world, links, duration, warmup, before: None, external })
     }
 
-    fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
-        let place = format!("links.{}", spec.name);
-        let settings = self.link_settings(spec).or_else(|problem| wrong(&place, problem))?;
-        Link::new(&spec.name, self.seed(&spec.name), settings).or_else(|problem| wrong(&place, problem))
-    }
-
-    fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, String> {
-        let text = |error: crate::Invalid| error.to_string();
-        let service = service(&spec.capacity)?;
-        let delay = match spec.jitter {
-            JitterSpec::Rfc8868 { mean, .. } => spec.delay + mean,
-            _ => spec.delay,
-        };
-        let mut settings = match &spec.capacity {
-            Capacity::Trace { index, offset, scale } => {
-                let trace = self.traces.get(*index);
-                let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
-                trace.played(*offset, *scale).map_err(text)?.link(delay)
-            }
-            _ => LinkSettings::new(service, delay),
-        };
-        match &spec.loss {
-            // a trace may bring its own
-            LossSpec::None => {}
-            LossSpec::Bernoulli(p) => settings = settings.with_loss(Loss::Bernoulli(*p)),
-            &LossSpec::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
-                let model = GilbertElliott { p: to_bad, r: to_good, good: loss_good, bad: loss_bad };
-                settings = settings.with_loss(Loss::GilbertElliott(model));
-            }
-            LossSpec::Schedule(steps) => {
-                let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
-                settings.loss = Phases::new(phases, None).map_err(text)?;
-            }
-        }
-        settings.jitter = match spec.jitter {
-            JitterSpec::None => Jitter::None,
-            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, bound: n_std },
-            JitterSpec::Uniform { max } => Jitter::Uniform { max },
-            JitterSpec::Normal { std } => Jitter::Normal { std },
-        };
-        let queue = &spec.queue;
-        settings.queue = DropTail {
-            packets: queue.packets,
-            bytes: queue.bytes.map(Size::from_bytes),
-            time: queue.time,
-            counts_in_service: queue.counts_in_service,
-        };
-        settings.byte_errors = spec.byte_error;
-        Ok(settings)
-    }
-
     /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
     fn sending_jitter(&self) -> Option<Span> {
         match self.scenario.sending_jitter {
@@ -422,106 +362,6 @@ impl<'a> Builder<'a> {
     fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, String> {
         let back = self.graph.path(&flow.to, &flow.from);
         back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from))
-    }
-
-    fn udp(
-        &mut self,
-        id: FlowId,
-        flow: &FlowSpec,
-        udp: &UdpSpec,
-        path: &[(NodeId, Port)],
-        jitter: Option<Span>,
-    ) -> Result<(), String> {
-        let pattern = match udp.pattern {
-            UdpPattern::Cbr if !udp.schedule.is_empty() => {
-                Pattern::Schedule(Steps::new(&udp.schedule, None).map_err(|error| error.to_string())?)
-            }
-            UdpPattern::Cbr => Pattern::Constant(udp.rate),
-            UdpPattern::Poisson => Pattern::Poisson(udp.rate),
-            UdpPattern::OnOff { on, off } => Pattern::OnOff { peak: udp.rate, on, off },
-        };
-        let route = self.route(path, self.next_node(1));
-        let settings = CrossSettings {
-            flow: id,
-            route,
-            size: udp.packet_size,
-            start: flow.start,
-            stop: flow.stop.unwrap_or(Time::MAX),
-            pattern,
-            jitter: jitter.unwrap_or(Span::ZERO),
-        };
-        let source =
-            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
-        self.nodes.push(Box::new(source));
-        self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
-        Ok(())
-    }
-
-    fn external_flow(&mut self, id: FlowId, flow: &FlowSpec, path: &[(NodeId, Port)]) {
-        let (source, sink) = (self.next_node(0), self.next_node(1));
-        let route = self.route(path, sink);
-        self.nodes.push(Box::new(ExternalSource::new(&flow.name, id, route)));
-        self.nodes.push(Box::new(ExternalSink::new(format!("{}.sink", flow.name))));
-        self.external.flows.push(ExternalFlow {
-            name: flow.name.clone(),
-            source,
-            sink,
-            start: flow.start,
-            stop: flow.stop.unwrap_or(Time::MAX),
-        });
-    }
-
-    fn tcp(
-        &mut self,
-        id: FlowId,
-        flow: &FlowSpec,
-        tcp: &TcpSpec,
-        path: &[(NodeId, Port)],
-        jitter: Option<Span>,
-    ) -> Result<(), String> {
-        const HEADER: u32 = 40;
-        let back = self.way_back(flow)?;
-        let segment = tcp.packet_size.checked_sub(HEADER).filter(|&bytes| bytes > 0);
-        let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
-            format!(
-                "packet_size is {}: a segment has {HEADER} bytes of headers and 1 to 65535 of data",
-                tcp.packet_size
-            )
-        })?;
-        let settings = TcpSettings {
-            variant: match tcp.algorithm {
-                TcpAlgorithm::Tahoe => Variant::Tahoe,
-                TcpAlgorithm::Reno => Variant::Reno,
-                TcpAlgorithm::NewReno => Variant::NewReno,
-                TcpAlgorithm::Sack => Variant::Sack,
-                TcpAlgorithm::Cubic => Variant::Cubic,
-            },
-            segment,
-            initial_window: tcp.initial_window,
-            receive_window: u32::try_from(tcp.receive_window).unwrap_or(u32::MAX),
-            min_rto: tcp.min_rto,
-            // RFC 5681 allows 500 ms; 200 ms is what ns-3 and the BSDs wait
-            delayed_ack: tcp.delayed_ack.then_some(Span::from_millis(200)),
-            handshake: tcp.handshake,
-            workload: match tcp.workload {
-                TcpWorkload::Long => Workload::Long,
-                TcpWorkload::File(bytes) => Workload::File { bytes },
-                TcpWorkload::Web { min, max, idle } => Workload::Web { min, max, idle, begins_idle: false },
-            },
-            start: flow.start,
-            stop: flow.stop,
-            ..TcpSettings::default()
-        };
-        let text = |error: crate::Invalid| error.to_string();
-        let data = self.route(path, self.next_node(1));
-        let acks = self.route(&back, self.next_node(0));
-        let receiver =
-            TcpReceiver::new(format!("{}.receiver", flow.name), id, acks, &settings).map_err(text)?;
-        let sender =
-            TcpSender::new(&flow.name, self.seed(&flow.name), id, data, settings, jitter).map_err(text)?;
-        self.nodes.push(Box::new(sender));
-        self.nodes.push(Box::new(receiver));
-        Ok(())
     }
 
     /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
@@ -585,27 +425,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Mean capacity of a link between two instants; `None`: no limit.
-fn capacity(link: &Link, begin: Time, end: Time) -> Option<Rate> {
-    Some(link.mean_rate(begin, end)).filter(|&rate| rate != Rate::MAX)
-}
-
-/// Fills in what each flow could have had at most while it was active and the statistics ran, from `begin` on.
-fn set_tightest(flows: &mut [FlowInfo], links: &[Link], begin: Time) {
-    // many flows are active over the same stretch of time, and a generated link is costly to average
-    let mut known = BTreeMap::new();
-    for flow in flows {
-        let (from, to) = (begin.max(flow.start), flow.stop);
-        let capacities = flow.links.iter().filter_map(|link| {
-            let index = link.0 as usize;
-            // a radio network is none of them
-            links.get(index)?;
-            *known.entry((index, from, to)).or_insert_with(|| capacity(&links[index], from, to))
-        });
-        flow.tightest = capacities.min();
-    }
-}
-
 fn label(kind: &FlowKind) -> String {
     match kind {
         FlowKind::Media(media) if media.controller.preset.is_empty() => media.controller.name.clone(),
@@ -618,28 +437,4 @@ fn label(kind: &FlowKind) -> String {
         FlowKind::Tcp(tcp) => format!("{:?}", tcp.algorithm).to_lowercase(),
         FlowKind::External => "external".to_owned(),
     }
-}
-
-/// The service of a link that does not follow a trace.
-fn service(capacity: &Capacity) -> Result<Service, String> {
-    let text = |error: crate::Invalid| error.to_string();
-    Ok(match capacity {
-        Capacity::Infinite | Capacity::External | Capacity::Trace { .. } => Service::Infinite,
-        Capacity::Constant(rate) => Service::Constant(*rate),
-        Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
-        Capacity::Brownian(spec) => {
-            let defaults = BrownianSettings::default();
-            let packets = |rate: Rate| rate.as_bps_f64() / (f64::from(defaults.bytes) * 8.0);
-            let settings = BrownianSettings {
-                sigma: packets(spec.sigma),
-                max: packets(spec.max),
-                escape: spec.outage_escape,
-                initial: Some(packets(spec.start)),
-                ..defaults
-            };
-            settings.check().map_err(text)?;
-            Service::Brownian(settings)
-        }
-        Capacity::Statuses(statuses) => Service::Statuses(statuses.clone()),
-    })
 }

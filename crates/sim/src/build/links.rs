@@ -1,0 +1,111 @@
+//! Links, and the tightest one on a flow's path.
+
+use super::{BuildError, Builder, wrong};
+use crate::jitter::Jitter;
+use crate::link::{Link, LinkSettings};
+use crate::loss::{GilbertElliott, Loss};
+use crate::phases::Phases;
+use crate::queue::DropTail;
+use crate::record::FlowInfo;
+use crate::scenario::{Capacity, JitterSpec, LinkSpec, LossSpec};
+use crate::service::{BrownianSettings, Service, Steps};
+use std::collections::BTreeMap;
+use tidegate_core::{Rate, Size, Time};
+
+impl Builder<'_> {
+    pub(super) fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
+        let place = format!("links.{}", spec.name);
+        let settings = self.link_settings(spec).or_else(|problem| wrong(&place, problem))?;
+        Link::new(&spec.name, self.seed(&spec.name), settings).or_else(|problem| wrong(&place, problem))
+    }
+
+    fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, String> {
+        let text = |error: crate::Invalid| error.to_string();
+        let service = service(&spec.capacity)?;
+        let delay = match spec.jitter {
+            JitterSpec::Rfc8868 { mean, .. } => spec.delay + mean,
+            _ => spec.delay,
+        };
+        let mut settings = match &spec.capacity {
+            Capacity::Trace { index, offset, scale } => {
+                let trace = self.traces.get(*index);
+                let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
+                trace.played(*offset, *scale).map_err(text)?.link(delay)
+            }
+            _ => LinkSettings::new(service, delay),
+        };
+        match &spec.loss {
+            // a trace may bring its own
+            LossSpec::None => {}
+            LossSpec::Bernoulli(p) => settings = settings.with_loss(Loss::Bernoulli(*p)),
+            &LossSpec::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+                let model = GilbertElliott { p: to_bad, r: to_good, good: loss_good, bad: loss_bad };
+                settings = settings.with_loss(Loss::GilbertElliott(model));
+            }
+            LossSpec::Schedule(steps) => {
+                let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
+                settings.loss = Phases::new(phases, None).map_err(text)?;
+            }
+        }
+        settings.jitter = match spec.jitter {
+            JitterSpec::None => Jitter::None,
+            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, bound: n_std },
+            JitterSpec::Uniform { max } => Jitter::Uniform { max },
+            JitterSpec::Normal { std } => Jitter::Normal { std },
+        };
+        let queue = &spec.queue;
+        settings.queue = DropTail {
+            packets: queue.packets,
+            bytes: queue.bytes.map(Size::from_bytes),
+            time: queue.time,
+            counts_in_service: queue.counts_in_service,
+        };
+        settings.byte_errors = spec.byte_error;
+        Ok(settings)
+    }
+}
+
+/// Mean capacity of a link between two instants; `None`: no limit.
+pub(super) fn capacity(link: &Link, begin: Time, end: Time) -> Option<Rate> {
+    Some(link.mean_rate(begin, end)).filter(|&rate| rate != Rate::MAX)
+}
+
+/// Fills in what each flow could have had at most while it was active and the statistics ran, from `begin` on.
+pub(super) fn set_tightest(flows: &mut [FlowInfo], links: &[Link], begin: Time) {
+    // many flows are active over the same stretch of time, and a generated link is costly to average
+    let mut known = BTreeMap::new();
+    for flow in flows {
+        let (from, to) = (begin.max(flow.start), flow.stop);
+        let capacities = flow.links.iter().filter_map(|link| {
+            let index = link.0 as usize;
+            // a radio network is none of them
+            links.get(index)?;
+            *known.entry((index, from, to)).or_insert_with(|| capacity(&links[index], from, to))
+        });
+        flow.tightest = capacities.min();
+    }
+}
+
+/// The service of a link that does not follow a trace.
+fn service(capacity: &Capacity) -> Result<Service, String> {
+    let text = |error: crate::Invalid| error.to_string();
+    Ok(match capacity {
+        Capacity::Infinite | Capacity::External | Capacity::Trace { .. } => Service::Infinite,
+        Capacity::Constant(rate) => Service::Constant(*rate),
+        Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
+        Capacity::Brownian(spec) => {
+            let defaults = BrownianSettings::default();
+            let packets = |rate: Rate| rate.as_bps_f64() / (f64::from(defaults.bytes) * 8.0);
+            let settings = BrownianSettings {
+                sigma: packets(spec.sigma),
+                max: packets(spec.max),
+                escape: spec.outage_escape,
+                initial: Some(packets(spec.start)),
+                ..defaults
+            };
+            settings.check().map_err(text)?;
+            Service::Brownian(settings)
+        }
+        Capacity::Statuses(statuses) => Service::Statuses(statuses.clone()),
+    })
+}

@@ -1,0 +1,112 @@
+//! Flows that are no media: UDP, TCP, and those of the driver.
+
+use super::{Builder, ExternalFlow};
+use crate::cross::{Cross, CrossSettings, Pattern};
+use crate::external::{ExternalSink, ExternalSource};
+use crate::scenario::{FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
+use crate::service::Steps;
+use crate::sink::Sink;
+use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use tidegate_core::{FlowId, NodeId, Port, Span, Time};
+
+impl Builder<'_> {
+    pub(super) fn udp(
+        &mut self,
+        id: FlowId,
+        flow: &FlowSpec,
+        udp: &UdpSpec,
+        path: &[(NodeId, Port)],
+        jitter: Option<Span>,
+    ) -> Result<(), String> {
+        let pattern = match udp.pattern {
+            UdpPattern::Cbr if !udp.schedule.is_empty() => {
+                Pattern::Schedule(Steps::new(&udp.schedule, None).map_err(|error| error.to_string())?)
+            }
+            UdpPattern::Cbr => Pattern::Constant(udp.rate),
+            UdpPattern::Poisson => Pattern::Poisson(udp.rate),
+            UdpPattern::OnOff { on, off } => Pattern::OnOff { peak: udp.rate, on, off },
+        };
+        let route = self.route(path, self.next_node(1));
+        let settings = CrossSettings {
+            flow: id,
+            route,
+            size: udp.packet_size,
+            start: flow.start,
+            stop: flow.stop.unwrap_or(Time::MAX),
+            pattern,
+            jitter: jitter.unwrap_or(Span::ZERO),
+        };
+        let source =
+            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
+        self.nodes.push(Box::new(source));
+        self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
+        Ok(())
+    }
+
+    pub(super) fn external_flow(&mut self, id: FlowId, flow: &FlowSpec, path: &[(NodeId, Port)]) {
+        let (source, sink) = (self.next_node(0), self.next_node(1));
+        let route = self.route(path, sink);
+        self.nodes.push(Box::new(ExternalSource::new(&flow.name, id, route)));
+        self.nodes.push(Box::new(ExternalSink::new(format!("{}.sink", flow.name))));
+        self.external.flows.push(ExternalFlow {
+            name: flow.name.clone(),
+            source,
+            sink,
+            start: flow.start,
+            stop: flow.stop.unwrap_or(Time::MAX),
+        });
+    }
+
+    pub(super) fn tcp(
+        &mut self,
+        id: FlowId,
+        flow: &FlowSpec,
+        tcp: &TcpSpec,
+        path: &[(NodeId, Port)],
+        jitter: Option<Span>,
+    ) -> Result<(), String> {
+        const HEADER: u32 = 40;
+        let back = self.way_back(flow)?;
+        let segment = tcp.packet_size.checked_sub(HEADER).filter(|&bytes| bytes > 0);
+        let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
+            format!(
+                "packet_size is {}: a segment has {HEADER} bytes of headers and 1 to 65535 of data",
+                tcp.packet_size
+            )
+        })?;
+        let settings = TcpSettings {
+            variant: match tcp.algorithm {
+                TcpAlgorithm::Tahoe => Variant::Tahoe,
+                TcpAlgorithm::Reno => Variant::Reno,
+                TcpAlgorithm::NewReno => Variant::NewReno,
+                TcpAlgorithm::Sack => Variant::Sack,
+                TcpAlgorithm::Cubic => Variant::Cubic,
+            },
+            segment,
+            initial_window: tcp.initial_window,
+            receive_window: u32::try_from(tcp.receive_window).unwrap_or(u32::MAX),
+            min_rto: tcp.min_rto,
+            // RFC 5681 allows 500 ms; 200 ms is what ns-3 and the BSDs wait
+            delayed_ack: tcp.delayed_ack.then_some(Span::from_millis(200)),
+            handshake: tcp.handshake,
+            workload: match tcp.workload {
+                TcpWorkload::Long => Workload::Long,
+                TcpWorkload::File(bytes) => Workload::File { bytes },
+                TcpWorkload::Web { min, max, idle } => Workload::Web { min, max, idle, begins_idle: false },
+            },
+            start: flow.start,
+            stop: flow.stop,
+            ..TcpSettings::default()
+        };
+        let text = |error: crate::Invalid| error.to_string();
+        let data = self.route(path, self.next_node(1));
+        let acks = self.route(&back, self.next_node(0));
+        let receiver =
+            TcpReceiver::new(format!("{}.receiver", flow.name), id, acks, &settings).map_err(text)?;
+        let sender =
+            TcpSender::new(&flow.name, self.seed(&flow.name), id, data, settings, jitter).map_err(text)?;
+        self.nodes.push(Box::new(sender));
+        self.nodes.push(Box::new(receiver));
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Links: capacity over time, queue, losses, jitter.
+
+use crate::service::Statuses;
+use serde::{Deserialize, Serialize};
+use tidegate_core::{Rate, Span, Time};
+
+/// A link in one direction between two nodes of the graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its name; unique.
+    pub name: String,
+    /// Graph node at its head.
+    pub from: String,
+    /// Graph node at its tail.
+    pub to: String,
+    /// What it carries.
+    pub capacity: Capacity,
+    /// Propagation delay.
+    #[serde(default)]
+    pub delay: Span,
+    /// Drop-tail queue.
+    #[serde(default)]
+    pub queue: QueueSpec,
+    /// Loss on the wire.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// Probability that a byte is hit; a packet with a hit byte is dropped.
+    #[serde(default)]
+    pub byte_error: f64,
+    /// Delay jitter.
+    #[serde(default)]
+    pub jitter: JitterSpec,
+}
+
+/// A link's capacity over time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capacity {
+    /// No serialisation at all.
+    Infinite,
+    /// The same for ever.
+    Constant(Rate),
+    /// From each time on the rate beside it; repeats with `period` if given.
+    Schedule {
+        /// Steps in order of time; the first at zero.
+        steps: Vec<(Time, Rate)>,
+        /// After this long it starts again.
+        #[serde(default)]
+        period: Option<Span>,
+    },
+    /// A recorded network: index into the traces handed over, begun at `offset`.
+    Trace {
+        /// Which trace.
+        index: usize,
+        /// Where in the trace the run begins.
+        #[serde(default)]
+        offset: Span,
+        /// The trace's rates are multiplied by this.
+        #[serde(default = "one")]
+        scale: f64,
+    },
+    /// The generative process of the Sprout paper.
+    Brownian(BrownianSpec),
+    /// One of several capacities at a time, and no queue: what is too much is lost.
+    Statuses(Statuses),
+    /// Whoever drives the run carries the packets.
+    External,
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+/// Brownian rate with sticky outages (Winstein, Sivaraman, Balakrishnan, NSDI 2013, section 3).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrownianSpec {
+    /// Rate at the start.
+    pub start: Rate,
+    /// Largest rate.
+    pub max: Rate,
+    /// Standard deviation of the rate's change over one second, in bit/s.
+    pub sigma: Rate,
+    /// Outages end at this rate, per second.
+    pub outage_escape: f64,
+}
+
+/// Limits of a drop-tail queue; several hold at once, none is no limit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// In packets.
+    #[serde(default)]
+    pub packets: Option<u32>,
+    /// In bytes.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// In time at the link's mean rate.
+    #[serde(default)]
+    pub time: Option<Span>,
+    /// Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
+    /// of n packets is ns-2's; a device queue of ns-3 does not count it.
+    #[serde(default = "super::yes")]
+    pub counts_in_service: bool,
+}
+
+/// Loss on the wire.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossSpec {
+    /// None.
+    #[default]
+    None,
+    /// Each packet independently.
+    Bernoulli(f64),
+    /// Two states (Gilbert, Elliott).
+    GilbertElliott {
+        /// P(good to bad) at each packet.
+        to_bad: f64,
+        /// P(bad to good) at each packet.
+        to_good: f64,
+        /// Loss probability in the good state.
+        loss_good: f64,
+        /// Loss probability in the bad state.
+        loss_bad: f64,
+    },
+    /// From each time on the Bernoulli loss beside it.
+    Schedule(Vec<(Time, f64)>),
+}
+
+/// Delay jitter on a link.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterSpec {
+    /// None.
+    #[default]
+    None,
+    /// RFC 8868 section 4.5.2: bounded, no reordering.
+    Rfc8868 {
+        /// Standard deviation.
+        std: Span,
+        /// Bound in standard deviations.
+        n_std: f64,
+        /// x_mean, which adds to the propagation delay.
+        #[serde(default)]
+        mean: Span,
+    },
+    /// U(0, max), packets may overtake.
+    Uniform {
+        /// The largest.
+        max: Span,
+    },
+    /// N(0, std^2), but nothing arrives before it has left; packets may overtake.
+    Normal {
+        /// Standard deviation.
+        std: Span,
+    },
+}

@@ -1,0 +1,230 @@
+//! Media flows: controller, feedback, playout and sources.
+
+use serde::{Deserialize, Serialize};
+use tidegate_core::{Rate, Span, Time};
+use tidegate_endpoint::{Repair, RtcpMode};
+
+/// RTP media under a congestion controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MediaSpec {
+    /// The controller.
+    pub controller: ControllerSpec,
+    /// Its bounds: never less.
+    pub min_rate: Rate,
+    /// Its bounds: never more.
+    pub max_rate: Rate,
+    /// Where it begins.
+    pub start_rate: Rate,
+    /// The video stream, if any.
+    #[serde(default)]
+    pub video: Option<VideoSpec>,
+    /// The audio stream, if any.
+    #[serde(default)]
+    pub audio: Option<AudioSpec>,
+    /// Feedback from the receiver.
+    pub feedback: FeedbackSpec,
+    /// Playout at the receiver.
+    pub playout: PlayoutSpec,
+    /// How losses of video are repaired.
+    #[serde(default)]
+    pub repair: Repair,
+    /// RTP payload bytes of a full packet.
+    pub payload: u32,
+    /// Bytes of IP and UDP headers.
+    pub overhead: u32,
+    /// After so many RTP packets of media the flow ends, if it has not before.
+    #[serde(default)]
+    pub packets: Option<u64>,
+    /// How much may wait at the sender, as time at the target rate: a frame that comes when there is more
+    /// is not sent.
+    #[serde(default = "queue_limit")]
+    pub queue_limit: Span,
+    /// Times in which the sources are off, `[from, to)`.
+    #[serde(default)]
+    pub pauses: Vec<(Time, Time)>,
+    /// The flow in the other direction whose receiver sits in the same endpoint as this one's sender.
+    #[serde(default)]
+    pub pair: Option<String>,
+}
+
+/// The endpoint's own limit.
+const fn tenth() -> f64 {
+    0.1
+}
+
+const fn queue_limit() -> Span {
+    Span::from_secs(2)
+}
+
+/// A controller and its settings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerSpec {
+    /// Registry name, or the key of a Python object handed over.
+    pub name: String,
+    /// Preset; the controller's default if empty.
+    #[serde(default)]
+    pub preset: String,
+    /// Settings that differ from the preset.
+    #[serde(default)]
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    /// Whether `name` is the key of a Python class handed over.
+    #[serde(default)]
+    pub python: bool,
+}
+
+/// Feedback from the receiver.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeedbackSpec {
+    /// Format of per-packet feedback.
+    pub format: FeedbackFormat,
+    /// Time between two reports.
+    pub interval: Span,
+    /// The least time between two RTCP reports of either end, before its randomisation (RFC 3550 section
+    /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
+    #[serde(default)]
+    pub reports: Option<Span>,
+    /// Which rules say when RTCP may be sent.
+    #[serde(default)]
+    pub profile: RtcpMode,
+    /// The session bandwidth, of which RTCP may use 5 %; the largest rate of the media if not given.
+    #[serde(default)]
+    pub bandwidth: Option<Rate>,
+    /// Under AVPF, whether early packets are feedback alone (RFC 5506).
+    #[serde(default)]
+    pub reduced_size: bool,
+    /// Under AVPF, the least time between full packets before its randomisation (T_rr_interval, RFC 4585
+    /// section 3.5.3); zero: none.
+    #[serde(default)]
+    pub rr_interval: Span,
+}
+
+/// Format of per-packet feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FeedbackFormat {
+    /// Transport-wide (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+    Twcc,
+    /// RFC 8888.
+    Ccfb,
+    /// None: receiver reports only.
+    None,
+}
+
+/// Playout at the receiver.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlayoutSpec {
+    /// A fixed delay after the first frame.
+    Fixed {
+        /// The delay.
+        delay: Span,
+    },
+    /// Grows when a frame is late, shrinks slowly.
+    Adaptive {
+        /// Never less.
+        min: Span,
+        /// Never more.
+        max: Span,
+    },
+}
+
+/// The video stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VideoSpec {
+    /// Where its frames come from.
+    pub source: VideoSource,
+    /// Encoder's least rate.
+    pub min: Rate,
+    /// Encoder's largest rate.
+    pub max: Rate,
+    /// Frames per second.
+    pub fps: f64,
+}
+
+/// Where video frames come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VideoSource {
+    /// Always something to send.
+    Greedy,
+    /// Every frame exactly target / fps.
+    Ideal,
+    /// RFC 8593 section 4.
+    Statistical {
+        /// Reaction latency (tau_v).
+        tau_v: Span,
+        /// Length of a transient in frames (K_d).
+        transient_frames: u32,
+        /// Size of the first frame of a transient in bytes (K_B).
+        burst: u32,
+        /// How large a change of the target, relative to the one before, starts a transient.
+        #[serde(default = "tenth")]
+        transient_change: f64,
+        /// Laplace scale of the normalised frame interval (SCALE_t).
+        scale_t: f64,
+        /// Laplace scale of the normalised frame size (SCALE_B).
+        scale_b: f64,
+    },
+    /// Packets of one size at a given rate, whatever the target.
+    Cbr {
+        /// Bytes of a packet on the wire.
+        packet_size: u32,
+        /// From each time since the flow's start on the rate beside it; both count what `packet_size` counts.
+        schedule: Vec<(Time, Rate)>,
+    },
+    /// Recorded frame sizes: a ladder of (encoder's rate, sizes in bytes).
+    Frames {
+        /// Rungs in ascending order of rate.
+        rungs: Vec<(Rate, Vec<u32>)>,
+        /// Frames left out at the beginning when the recording starts again.
+        skip: u32,
+        /// Frames from one key frame to the next, where frames are sent as they were recorded.
+        #[serde(default)]
+        group: Option<u32>,
+    },
+    /// An encoder in the loop.
+    Encoder(EncoderSpec),
+}
+
+/// An encoder in the loop; who drives the engine makes it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderSpec {
+    /// Which one.
+    pub codec: String,
+    /// What the driver knows the pictures by.
+    pub clip: String,
+    /// Pixels of a line.
+    pub width: u32,
+    /// Lines.
+    pub height: u32,
+    /// Frames from one key frame to the next; 0: key frames only where they are asked for.
+    pub group: u32,
+}
+
+/// The audio stream: constant rate.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AudioSpec {
+    /// Encoder's rate.
+    pub rate: Rate,
+    /// Time in one packet.
+    pub interval: Span,
+    /// Talk spurts and pauses, of which only spurts are sent.
+    #[serde(default)]
+    pub spurts: Option<SpurtsSpec>,
+}
+
+/// Means of exponential talk spurts and pauses.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpurtsSpec {
+    /// Of a talk spurt.
+    pub talk: Span,
+    /// Of a pause.
+    pub pause: Span,
+}

@@ -1,0 +1,135 @@
+//! A whole experiment as plain data: what the Python side hands over, already checked and in base units.
+//!
+//! Times and spans are nanoseconds, rates bit/s, sizes bytes, probabilities fractions. People write
+//! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
+
+mod links;
+mod media;
+mod sessions;
+mod traffic;
+
+use crate::lte::LteSpec;
+pub use links::*;
+pub use media::*;
+use serde::{Deserialize, Serialize};
+pub use sessions::*;
+use tidegate_core::{Span, Time};
+pub use traffic::*;
+
+/// One experiment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// How long it runs.
+    pub duration: Span,
+    /// Left out of the metrics at the beginning.
+    #[serde(default)]
+    pub warmup: Span,
+    /// The run's seed.
+    pub seed: u64,
+    /// Seeds that replace `seed` for single components, by name ("with another flow's luck changed").
+    #[serde(default)]
+    pub seeds: Vec<(String, u64)>,
+    /// How much is kept.
+    #[serde(default)]
+    pub record: Record,
+    /// Largest sending jitter of TCP and CBR senders, `None`: off.
+    #[serde(default)]
+    pub sending_jitter: SendingJitter,
+    /// A radio network, if there is one.
+    #[serde(default)]
+    pub lte: Option<LteSpec>,
+    /// The links, each in one direction.
+    pub links: Vec<LinkSpec>,
+    /// The flows.
+    pub flows: Vec<FlowSpec>,
+    /// The sessions of many members.
+    #[serde(default)]
+    pub sessions: Vec<SessionSpec>,
+}
+
+/// How much of a run is kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// `summary`, `series` or `packets`.
+    pub level: RecordLevel,
+    /// Width of a bin of the series.
+    pub bin: Span,
+    /// Whether the bytes of every packet are kept for a capture file.
+    #[serde(default)]
+    pub capture: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        // RFC 8868 section 3.1 logs rates every 200 ms
+        Self { level: RecordLevel::Series, bin: Span::from_millis(200), capture: false }
+    }
+}
+
+/// See [`tidegate_core::Level`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordLevel {
+    /// Streaming statistics.
+    Summary,
+    /// And series in bins.
+    Series,
+    /// And every packet.
+    Packets,
+}
+
+/// Sending jitter against drop-tail phase effects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SendingJitter {
+    /// None.
+    Off,
+    /// U(0, J) with J the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
+    #[default]
+    Auto,
+    /// U(0, J) with the given J.
+    #[serde(untagged)]
+    Fixed(Span),
+}
+
+/// One flow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// Its name; unique.
+    pub name: String,
+    /// Graph node of the sender.
+    pub from: String,
+    /// Graph node of the receiver.
+    pub to: String,
+    /// When it begins.
+    #[serde(default)]
+    pub start: Time,
+    /// When it ends; the run's end by default.
+    #[serde(default)]
+    pub stop: Option<Time>,
+    /// What it is.
+    pub kind: FlowKind,
+}
+
+/// What a flow is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowKind {
+    /// RTP media under a congestion controller.
+    Media(Box<MediaSpec>),
+    /// UDP cross traffic.
+    Udp(UdpSpec),
+    /// TCP.
+    Tcp(TcpSpec),
+    /// Datagrams that whoever drives the run feeds and hears.
+    External,
+}
+
+const fn yes() -> bool {
+    true
+}
