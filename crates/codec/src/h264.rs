@@ -13,7 +13,7 @@ use openh264_sys2::{
 use tidegate_core::Rate;
 
 /// Frames per second that OpenH264's rate control knows (`MAX_FRAME_RATE` in `wels_const.h`).
-pub const FASTEST: f64 = 60.0;
+const FASTEST: f64 = 60.0;
 /// Above the limit of every level: no other limit than the target (`WelsBitRateVerification`).
 const NO_LIMIT: i32 = i32::MAX;
 /// What is asked for at least: rates below one bit a frame are refused (`WelsBitRateVerification`).
@@ -54,8 +54,6 @@ pub struct OpenH264 {
     header: Vec<u8>,
     /// The rate that it works at, in bit/s; zero before the first picture.
     rate: u64,
-    /// Whether the first rate has stopped being its limit.
-    unlimited: bool,
     pictures: u64,
 }
 
@@ -75,7 +73,7 @@ impl OpenH264 {
             return Err(format!("packets of {payload} bytes; encoding for packets needs at least 200"));
         }
         let encoder = Self::encoder(format, LEAST)?;
-        Ok(Self { format, encoder, header: Vec::new(), rate: 0, unlimited: false, pictures: 0 })
+        Ok(Self { format, encoder, header: Vec::new(), rate: 0, pictures: 0 })
     }
 
     fn encoder(format: Format, bps: u64) -> Result<Encoder, String> {
@@ -160,6 +158,10 @@ impl OpenH264 {
 
     fn set_rate(&mut self, bps: u64) -> Result<(), String> {
         let limit = |layer, bps| SBitrateInfo { iLayer: layer, iBitrate: bps };
+        if self.pictures == 1 {
+            // it began with its first rate as its limit for good
+            set(&mut self.encoder, ENCODER_OPTION_MAX_BITRATE, limit(SPATIAL_LAYER_0, NO_LIMIT))?;
+        }
         if bps == self.rate {
             return Ok(());
         }
@@ -167,11 +169,6 @@ impl OpenH264 {
             // it takes its size, and begins, with its first picture
             self.encoder = Self::encoder(self.format, bps)?;
         } else {
-            if !self.unlimited {
-                // it began with its first rate as its limit for good
-                set(&mut self.encoder, ENCODER_OPTION_MAX_BITRATE, limit(SPATIAL_LAYER_0, NO_LIMIT))?;
-                self.unlimited = true;
-            }
             set(&mut self.encoder, ENCODER_OPTION_BITRATE, limit(SPATIAL_LAYER_ALL, bps as i32))?;
         }
         self.rate = bps;

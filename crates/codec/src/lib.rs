@@ -9,4 +9,4 @@
 mod h264;
 
 #[cfg(feature = "openh264")]
-pub use h264::{Coded, FASTEST, Format, OpenH264};
+pub use h264::{Coded, Format, OpenH264};
