@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from fractions import Fraction
 from pathlib import Path
@@ -71,3 +72,22 @@ def film(path: Path, width: int = 64, height: int = 48, fps: Fraction = Fraction
             out.mux(stream.encode(av.VideoFrame.from_ndarray(shade, format="yuv444p")))
         out.mux(stream.encode(None))
     return path
+
+
+def digest(picture: Picture) -> str:
+    return hashlib.sha256(picture.tobytes()).hexdigest()
+
+
+def decoded(stream: bytes) -> list[str]:
+    """The hashes of the pictures of an H.264 byte stream, by PyAV's decoder alone."""
+    import av
+
+    context: Any = av.CodecContext.create("h264", "r")
+    context.thread_count = 1
+    found = []
+    for packet in [*context.parse(stream), *context.parse(b"")]:
+        try:
+            found += [digest(frame.to_ndarray()) for frame in context.decode(packet)]
+        except av.error.InvalidDataError:
+            continue
+    return found + [digest(frame.to_ndarray()) for frame in context.decode(None)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from media_support import film, link, needs_av, value
+from media_support import decoded, digest, film, link, needs_av, value
 from support import Cli
 from tidegate import Run, Scenario, _core, run
 from tidegate.errors import InputError
 from tidegate.media import judge, with_clip, with_encoder
-from tidegate.media.clip import Picture
 from tidegate.media.decode import pairs
 from tidegate.media.live import Take
 from tidegate.media.received import Received, received, sent_by
@@ -40,10 +38,6 @@ def filmed(scenario: Scenario, clip: str = CLIP, seed: int = 1) -> tuple[Run, Re
 def take_of(got: Received) -> Take:
     assert isinstance(got.sent, Take)
     return got.sent
-
-
-def digest(picture: Picture) -> str:
-    return hashlib.sha256(picture.tobytes()).hexdigest()
 
 
 # --- without ---------------------------------------------------------------------------------------------
@@ -165,8 +159,6 @@ def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
 
 def by_hand(done: Run) -> list[str]:
     """Decodes the byte stream without the slices of lost packets; nothing of ours but the record of the run."""
-    import av
-
     slices, packets = done.table("slices"), done.table("packets")
     length = slices.to_numpy("length").astype(int)
     frames = slices.to_numpy("frame")[length > 0].tolist()
@@ -183,15 +175,7 @@ def by_hand(done: Run) -> list[str]:
         if fates[number] and fates[number].pop(0) == "arrived":
             stream += bits[at : at + size]
         at += size
-    context: Any = av.CodecContext.create("h264", "r")
-    context.thread_count = 1
-    found = []
-    for packet in [*context.parse(stream), *context.parse(b"")]:
-        try:
-            found += [digest(frame.to_ndarray()) for frame in context.decode(packet)]
-        except av.error.InvalidDataError:
-            continue
-    return found + [digest(frame.to_ndarray()) for frame in context.decode(None)]
+    return decoded(stream)
 
 
 @needs_encoder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import wave
 from collections.abc import Iterator
 from fractions import Fraction
@@ -12,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from media_support import SMALL, film, link, needs_av, needs_clips, needs_vmaf, sent, value
+from media_support import SMALL, decoded, digest, film, link, needs_av, needs_clips, needs_vmaf, sent, value
 from support import Cli
 from tidegate.errors import InputError
 from tidegate.media import Procedural, encode, find, judge, psnr, ssim
-from tidegate.media.clip import Picture, luma
+from tidegate.media.clip import luma
 from tidegate.media.decode import pairs
 from tidegate.media.h264 import units
 from tidegate.media.received import received
@@ -29,10 +28,6 @@ pytestmark = needs_av
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path_factory.getbasetemp() / "media-cache"))
-
-
-def digest(picture: Picture) -> str:
-    return hashlib.sha256(picture.tobytes()).hexdigest()
 
 
 def test_a_ladder_holds_its_rates_groups_and_packets() -> None:
@@ -78,8 +73,6 @@ def test_without_loss_what_is_seen_is_what_was_encoded(clip: str) -> None:
 
 def by_hand(run: Any, ladder: Any) -> list[str]:
     """Decodes the elementary stream without the bytes of lost packets; nothing of ours but the files of the ladder."""
-    import av
-
     frames, packets = run.table("frames"), run.table("packets")
     key, sizes = frames.to_numpy("key"), frames.to_numpy("size").astype(int)
     group = np.cumsum(key) - 1
@@ -95,15 +88,7 @@ def by_hand(run: Any, ladder: Any) -> list[str]:
         # what is on its way at the end of the run has no fate
         fates += ["in flight"] * (-(-sizes[number] // 1200) - len(fates))
         stream += b"".join(bits[1200 * k : 1200 * k + 1200] for k, fate in enumerate(fates) if fate == "arrived")
-    context: Any = av.CodecContext.create("h264", "r")
-    context.thread_count = 1
-    found = []
-    for packet in [*context.parse(stream), *context.parse(b"")]:
-        try:
-            found += [digest(frame.to_ndarray()) for frame in context.decode(packet)]
-        except av.error.InvalidDataError:
-            continue
-    return found + [digest(frame.to_ndarray()) for frame in context.decode(None)]
+    return decoded(stream)
 
 
 def test_what_is_decoded_after_a_run_is_what_is_left_of_the_stream_by_hand() -> None:
