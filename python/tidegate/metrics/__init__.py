@@ -2,56 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 
-from tidegate.stats import Interval
+from tidegate.metrics import pictures
+from tidegate.metrics.model import Metric
+from tidegate.metrics.pictures import PICTURES
 
-Better = Literal["higher", "lower", "neither"]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One number of a run's summary."""
-
-    name: str
-    """Its key in the summary, with the unit as suffix."""
-    label: str
-    """Its name for people."""
-    unit: str
-    """The unit in which it is shown."""
-    better: Better
-    """Which direction is better."""
-    definition: str
-    """How it is computed, with the source of the definition."""
-    scale: float = 1.0
-    """What a value of the summary is multiplied by to be in `unit`."""
-    digits: int = 1
-    """Digits after the point."""
-    headline: bool = False
-    """Whether comparisons show it."""
-
-    def show(self, value: float | None) -> str:
-        """A value with the metric's digits, without unit; a dash where there is none.
-
-        >>> METRICS["receive_rate_bps"].show(2_500_000), METRICS["loss_fraction"].show(None)
-        ('2.50', '-')
-        """
-        if value is None or not math.isfinite(value):
-            return "-"
-        return f"{value * self.scale:.{self.digits}f}"
-
-    def show_interval(self, interval: Interval) -> str:
-        """`mean ± half` in the metric's unit.
-
-        >>> METRICS["receive_rate_bps"].show_interval(Interval(2.5e6, 1e5, 5))
-        '2.50 ± 0.10'
-        """
-        text = self.show(interval.mean)
-        return text if interval.half is None else f"{text} ± {self.show(interval.half)}"
+__all__ = ["HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "metric"]
 
 
 def _delays(stem: str, label: str, what: str, headline: str) -> list[Metric]:
@@ -83,97 +41,6 @@ def _jitters(stem: str, label: str, what: str) -> list[Metric]:
     return [
         Metric(f"{stem}_{point}", f"{label}, {word}", "ms", "lower", f"{word.capitalize()} {what}", digits=2)
         for point, word in points.items()
-    ]
-
-
-def _pictures() -> list[Metric]:
-    """Of real video (`--media`), by the ticks of the receiver's display."""
-    beside = "of what is seen at each tick of the display beside the picture that is due before encoding; freezes count"
-    sent = "of what is due, as it was encoded"
-    return [
-        Metric("picture_psnr_db", "PSNR", "dB", "higher", f"Mean luma PSNR {beside}."),
-        Metric("picture_psnr_encoded_db", "PSNR as encoded", "dB", "higher", f"Mean luma PSNR {sent}."),
-        Metric(
-            "picture_psnr_own_db",
-            "PSNR of the picture shown",
-            "dB",
-            "higher",
-            "Mean luma PSNR of what is seen beside its own original, however old: coding and concealment, no freezes.",
-        ),
-        Metric("picture_ssim", "SSIM", "", "higher", f"Mean luma SSIM {beside}.", digits=3),
-        Metric("picture_ssim_encoded", "SSIM as encoded", "", "higher", f"Mean luma SSIM {sent}.", digits=3),
-        Metric(
-            "picture_vmaf",
-            "VMAF",
-            "",
-            "higher",
-            f"Mean VMAF (vmaf_v0.6.1, pictures at their own size) {beside}.",
-        ),
-        Metric("picture_vmaf_encoded", "VMAF as encoded", "", "higher", f"Mean VMAF {sent}."),
-        Metric(
-            "picture_mos",
-            "picture MOS",
-            "",
-            "higher",
-            "Mean of EvalVid's grades of the PSNR of each tick: above 37 dB 5, 31 4, 25 3, 20 2, else 1.",
-            digits=2,
-        ),
-        Metric("picture_mos_encoded", "picture MOS as encoded", "", "higher", f"The same {sent}.", digits=2),
-        Metric(
-            "picture_distortion_in_interval",
-            "distortion in interval",
-            "%",
-            "lower",
-            "EvalVid's: the largest share, in any 25 ticks in a row, of those with a grade below 4 and below that of "
-            "the picture as encoded.",
-            100,
-        ),
-        *(
-            Metric(
-                f"picture_latency_ms_{point}",
-                f"picture latency, {words}",
-                "ms",
-                "lower",
-                f"{words[:1].upper()}{words[1:]}, over the display's ticks, of the time since capture of what is seen.",
-            )
-            for point, words in (("mean", "mean"), ("p95", "95th percentile"))
-        ),
-        Metric(
-            "picture_freezes",
-            "picture freezes",
-            "",
-            "lower",
-            "How often a picture stood for max(3 frames, a frame + 150 ms) or longer (W3C webrtc-stats); a picture "
-            "that is concealed in part does not stand.",
-        ),
-        Metric("picture_freeze_time_s", "time pictures stood", "s", "lower", "Total length of those.", digits=2),
-        Metric(
-            "picture_frames_lost",
-            "frames lost",
-            "%",
-            "lower",
-            "Frames of real video of which nothing was there when they were to be shown.",
-            100,
-            2,
-        ),
-        Metric(
-            "picture_frames_damaged",
-            "frames damaged",
-            "%",
-            "lower",
-            "Frames of real video of which some slices were there when they were to be shown, and others not.",
-            100,
-            2,
-        ),
-        Metric(
-            "picture_frames_left_out",
-            "frames left out",
-            "%",
-            "lower",
-            "Pictures that an encoder in the loop left out to hold its rate.",
-            100,
-            2,
-        ),
     ]
 
 
@@ -425,7 +292,7 @@ _ALL = [
         digits=2,
         headline=True,
     ),
-    *_pictures(),
+    *pictures.catalogue(),
     Metric(
         "feedback_rate_bps",
         "feedback rate",
@@ -589,16 +456,6 @@ MEMBERS: tuple[str, ...] = (
 
 HEADLINE: tuple[str, ...] = tuple(metric.name for metric in _ALL if metric.headline)
 """What comparisons show, in order."""
-
-PICTURES: tuple[str, ...] = (
-    "picture_psnr_db",
-    "picture_psnr_encoded_db",
-    "picture_vmaf",
-    "picture_vmaf_encoded",
-    "picture_mos",
-    "picture_latency_ms_p95",
-)
-"""What comparisons show besides where the video is real."""
 
 
 def metric(name: str) -> Metric:

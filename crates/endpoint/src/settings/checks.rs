@@ -1,0 +1,148 @@
+//! What settings cannot be.
+
+use super::{
+    EndpointSettings, FeedbackFormat, LARGEST_PACKET, MediaKind, Playout, ReceiveSettings, RtcpMinimum,
+    RtcpSettings, SendSettings, SettingsError, Signalled, largest_rtp,
+};
+use tidegate_core::{Rate, Span};
+
+impl EndpointSettings {
+    pub(crate) fn check(&self) -> Result<(), SettingsError> {
+        let long =
+            (self.name.len() > 255).then(|| "the name is longer than the 255 bytes of a CNAME".to_owned());
+        let problem = long
+            .or_else(|| self.rtcp.problem())
+            .or_else(|| self.packet_problem())
+            .or_else(|| self.send.as_ref().and_then(SendSettings::problem))
+            .or_else(|| self.receive.as_ref().and_then(ReceiveSettings::problem));
+        match problem {
+            None => Ok(()),
+            Some(problem) => Err(SettingsError { endpoint: self.name.clone(), problem }),
+        }
+    }
+
+    fn packet_problem(&self) -> Option<String> {
+        let send = self.send.as_ref()?;
+        let most = largest_rtp(self.overhead)
+            .saturating_sub(send.extensions.header_len(None) + send.repair.most_added(send.extensions));
+        (u32::from(send.payload) > most).then(|| {
+            format!(
+                "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {most} do",
+                send.payload
+            )
+        })
+    }
+}
+
+impl RtcpSettings {
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.session_bandwidth == Rate::ZERO {
+            return Some("the RTCP session bandwidth is zero".into());
+        }
+        match self.minimum {
+            RtcpMinimum::Fixed(span) if span <= Span::ZERO => {
+                Some(format!("the least RTCP interval is {span}; it must be positive"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl SendSettings {
+    fn problem(&self) -> Option<String> {
+        if self.queue_limit.is_negative() {
+            return Some(format!("the queue limit is {}; it must not be negative", self.queue_limit));
+        }
+        if self.payload == 0 {
+            return Some("the largest payload is zero".into());
+        }
+        if self.packets == Some(0) {
+            return Some("it ends after 0 packets; at least 1 is needed".into());
+        }
+        if self.padding_payload == 0 {
+            return Some("the padding payload is zero".into());
+        }
+        if self.stop.is_some_and(|stop| stop <= self.start) {
+            return Some(format!(
+                "it stops at {} but starts at {}",
+                self.stop.unwrap_or_default(),
+                self.start
+            ));
+        }
+        if self.limits.min > self.limits.max {
+            return Some(format!(
+                "its least rate {:?} is above its most {:?}",
+                self.limits.min, self.limits.max
+            ));
+        }
+        if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
+            return Some("it is to get TWCC, but its packets carry no transport-wide sequence number".into());
+        }
+        if let Some(problem) = self.repair.problem() {
+            return Some(problem);
+        }
+        for kind in [MediaKind::Video, MediaKind::Audio] {
+            let count = self.streams.iter().filter(|stream| stream.kind == kind).count();
+            if count > 1 {
+                return Some(format!("it has {count} streams of {kind:?}; a flow has at most one"));
+            }
+        }
+        for stream in &self.streams {
+            let name = &stream.name;
+            if !matches!(stream.kind, MediaKind::Video | MediaKind::Audio) {
+                return Some(format!("stream {name} has the kind of a built-in stream, {:?}", stream.kind));
+            }
+            let ordered = stream.pauses.iter().all(|&(from, to)| from < to)
+                && stream.pauses.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+            if !ordered {
+                return Some(format!("the pauses of stream {name} are not in order: {:?}", stream.pauses));
+            }
+        }
+        streams_problem(&self.signalled())
+    }
+}
+
+impl ReceiveSettings {
+    fn problem(&self) -> Option<String> {
+        if self.feedback.interval <= Span::ZERO {
+            return Some(format!("the feedback interval is {}; it must be positive", self.feedback.interval));
+        }
+        match self.playout {
+            Playout::Fixed { delay } if delay.is_negative() => {
+                return Some(format!("the playout delay is {delay}; it must not be negative"));
+            }
+            Playout::Adaptive { min, max, shrink } => {
+                if min.is_negative() || max < min {
+                    return Some(format!("the playout delay goes from {min} to {max}"));
+                }
+                if !(0.0..1.0).contains(&shrink) {
+                    return Some(format!(
+                        "the playout delay shrinks by {shrink}; it must be from 0 to less than 1"
+                    ));
+                }
+            }
+            Playout::Fixed { .. } => {}
+        }
+        streams_problem(&self.streams)
+    }
+}
+
+fn streams_problem(streams: &[Signalled]) -> Option<String> {
+    for (index, stream) in streams.iter().enumerate() {
+        if stream.payload_type > 127 {
+            return Some(format!("payload type {} does not fit 7 bits", stream.payload_type));
+        }
+        if stream.clock_rate == 0 {
+            return Some(format!("the stream with SSRC {:#x} has a clock rate of zero", stream.ssrc));
+        }
+        let earlier = &streams[..index];
+        if earlier.iter().any(|other| other.payload_type == stream.payload_type) {
+            return Some(format!("two streams have the payload type {}", stream.payload_type));
+        }
+        if earlier.iter().any(|other| other.ssrc == stream.ssrc) {
+            return Some(format!("two streams have the SSRC {:#x}", stream.ssrc));
+        }
+    }
+    // more than 31 report blocks do not fit one report (RFC 3550 section 6.4.1)
+    (streams.len() > 31).then(|| format!("{} streams; at most 31 can be reported on", streams.len()))
+}
