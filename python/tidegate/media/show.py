@@ -40,7 +40,7 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
         scored = any(np.isfinite(one.columns["vmaf"]).any() for one in judged.values())
         rows = [("psnr_db", "psnr_encoded_db", "PSNR (dB)")]
         rows += [("vmaf", "vmaf_encoded", "VMAF")] if scored else []
-        rows += [("latency_ms", "", "picture latency (ms)")]
+        rows += [("latency_ms", "", "Picture latency (ms)")]
         figure = Figure(figsize=(10, 2.6 * len(rows) + 0.8), layout="constrained", dpi=110)
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
         hues = colours(judged)
@@ -63,7 +63,7 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
                 axes[0].annotate(
                     f"MOS {grade}", (1, above), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
                 )
-        axes[-1].set_xlabel("time (s)")
+        axes[-1].set_xlabel("Time (s)")
         keys = [Line2D([], [], color=hues[name], label=name) for name in judged]
         keys.append(Line2D([], [], color=MUTED, label="as encoded", **_AS_ENCODED))
         figure.legend(handles=keys, loc="outside upper center", ncols=min(5, len(keys)))
