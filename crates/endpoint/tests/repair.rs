@@ -135,14 +135,14 @@ fn retransmissions_leave_a_gap_in_nothing_and_a_report_of_loss_stays() {
     let share = f64::from(last.cumulative_lost) / of_kind(&told, Kind::Video).len() as f64;
     assert!((share - 0.1).abs() < 0.005, "{share}");
     // what is sent in all is still the target: repair is in it
-    let bytes: u32 = told
-        .sent
-        .iter()
-        .filter(|(_, p)| p.route.0 == 0 && p.kind != Kind::Rtcp)
-        .map(|(_, p)| p.size - 28)
-        .sum();
-    let rate = f64::from(bytes) * 8.0 / 20.0;
+    let rate = rate(&told, 20.0);
     assert!((0.98e6..1.02e6).contains(&rate), "{rate}");
+}
+
+/// Bit/s of RTP of the sender, repair included, over so many seconds.
+fn rate(told: &Told, secs: f64) -> f64 {
+    let sent = told.sent.iter().filter(|(_, p)| p.route.0 == 0 && p.kind != Kind::Rtcp);
+    f64::from(sent.map(|(_, p)| p.size - 28).sum::<u32>()) * 8.0 / secs
 }
 
 /// Which part of the packets of video neither arrived nor was restored in time, with a loss of `p` on everything.
@@ -191,13 +191,7 @@ fn parity_is_sent_for_each_group_and_counted_in_the_target() {
     let told = world.finish();
     let (video, parity) = (of_kind(&told, Kind::Video).len(), of_kind(&told, Kind::Repair).len());
     assert!((video / 10 * 2 - 2..=video / 10 * 2).contains(&parity), "{parity} for {video}");
-    let bytes: u32 = told
-        .sent
-        .iter()
-        .filter(|(_, p)| p.route.0 == 0 && p.kind != Kind::Rtcp)
-        .map(|(_, p)| p.size - 28)
-        .sum();
-    let rate = f64::from(bytes) * 8.0 / 20.0;
+    let rate = rate(&told, 20.0);
     // parity is somewhat longer than what it protects, which the first second does not count with
     assert!((0.98e6..1.03e6).contains(&rate), "{rate}");
     assert!(told.repaired.is_empty(), "nothing was lost");

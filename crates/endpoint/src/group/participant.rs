@@ -180,33 +180,40 @@ impl Participant {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) = (media.size(), Source::timestamp(now));
         let Out { sequence, frame, flags, avoids } = media.take(now);
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.settings.flow,
-            route: self.settings.route,
-            sequence: self.packets,
-            size,
-            hop: 0,
-            kind: Kind::Video,
-            ecn: Ecn::NotEct,
-            body: Body::Rtp(RtpBody {
-                timestamp,
-                frame,
-                sequence,
-                transport_sequence: 0,
-                original: 0,
-                payload_type: 96,
-                flags,
-            }),
-            attachment: avoids,
-        };
-        self.packets = self.packets.wrapping_add(1);
+        let body = Body::Rtp(RtpBody {
+            timestamp,
+            frame,
+            sequence,
+            transport_sequence: 0,
+            original: 0,
+            payload_type: 96,
+            flags,
+        });
+        let packet = Packet { body, attachment: avoids, ..self.packet(now, Kind::Video, size) };
         self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
         out.originate(now, Port::ZERO, packet);
         self.spoken = true;
         if self.last_rtp.replace(now).is_none() {
             self.count(now);
+        }
+    }
+
+    /// The next packet of ours, still empty.
+    fn packet(&mut self, now: Time, kind: Kind, size: u32) -> Packet {
+        let sequence = self.packets;
+        self.packets = sequence.wrapping_add(1);
+        Packet {
+            sent: now,
+            queued: Span::ZERO,
+            flow: self.settings.flow,
+            route: self.settings.route,
+            sequence,
+            size,
+            hop: 0,
+            kind,
+            ecn: Ecn::NotEct,
+            body: Body::Empty,
+            attachment: None,
         }
     }
 
@@ -332,20 +339,8 @@ impl Participant {
             waited,
         };
         out.record.rtcp(now, &record);
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.settings.flow,
-            route: self.settings.route,
-            sequence: self.packets,
-            size,
-            hop: 0,
-            kind: Kind::Rtcp,
-            ecn: Ecn::NotEct,
-            body: Body::Empty,
-            attachment: Some(Arc::new(Attachment::Rtcp(bytes))),
-        };
-        self.packets = self.packets.wrapping_add(1);
+        let attachment = Some(Arc::new(Attachment::Rtcp(bytes)));
+        let packet = Packet { attachment, ..self.packet(now, Kind::Rtcp, size) };
         if out.record.wants_bytes()
             && let Some(bytes) = packet.rtcp()
         {

@@ -18,10 +18,10 @@ from tidegate.media.extra import INSTALL, PACKAGES, has
 from tidegate.media.judge import JudgeJob
 from tidegate.paper import Plan
 from tidegate.papers.lissah2019.kept import Floats, Kept
-from tidegate.papers.lissah2019.network import CONTROLLERS, END, FOUND, FRAMES, Setting, scenario
+from tidegate.papers.lissah2019.network import CONTROLLERS, END, FOUND, FRAMES, GROUP, Setting, scenario
 from tidegate.running import RunJob
 
-CLIP = "bikes:size=352x288,group=12,b_frames=2,vmaf_every=0"
+CLIP = f"bikes:size=352x288,group={GROUP},b_frames=2,vmaf_every=0"
 """What section 4 states of the document's clip, of the one whose frame sizes are recorded."""
 
 DURATION = "165s"
