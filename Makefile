@@ -10,10 +10,11 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup demo test test-rust test-python test-slow test-codec lint format fuzz bench docs wheel clean
+.PHONY: help setup quick demo test test-rust test-python test-slow test-codec lint format fuzz bench docs wheel clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
+	@echo "make quick      the same at once after a change: an extension that is built in seconds and runs slower"
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
 	@echo "make test       Rust and Python tests, under ten minutes"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
@@ -40,6 +41,11 @@ $(VENV)/.ready: $(VENV)/.tools $(SOURCES)
 	@touch $@
 
 setup: $(VENV)/.ready
+
+# the default build is due again afterwards, whatever asks for it
+quick: $(VENV)/.tools
+	@rm -f $(VENV)/.ready
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --profile quick --quiet --extras dev
 
 demo: setup
 	$(BIN)/tidegate compare gcc gcc:draft-02 fixed --cross tcp:cubic@20s-40s --seeds 3 --out $(OUT)

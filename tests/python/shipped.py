@@ -1,0 +1,56 @@
+"""Every shipped scenario in one line: its digest, and what its subject came to.
+
+The table is reviewed as a diff: a change of the engine that is to move no result moves no line of it, and one that
+does shows for every scenario what it moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from support import ROOT
+from tidegate import Run, Scenario, run
+
+GOLDEN = ROOT / "tests" / "golden" / "shipped.txt"
+NAMES = sorted(file.stem for file in (ROOT / "python" / "tidegate" / "scenarios").glob("*.toml"))
+
+_COLUMNS = ("scenario", "subject", "digest", "rate (Mbit/s)", "delay p95 (ms)", "loss (%)")
+
+
+def _number(value: Any, scale: float, digits: int) -> str:
+    return "-" if value is None else f"{value * scale:.{digits}f}"
+
+
+def line(one: Run) -> str:
+    """What a run came to."""
+    metrics = one.metrics()
+    values = (
+        one.name,
+        one.subject,
+        one.digest,
+        _number(metrics.get("receive_rate_bps"), 1e-6, 3),
+        _number(metrics.get("one_way_delay_ms_p95"), 1, 1),
+        _number(metrics.get("loss_fraction"), 100, 2),
+    )
+    return _row(values)
+
+
+def _row(values: Iterable[str]) -> str:
+    widths = (33, 20, 18, 15, 16, 8)
+    return "".join(f"{value:<{width}}" for value, width in zip(values, widths, strict=True)).rstrip() + "\n"
+
+
+def once(name: str, **settings: Any) -> Run:
+    """One run of a shipped scenario with the seed that it names."""
+    return run(Scenario.load(name), record="summary", **settings)
+
+
+def head() -> str:
+    """The first line of the table."""
+    return _row(_COLUMNS)
+
+
+def table() -> str:
+    """All of them."""
+    return head() + "".join(line(once(name)) for name in NAMES)
