@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tidegate import subject
 from tidegate.metrics import MEMBERS
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -96,17 +97,8 @@ def grouped(runs: Runs) -> dict[str, list[RunLike]]:
 
 
 def subject_of(run: RunLike) -> str:
-    """The flow that a comparison is about: ``subject``, else the first media flow."""
-    flows = run.summary["flows"]
-    for flow in flows:
-        if flow["flow"] == "subject":
-            return "subject"
-    for flow in flows:
-        if flow["kind"] == "media":
-            return str(flow["flow"])
-    if not flows:
-        raise ValueError(f"run {run.summary.get('name', '?')!r} has no flow")
-    return str(flows[0]["flow"])
+    """The flow that a comparison is about."""
+    return str(subject.of_summary(run.summary)["flow"])
 
 
 def flow_summary(run: RunLike, flow: str) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate import controllers as registry
-from tidegate import pool
+from tidegate import pool, subject
 from tidegate.errors import InputError
 from tidegate.files import named, write_file, write_folder
 from tidegate.running import FolderJob, Run, RunJob, read_json, versions
@@ -151,21 +151,16 @@ def seeds_from(count: int, first: int = 1) -> list[int]:
 
 
 def with_controller(scenario: Scenario, controller: str) -> Scenario:
-    """The scenario with another controller in its subject: the flow called so, or the first media.
+    """The scenario with another controller in its subject.
 
     Raises:
-        InputError: when no flow has media.
+        InputError: when the subject has no media.
         ControllerError: when there is no such controller.
     """
-    flows = scenario.flows
-    subjects = [at for at, flow in enumerate(flows) if flow.name == "subject" and flow.media]
-    subjects = subjects or [at for at, flow in enumerate(flows) if flow.media][:1]
-    if not subjects:
-        why = "; members of sessions have none" if scenario.sessions else ""
-        raise InputError(f"{scenario.name}: has no media flow whose controller could be replaced{why}")
+    at = subject.of_scenario(scenario, "controller")
     registry.choose(controller, Path())
     data = scenario.to_dict()
-    data["flows"][subjects[0]]["media"]["controller"] = anchored(controller)
+    data["flows"][at]["media"]["controller"] = anchored(controller)
     return Scenario.from_dict(data, scenario.base)
 
 
@@ -325,15 +320,18 @@ def scenario_for(
         first["queue"] = _queue(queue)
     if duration is not None:
         data["duration"] = str(_named("--duration", Duration.parse, duration))
-    subject = next((flow for flow in data.get("flows", []) if "media" in flow), None)
-    if media_source is not None and subject is not None:
-        subject["media"].setdefault("video", {})
-        subject["media"]["video"] = {**(subject["media"]["video"] or {}), "source": media_source}
+    if media_source is not None:
+        try:
+            media = data["flows"][subject.of_scenario(scenario, "video")]["media"]
+        except InputError as error:
+            raise InputError(f"--media-source: {error}") from None
+        media["video"] = {**(media.get("video") or {}), "source": media_source}
     taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
     for text in cross:
         if not taken:
             raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
-        data["flows"].append(_cross(text, subject or data["flows"][0], taken))
+        ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
+        data["flows"].append(_cross(text, ends, taken))
     return Scenario.from_dict(data, where)
 
 

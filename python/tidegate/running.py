@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tidegate import _core, pool
+from tidegate import _core, pool, subject
 from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
 from tidegate.files import named, write_file, write_folder
@@ -108,11 +108,8 @@ class Run:
 
     @property
     def subject(self) -> str:
-        """The flow that comparisons are about: `subject`, else the first with media, else the first."""
-        flows = self.summary["flows"]
-        kinds = {flow["flow"]: flow["kind"] for flow in flows}
-        first = next((name for name, kind in kinds.items() if kind == "media"), self.flows[0])
-        return "subject" if "subject" in kinds else first
+        """The flow that comparisons are about; see [place][tidegate.subject.place]."""
+        return str(subject.of_summary(self.summary)["flow"])
 
     def metrics(self, flow: str | None = None) -> Mapping[str, Any]:
         """The metrics of one flow; of the subject by default.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidegate import _view, pool
+from tidegate import _view, pool, subject
 from tidegate.comparing import anchored, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import check_folder, named, write_file
@@ -90,11 +90,7 @@ class SweepResult:
 
 
 def _subject(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    flows = row["summary"]["flows"]
-    named_so = [flow for flow in flows if flow["flow"] == "subject"]
-    media = [flow for flow in flows if flow["kind"] == "media"]
-    found: Mapping[str, Any] = (named_so or media or flows)[0]
-    return found
+    return subject.of_summary(row["summary"])
 
 
 def _sessions(row: Mapping[str, Any]) -> dict[str, float]:

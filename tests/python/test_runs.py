@@ -15,7 +15,8 @@ import pytest
 
 import tidegate
 from support import PLAIN, Cli
-from tidegate import Controller, Run, Scenario, compare, pool, run, scenario_for, sweep
+from tidegate import Controller, Run, Scenario, _view, compare, pool, run, scenario_for, sweep
+from tidegate.comparing import with_controller
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.files import check_folder, write_file, write_folder
 from tidegate.pool import Tick
@@ -339,6 +340,48 @@ def test_cross_traffic_in_a_word() -> None:
     assert plain["call"].media.video.source == "greedy"
     before = scenario_for(base="tcp-joins", delay="5ms", queue="64kB")
     assert (before.links[0].delay, before.links[0].queue.bytes) == (5_000_000, 64_000)
+
+
+TWO_CALLS = (
+    PLAIN
+    + """
+[[flows]]
+name = "subject"
+start = "1s"
+media = { controller = "gcc" }
+"""
+)
+
+
+def sources(made: Scenario) -> dict[str, str]:
+    """The video source of each media flow."""
+    return {flow.name: flow.media.video.source for flow in made.flows if flow.media and flow.media.video}
+
+
+def test_the_subject_is_one_flow_for_everybody(cli: Cli, tmp_path: Path) -> None:
+    made = Scenario.parse(TWO_CALLS)
+    assert sources(scenario_for(base=made, media_source="greedy")) == {"call": "statistical", "subject": "greedy"}
+    replaced = with_controller(made, "fixed:1Mbps")
+    assert [flow.media.controller for flow in replaced.flows if flow.media] == ["gcc", "fixed:1Mbps"]
+    done = run(replaced)
+    assert done.subject == _view.subject_of(done) == "subject"
+    assert done.metrics()["controller"] == _view.controller_of(done) == "fixed"
+    swept = sweep(made, {"flows.subject.media.controller": ["fixed:1Mbps"]}, out=tmp_path / "sweep")
+    assert next(csv.DictReader(io.StringIO(swept.to_csv())))["flow"] == "subject"
+
+    # several alike that are called so
+    several = made.with_changes({"flows.subject.count": 2})
+    assert sources(scenario_for(base=several, media_source="ideal")) == {"call": "statistical", "subject": "ideal"}
+    assert run(several).subject == "subject-1"
+
+    # who is called so is meant, and is not passed over in silence
+    file = tmp_path / "tcp.toml"
+    file.write_text(TWO_CALLS.replace('media = { controller = "gcc" }', "tcp = {}"), encoding="utf-8")
+    assert run(Scenario.load(file)).subject == "subject"
+    for asked in (("compare", "gcc"), ("compare", "gcc", "--media-source", "greedy")):
+        answer = cli(*asked, "--scenario", str(file))
+        assert answer.code == 2
+        assert 'its subject is "subject", which is tcp and has no ' in answer.err
 
 
 def test_trace_commands(cli: Cli, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tidegate.errors import did_you_mean
 from tidegate.scenario import population
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import (
+    KINDS,
     Adaptive,
     Audio,
     CbrVideo,
@@ -270,7 +271,7 @@ def _loss(loss: object, path: Path) -> Iterator[Problem]:
 
 
 def _flow(flow: Flow, path: Path, duration: Duration) -> Iterator[Problem]:
-    kinds = [kind for kind in ("media", "udp", "tcp", "external") if getattr(flow, kind) is not None]
+    kinds = [kind for kind in KINDS if getattr(flow, kind) is not None]
     if len(kinds) != 1:
         found = " and ".join(kinds) if kinds else "none of them"
         yield Problem(path, f"has {found}; expected exactly one of media, udp, tcp and external")

@@ -448,6 +448,10 @@ class External(Model):
     """Datagrams that whoever drives the run feeds and hears (see tidegate.simpy)."""
 
 
+KINDS = ("media", "udp", "tcp", "external")
+"""What a flow can be."""
+
+
 class Flow(Model):
     """One flow, or several alike: exactly one of media, udp, tcp and external.
 
@@ -481,3 +485,8 @@ class Flow(Model):
     """A TCP connection."""
     external: External | None = None
     """Datagrams that whoever drives the run feeds: an empty table."""
+
+    @property
+    def kind(self) -> str:
+        """Which of them it is."""
+        return next((kind for kind in KINDS if getattr(self, kind) is not None), "none")
