@@ -3,6 +3,7 @@
 mod support;
 
 use std::fmt::Write as _;
+use support::decisions::Decisions;
 use support::{Bottleneck, golden};
 use tidegate_core::{Rate, Span};
 
@@ -18,7 +19,7 @@ struct Row {
 const PHASES: [(u64, u64, f64); 4] = [(0, 1000, 0.0), (40, 500, 0.0), (70, 2000, 0.0), (130, 2000, 0.05)];
 const END: u64 = 160;
 
-fn run(name: &str, preset: &str) -> Vec<Row> {
+fn run(name: &str, preset: &str) -> (Vec<Row>, Decisions) {
     let mut link = Bottleneck::new(name, preset, Rate::from_kbps(1000));
     let mut rows = vec![];
     for from in (0..END).step_by(5) {
@@ -41,10 +42,10 @@ fn run(name: &str, preset: &str) -> Vec<Row> {
             queue_ms: queue.as_millis_f64() / 100.0,
         });
     }
-    rows
+    (rows, link.decisions)
 }
 
-fn table(name: &str, preset: &str, rows: &[Row]) -> String {
+fn table(name: &str, preset: &str, rows: &[Row], decisions: Decisions) -> String {
     let mut text =
         format!("{name} {preset}\n from  capacity    target   goodput  queue   (kb/s, ms; means of 5 s)\n");
     for (i, row) in rows.iter().enumerate() {
@@ -53,7 +54,7 @@ fn table(name: &str, preset: &str, rows: &[Row]) -> String {
         writeln!(text, "{from:5} {capacity:9.0} {target:9.0} {goodput:9.0} {:6.0}", row.queue_ms)
             .expect("a string");
     }
-    text
+    text + &decisions.line()
 }
 
 /// Mean of what `of` says over the rows from one second to another.
@@ -67,8 +68,11 @@ fn within(what: &str, value: f64, low: f64, high: f64) {
 }
 
 fn check(name: &str, preset: &str) {
-    let rows = run(name, preset);
-    golden(&format!("crates/controllers/tests/golden/{name}-{preset}.txt"), &table(name, preset, &rows));
+    let (rows, decisions) = run(name, preset);
+    golden(
+        &format!("crates/controllers/tests/golden/{name}-{preset}.txt"),
+        &table(name, preset, &rows, decisions),
+    );
     let utilization = |row: &Row| row.goodput / row.capacity;
     within("at the start", rows[0].target, 250e3, 600e3);
     within("use of 1 Mb/s", mean(&rows, 25, 40, utilization), 0.75, 1.0);
@@ -113,10 +117,10 @@ fn aiortc_follows_the_capacity_from_the_receiver() {
 #[test]
 fn hoang2017_tables() {
     for name in ["gcc", "gcc-remb"] {
-        let rows = run(name, "hoang2017");
+        let (rows, decisions) = run(name, "hoang2017");
         golden(
             &format!("crates/controllers/tests/golden/{name}-hoang2017.txt"),
-            &table(name, "hoang2017", &rows),
+            &table(name, "hoang2017", &rows, decisions),
         );
     }
 }

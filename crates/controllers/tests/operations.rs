@@ -6,10 +6,11 @@
 mod support;
 
 use serde_json::Value;
+use support::decisions::Decisions;
 use support::{Bottleneck, arrived, half, result, seat};
 use tidegate_controllers::{Entry, Needs, registry};
 use tidegate_core::control::{
-    Arrived, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
 };
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
@@ -36,6 +37,7 @@ struct Fuzz {
     pending: Vec<PacketResult>,
     old: Vec<PacketResult>,
     hash: u64,
+    decisions: Decisions,
 }
 
 impl Fuzz {
@@ -55,6 +57,7 @@ impl Fuzz {
             pending,
             old,
             hash: 0xcbf2_9ce4_8422_2325,
+            decisions: Decisions::default(),
         };
         fuzz.check(fuzz.seat.decision());
         fuzz
@@ -69,6 +72,7 @@ impl Fuzz {
             assert!(value.is_finite(), "{name} is {value}");
         }
         self.hash = digest(self.hash, &decision);
+        self.decisions.add(&decision);
     }
 
     fn pass(&mut self, span: Span) {
@@ -193,12 +197,12 @@ impl Fuzz {
     }
 }
 
-fn run(name: &str, preset: &str, seed: u64) -> u64 {
+fn run(name: &str, preset: &str, seed: u64) -> [u64; 2] {
     let mut fuzz = Fuzz::new(name, preset, seed);
     for _ in 0..400 {
         fuzz.operation();
     }
-    fuzz.hash
+    [fuzz.hash, fuzz.decisions.hash()]
 }
 
 #[test]
@@ -206,9 +210,12 @@ fn no_sequence_of_operations_breaks_the_contract_and_the_bits_are_pinned() {
     let mut text = String::new();
     for entry in registry() {
         for preset in entry.presets {
-            let hash = (0..200).fold(0, |sum: u64, seed| sum.rotate_left(1) ^ run(entry.name, preset, seed));
+            let [old, hash] = (0..200).fold([0, 0], |sum: [u64; 2], seed| {
+                let one = run(entry.name, preset, seed);
+                [sum[0].rotate_left(1) ^ one[0], sum[1].rotate_left(1) ^ one[1]]
+            });
             assert_eq!(run(entry.name, preset, 7), run(entry.name, preset, 7));
-            text += &format!("{} {preset} {hash:016x}\n", entry.name);
+            text += &format!("{} {preset} {old:016x} {hash:016x}\n", entry.name);
         }
     }
     // the same file for debug and release, and for every platform
@@ -222,6 +229,7 @@ struct FuzzHalf {
     now: Time,
     sequence: u64,
     hash: u64,
+    asks: Decisions,
 }
 
 impl FuzzHalf {
@@ -230,6 +238,7 @@ impl FuzzHalf {
         for (name, value) in &self.half.notes.values {
             assert!(value.is_finite(), "{name} is {value}");
         }
+        self.asks.add_ask(Ask { urgency, alarm: self.half.alarm_at });
         if urgency == Urgency::Now || (urgency == Urgency::Regular && self.luck.chance(0.5)) {
             self.speak();
         }
@@ -300,17 +309,19 @@ fn no_sequence_of_operations_breaks_a_receiver_half_and_its_bytes_are_pinned() {
     let mut text = String::new();
     for entry in registry().iter().filter(|entry| entry.receiver.is_some() && !needs_stamps(entry)) {
         for preset in entry.presets {
-            let mut sum = 0_u64;
+            let (mut sum, mut asks) = (0_u64, 0_u64);
             for seed in 0..200 {
                 let mut half = half(entry.name, preset, &Value::Null).expect("it has one");
                 half.notes.wanted = seed % 2 == 0;
                 let luck = Stream::new(seed, entry.name, preset);
                 let hash = 0xcbf2_9ce4_8422_2325;
-                let mut fuzz = FuzzHalf { half, luck, now: Time::ZERO, sequence: 0, hash };
+                let mut fuzz =
+                    FuzzHalf { half, luck, now: Time::ZERO, sequence: 0, hash, asks: Decisions::default() };
                 (0..100).for_each(|_| fuzz.operation());
                 sum = sum.rotate_left(1) ^ fuzz.hash;
+                asks = asks.rotate_left(1) ^ fuzz.asks.hash();
             }
-            text += &format!("{} {preset} {sum:016x}\n", entry.name);
+            text += &format!("{} {preset} {sum:016x} {asks:016x}\n", entry.name);
         }
     }
     support::golden("crates/controllers/tests/golden/messages.txt", &text);

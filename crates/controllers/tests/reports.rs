@@ -6,6 +6,7 @@ mod support;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use support::decisions::Decisions;
 use support::{golden, halves::said, seat};
 use tidegate_core::control::{Decision, Limits, LossReport, Report};
 use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
@@ -198,7 +199,9 @@ fn table(name: &str, preset: &str, mut path: Path) -> String {
             .expect("a string");
         }
     }
-    text
+    let mut decisions = Decisions::default();
+    path.heard.iter().for_each(|(_, decision)| decisions.add(decision));
+    text + &decisions.line()
 }
 
 #[test]

@@ -272,6 +272,7 @@ fn what_it_does_on_a_changing_link() {
             writeln!(text, "{from:5} {capacity:9} {wanted:7} {target:9.0} {goodput:9.0} {queue:6.0}")
                 .expect("a string");
         }
+        text += &pair.decisions.line();
         golden(&format!("crates/controllers/tests/golden/{name}-{preset}.txt"), &text);
     }
 }

@@ -292,6 +292,7 @@ fn what_it_does_on_a_changing_link() {
             let left = if PHASES.iter().any(|phase| phase.0 == from) { 1.5 } else { 1.01 };
             assert!(goodput <= capacity as f64 * left, "{name}:{preset} at {from}: {goodput}");
         }
+        text += &pair.decisions.line();
         golden(&format!("crates/controllers/tests/golden/{name}-{preset}.txt"), &text);
     }
 }

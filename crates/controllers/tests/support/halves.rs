@@ -1,10 +1,11 @@
 //! Both halves of a scheme with messages of its own, and a path between them: a drop-tail queue of one
 //! rate, a delay each way, losses and marks by chance.
 
+use super::decisions::Decisions;
 use std::collections::VecDeque;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Decision, Limits, Notes, Outgoing, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, Limits, Notes, Outgoing, ReceiverSeat, Report, Sent, Urgency,
 };
 use tidegate_core::packet::Extension;
 use tidegate_core::wire::rtcp::{self, App};
@@ -23,6 +24,8 @@ pub struct Halves {
     pub sender: Seat,
     pub receiver: ReceiverSeat,
     pub now: Time,
+    /// All that the sender has decided, and what the receiver has asked for.
+    pub decisions: Decisions,
     pub capacity: Rate,
     pub delay: Span,
     pub queue: Span,
@@ -63,6 +66,7 @@ impl Halves {
             sender: sender.expect("seated"),
             receiver: ReceiverSeat::new(name, half, Stream::new(seed, name, "r")),
             now: Time::ZERO,
+            decisions: Decisions::default(),
             capacity: Rate::from_mbps(1),
             delay: Span::from_millis(50),
             queue: Span::from_millis(300),
@@ -107,12 +111,14 @@ impl Halves {
                 self.heard += 1;
                 let report = Report { messages: vec![app], ..Report::default() };
                 let decision = self.sender.report(now, &report).expect("contract");
+                self.decisions.add(&decision);
                 look(now, &decision, &self.sender.notes);
             } else if next == half {
                 let urgency = self.receiver.alarm(now).expect("contract");
                 self.speak(now, urgency);
             } else if next == alarm {
                 let decision = self.sender.alarm(now).expect("contract");
+                self.decisions.add(&decision);
                 look(now, &decision, &self.sender.notes);
             } else {
                 self.send(now);
@@ -144,7 +150,8 @@ impl Halves {
             self.data.push_back(Data { at, sequence: self.sequence, size, stamp, ecn });
         }
         let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog };
-        let _ = self.sender.sent(now, &sent).expect("contract");
+        let decision = self.sender.sent(now, &sent).expect("contract");
+        self.decisions.add(&decision);
         self.sequence += 1;
         self.sent += 1;
         self.last_sent = Some(now);
@@ -203,6 +210,7 @@ impl Halves {
 
     /// Sends what the receiver has to say as bytes, if it wants to speak.
     fn speak(&mut self, now: Time, urgency: Urgency) {
+        self.decisions.add_ask(Ask { urgency, alarm: self.receiver.alarm_at });
         if urgency == Urgency::None {
             return;
         }
@@ -226,7 +234,8 @@ impl Halves {
     pub fn want(&mut self, wanted: Rate, app_limited: bool, limits: &Limits) {
         self.wanted = wanted;
         let limits = Limits { app_limited, ..*limits };
-        let _ = self.sender.limits(self.now, &limits).expect("contract");
+        let decision = self.sender.limits(self.now, &limits).expect("contract");
+        self.decisions.add(&decision);
     }
 }
 

@@ -3,14 +3,16 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 #![allow(unreachable_pub, reason = "a module of each test crate")]
 
+pub mod decisions;
 pub mod halves;
 
+use decisions::Decisions;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
 };
 use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{Ecn, Rate, RemoteTime, Seat, Size, Span, Stream, Time};
@@ -122,6 +124,8 @@ pub struct Bottleneck {
     far_end: Option<Far>,
     /// The longest that anything was heard and nothing was said.
     pub longest_unsaid: Span,
+    /// All that the controller has decided, and what the receiver half has asked for.
+    pub decisions: Decisions,
     pub capacity: Rate,
     pub loss: f64,
     /// How much the far clock is ahead of ours.
@@ -159,6 +163,7 @@ impl Bottleneck {
             seat: seat(name, preset, &Value::Null, &Limits::default()),
             far_end,
             longest_unsaid: Span::ZERO,
+            decisions: Decisions::default(),
             capacity,
             loss: 0.0,
             far: Span::ZERO,
@@ -182,7 +187,8 @@ impl Bottleneck {
         }
         self.receive(until, cut);
         while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
-            let _ = self.seat.alarm(at).expect("contract");
+            let decision = self.seat.alarm(at).expect("contract");
+            self.decisions.add(&decision);
         }
         self.now = until;
         if self.far_end.is_some() {
@@ -194,12 +200,15 @@ impl Bottleneck {
             return self.seat.decision();
         }
         let report = self.report();
-        self.seat.report(until, &report).expect("contract")
+        let decision = self.seat.report(until, &report).expect("contract");
+        self.decisions.add(&decision);
+        decision
     }
 
     fn send(&mut self, at: Time) {
         while let Some(due) = self.seat.decision().alarm.filter(|&due| due <= at) {
-            let _ = self.seat.alarm(due).expect("contract");
+            let decision = self.seat.alarm(due).expect("contract");
+            self.decisions.add(&decision);
         }
         let size = Size::from_bytes(SIZE);
         self.queueing = self.free_at.saturating_since(at);
@@ -216,7 +225,8 @@ impl Bottleneck {
         self.in_flight.push(result(self.sequence, SIZE, at, arrival));
         if self.seat.needs_sent() {
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
-            let _ = self.seat.sent(at, &sent).expect("contract");
+            let decision = self.seat.sent(at, &sent).expect("contract");
+            self.decisions.add(&decision);
         }
         self.sequence += 1;
         self.next_send = at + self.seat.decision().target.time_for(size);
@@ -255,6 +265,7 @@ impl Bottleneck {
                 far.returning.push_back((now + DELAY, Report { loss: Some(loss), ..Report::default() }));
                 Urgency::None
             };
+            self.decisions.add_ask(Ask { urgency, alarm: far.half.alarm_at });
             if urgency == Urgency::Now
                 && let Some(remb) = remb_of(&mut far.half, now)
             {
@@ -266,7 +277,8 @@ impl Bottleneck {
         while far.returning.front().is_some_and(|&(at, _)| at <= until) {
             let (at, report) = far.returning.pop_front().expect("there is one");
             if !cut {
-                let _ = self.seat.report(at, &report).expect("contract");
+                let decision = self.seat.report(at, &report).expect("contract");
+                self.decisions.add(&decision);
             }
         }
     }
