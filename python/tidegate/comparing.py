@@ -16,6 +16,7 @@ from tidegate.errors import InputError
 from tidegate.files import named, write_file, write_folder
 from tidegate.running import FolderJob, Run, RunJob, read_json, versions
 from tidegate.scenario import Scenario
+from tidegate.scenario.lower import Files, Lowered
 from tidegate.scenario.scenario import Level
 from tidegate.table import ComparisonTable
 from tidegate.units import Duration, Rate, Size, show
@@ -177,7 +178,7 @@ def compare(
     seeds: int | Sequence[int] = 1,
     record: Level | None = None,
     workers: int | None = None,
-    processes: bool = False,
+    processes: bool | None = False,
     progress: pool.Progress | None = None,
     command: str = "",
     media: str | None = None,
@@ -190,7 +191,7 @@ def compare(
         seeds: How many, counted from 1, or which.
         record: How much each run keeps, instead of the scenario's.
         workers: How many runs at once; one a core by default.
-        processes: Whether to use processes, for controllers that are busy in Python.
+        processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
         progress: Told the fraction of simulated time that is done.
         command: What was typed, for the record.
         media: A clip that is really encoded, sent and decoded, as `--media` takes it: adds the metrics of pictures.
@@ -220,26 +221,37 @@ def compare(
     if not chosen:
         raise InputError("seeds: found none; expected at least one")
 
-    def variants(of: Scenario, level: Level | None) -> list[RunJob]:
-        every = {label: with_controller(of, label) for label in labels}
-        return [RunJob(every[label], seed, level) for label in labels for seed in chosen]
+    every = [with_controller(base, label) for label in labels]
+
+    def runs_of(variants: Iterable[Scenario], level: Level | None, tell: pool.Progress | None) -> list[Run]:
+        files = Files()
+        lowered = [Lowered(variant, files) for variant in variants]
+        split = busy_in_python(lowered, len(lowered) * len(chosen), workers) if processes is None else processes
+        jobs = [RunJob(one, seed, level) for one in lowered for seed in chosen]
+        return execute(jobs, workers=workers, processes=split, progress=tell)
 
     parts = {label: slice(at * len(chosen), (at + 1) * len(chosen)) for at, label in enumerate(labels)}
     attached: dict[str, bytes] = {}
-    jobs = variants(base, record)
     if media is None:
-        done = execute(jobs, workers=workers, processes=processes, progress=progress)
+        done = runs_of(every, record, progress)
     else:
         from tidegate.media import results
 
         chain = results.Chain(media, workers=workers, progress=progress)
         base = chain.feed(base)
-        done = execute(variants(base, "packets"), workers=workers, processes=processes, progress=chain.running)
+        done = runs_of((with_controller(base, label) for label in labels), "packets", chain.running)
         judged = chain.judge(done)
         done = [one.judged_run() for one in judged]
         attached = results.files({label: judged[part] for label, part in parts.items()})
     runs = {label: done[part] for label, part in parts.items()}
     return Comparison(base, runs, command, attached)
+
+
+def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
+    """Whether it pays to use processes: a controller in Python holds the interpreter lock."""
+    if runs == 1 or (workers or pool.cores()) == 1:
+        return False
+    return any(one.inputs.python for one in lowered)
 
 
 def execute(

@@ -21,7 +21,7 @@ from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
 from tidegate.files import named, write_file, write_folder
 from tidegate.scenario import Scenario
-from tidegate.scenario.lower import Experiment, lower
+from tidegate.scenario.lower import Experiment, Lowered
 from tidegate.scenario.scenario import Level
 
 RUN_FILE = "run.json"
@@ -341,7 +341,8 @@ class _Kept:
 class RunJob:
     """One run as a piece of work for the pool."""
 
-    scenario: Scenario
+    scenario: Scenario | Lowered
+    """A scenario; or what several runs of one share."""
     seed: int | None = None
     record: str | None = None
 
@@ -351,11 +352,11 @@ class RunJob:
         Raises:
             RunError: says which component failed, when in simulated time, and why.
         """
-        scenario = self.scenario
-        made = lower(scenario, seed=self.seed, record=self.record)
-        with engine_errors(scenario):
-            recording = _core.run(json.dumps(made.ir), made.traces, made.python, tick)
-        return run_of(scenario, made, recording)
+        lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
+        made = lowered.experiment(seed=self.seed, record=self.record)
+        with engine_errors(lowered.scenario):
+            recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
+        return run_of(lowered.scenario, made, recording)
 
 
 @contextmanager
@@ -382,7 +383,7 @@ def run_of(scenario: Scenario, made: Experiment, recording: _core.Recording) -> 
         "seed": made.ir["seed"],
         "digest": recording.digest,
         "scenario_hash": made.hash,
-        "inputs": made.inputs,
+        "inputs": made.inputs.files,
         "versions": dict(versions()),
         "base": str(scenario.base.resolve()),
         "scenario": scenario.to_toml(),

@@ -216,7 +216,8 @@ class World:
         self.scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
         self._made = lower(self.scenario, seed=seed, record=record)
         with engine_errors(self.scenario):
-            self._core = _core.World(json.dumps(self._made.ir), self._made.traces, self._made.python)
+            needs = self._made.inputs
+            self._core = _core.World(json.dumps(self._made.ir), needs.traces, needs.python)
         self._links = {name: ExternalLink(name) for name in self._core.links}
         self._flows = self._core.flows
         self._heard: dict[str, simpy.Store] = {}

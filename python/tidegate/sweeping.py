@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tidegate import _view, pool, subject
-from tidegate.comparing import anchored, seeds_from
+from tidegate.comparing import anchored, busy_in_python, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import check_folder, named, write_file
 from tidegate.metrics import HEADLINE, Metric, metric
 from tidegate.running import RunJob, finite, read_json, version
 from tidegate.scenario import Scenario
-from tidegate.scenario.lower import lower
+from tidegate.scenario.lower import Files, Lowered
 from tidegate.stats import Interval
 
 SWEEP_FILE = "sweep.json"
@@ -35,8 +35,8 @@ class Point:
     """What was set, by key."""
     seed: int
     """With which seed."""
-    scenario: Scenario
-    """What is run."""
+    lowered: Lowered
+    """What is run; points that differ only in their seeds share it."""
     key: str
     """Hash of all that the result depends on; the name of its file."""
 
@@ -130,20 +130,65 @@ def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequenc
         if count > _MOST_RUNS:
             raise InputError(f"that makes more than {_MOST_RUNS} runs")
     found = []
+    files = Files()
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
         changes = {key: plain_value(value) for key, value in settings.items()}
         try:
             variant = scenario.with_changes(changes)
-            made = lower(variant, record="summary")
+            lowered = Lowered(variant, files)
+            made = lowered.experiment(record="summary")
         except InputError as error:
             given = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise InputError(f"with {given}: {error}" if given else str(error)) from None
         for seed in seeds:
             text = f"{version()} {made.hash} {seed}"
             key = hashlib.sha256(text.encode()).hexdigest()[:32]
-            found.append(Point(settings, seed, variant, key))
+            found.append(Point(settings, seed, lowered, key))
     return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a sweep, checked, with their files read."""
+
+    scenario: Scenario
+    """What is varied."""
+    grid: Mapping[str, Sequence[str]]
+    """Values by dotted key."""
+    seeds: Sequence[int]
+    """With which luck."""
+    points: Sequence[Point]
+    """Every combination with every seed."""
+
+    @classmethod
+    def of(cls, scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> Plan:
+        """The plan of a sweep.
+
+        Raises:
+            InputError: when a key leads nowhere, a value does not fit, or there are too many.
+        """
+        return cls(scenario, grid, seeds, points(scenario, grid, seeds))
+
+    def run(
+        self,
+        out: str | Path,
+        *,
+        workers: int | None = None,
+        processes: bool | None = False,
+        progress: pool.Progress | None = None,
+    ) -> SweepResult:
+        """Does the runs that are not there; the arguments are those of [sweep][tidegate.sweeping.sweep].
+
+        Raises:
+            OutputError: when results cannot be written.
+        """
+        return _run(self, Path(out), workers, processes, progress)
+
+    def kept(self, out: Path) -> tuple[int, int]:
+        """How many different runs are kept in the folder `out`, and of how many."""
+        keys = {point.key for point in self.points}
+        return sum((out / "results" / f"{key}.json").is_file() for key in keys), len(keys)
 
 
 def plain_value(text: str) -> Any:
@@ -174,7 +219,7 @@ class SweepJob:
         Raises:
             RunError: when the run fails; nothing is written then.
         """
-        run = RunJob(self.point.scenario, self.point.seed, "summary")(tick)
+        run = RunJob(self.point.lowered, self.point.seed, "summary")(tick)
         result = {
             "settings": dict(self.point.settings),
             "seed": run.seed,
@@ -194,7 +239,7 @@ def sweep(
     out: str | Path,
     seeds: int | Sequence[int] = 1,
     workers: int | None = None,
-    processes: bool = False,
+    processes: bool | None = False,
     progress: pool.Progress | None = None,
 ) -> SweepResult:
     """Runs all combinations of a grid with all seeds; finished ones are not run again.
@@ -205,7 +250,7 @@ def sweep(
         out: Folder for the results; the same folder again goes on where it was left.
         seeds: How many, counted from 1, or which.
         workers: How many runs at once; one a core by default.
-        processes: Whether to use processes, for controllers that are busy in Python.
+        processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
         progress: Told the fraction that is done.
 
     Raises:
@@ -213,17 +258,24 @@ def sweep(
         OutputError: when results cannot be written.
     """
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    chosen = seeds_from(seeds) if isinstance(seeds, int) else list(seeds)
-    every = points(base, grid, chosen)
-    folder = Path(out)
+    plan = Plan.of(base, grid, seeds_from(seeds) if isinstance(seeds, int) else list(seeds))
+    return plan.run(out, workers=workers, processes=processes, progress=progress)
+
+
+def _run(
+    plan: Plan, folder: Path, workers: int | None, processes: bool | None, progress: pool.Progress | None
+) -> SweepResult:
+    base, grid, every = plan.scenario, plan.grid, plan.points
     check_folder(folder, SWEEP_FILE)
     results = folder / "results"
     with named(results):
         results.mkdir(parents=True, exist_ok=True)
-    plan = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": chosen}
-    write_file(folder / SWEEP_FILE, json.dumps(plan, indent=1) + "\n")
+    about = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": list(plan.seeds)}
+    write_file(folder / SWEEP_FILE, json.dumps(about, indent=1) + "\n")
     there = {point.key for point in every if _finished(results / f"{point.key}.json")}
     jobs = [SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there]
+    if processes is None:
+        processes = busy_in_python((point.lowered for point in every), len(every), workers)
     done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
     failed = []
     for job, outcome in zip(jobs, done, strict=True):
@@ -232,7 +284,7 @@ def sweep(
                 raise outcome
             given = ", ".join(f"{key}={value}" for key, value in job.point.settings.items())
             failed.append(f"{given or base.name}, seed {job.point.seed}: {outcome}")
-    # the settings are those of this plan: another spelling of a value is the same run
+    # the settings are those of this sweep: another spelling of a value is the same run
     rows = [
         {**read_json(results / f"{point.key}.json"), "settings": dict(point.settings)}
         for point in every
@@ -256,4 +308,4 @@ def _finished(file: Path) -> bool:
     return isinstance(found["summary"], dict) and bool(found["summary"].get("flows"))
 
 
-__all__ = ["Point", "SweepResult", "points", "sweep"]
+__all__ = ["Plan", "Point", "SweepResult", "points", "sweep"]

@@ -6,20 +6,26 @@ import csv
 import io
 import json
 import os
+import pickle
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tidegate
 from support import PLAIN, Cli
-from tidegate import Controller, Run, Scenario, _view, compare, pool, run, scenario_for, sweep
+from tidegate import Controller, Run, Scenario, _view, compare, pool, run, scenario_for, sweep, trace
 from tidegate.comparing import with_controller
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.files import check_folder, write_file, write_folder
 from tidegate.pool import Tick
+from tidegate.running import RunJob
+from tidegate.scenario import lower as lowering
+from tidegate.scenario.lower import Lowered
 
 
 @pytest.fixture(scope="module")
@@ -376,12 +382,78 @@ def test_the_subject_is_one_flow_for_everybody(cli: Cli, tmp_path: Path) -> None
 
     # who is called so is meant, and is not passed over in silence
     file = tmp_path / "tcp.toml"
-    file.write_text(TWO_CALLS.replace('media = { controller = "gcc" }', "tcp = {}"), encoding="utf-8")
+    file.write_text(TWO_CALLS.rpartition("media = ")[0] + "tcp = {}", encoding="utf-8")
     assert run(Scenario.load(file)).subject == "subject"
     for asked in (("compare", "gcc"), ("compare", "gcc", "--media-source", "greedy")):
         answer = cli(*asked, "--scenario", str(file))
         assert answer.code == 2
         assert 'its subject is "subject", which is tcp and has no ' in answer.err
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is lowered and read from now on, in this process."""
+    found: list[str] = []
+
+    def noting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            found.append(name)
+            return original(*given, **named)
+
+        return call
+
+    monkeypatch.setattr(lowering, "_lower", noting("scenario", lowering._lower))
+    monkeypatch.setattr(trace, "load", noting("trace", trace.load))
+    return found
+
+
+def recorded(folder: Path) -> Scenario:
+    """A scenario whose link is a recorded one, of 12 kB/s."""
+    (folder / "cable.trace").write_text("".join(f"{k}\n" for k in range(0, 1000, 125)), encoding="utf-8")
+    text = PLAIN.replace('capacity = "2Mbps"', 'capacity = { trace = "cable.trace" }')
+    (folder / "cable.toml").write_text(text, encoding="utf-8")
+    return Scenario.load(folder / "cable.toml")
+
+
+def test_a_combination_is_lowered_once_whatever_the_number_of_seeds(cli: Cli, tmp_path: Path, read: list[str]) -> None:
+    made = recorded(tmp_path)
+    compared = compare(["gcc", "fixed:1Mbps"], made, seeds=3)
+    assert (read.count("scenario"), read.count("trace")) == (2, 1)
+    read.clear()
+    result = sweep(made, {"links.cable.delay": ["10ms", "30ms"]}, seeds=3, out=tmp_path / "one")
+    assert (read.count("scenario"), read.count("trace")) == (2, 1)
+    # as if it had been lowered for itself
+    assert [row["digest"] for row in result.rows[:3]] == [one.digest for one in compared.runs["gcc"]]
+    assert run(made, seed=2).digest == compared.runs["gcc"][1].digest
+    assert len({one.digest for one in compared.runs["gcc"]}) == 3
+    read.clear()
+    assert cli("compare", "gcc", "fixed:1Mbps", "--scenario", "cable.toml", "--seeds", "3").code == 0
+    assert (read.count("scenario"), read.count("trace")) == (2, 1)
+    read.clear()
+    delays = "links.cable.delay=10ms,30ms"
+    assert cli("sweep", "cable.toml", "--set", delays, "--seeds", "3", "--out", "two").code == 0
+    assert (read.count("scenario"), read.count("trace")) == (2, 1)
+
+
+def test_runs_of_one_scenario_share_it_in_another_process_too(tmp_path: Path, read: list[str]) -> None:
+    made = recorded(tmp_path)
+    lowered = Lowered(made)
+    here = [RunJob(lowered, seed, "summary")(quiet).digest for seed in (1, 2)]
+    read.clear()
+    sent = [pickle.dumps(RunJob(lowered, seed, "summary")) for seed in (1, 2)]
+    assert len(sent[0]) < 2 * len(pickle.dumps(made)), "what was read goes along"
+    arrived = [pickle.loads(data) for data in sent]
+    assert not read, "an error would be one of the pool and not of the run"
+    assert [job(quiet).digest for job in arrived] == here
+    assert (read.count("scenario"), read.count("trace")) == (1, 1)
+    # others push it out, and it is read again
+    others = [pickle.loads(pickle.dumps(Lowered(made))) for _ in range(lowering._KEPT)]
+    assert all(other.inputs.traces for other in others)
+    assert pickle.loads(sent[0])(quiet).digest == here[0]
+
+
+def quiet(_: float) -> bool:
+    return True
 
 
 def test_trace_commands(cli: Cli, tmp_path: Path) -> None:

@@ -446,7 +446,7 @@ def test_recorded_frames(tmp_path: Path) -> None:
     made = lower(Scenario.load(path))
     video = made.ir["flows"][0]["kind"]["media"]["video"]
     assert video["source"] == {"frames": {"rungs": [[100_000, [400, 500]], [1_000_000, [4000, 5000]]], "skip": 20}}
-    assert set(made.inputs) == {"talk_100.txt", "talk_1000.txt"}
+    assert set(made.inputs.files) == {"talk_100.txt", "talk_1000.txt"}
     for said, skip in (({}, 0), ({"skip": 4}, 4)):
         whole = {"flows.call.media.video": {"source": "frames", "ladder": "talk_*.txt", "group": 2, **said}}
         video = lower(Scenario.load(path, whole)).ir["flows"][0]["kind"]["media"]["video"]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate import _core, _view, comparing, controllers, pool, sweeping
+from tidegate import _core, _view, comparing, controllers, sweeping
 from tidegate.cli.terminal import (
     Stopped,
     comparison_table,
@@ -29,7 +29,6 @@ from tidegate.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
 from tidegate.scenario import Scenario, shipped
-from tidegate.scenario.lower import lower
 
 
 def _scenarios(incomplete: str) -> list[str]:
@@ -235,13 +234,12 @@ def compare(
         stoppable("stopped; nothing was written"),
         progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):
-        variants = [comparing.with_controller(made, name) for name in names]
         done = comparing.compare(
             names,
             made,
             seeds=seeds,
             workers=jobs,
-            processes=_busy_in_python(variants, len(names) * seeds, jobs),
+            processes=None,
             progress=tell,
             command=typed(),
             media=media,
@@ -296,22 +294,13 @@ def sweep(
             raise InputError(f"--set {key}: is given twice; write {key}=A,B")
         grid[key] = _split(key, values)
     with results_only():
-        every = sweeping.points(made, grid, comparing.seeds_from(seeds))
+        plan = sweeping.Plan.of(made, grid, comparing.seeds_from(seeds))
     check_folder(out, sweeping.SWEEP_FILE)
     try:
-        with results_only(), progress(f"{len(every)} runs", shown=not as_json) as tell:
-            result = sweeping.sweep(
-                made,
-                grid,
-                out=out,
-                seeds=seeds,
-                workers=jobs,
-                processes=_busy_in_python([point.scenario for point in every], len(every), jobs),
-                progress=tell,
-            )
+        with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
+            result = plan.run(out, workers=jobs, processes=None, progress=tell)
     except KeyboardInterrupt:
-        kept = len({p.key for p in every if (out / "results" / f"{p.key}.json").is_file()})
-        total = len({p.key for p in every})
+        kept, total = plan.kept(out)
         what = f"{kept} of {total} runs are done and kept in {out}"
         raise Stopped(f"stopped; {what}; the same command goes on from there") from None
     if as_json:
@@ -320,9 +309,9 @@ def sweep(
         _print_sweep(result)
         console().print(f"\nwritten to {out}: summary.md, summary.csv, results/")
     if result.resumed:
-        say(f"{result.resumed} of {len(every)} runs were there already")
+        say(f"{result.resumed} of {len(plan.points)} runs were there already")
     if result.failed:
-        raise RunError("\n".join([f"{len(result.failed)} of {len(every)} runs failed:", *result.failed]))
+        raise RunError("\n".join([f"{len(result.failed)} of {len(plan.points)} runs failed:", *result.failed]))
 
 
 def _print_sweep(result: sweeping.SweepResult) -> None:
@@ -379,13 +368,6 @@ def _split(key: str, values: str) -> list[str]:
     if not found or not all(found):
         raise InputError(f"--set {key}={values}: expected values with commas between them")
     return found
-
-
-def _busy_in_python(variants: Sequence[Scenario], runs: int, workers: int | None) -> bool:
-    """Whether it pays to use processes: a controller in Python holds the interpreter lock."""
-    if runs == 1 or (workers or pool.cores()) == 1:
-        return False
-    return any(lower(variant).python for variant in variants)
 
 
 class stoppable:  # noqa: N801

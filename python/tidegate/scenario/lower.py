@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate import controllers, trace
 from tidegate.errors import InputError, TidegateError, TraceError
@@ -54,82 +56,172 @@ if TYPE_CHECKING:
     from tidegate.scenario.scenario import Scenario
 
 Ir = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass
-class Experiment:
-    """What the engine takes."""
+class Inputs:
+    """What an experiment needs beside its settings."""
 
-    ir: Ir
-    """The normalised experiment; see `crates/sim/src/scenario.rs`."""
     traces: list[trace.Trace] = field(default_factory=list)
     """Recorded networks, by their index in the experiment."""
     python: dict[str, Callable[[], Any]] = field(default_factory=dict)
     """What makes controllers written in Python, and iterators over pictures, by their name in the experiment."""
-    plain: Ir | None = None
-    """The experiment before what its seed decides, where that is more than luck inside the engine."""
-    inputs: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of every file that the experiment was made from, by name."""
 
+
+@dataclass(frozen=True)
+class Experiment:
+    """What the engine takes for one run."""
+
+    ir: Ir
+    """The normalised experiment; see `crates/sim/src/scenario`."""
+    inputs: Inputs
+    """What it needs beside that."""
+    hash: str
+    """Of everything that the run's result depends on but its seed; hexadecimal."""
+
+
+class Files:
+    """What has been read for several scenarios, so that they share it."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Any] = {}
+
+    def once(self, key: Any, read: Callable[[], T]) -> T:
+        """What `read` gave when it was called for `key` the first time."""
+        if key not in self._found:
+            self._found[key] = read()
+        found: T = self._found[key]
+        return found
+
+
+class Lowered:
+    """A scenario as the engine takes it, with the files that it names read: once for all seeds.
+
+    Runs in threads share it. Another process gets the scenario alone and reads the files itself, once for all runs
+    that it does of this object.
+
+    Args:
+        scenario: What is to be run.
+        files: What has been read for others; by default all is read anew.
+
+    Raises:
+        InputError: when a file or a controller that the scenario names is not usable.
+    """
+
+    def __init__(self, scenario: Scenario, files: Files | None = None) -> None:
+        self.scenario = scenario
+        self._key = f"{os.getpid()} {next(_numbers)}"
+        self._parts: tuple[Ir, Inputs] | None = _lower(scenario, files or Files())
+        self._hashes: dict[str, str] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it goes to another process: without what was read."""
+        return _in_this_process, (self._key, self.scenario)
+
     @property
-    def hash(self) -> str:
-        """Of everything that a run's result depends on but its seed; hexadecimal."""
-        ir = {key: value for key, value in (self.plain or self.ir).items() if key not in {"seed", "name"}}
-        text = json.dumps([ir, sorted(self.inputs.values())], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+    def inputs(self) -> Inputs:
+        """What its runs need beside their settings."""
+        return self._lowered()[1]
+
+    def _lowered(self) -> tuple[Ir, Inputs]:
+        if self._parts is None:
+            self._parts = _lower(self.scenario, Files())
+        return self._parts
+
+    def experiment(self, *, seed: int | None = None, record: str | None = None) -> Experiment:
+        """The experiment of one run.
+
+        Args:
+            seed: Instead of the scenario's.
+            record: How much is kept, instead of the scenario's.
+
+        Raises:
+            InputError: when they are not usable, or nobody is in the scenario's radio network.
+        """
+        if seed is not None and not 0 <= seed < 2**64:
+            raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+        if record not in {None, "summary", "series", "packets"}:
+            raise InputError(f"record: found {record!r}; expected summary, series or packets")
+        scenario, (ir, inputs) = self.scenario, self._lowered()
+        ir = {
+            **ir,
+            "seed": scenario.seed if seed is None else seed,
+            "record": {**ir["record"], "level": record or scenario.record},
+        }
+        level = ir["record"]["level"]
+        if level not in self._hashes:
+            self._hashes[level] = _hash(ir, inputs, scenario)
+        return Experiment(ir if scenario.lte is None else _populated(ir, scenario), inputs, self._hashes[level])
+
+
+_numbers = itertools.count()
+_known: dict[str, Lowered] = {}
+_KEPT = 8  # scenarios whose files a process keeps for the next run: runs of one scenario come one after the other
+
+
+def _in_this_process(key: str, scenario: Scenario) -> Lowered:
+    """What another process calls `key`; reads its files when they are needed, so that an error is one of the run."""
+    found = _known.pop(key, None)
+    if found is None:
+        found = Lowered.__new__(Lowered)
+        found.scenario, found._key, found._parts, found._hashes = scenario, key, None, {}  # noqa: SLF001
+    _known[key] = found
+    while len(_known) > _KEPT:
+        del _known[next(iter(_known))]
+    return found
 
 
 def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = None) -> Experiment:
-    """The experiment that a scenario describes.
+    """The experiment of one run of a scenario; for several see [Lowered][tidegate.scenario.lower.Lowered].
 
     Raises:
         InputError: when a file or a controller that it names is not usable.
     """
-    if seed is not None and not 0 <= seed < 2**64:
-        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
-    if record not in {None, "summary", "series", "packets"}:
-        raise InputError(f"record: found {record!r}; expected summary, series or packets")
-    made = Experiment(
-        {
-            "name": scenario.name,
-            "duration": int(scenario.duration),
-            "warmup": int(scenario.warmup),
-            "seed": scenario.seed if seed is None else seed,
-            "seeds": [[name, value] for name, value in scenario.seeds.items()],
-            "record": {
-                "level": record or scenario.record,
-                "bin": int(scenario.bin),
-                "capture": scenario.capture,
-            },
-            "sending_jitter": _jitter_of_senders(scenario.sending_jitter),
-        }
-    )
-    lowering = _Lowering(made, scenario)
-    made.ir["links"] = [ir for link in scenario.links for ir in lowering.link(link)]
-    made.ir["flows"] = [ir for flow in scenario.flows for ir in lowering.flow(flow)]
+    return Lowered(scenario).experiment(seed=seed, record=record)
+
+
+def _lower(scenario: Scenario, files: Files) -> tuple[Ir, Inputs]:
+    ir: Ir = {
+        "name": scenario.name,
+        "duration": int(scenario.duration),
+        "warmup": int(scenario.warmup),
+        "seeds": [[name, value] for name, value in scenario.seeds.items()],
+        "record": {"bin": int(scenario.bin), "capture": scenario.capture},
+        "sending_jitter": _jitter_of_senders(scenario.sending_jitter),
+    }
+    lowering = _Lowering(Inputs(), scenario, files)
+    ir["links"] = [one for link in scenario.links for one in lowering.link(link)]
+    ir["flows"] = [one for flow in scenario.flows for one in lowering.flow(flow)]
     if scenario.sessions:
-        made.ir["sessions"] = [_session(session) for session in scenario.sessions]
-    if scenario.lte is not None:
-        _populate(made, scenario)
-    return made
+        ir["sessions"] = [_session(session) for session in scenario.sessions]
+    return ir, lowering.inputs
 
 
-def _populate(made: Experiment, scenario: Scenario) -> None:
-    """Puts the users of the radio network in, and a flow for each where a flow is theirs."""
+def _hash(ir: Ir, inputs: Inputs, scenario: Scenario) -> str:
+    # who is in a radio network when depends on the seed; the hash is of what it depends on beside it
+    plain = ir if scenario.lte is None else {**ir, "lte": scenario.lte.model_dump(mode="json")}
+    plain = {key: value for key, value in plain.items() if key not in {"seed", "name"}}
+    text = json.dumps([plain, sorted(inputs.files.values())], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _populated(ir: Ir, scenario: Scenario) -> Ir:
+    """With the users of the radio network, and a flow for each where a flow is theirs."""
     assert scenario.lte is not None  # noqa: S101
-    # who comes when depends on the seed; the hash is of what it depends on beside it
-    made.plain = {**made.ir, "lte": scenario.lte.model_dump(mode="json")}
-    groups = population.population(scenario, made.ir["seed"])
-    made.ir["lte"] = population.lower_radio(scenario.lte, groups)
+    groups = population.population(scenario, ir["seed"])
     end = int(scenario.duration)
-    made.ir["flows"] = [flow for ir in made.ir["flows"] for flow in population.flows_of(ir, groups, end)]
+    flows = [flow for one in ir["flows"] for flow in population.flows_of(one, groups, end)]
     names: set[str] = set()
-    for flow in made.ir["flows"]:
+    for flow in flows:
         if flow["name"] in names:
             raise InputError(f'flows: two are called "{flow["name"]}"; one of a user is called after its number')
         names.add(flow["name"])
     if not names:
         raise InputError("flows: nobody whom a flow is for comes before the run's end")
+    return {**ir, "lte": population.lower_radio(scenario.lte, groups), "flows": flows}
 
 
 def _jitter_of_senders(value: str | Duration) -> str | int:
@@ -178,8 +270,9 @@ def _member(session: Session, member: Member, name: str) -> Ir:
 class _Lowering:
     """One pass over a scenario."""
 
-    def __init__(self, made: Experiment, scenario: Scenario) -> None:
-        self.made = made
+    def __init__(self, inputs: Inputs, scenario: Scenario, files: Files) -> None:
+        self.inputs = inputs
+        self.files = files
         self.scenario = scenario
         self.base = scenario.base
         self.indices: dict[str, int] = {}
@@ -255,18 +348,11 @@ class _Lowering:
         path = self.base / capacity.trace
         key = capacity.model_dump_json(exclude={"offset", "scale"})
         if key not in self.indices:
-            loaded = trace.load(
-                path,
-                format=capacity.format,
-                frequency=capacity.frequency,
-                direction=capacity.direction,
-                reference_rate=capacity.reference_rate,
+            loaded, self.inputs.files[capacity.trace] = self.files.once(
+                (path, key), lambda: (_load(path, capacity), _digest(path))
             )
-            if loaded.mean_rate == 0:
-                raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
-            self.made.inputs[capacity.trace] = _digest(path)
-            self.indices[key] = len(self.made.traces)
-            self.made.traces.append(loaded)
+            self.indices[key] = len(self.inputs.traces)
+            self.inputs.traces.append(loaded)
         return self.indices[key]
 
     def flow(self, flow: Flow) -> Iterator[Ir]:
@@ -299,9 +385,9 @@ class _Lowering:
         chosen = controllers.choose(media.controller, self.base)
         factory = chosen.factory()
         if factory is not None:
-            self.made.python[chosen.label] = factory
+            self.inputs.python[chosen.label] = factory
             if chosen.source is not None and chosen.source.is_file():
-                self.made.inputs[chosen.name] = _digest(chosen.source)
+                self.inputs.files[chosen.name] = _digest(chosen.source)
         audio = media.audio
         return {
             "controller": chosen.to_ir(),
@@ -353,10 +439,9 @@ class _Lowering:
             case IdealVideo():
                 source = "ideal"
             case FramesVideo():
-                rungs = frames.ladder(self.base, video.ladder)
-                for rung in rungs:
-                    self.made.inputs[rung.path.name] = _digest(rung.path)
-                plain = [[int(rung.rate), rung.sizes] for rung in rungs]
+                rungs = self.files.once((self.base, video.ladder), lambda: _ladder(self.base, video.ladder))
+                self.inputs.files.update({name: digest for name, digest, _ in rungs})
+                plain = [rung for _, _, rung in rungs]
                 groups = {} if video.group is None else {"group": video.group}
                 source = {"frames": {"rungs": plain, "skip": video.left_out, **groups}}
             case _:
@@ -373,7 +458,7 @@ class _Lowering:
         # by contents, so that the hash of the experiment is of the pictures, not of a path
         name = f"clip {hashlib.sha256(clip.identity.encode()).hexdigest()[:20]}"
         count = math.ceil(self.scenario.duration / 1e9 * clip.fps) + 1
-        self.made.python[name] = lambda: clip.pictures(count)
+        self.inputs.python[name] = lambda: clip.pictures(count)
         size = {"width": clip.width, "height": clip.height}
         source = {"encoder": {"codec": live.NAME, "clip": name, **size, "group": chosen.group}}
         return {"source": source, "min": int(video.min), "max": int(video.max), "fps": round(float(clip.fps), 3)}
@@ -398,6 +483,25 @@ class _Place:
 
 def _maybe(value: int | None) -> int | None:
     return None if value is None else int(value)
+
+
+def _load(path: Path, capacity: TraceCapacity) -> trace.Trace:
+    loaded = trace.load(
+        path,
+        format=capacity.format,
+        frequency=capacity.frequency,
+        direction=capacity.direction,
+        reference_rate=capacity.reference_rate,
+    )
+    if loaded.mean_rate == 0:
+        raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
+    return loaded
+
+
+def _ladder(base: Path, pattern: str) -> list[tuple[str, str, list[Any]]]:
+    """Of each rung: its file's name and hash, its rate and sizes."""
+    rungs = frames.ladder(base, pattern)
+    return [(rung.path.name, _digest(rung.path), [int(rung.rate), rung.sizes]) for rung in rungs]
 
 
 def _digest(path: Path) -> str:
