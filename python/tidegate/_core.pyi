@@ -5,6 +5,7 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 __all__ = [
     "COMMIT",
@@ -38,6 +39,7 @@ __all__ = [
     "Table",
     "Trace",
     "Twcc",
+    "TwccBuilder",
     "Unknown",
     "World",
     "__version__",
@@ -719,7 +721,7 @@ class ReportBlock:
         """Fraction lost since the last report, in 1/256."""
     @property
     def cumulative_lost(self) -> int:
-        """Packets lost since the beginning, signed 24 bits."""
+        """Packets lost since the beginning; in bytes signed 24 bits, to which it is clamped (RFC 3550 A.3)."""
     @property
     def highest_sequence(self) -> int:
         """Extended highest sequence number received."""
@@ -1017,14 +1019,42 @@ _Packet: TypeAlias = (
     App | Bye | Ccfb | Fir | Nack | Pli | ReceiverReport | Remb | Sdes | SenderReport | Sli | Twcc | Unknown
 )
 
-def decode(data: bytes) -> list[_Packet]:
-    """The RTCP packets of a compound or reduced-size packet; ValueError says what is wrong and where."""
+@final
+class TwccBuilder:
+    """Makes transport-wide feedback out of arrivals: one for each receiver, for it counts its packets."""
+
+    def __new__(cls, sender_ssrc: int, media_ssrc: int, feedback_count: int | None = None) -> Self: ...
+    @property
+    def sender_ssrc(self) -> int:
+        """Who reports."""
+    @property
+    def media_ssrc(self) -> int:
+        """On which stream, or 0."""
+    @property
+    def feedback_count(self) -> int:
+        """Running number of the next feedback packet."""
+    def build(self, begin: int, arrivals: Iterable[tuple[int, int]]) -> list[Twcc]:
+        """Feedback on all packets from `begin` to the last of `arrivals`.
+
+        An arrival is (transport-wide sequence number without wraps, time in nanoseconds of the receiver's clock), and
+        they ascend by number; packets between them were not received. Times are rounded to 250 us. What one feedback
+        packet cannot say (a step of more than 8.19 s, 65535 packets) begins another one.
+        """
+
+def decode(data: Buffer) -> list[_Packet]:
+    """The RTCP packets of a compound or reduced-size packet; ValueError says what is wrong and where.
+
+    `data` may be any object with the buffer protocol: bytes, bytearray, memoryview, array.
+    """
 
 def encode(packets: Sequence[_Packet]) -> bytes:
-    """The bytes of RTCP packets, one after the other."""
+    """The bytes of RTCP packets, one after the other; ValueError says which value its field cannot carry.
 
-def decode_rtp(data: bytes) -> Rtp:
-    """An RTP packet from its bytes; ValueError says what is wrong and where."""
+    Only the last one is padded with the padding bit (RFC 3550 section 6.4.1).
+    """
+
+def decode_rtp(data: Buffer) -> Rtp:
+    """An RTP packet from its bytes, in any buffer; ValueError says what is wrong and where."""
 
 def encode_rtp(packet: Rtp) -> bytes:
     """The bytes of an RTP packet."""

@@ -241,8 +241,9 @@ impl Endpoint {
         let (since, reporter) = (self.message_since.take(), self.reporter());
         self.repair_asked = false;
         if let Some(receiver) = &mut self.receiver {
-            // a goodbye stays last (RFC 3550 section 6.1)
-            let end = packets.len() - usize::from(matches!(packets.last(), Some(rtcp::Packet::Bye(_))));
+            // a goodbye stays last (RFC 3550 section 6.1), and before it what may need padding (section 6.4.1)
+            let tail = |packet: &rtcp::Packet| matches!(packet, rtcp::Packet::Twcc(_) | rtcp::Packet::Bye(_));
+            let end = packets.iter().position(tail).unwrap_or(packets.len());
             let mut said = if since.is_some() { receiver.message(now, out) } else { Vec::new() };
             said.extend(receiver.requests(now, reporter));
             for packet in &mut said {

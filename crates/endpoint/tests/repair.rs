@@ -267,6 +267,15 @@ fn requests_keep_the_profile() {
         );
         world.run(Time::from_secs(10));
         let told = world.finish();
+        // what may be padded goes last (RFC 3550 section 6.4.1): feedback behind requests, before a goodbye
+        for (at, packets) in rtcp_packets(&told) {
+            let place = |packet: &rtcp::Packet| match packet {
+                rtcp::Packet::Bye(_) => 2,
+                rtcp::Packet::Twcc(_) => 1,
+                _ => 0,
+            };
+            assert!(packets.is_sorted_by_key(place), "{at}: {packets:?}");
+        }
         let gap = of_kind(&told, Kind::Video)[521].0 + Span::from_millis(30);
         let asked = nacks(&told);
         let reports: Vec<Time> = rtcp_packets(&told)

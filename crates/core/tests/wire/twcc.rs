@@ -3,7 +3,7 @@
 use crate::{decoded_one, encoded};
 use tidegate_core::RemoteTime;
 use tidegate_core::rng::Stream;
-use tidegate_core::wire::rtcp::{Packet, Status, Twcc, TwccArrival, TwccBuilder};
+use tidegate_core::wire::rtcp::{Packet, Pli, Status, Twcc, TwccArrival, TwccBuilder};
 use tidegate_core::wire::wrap;
 
 const MS: i64 = 1_000_000;
@@ -221,4 +221,38 @@ fn chunks_are_few() {
     let large = Status::Received { delta: -1 };
     let mixed = [vec![large, missing, small, small, missing, missing, small], [small, missing].repeat(7)];
     assert_eq!(length(mixed.concat()), 2);
+}
+
+/// (padding bit, packet type, bytes) of each packet of a datagram.
+fn packets_of(mut datagram: &[u8]) -> Vec<(bool, u8, usize)> {
+    let mut packets = Vec::new();
+    while let [first, kind, high, low, ..] = *datagram {
+        let length = 4 * (usize::from(u16::from_be_bytes([high, low])) + 1);
+        packets.push((first & 0x20 != 0, kind, length));
+        datagram = &datagram[length..];
+    }
+    packets
+}
+
+#[test]
+fn only_the_last_packet_of_a_datagram_has_the_padding_bit() {
+    // with so many deltas feedback ends 0 to 3 bytes before a word's end: after 20 bytes and one chunk of two
+    for received in 1..=4 {
+        let packets = vec![Status::Received { delta: 1 }; received];
+        let feedback = Packet::Twcc(Twcc { packets, ..Twcc::default() });
+        let alone = encoded(std::slice::from_ref(&feedback));
+        let filled = received != 2;
+        assert_eq!(packets_of(&alone), [(filled, 205, alone.len())]);
+        let pli = Packet::Pli(Pli { sender_ssrc: 1, media_ssrc: 2 });
+        for mut compound in [vec![feedback.clone(), pli.clone()], vec![pli, feedback.clone()]] {
+            compound.insert(1, feedback.clone());
+            let bytes = encoded(&compound);
+            let told = packets_of(&bytes);
+            let last = matches!(compound.last(), Some(Packet::Twcc(_)));
+            assert_eq!(told.iter().map(|told| told.0).collect::<Vec<_>>(), [false, false, filled && last]);
+            // as long as with the bit, and what is said is the same
+            assert_eq!(bytes.len(), 2 * alone.len() + 12);
+            assert_eq!(tidegate_core::wire::rtcp::decode(&bytes), Ok(compound));
+        }
+    }
 }

@@ -171,14 +171,16 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Packet>, Error> {
     }
 }
 
-/// Appends `packets` to `out` as one datagram.
+/// Appends `packets` to `out` as one datagram. Only the last one is padded with the padding bit (RFC 3550
+/// section 6.4.1).
 ///
 /// # Errors
 /// When a value does not fit its field, and when there are no packets; `out` is then as it was.
 pub fn encode(packets: &[Packet], out: &mut Vec<u8>) -> Result<(), Error> {
     fit("number of RTCP packets", packets.len(), 1, usize::MAX)?;
     let start = out.len();
-    let done = packets.iter().try_for_each(|packet| packet.write(out));
+    let last = packets.len() - 1;
+    let done = packets.iter().enumerate().try_for_each(|(index, packet)| packet.write(index == last, out));
     if done.is_err() {
         out.truncate(start);
     }
@@ -221,7 +223,18 @@ impl Packet {
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+    /// What the first five bits after version and padding are, for who gave too much.
+    fn count_name(&self) -> &'static str {
+        match self {
+            Self::SenderReport(_) | Self::ReceiverReport(_) => "number of report blocks",
+            Self::Sdes(_) => "number of SDES chunks",
+            Self::Bye(_) => "number of BYE SSRCs",
+            Self::App(_) => "APP subtype",
+            _ => "RTCP count, subtype or format",
+        }
+    }
+
+    fn write(&self, is_last: bool, out: &mut Vec<u8>) -> Result<(), Error> {
         use packet_type::{APP, BYE, PSFB, RR, RTPFB, SDES, SR};
         let (count, packet_type) = match self {
             Self::SenderReport(report) => (report.blocks.len(), SR),
@@ -238,7 +251,7 @@ impl Packet {
             Self::Remb(_) => (usize::from(format::AFB), PSFB),
             Self::Unknown(unknown) => (usize::from(unknown.count), unknown.packet_type),
         };
-        let count = fit("RTCP count, subtype or format", count, 0, 0x1f)? as u8;
+        let count = fit(self.count_name(), count, 0, 0x1f)? as u8;
         let start = out.len();
         out.extend_from_slice(&[0x80 | count, packet_type, 0, 0]);
         match self {
@@ -260,14 +273,19 @@ impl Packet {
                 out[start] |= u8::from(unknown.padding) << 5;
             }
         }
-        // only transport-wide feedback can end off a word: padded with the P bit and a count, as
-        // libwebrtc and pion do, which says the same to those who expect the draft's zero padding
+        // Only transport-wide feedback can end off a word. The last packet is padded with the P bit and a count, as
+        // libwebrtc and pion do; any other one must not be (RFC 3550 section 6.4.1) and gets the draft's zeros, which
+        // readers skip, because the statuses tell where the deltas end.
         let over = (out.len() - start) % 4;
         if over != 0 {
             let padding = 4 - over;
-            out.resize(out.len() + padding - 1, 0);
-            out.push(padding as u8);
-            out[start] |= 0x20;
+            out.resize(out.len() + padding, 0);
+            if is_last {
+                out[start] |= 0x20;
+                if let Some(count) = out.last_mut() {
+                    *count = padding as u8;
+                }
+            }
         }
         let words = fit("RTCP length in words", (out.len() - start) / 4 - 1, 0, usize::from(u16::MAX))?;
         out[start + 2..start + 4].copy_from_slice(&(words as u16).to_be_bytes());
