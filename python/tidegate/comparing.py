@@ -13,7 +13,8 @@ from typing import Any, Self
 from tidegate import controllers as registry
 from tidegate import pool, subject
 from tidegate.errors import InputError
-from tidegate.files import named, write_file, write_folder
+from tidegate.files import named, write_file
+from tidegate.folders import write_folder
 from tidegate.running import FolderJob, Run, RunJob, read_json, versions
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Files, Lowered
@@ -75,6 +76,8 @@ class Comparison:
 
     def save(self, folder: str | Path) -> Path:
         """Writes table, picture, report and runs into a folder, whole or not at all.
+
+        An earlier comparison there is replaced; files in it that are not tidegate's, or were changed, are kept.
 
         Raises:
             OutputError: when it cannot be written, or something else is there.

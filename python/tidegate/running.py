@@ -19,7 +19,8 @@ import numpy as np
 from tidegate import _core, pool, subject
 from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
-from tidegate.files import named, write_file, write_folder
+from tidegate.files import named, write_file
+from tidegate.folders import write_folder
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Experiment, Lowered
 from tidegate.scenario.scenario import Level
@@ -176,7 +177,8 @@ class Run:
     def save(self, folder: str | Path) -> Path:
         """Writes a folder with `run.json` and one Parquet file for each table, whole or not at all.
 
-        What encoders in the loop made is in `encoded-FLOW.h264`.
+        What encoders in the loop made is in `encoded-FLOW.h264`. An earlier run there is replaced; files in it that are
+        not tidegate's, or were changed, are kept.
 
         Raises:
             OutputError: when it cannot be written, or something else is there.

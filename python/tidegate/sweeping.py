@@ -16,7 +16,8 @@ from typing import Any
 from tidegate import _view, pool, subject
 from tidegate.comparing import anchored, busy_in_python, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
-from tidegate.files import check_folder, named, write_file
+from tidegate.files import named, write_file
+from tidegate.folders import add_file, begin_folder
 from tidegate.metrics import HEADLINE, Metric, metric
 from tidegate.running import RunJob, finite, read_json, version
 from tidegate.scenario import Scenario
@@ -266,12 +267,12 @@ def _run(
     plan: Plan, folder: Path, workers: int | None, processes: bool | None, progress: pool.Progress | None
 ) -> SweepResult:
     base, grid, every = plan.scenario, plan.grid, plan.points
-    check_folder(folder, SWEEP_FILE)
+    begin_folder(folder, SWEEP_FILE)
     results = folder / "results"
     with named(results):
         results.mkdir(parents=True, exist_ok=True)
     about = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": list(plan.seeds)}
-    write_file(folder / SWEEP_FILE, json.dumps(about, indent=1) + "\n")
+    add_file(folder, SWEEP_FILE, json.dumps(about, indent=1) + "\n")
     there = {point.key for point in every if _finished(results / f"{point.key}.json")}
     jobs = [SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there]
     if processes is None:
@@ -292,8 +293,8 @@ def _run(
     ]
     result = SweepResult(list(grid), rows, failed, len(there))
     if rows:
-        write_file(folder / "summary.csv", result.to_csv())
-        write_file(folder / "summary.md", result.to_markdown())
+        add_file(folder, "summary.csv", result.to_csv())
+        add_file(folder, "summary.md", result.to_markdown())
     return result
 
 

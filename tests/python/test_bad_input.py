@@ -206,7 +206,7 @@ CASES = [
          "python:mine.py:Mine: got an unexpected keyword argument 'gian'", files=mine("return 1")),
     # places
     Case("something else there", ("run", "x.toml", "--out", "."),
-         ".: there is something else in it (no run.json); choose an empty or a new folder", 1, files=scenario()),
+         ".: there is something else in it (no manifest.json of tidegate); choose an empty or a new folder", 1, files=scenario()),
     Case("a file is there", ("run", "x.toml", "--out", "x.toml"), "x.toml: is a file; expected a folder, or nothing yet", 1,
          files=scenario()),
     Case("under a file", ("run", "x.toml", "--out", "x.toml/y"), "x.toml/y: {cwd}/x.toml is no folder", 1,

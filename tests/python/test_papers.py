@@ -228,13 +228,17 @@ def test_paper_json_holds_everything(quick: Result, tmp_path: Path) -> None:
 
 def test_a_result_replaces_a_result_and_nothing_else(quick: Result, tmp_path: Path) -> None:
     folder = quick.save(tmp_path / "out")
-    (folder / "old").touch()
+    (folder / "figures" / "notes").touch()
+    (folder / "index.html").write_text("my words")
     quick.save(folder)
-    assert not (folder / "old").exists()
+    assert (folder / "figures" / "notes").exists()
+    assert (folder / "index.html.kept-1").read_text() == "my words"
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md",
         "figures",
         "index.html",
+        "index.html.kept-1",
+        "manifest.json",
         "paper.json",
         "tables",
     ]
@@ -461,7 +465,7 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
         (("empty",), 2, "empty: holds no paper (no paper.toml)\n"),
         (("file",), 2, "file: is a file; expected a paper's key, or a folder with paper.toml\n"),
         (("bare",), 2, "bare/experiment.py: there is no such file; a paper's code is in it\n"),
-        ((str(CABLE), "--out", "full"), 1, "full: there is something else in it (no paper.json); choose an empty or a new"),
+        ((str(CABLE), "--out", "full"), 1, "full: there is something else in it (no manifest.json of tidegate); choose an empty or a new"),
         ((str(CABLE), "--out", "file"), 1, "file: is a file; expected a folder, or nothing yet\n"),
         ((str(CABLE), "--out", "file/x"), 1, "file/x: "),
         ((str(CABLE), "--out", "/proc/x"), 1, "/proc/x: cannot be written: "),

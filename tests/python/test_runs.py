@@ -21,7 +21,8 @@ from support import PLAIN, Cli
 from tidegate import Controller, Run, Scenario, _view, compare, pool, run, scenario_for, sweep, trace
 from tidegate.comparing import with_controller
 from tidegate.errors import InputError, OutputError, RunError
-from tidegate.files import check_folder, write_file, write_folder
+from tidegate.files import write_file
+from tidegate.folders import check_folder, write_folder
 from tidegate.pool import Tick
 from tidegate.running import RunJob
 from tidegate.scenario import lower as lowering

@@ -6,6 +6,7 @@ stopped by the person.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -42,6 +43,17 @@ runs.add_to(app)
 papers.add_to(app)
 media.add_to(app)
 look.add_to(app)
+
+
+class _Told(logging.Handler):
+    """Warnings of the package as messages for the person."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Says one."""
+        say(record.getMessage())
+
+
+logging.getLogger("tidegate").addHandler(_Told(logging.WARNING))
 
 
 def _version(wanted: bool) -> None:

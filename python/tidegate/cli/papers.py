@@ -10,7 +10,7 @@ import typer
 from tidegate.cli.runs import AsJson, Workers, stoppable, typed
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, results_only
 from tidegate.errors import InputError
-from tidegate.files import check_folder
+from tidegate.folders import check_folder
 
 
 def _keys(incomplete: str) -> list[str]:

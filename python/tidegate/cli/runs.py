@@ -24,7 +24,7 @@ from tidegate.cli.terminal import (
     say,
 )
 from tidegate.errors import InputError, RunError
-from tidegate.files import check_folder
+from tidegate.folders import check_folder
 from tidegate.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
@@ -295,7 +295,7 @@ def sweep(
         grid[key] = _split(key, values)
     with results_only():
         plan = sweeping.Plan.of(made, grid, comparing.seeds_from(seeds))
-    check_folder(out, sweeping.SWEEP_FILE)
+    check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
     try:
         with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
             result = plan.run(out, workers=jobs, processes=None, progress=tell)

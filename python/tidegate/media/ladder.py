@@ -29,7 +29,8 @@ import numpy.typing as npt
 
 from tidegate import pool
 from tidegate.errors import InputError, OutputError
-from tidegate.files import named, write_file, write_folder
+from tidegate.files import named, write_file
+from tidegate.folders import write_folder
 from tidegate.media import codec as codecs
 from tidegate.media.cache import cache
 from tidegate.media.clip import Clip, luma

@@ -14,7 +14,8 @@ from typing import Any
 from tidegate import pool
 from tidegate.comparing import file_name, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
-from tidegate.files import named, write_file, write_folder
+from tidegate.files import named, write_file
+from tidegate.folders import check_folder, write_folder
 from tidegate.paper import shipped, tables, words
 from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
 from tidegate.paper.model import Document
@@ -84,6 +85,8 @@ class Result:
 
     def save(self, folder: str | Path) -> Path:
         """Writes page, README, tables, figures and data into a folder, whole or not at all.
+
+        An earlier result there is replaced; files in it that are not tidegate's, or were changed, are kept.
 
         Raises:
             OutputError: when it cannot be written, or something else is there.
@@ -185,6 +188,8 @@ def run(
         OutputError: when the result cannot be written.
     """
     document, experiment = prepare(key)
+    if out is not None:
+        check_folder(Path(out), PAPER_FILE)
     code = document.folder / shipped.CODE
     begun = time.monotonic()
     with _blamed(code):

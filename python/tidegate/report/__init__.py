@@ -16,7 +16,7 @@ from typing import Any
 
 from tidegate import _view
 from tidegate._view import RunLike
-from tidegate.files import write_file
+from tidegate.folders import add_file
 from tidegate.report import page
 
 __all__ = ["Source", "html", "write"]
@@ -59,6 +59,9 @@ def html(source: Any) -> str:
 def write(path: str | os.PathLike[str], source: Any) -> Path:
     """Writes the report to ``path``; the file appears whole or not at all.
 
+    In the folder of a result it joins the files of that result; a file of that name which tidegate did not write is
+    kept under another name.
+
     Args:
         path: The HTML file to write.
         source: A :class:`tidegate.Comparison` (or a :class:`Source`), or a single run.
@@ -71,7 +74,7 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
         OutputError: If the file cannot be written.
     """
     target = Path(path)
-    write_file(target, html(source))
+    add_file(target.parent, target.name, html(source))
     return target
 
 
