@@ -26,6 +26,7 @@ __all__ = [
     "ReceiverReport",
     "ReceiverSeat",
     "Recording",
+    "Refused",
     "Remb",
     "Report",
     "ReportBlock",
@@ -70,6 +71,16 @@ __all__ = [
 __version__: str
 COMMIT: str
 ENCODERS: list[str]
+
+class Refused(ValueError):
+    """A scenario that cannot be run.
+
+    `place` is its dotted key, `found` what is there (a sentence where `expected` is empty), `expected` what would be right.
+    """
+
+    place: str
+    found: str
+    expected: str
 
 class RunError(RuntimeError):
     """A run stopped before its end: the message names the component, the simulated time and the reason."""

@@ -368,10 +368,11 @@ def engine_errors(scenario: Scenario) -> Iterator[None]:
         yield
     except _core.RunError as error:
         raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
+    except _core.Refused as error:
+        where = scenario.where(error.place) or scenario.name
+        raise InputError(f"{where}: {error}{_place(error.__cause__)}") from (error.__cause__ or error)
     except ValueError as error:
-        key = str(error).partition(": ")[0]
-        where = scenario.where(key) or scenario.name
-        raise InputError(f"{where}: {error}{_place(error.__cause__)}") from error.__cause__
+        raise InputError(f"{scenario.name}: {error}") from None
 
 
 def run_of(scenario: Scenario, made: Experiment, recording: _core.Recording) -> Run:

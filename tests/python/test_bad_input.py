@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -12,6 +13,11 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, Cli, begin, interrupt
+from tidegate import Scenario, _core
+from tidegate.errors import InputError
+from tidegate.running import engine_errors
+from tidegate.scenario.lower import lower
+from tidegate.scenario.scenario import assign
 
 MINE = """\
 import tidegate
@@ -265,6 +271,40 @@ def test_a_failure_is_placed_once(cli: Cli, tmp_path: Path) -> None:
         rf"tidegate: call\.sender at 0\.\d{{9}}s: on_report raised KeyError \({tmp_path}/mine\.py, line 8, in on_report\)\n",
         got.err,
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place", "found", "expected", "line"),
+    [
+        ("warmup", 5 * 10**9, "warmup", "5000.000000ms", "less than the duration (4000.000000ms)", 0),
+        ("flows.call.stop", 0, "flows.call.stop", "0.000000000s", "after the start (0.000000000s)", 8),
+        (
+            "flows.call.kind.media.controller.name",
+            "gccc",
+            "flows.call.media.controller",
+            "gccc",
+            "one of fixed, gcc",
+            10,
+        ),
+        ("links.cable.byte_error", 2.0, "links.cable", "2", "", 3),
+    ],
+)
+def test_what_the_engine_refuses_comes_in_parts(
+    key: str, value: object, place: str, found: str, expected: str, line: int, tmp_path: Path
+) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN, encoding="utf-8")
+    made = Scenario.load(tmp_path / "x.toml")
+    ir = copy.deepcopy(lower(made).ir)
+    assign(ir, key, value)
+    with pytest.raises(InputError) as told, engine_errors(made):
+        _core.run(json.dumps(ir))
+    refused = told.value.__context__
+    assert isinstance(refused, _core.Refused)
+    assert (refused.place, refused.expected[: len(expected)]) == (place, expected)
+    assert found in refused.found
+    # file and line come from the place, not from the words
+    where = f"{tmp_path / 'x.toml'}:{line}" if line else "x"
+    assert str(told.value) == f"{where}: {refused}"
 
 
 @pytest.mark.parametrize("body", ["raise ValueError('no')", "return 5"])

@@ -3,6 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use tidegate_sim::build::BuildError;
 
 create_exception!(
     _core,
@@ -10,6 +11,24 @@ create_exception!(
     PyRuntimeError,
     "A run stopped before its end: the message names the component, the simulated time and the reason."
 );
+
+create_exception!(
+    _core,
+    Refused,
+    PyValueError,
+    "A scenario that cannot be run: `place` is its dotted key, `found` what is there (a sentence where \
+     `expected` is empty), `expected` what would be right."
+);
+
+/// A refusal with its parts.
+pub(crate) fn refused(py: Python<'_>, error: &BuildError) -> PyErr {
+    let raised = Refused::new_err(error.to_string());
+    let parts = [("place", &error.place), ("found", &error.found), ("expected", &error.expected)];
+    match parts.into_iter().try_for_each(|(name, part)| raised.value(py).setattr(name, part)) {
+        Ok(()) => raised,
+        Err(other) => other,
+    }
+}
 
 /// A wrong input.
 pub(crate) fn bad(message: impl std::fmt::Display) -> PyErr {

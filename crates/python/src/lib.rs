@@ -23,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("COMMIT", env!("TIDEGATE_COMMIT"))?;
     module.add("ENCODERS", encoder::ENCODERS.to_vec())?;
+    module.add("Refused", module.py().get_type::<errors::Refused>())?;
     module.add("RunError", module.py().get_type::<errors::RunError>())?;
     module.add_class::<control::PyPacketResult>()?;
     module.add_class::<control::PyLossReport>()?;

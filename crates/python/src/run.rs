@@ -2,14 +2,14 @@
 
 use crate::control::half::{PyHalf, Raised, told};
 use crate::encoder::{self, Tapes};
-use crate::errors::{RunError, bad};
+use crate::errors::{RunError, bad, refused};
 use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
-use tidegate_sim::build::{self, Experiment, Halves, Makers, Outcome, Wanted};
+use tidegate_sim::build::{self, BuildError, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 use tidegate_sim::world::Stopped;
 
@@ -125,6 +125,10 @@ fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
     error
 }
 
+fn wrong(py: Python<'_>, place: String, found: String) -> PyErr {
+    refused(py, &BuildError { place, found, expected: String::new() })
+}
+
 /// Builds an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,
 /// `objects` the factories of Python controllers by key (called once a flow, they give the controller
 /// or a pair of controller and receiver half), and of what iterates over pictures for encoders in the loop.
@@ -136,10 +140,10 @@ pub(crate) fn prepare(
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
 ) -> PyResult<(Scenario, Experiment, Tapes)> {
-    let scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|error| bad(format!("scenario: {error}")))?;
+    let scenario: Scenario = serde_json::from_str(scenario_json)
+        .map_err(|error| wrong(py, "scenario".to_owned(), error.to_string()))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
-    let mut make = |spec: &ControllerSpec| -> Result<Halves, String> {
+    let mut make = |spec: &ControllerSpec| -> Result<Halves, Refusal> {
         if spec.python { from_python(py, spec, objects, raised) } else { build::from_registry(spec) }
     };
     let mut tapes = Tapes::new();
@@ -148,7 +152,7 @@ pub(crate) fn prepare(
     match Experiment::with(&scenario, &traces, &mut makers) {
         Ok(experiment) => Ok((scenario, experiment, tapes)),
         Err(error) => {
-            let error = bad(error);
+            let error = refused(py, &error);
             if let Some(cause) = raised.lock().ok().and_then(|mut raised| raised.take()) {
                 error.set_cause(py, Some(cause));
             }
@@ -171,9 +175,8 @@ pub(crate) fn run(
     let raised = Raised::default();
     let (_, mut experiment, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
     if let Some(key) = experiment.external().first() {
-        return Err(bad(format!(
-            "{key}: is external, which somebody has to drive; run this scenario inside tidegate.simpy"
-        )));
+        let found = "is external, which somebody has to drive; run this scenario inside tidegate.simpy";
+        return Err(wrong(py, key, found.to_owned()));
     }
     let begun = Instant::now();
     let end = Time::ZERO + experiment.duration();
@@ -209,7 +212,7 @@ fn from_python(
     spec: &ControllerSpec,
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
-) -> Result<Halves, String> {
+) -> Result<Halves, Refusal> {
     let factory =
         objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
     let halves = (|| -> PyResult<Halves> {
@@ -232,7 +235,7 @@ fn from_python(
         Ok((Box::new(controller), half))
     })();
     halves.map_err(|error| {
-        let reason = format!("{}: {}", spec.name, error.value(py));
+        let reason = format!("{}: {}", spec.name, error.value(py)).into();
         if let (Some(cause), Ok(mut raised)) = (error.cause(py), raised.lock()) {
             raised.get_or_insert(cause);
         }

@@ -15,6 +15,7 @@ pub mod lte;
 pub mod phases;
 pub mod queue;
 pub mod record;
+mod refusal;
 pub mod scenario;
 pub mod service;
 pub mod sink;

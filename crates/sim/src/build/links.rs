@@ -1,6 +1,6 @@
 //! Links, and the tightest one on a flow's path.
 
-use super::{BuildError, Builder, wrong};
+use super::{BuildError, Builder, Refusal};
 use crate::jitter::Jitter;
 use crate::link::{Link, LinkSettings};
 use crate::loss::{GilbertElliott, Loss};
@@ -15,12 +15,12 @@ use tidegate_core::{Rate, Size, Time};
 impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
         let place = format!("links.{}", spec.name);
-        let settings = self.link_settings(spec).or_else(|problem| wrong(&place, problem))?;
-        Link::new(&spec.name, self.seed(&spec.name), settings).or_else(|problem| wrong(&place, problem))
+        let settings = self.link_settings(spec).map_err(|refusal| refusal.at(&place))?;
+        Link::new(&spec.name, self.seed(&spec.name), settings)
+            .map_err(|invalid| Refusal::from(invalid).at(&place))
     }
 
-    fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, String> {
-        let text = |error: crate::Invalid| error.to_string();
+    fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, Refusal> {
         let service = service(&spec.capacity)?;
         let delay = match spec.jitter {
             JitterSpec::Rfc8868 { mean, .. } => spec.delay + mean,
@@ -30,7 +30,7 @@ impl Builder<'_> {
             Capacity::Trace { index, offset, scale } => {
                 let trace = self.traces.get(*index);
                 let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
-                trace.played(*offset, *scale).map_err(text)?.link(delay)
+                trace.played(*offset, *scale)?.link(delay)
             }
             _ => LinkSettings::new(service, delay),
         };
@@ -44,7 +44,7 @@ impl Builder<'_> {
             }
             LossSpec::Schedule(steps) => {
                 let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
-                settings.loss = Phases::new(phases, None).map_err(text)?;
+                settings.loss = Phases::new(phases, None)?;
             }
         }
         settings.jitter = match spec.jitter {
@@ -87,12 +87,11 @@ pub(super) fn set_tightest(flows: &mut [FlowInfo], links: &[Link], begin: Time) 
 }
 
 /// The service of a link that does not follow a trace.
-fn service(capacity: &Capacity) -> Result<Service, String> {
-    let text = |error: crate::Invalid| error.to_string();
+fn service(capacity: &Capacity) -> Result<Service, Refusal> {
     Ok(match capacity {
         Capacity::Infinite | Capacity::External | Capacity::Trace { .. } => Service::Infinite,
         Capacity::Constant(rate) => Service::Constant(*rate),
-        Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period).map_err(text)?),
+        Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period)?),
         Capacity::Brownian(spec) => {
             let defaults = BrownianSettings::default();
             let packets = |rate: Rate| rate.as_bps_f64() / (f64::from(defaults.bytes) * 8.0);
@@ -103,7 +102,7 @@ fn service(capacity: &Capacity) -> Result<Service, String> {
                 initial: Some(packets(spec.start)),
                 ..defaults
             };
-            settings.check().map_err(text)?;
+            settings.check()?;
             Service::Brownian(settings)
         }
         Capacity::Statuses(statuses) => Service::Statuses(statuses.clone()),

@@ -1,5 +1,6 @@
 //! What makes the parts of a world that are not data: controllers, and encoders in the loop.
 
+use crate::refusal::Refusal;
 use crate::scenario::{ControllerSpec, EncoderSpec};
 use tidegate_core::control::{Controller, ReceiverHalf};
 use tidegate_endpoint::media::live;
@@ -8,7 +9,7 @@ use tidegate_endpoint::media::live;
 pub type Halves = (Box<dyn Controller>, Option<Box<dyn ReceiverHalf>>);
 
 /// Makes controllers by name: the registry, or whoever hands over objects of its own.
-pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, String> + 'a;
+pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, Refusal> + 'a;
 
 /// An encoder in the loop that a flow needs.
 #[derive(Clone, Copy, Debug)]
@@ -46,16 +47,16 @@ pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::Make, String> {
 ///
 /// # Errors
 /// When there is none of that name or its settings are wrong.
-pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, String> {
+pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, Refusal> {
     let Some(entry) = tidegate_controllers::find(&spec.name) else {
         let names: Vec<&str> = tidegate_controllers::registry().iter().map(|entry| entry.name).collect();
-        return Err(format!("{}: no such controller; there are {}", spec.name, names.join(", ")));
+        return Err(Refusal::new("media.controller", &spec.name, format!("one of {}", names.join(", "))));
     };
     let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
     let overrides = serde_json::Value::Object(spec.settings.clone());
-    let sender = (entry.build)(preset, &overrides).map_err(|error| error.to_string())?;
+    let sender = (entry.build)(preset, &overrides)?;
     let receiver = match entry.receiver {
-        Some(make) => Some(make(preset, &overrides).map_err(|error| error.to_string())?),
+        Some(make) => Some(make(preset, &overrides)?),
         None => None,
     };
     Ok((sender, receiver))

@@ -1,6 +1,6 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
-use super::{Makers, Wanted};
+use super::{Makers, Refusal, Wanted};
 use crate::scenario::{FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource};
 use std::sync::Arc;
 use tidegate_core::control::Limits;
@@ -19,8 +19,10 @@ pub(super) fn connect(
     flow: &FlowSpec,
     index: usize,
     make: &mut Makers<'_>,
-) -> Result<(), String> {
-    let FlowKind::Media(media) = &flow.kind else { return Err(format!("{} is not a media flow", flow.name)) };
+) -> Result<(), Refusal> {
+    let FlowKind::Media(media) = &flow.kind else {
+        return Err(Refusal::new("kind", &flow.name, "a media flow"));
+    };
     let id = FlowId(index as u32);
     let (controller, half) = (make.controller)(&media.controller)?;
     let mut send = SendSettings::new(id, controller);
@@ -29,7 +31,8 @@ pub(super) fn connect(
     send.start = flow.start;
     send.stop = flow.stop;
     send.packets = media.packets;
-    send.payload = u16::try_from(media.payload).map_err(|_| format!("payload: {} bytes", media.payload))?;
+    send.payload = u16::try_from(media.payload)
+        .map_err(|_| Refusal::new("media.payload", media.payload, "at most 65535 bytes"))?;
     send.queue_limit = media.queue_limit;
     send.feedback = match media.feedback.format {
         FeedbackFormat::Twcc => tidegate_endpoint::FeedbackFormat::Twcc,
@@ -70,7 +73,7 @@ fn streams(
     media: &MediaSpec,
     id: FlowId,
     make: &mut Makers<'_>,
-) -> Result<Vec<StreamSettings>, String> {
+) -> Result<Vec<StreamSettings>, Refusal> {
     // SSRCs need only differ within the session; the flow in the high bits makes captures readable
     let ssrc = |stream: u32| (id.0 + 1) << 8 | stream;
     let mut streams = Vec::new();
@@ -127,7 +130,7 @@ fn streams(
         streams.push(StreamSettings::audio(ssrc(2), source));
     }
     if streams.is_empty() {
-        return Err("a media flow without video and audio".to_owned());
+        return Err("a media flow without video and audio".into());
     }
     for stream in &mut streams {
         stream.pauses = media.pauses.clone();

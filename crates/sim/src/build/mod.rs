@@ -14,6 +14,7 @@ use crate::lte::Network;
 use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
+pub use crate::refusal::{BuildError, Refusal};
 use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
@@ -23,32 +24,15 @@ use links::{capacity, set_tightest};
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
 use media::connect;
 use std::any::Any;
-use std::fmt;
 use std::sync::Arc;
 use tidegate_core::packet::RouteId;
 use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::{Endpoint, EndpointSettings};
 
-/// What is wrong with a scenario: where, and what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildError {
-    /// `links.NAME`, `flows.NAME`, or a key.
-    pub place: String,
-    /// What is wrong and what would be right.
-    pub problem: String,
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
-    }
-}
-
-impl std::error::Error for BuildError {}
-
-fn wrong<T>(place: impl Into<String>, problem: impl fmt::Display) -> Result<T, BuildError> {
-    Err(BuildError { place: place.into(), problem: problem.to_string() })
+fn refused<T>(key: &str, value: Span, expected: &str) -> Result<T, BuildError> {
+    let Refusal { key: place, found, expected } = Refusal::new(key, value, expected);
+    Err(BuildError { place, found, expected })
 }
 
 /// An experiment under way.
@@ -193,13 +177,17 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(scenario: &'a Scenario, traces: &'a [Arc<Trace>]) -> Result<Self, BuildError> {
         if scenario.duration <= Span::ZERO {
-            return wrong("duration", format!("{} is not a length of time to run", scenario.duration));
+            return refused("duration", scenario.duration, "more than zero");
         }
         if scenario.warmup < Span::ZERO || scenario.warmup >= scenario.duration {
-            return wrong("warmup", format!("{} is not within the duration", scenario.warmup));
+            return refused(
+                "warmup",
+                scenario.warmup,
+                &format!("less than the duration ({})", scenario.duration),
+            );
         }
         if scenario.record.bin <= Span::ZERO {
-            return wrong("record.bin", format!("{} is not a width", scenario.record.bin));
+            return refused("record.bin", scenario.record.bin, "more than zero");
         }
         let graph = Graph::new(scenario);
         let mut builder = Self {
@@ -222,10 +210,10 @@ impl<'a> Builder<'a> {
             builder.links.push(link);
         }
         if let Some(radio) = &scenario.lte {
-            let place = format!("lte.{}", radio.name);
-            let settings = radio.settings().or_else(|problem| wrong(&place, problem))?;
+            let place = "lte";
+            let settings = radio.settings().map_err(|refusal| refusal.at(place))?;
             let network = Network::new(&radio.name, builder.seed(&radio.name), settings, radio.users());
-            builder.nodes.push(Box::new(network.or_else(|problem| wrong(&place, problem))?));
+            builder.nodes.push(Box::new(network.map_err(|invalid| Refusal::from(invalid).at(place))?));
         }
         Ok(builder)
     }
@@ -243,14 +231,12 @@ impl<'a> Builder<'a> {
             let id = FlowId(index as u32);
             let place = format!("flows.{}", flow.name);
             let Some(path) = self.graph.path(&flow.from, &flow.to) else {
-                return wrong(place, format!("no way from {} to {}", flow.from, flow.to));
+                return Err(Refusal::from(format!("no way from {} to {}", flow.from, flow.to)).at(&place));
             };
             let stop = flow.stop.unwrap_or(Time::MAX);
             if stop <= flow.start {
-                return wrong(
-                    place,
-                    format!("it stops at {stop}, which is not after its start at {}", flow.start),
-                );
+                let expected = format!("after the start ({})", flow.start);
+                return Err(Refusal::new("stop", stop, expected).at(&place));
             }
             infos.push(FlowInfo {
                 name: flow.name.clone(),
@@ -275,7 +261,7 @@ impl<'a> Builder<'a> {
                 }
                 FlowKind::Media(_) => Ok(()),
             }
-            .or_else(|problem| wrong(place, problem))?;
+            .map_err(|refusal| refusal.at(&place))?;
         }
         self.media(make)?;
         let members = self.sessions(&mut infos)?;
@@ -359,9 +345,9 @@ impl<'a> Builder<'a> {
         NodeId((self.nodes.len() + ahead) as u32)
     }
 
-    fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, String> {
+    fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, Refusal> {
         let back = self.graph.path(&flow.to, &flow.from);
-        back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from))
+        back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from).into())
     }
 
     /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
@@ -387,10 +373,9 @@ impl<'a> Builder<'a> {
                     match opposite {
                         Some(other) if !built[other] && other != index => Some(other),
                         _ => {
-                            return wrong(
-                                place,
-                                format!("pair: {name} is not a media flow in the other direction"),
-                            );
+                            let refusal =
+                                Refusal::new("media.pair", name, "a media flow in the other direction");
+                            return Err(refusal.at(&place));
                         }
                     }
                 }
@@ -399,12 +384,12 @@ impl<'a> Builder<'a> {
             if let Some(other) = pair {
                 built[other] = true;
             }
-            self.call(index, pair, make).or_else(|problem| wrong(place, problem))?;
+            self.call(index, pair, make).map_err(|refusal| refusal.at(&place))?;
         }
         Ok(())
     }
 
-    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Makers<'_>) -> Result<(), String> {
+    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Makers<'_>) -> Result<(), Refusal> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
         let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;
@@ -418,9 +403,8 @@ impl<'a> Builder<'a> {
         if let Some(other) = pair {
             connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
         }
-        let text = |error: tidegate_endpoint::SettingsError| error.to_string();
-        self.nodes.push(Box::new(Endpoint::new(caller).map_err(text)?));
-        self.nodes.push(Box::new(Endpoint::new(callee).map_err(text)?));
+        self.nodes.push(Box::new(Endpoint::new(caller)?));
+        self.nodes.push(Box::new(Endpoint::new(callee)?));
         Ok(())
     }
 }

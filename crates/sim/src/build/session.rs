@@ -1,7 +1,7 @@
 //! Sessions of many members: from their specification to participants, and trees between them.
 
 use super::graph::Places;
-use super::{BuildError, Builder, wrong};
+use super::{BuildError, Builder, Refusal};
 use crate::fork::{Branches, Fork};
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
@@ -50,7 +50,7 @@ struct Trees<'a> {
 
 impl Trees<'_> {
     /// The route from `source` to all other members.
-    fn plant(&mut self, source: usize, places: &Places<'_>) -> Result<RouteId, String> {
+    fn plant(&mut self, source: usize, places: &Places<'_>) -> Result<RouteId, Refusal> {
         let root = self.seats[source].place;
         let before = places.ways_from(root);
         self.onward.iter_mut().for_each(Vec::clear);
@@ -60,10 +60,8 @@ impl Trees<'_> {
             let mut place = seat.place;
             while !reached[place] {
                 let Some((from, link)) = before[place] else {
-                    return Err(format!(
-                        "no way from {} to {}",
-                        self.seats[source].spec.node, seat.spec.node
-                    ));
+                    let (from, to) = (&self.seats[source].spec.node, &seat.spec.node);
+                    return Err(format!("no way from {from} to {to}").into());
                 };
                 reached[place] = true;
                 self.onward[from].push((link, place));
@@ -138,7 +136,7 @@ impl Builder<'_> {
         let mut members = Vec::new();
         for (index, session) in scenario.sessions.iter().enumerate() {
             self.session(index, session, &places, infos, &mut members)
-                .or_else(|problem| wrong(format!("sessions.{}", session.name), problem))?;
+                .map_err(|refusal| refusal.at(&format!("sessions.{}", session.name)))?;
         }
         Ok(members)
     }
@@ -150,9 +148,9 @@ impl Builder<'_> {
         places: &Places<'_>,
         infos: &mut Vec<FlowInfo>,
         members: &mut Vec<MemberInfo>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         if session.members.len() < 2 {
-            return Err(format!("{} members; a session has at least 2", session.members.len()));
+            return Err(Refusal::new("members", session.members.len(), "at least 2"));
         }
         let first = infos.len();
         let mut seats = Vec::with_capacity(session.members.len());
@@ -183,7 +181,7 @@ impl Builder<'_> {
         forks.sort_by_key(|&(node, _)| node);
         for (seat, route) in seats.iter().zip(routes) {
             let settings = settings(self.seed(&seat.name), session, seat, route);
-            self.nodes.push(Box::new(Participant::new(settings).map_err(|error| error.to_string())?));
+            self.nodes.push(Box::new(Participant::new(settings)?));
             infos.push(info(seat, self.scenario.duration));
             members.push(MemberInfo {
                 flow: seat.flow,

@@ -1,6 +1,6 @@
 //! Flows that are no media: UDP, TCP, and those of the driver.
 
-use super::{Builder, ExternalFlow};
+use super::{Builder, ExternalFlow, Refusal};
 use crate::cross::{Cross, CrossSettings, Pattern};
 use crate::external::{ExternalSink, ExternalSource};
 use crate::scenario::{FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
@@ -17,10 +17,10 @@ impl Builder<'_> {
         udp: &UdpSpec,
         path: &[(NodeId, Port)],
         jitter: Option<Span>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let pattern = match udp.pattern {
             UdpPattern::Cbr if !udp.schedule.is_empty() => {
-                Pattern::Schedule(Steps::new(&udp.schedule, None).map_err(|error| error.to_string())?)
+                Pattern::Schedule(Steps::new(&udp.schedule, None)?)
             }
             UdpPattern::Cbr => Pattern::Constant(udp.rate),
             UdpPattern::Poisson => Pattern::Poisson(udp.rate),
@@ -36,8 +36,7 @@ impl Builder<'_> {
             pattern,
             jitter: jitter.unwrap_or(Span::ZERO),
         };
-        let source =
-            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|error| error.to_string())?;
+        let source = Cross::new(&flow.name, self.seed(&flow.name), settings)?;
         self.nodes.push(Box::new(source));
         self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
         Ok(())
@@ -64,15 +63,13 @@ impl Builder<'_> {
         tcp: &TcpSpec,
         path: &[(NodeId, Port)],
         jitter: Option<Span>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         const HEADER: u32 = 40;
         let back = self.way_back(flow)?;
         let segment = tcp.packet_size.checked_sub(HEADER).filter(|&bytes| bytes > 0);
         let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
-            format!(
-                "packet_size is {}: a segment has {HEADER} bytes of headers and 1 to 65535 of data",
-                tcp.packet_size
-            )
+            let expected = format!("{HEADER} bytes of headers and 1 to 65535 of data");
+            Refusal::new("tcp.packet_size", tcp.packet_size, expected)
         })?;
         let settings = TcpSettings {
             variant: match tcp.algorithm {
@@ -98,13 +95,10 @@ impl Builder<'_> {
             stop: flow.stop,
             ..TcpSettings::default()
         };
-        let text = |error: crate::Invalid| error.to_string();
         let data = self.route(path, self.next_node(1));
         let acks = self.route(&back, self.next_node(0));
-        let receiver =
-            TcpReceiver::new(format!("{}.receiver", flow.name), id, acks, &settings).map_err(text)?;
-        let sender =
-            TcpSender::new(&flow.name, self.seed(&flow.name), id, data, settings, jitter).map_err(text)?;
+        let receiver = TcpReceiver::new(format!("{}.receiver", flow.name), id, acks, &settings)?;
+        let sender = TcpSender::new(&flow.name, self.seed(&flow.name), id, data, settings, jitter)?;
         self.nodes.push(Box::new(sender));
         self.nodes.push(Box::new(receiver));
         Ok(())

@@ -5,6 +5,7 @@ use super::layout::{Point, Rings};
 use super::propagation::Case;
 use super::rlc::QueueLimit;
 use super::settings::{Antennas, Bandwidth, Scheduler, Settings, User};
+use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Span, Time};
 
@@ -84,27 +85,27 @@ impl LteSpec {
     ///
     /// # Errors
     /// When a word or a number is not one of those there are.
-    pub fn settings(&self) -> Result<Settings, String> {
+    pub fn settings(&self) -> Result<Settings, Refusal> {
         let rings = match self.sites {
             7 => Rings::One,
             19 => Rings::Two,
-            other => return Err(format!("{other} sites: there are layouts of 7 and 19")),
+            other => return Err(Refusal::new("sites", other, "7 or 19")),
         };
         let case = match self.case {
             1 => Case::One,
             3 => Case::Three,
-            other => return Err(format!("case {other}: there are 1 and 3")),
+            other => return Err(Refusal::new("case", other, "1 or 3")),
         };
         let bandwidth = match self.bandwidth_hz {
             5_000_000 => Bandwidth::Five,
             10_000_000 => Bandwidth::Ten,
-            other => return Err(format!("a bandwidth of {other} Hz: there are 5 and 10 MHz")),
+            other => return Err(Refusal::new("bandwidth", format!("{other} Hz"), "5 or 10 MHz")),
         };
         let antennas = match self.antennas.as_str() {
             "1x1" => Antennas::Siso,
             "1x2" => Antennas::Simo,
             "2x2" => Antennas::Diversity,
-            other => return Err(format!("antennas {other}: there are 1x1, 1x2 and 2x2")),
+            other => return Err(Refusal::new("antennas", other, "1x1, 1x2 or 2x2")),
         };
         let profile = match self.fading.as_str() {
             "tu6" => Profile::Tu6,
@@ -112,12 +113,12 @@ impl LteSpec {
             "eva" => Profile::Eva,
             "flat" => Profile::Flat,
             "none" => Profile::None,
-            other => return Err(format!("fading {other}: there are tu6, epa, eva, flat and none")),
+            other => return Err(Refusal::new("fading", other, "tu6, epa, eva, flat or none")),
         };
         let scheduler = match self.scheduler.as_str() {
             "pf" => Scheduler::ProportionalFair,
             "rr" => Scheduler::RoundRobin,
-            other => return Err(format!("scheduler {other}: there are pf and rr")),
+            other => return Err(Refusal::new("scheduler", other, "pf or rr")),
         };
         Ok(Settings {
             rings,
