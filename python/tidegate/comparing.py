@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tempfile
@@ -26,6 +27,7 @@ COMPARISON_FILE = "comparison.json"
 DEFAULT = "lte-generated"
 """The scenario of comparisons that name none."""
 _MOST_SEEDS = 100_000
+_LONGEST_NAME = 150  # bytes of a file name; the least limit of usual file systems is 255
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Comparison:
         An earlier comparison there is replaced; files in it that are not tidegate's, or were changed, are kept.
 
         Raises:
+            InputError: when a controller has two runs of one seed.
             OutputError: when it cannot be written, or something else is there.
         """
         from tidegate import plot, report
@@ -87,9 +90,12 @@ class Comparison:
         path = Path(folder)
         with write_folder(path, COMPARISON_FILE) as making:
             places = []
+            folders = file_names(self.runs)
             for name, some in self.runs.items():
                 for run in some:
-                    place = f"runs/{file_name(name)}-seed{run.seed}"
+                    place = f"runs/{folders[name]}-seed{run.seed}"
+                    if (making / place).exists():
+                        raise InputError(f"{name}: has two runs of seed {run.seed}; expected one of each")
                     run.save(making / place)
                     places.append({"controller": name, "seed": run.seed, "folder": place})
             write_file(making / "table.md", self.table.to_markdown())
@@ -141,6 +147,22 @@ def file_name(label: str) -> str:
     'gcc-draft-02-k_up-0.01'
     """
     return re.sub(r"[^A-Za-z0-9_.]+", "-", label).strip("-.") or "controller"
+
+
+def file_names(labels: Iterable[str]) -> dict[str, str]:
+    """A file name for each label, different ones for different labels, also where capitals do not count.
+
+    >>> file_names(["gcc:a", "gcc-a", "GCC:a", "fixed"])
+    {'gcc:a': 'gcc-a', 'gcc-a': 'gcc-a-2', 'GCC:a': 'GCC-a-3', 'fixed': 'fixed'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for label in labels:
+        first = file_name(label)[:_LONGEST_NAME]
+        tries = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
+        found[label] = next(name for name in tries if name.lower() not in taken)
+        taken.add(found[label].lower())
+    return found
 
 
 def seeds_from(count: int, first: int = 1) -> list[int]:

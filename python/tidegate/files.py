@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,6 +47,24 @@ def write_file(path: Path, data: str | bytes) -> None:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+def check_target(path: Path, what: str, is_one: Callable[[Path], bool], *, force: bool) -> None:
+    """Whether a file that a person named may be written: it is not there, is empty, or is of the same kind.
+
+    Args:
+        path: The file.
+        what: What is to be written there, such as `csv trace`.
+        is_one: Whether a file is such a thing.
+        force: Whether the person wants it anyhow.
+
+    Raises:
+        OutputError: when something else would be lost.
+    """
+    with named(path):
+        if force or not path.is_file() or not path.stat().st_size or is_one(path):
+            return
+    raise OutputError(f"{path}: is there already, and is no {what}; give another name, or --force to replace it")
 
 
 def usual_mode(path: Path, mode: int) -> None:

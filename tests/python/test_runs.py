@@ -19,7 +19,7 @@ import pytest
 import tidegate
 from support import PLAIN, Cli
 from tidegate import Controller, Run, Scenario, _view, compare, pool, run, scenario_for, sweep, trace
-from tidegate.comparing import with_controller
+from tidegate.comparing import file_names, with_controller
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.files import write_file
 from tidegate.folders import check_folder, write_folder
@@ -184,8 +184,41 @@ def test_a_comparison_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "o" / "report.html").unlink()
     assert cli("report", "o").code == 0
     assert (tmp_path / "o" / "report.html").stat().st_size > 10_000
-    single = cli("report", "o/runs/gcc-seed1", "--out", "one.html")
-    assert (single.code, single.err) == (0, "")
+    for _ in range(2):
+        single = cli("report", "o/runs/gcc-seed1", "--out", "one.html")
+        assert (single.code, single.err) == (0, "")
+
+
+def test_each_controller_has_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    text = (
+        "import tidegate\nclass A(tidegate.Controller):\n"
+        "    def on_limits(self, now_ns, limits):\n        return RATE\n"
+        "    def on_report(self, now_ns, report):\n        return RATE\n"
+    )
+    rates = {"v1/ctl.py": 300_000, "v1-ctl.py": 900_000, "aimd é.py": 500_000, "aimd ü.py": 700_000}
+    (tmp_path / "v1").mkdir()
+    for name, rate in rates.items():
+        (tmp_path / name).write_text(text.replace("RATE", str(rate)))
+    argv = [f"python:{name}:A" for name in rates]
+    got = cli("compare", *argv, "--capacity", "2Mbps", "--duration", "2s", "--out", "o", "--jobs", "1")
+    assert (got.code, got.err) == (0, "")
+    assert len(list((tmp_path / "o" / "runs").iterdir())) == 4
+    again = tidegate.Comparison.load(tmp_path / "o")
+    for label, rate in zip(argv, rates.values(), strict=True):
+        (one,) = again.runs[label]
+        assert set(one.table("decisions").to_numpy("target_bps")) == {rate}
+    assert again.table.to_csv() == (tmp_path / "o" / "table.csv").read_text()
+
+
+def test_no_run_takes_the_place_of_another(once: Run, small: Scenario, tmp_path: Path) -> None:
+    twice = tidegate.Comparison(small, {"gcc": [once, once]})
+    with pytest.raises(InputError, match=r"^gcc: has two runs of seed 1; expected one of each$"):
+        twice.save(tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+    # labels beyond what a file system takes as a name
+    long = file_names("x" * 400 + end for end in "ab")
+    assert max(map(len, long.values())) < 200
+    assert len(set(long.values())) == 2
 
 
 def test_a_sweep_goes_on_where_it_was_left(small: Scenario, tmp_path: Path) -> None:
@@ -469,6 +502,13 @@ def test_trace_commands(cli: Cli, tmp_path: Path) -> None:
     assert cli("trace", "convert", "lte.trace", "lte.csv").code == 0
     back = json.loads(cli("trace", "show", "lte.csv", "--json").out)
     assert back["mean_rate_bps"] == pytest.approx(shown["mean_rate_bps"], rel=0.02)
+    # over a file of the same kind as usual, over another one when asked
+    assert cli("trace", "generate", "again.trace", "--duration", "10s").code == 0
+    (tmp_path / "again.trace").write_text("duration = '4s'\n")
+    refused = cli("trace", "generate", "again.trace", "--duration", "10s")
+    assert (refused.code, refused.err.count("give another name, or --force")) == (1, 1)
+    assert (tmp_path / "again.trace").read_text() == "duration = '4s'\n"
+    assert cli("trace", "generate", "again.trace", "--duration", "10s", "--force").code == 0
     words = cli("trace", "show", "lte.trace").out
     assert "mean" in words
     assert "over 1 s" in words

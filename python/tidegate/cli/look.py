@@ -13,10 +13,10 @@ import typer
 from tidegate import controllers as registry
 from tidegate import lte
 from tidegate import trace as traces
-from tidegate.cli.runs import AsJson, ScenarioName
+from tidegate.cli.runs import AsJson, Force, ScenarioName
 from tidegate.cli.terminal import console, plain_table, print_json, print_table
 from tidegate.errors import InputError, did_you_mean
-from tidegate.files import write_file
+from tidegate.files import check_target, write_file
 from tidegate.running import versions
 from tidegate.scenario import Scenario, schema, shipped
 from tidegate.units import Duration, bits_per_second
@@ -97,6 +97,7 @@ def schema_() -> None:
     sys.stdout.write(schema.text())
 
 
+To = Annotated[str | None, typer.Option(help="mahimahi or csv; as the name's suffix says by default.")]
 TraceFile = Annotated[Path, typer.Argument(help="A recorded network; .gz is unpacked.")]
 Format = Annotated[str | None, typer.Option(help="Format of the file; found out from its contents by default.")]
 Direction = Annotated[
@@ -178,7 +179,8 @@ def _bars(rates: np.ndarray) -> str:
 def convert(
     file: TraceFile,
     out: Annotated[Path, typer.Argument(help="File to write.")],
-    to: Annotated[str | None, typer.Option(help="mahimahi or csv; csv for names that end so.")] = None,
+    to: To = None,
+    force: Force = False,
     format_: Annotated[str | None, typer.Option("--format", help="Format of the input.")] = None,
     direction: Direction = None,
     frequency: Frequency = None,
@@ -188,21 +190,46 @@ def convert(
 
     Example: tidegate trace convert phases.json phases.csv --reference-rate 1Mbps
     """
-    one = _load(file, format_, direction, frequency, reference_rate)
-    _write(one, out, to)
+    form = _form(out, to, force=force)
+    _write(_load(file, format_, direction, frequency, reference_rate), out, form)
 
 
-def _write(one: traces.Trace, out: Path, form: str | None) -> None:
-    form = form or ("csv" if out.suffix == ".csv" else "mahimahi")
+_SUFFIXES = {
+    ".csv": "csv",
+    ".trace": "mahimahi",
+    ".mahimahi": "mahimahi",
+    ".mm": "mahimahi",
+    ".up": "mahimahi",
+    ".down": "mahimahi",
+    "": "mahimahi",
+}
+
+
+def _form(out: Path, to: str | None, *, force: bool) -> str:
+    """The format to write: what was said, or what the name says; nothing else may be lost by it."""
+    if out.suffix == ".gz":
+        raise InputError(f"{out}: found .gz; traces are written as they are, to be packed by gzip afterwards")
+    known = ", ".join(suffix for suffix in _SUFFIXES if suffix)
+    if to is None and out.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"{out}: found {out.suffix}; expected one of {known}, or --to mahimahi or --to csv")
+    form = to or _SUFFIXES[out.suffix.lower()]
+    if form not in _SUFFIXES.values():
+        hint = did_you_mean(form, ["mahimahi", "csv"])
+        raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    check_target(out, f"{form} trace", lambda path: _is_trace(path, form), force=force)
+    return form
+
+
+def _is_trace(path: Path, form: str) -> bool:
     try:
-        match form:
-            case "mahimahi":
-                data = one.to_mahimahi()
-            case "csv":
-                data = one.to_csv()
-            case _:
-                hint = did_you_mean(form, ["mahimahi", "csv"])
-                raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+        return traces.load(path).format == form
+    except InputError:
+        return False
+
+
+def _write(one: traces.Trace, out: Path, form: str) -> None:
+    try:
+        data = one.to_csv() if form == "csv" else one.to_mahimahi()
     except ValueError as error:
         raise InputError(str(error)) from None
     write_file(out, data)
@@ -224,7 +251,8 @@ def generate(
     antennas: Annotated[str, typer.Option(help="lte: 1x1, 1x2 or 2x2.")] = "1x2",
     speed: Annotated[str, typer.Option(help="lte: how fast users move.")] = "3km/h",
     users: Annotated[int, typer.Option(help="lte: users with full buffers a cell, this one included.")] = 1,
-    to: Annotated[str | None, typer.Option(help="mahimahi or csv.")] = None,
+    to: To = None,
+    force: Force = False,
 ) -> None:
     """Generate a cellular link: the process of Winstein et al. (NSDI 2013, section 3), or a user of an LTE network.
 
@@ -234,6 +262,7 @@ def generate(
     """
     if out is None:
         model, out = "brownian", Path(model)
+    form = _form(out, to, force=force)
     match model:
         case "brownian":
             one = traces.generate(
@@ -257,7 +286,7 @@ def generate(
         case _:
             hint = did_you_mean(model, ["brownian", "lte"])
             raise InputError(f"{model}: no such model; there are brownian and lte{hint}")
-    _write(one, out, to)
+    _write(one, out, form)
 
 
 def controllers(

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.runs import AsJson, stoppable
+from tidegate.cli.runs import AsJson, Force, stoppable
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, say
+from tidegate.files import check_target
 from tidegate.running import Run
 
 media_app = typer.Typer(
@@ -76,6 +77,7 @@ def render(
         typer.Argument(metavar="RUN...", help="A run that was written with --media, or two to be shown side by side."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The MP4 file to write.")],
+    force: Force = False,
 ) -> None:
     """Write what the viewer saw as a film (MP4).
 
@@ -85,7 +87,13 @@ def render(
     """
     from tidegate.media.render import render as write
 
+    check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]
     with stoppable("stopped; nothing was written"), progress(out.name, shown=True) as tell:
         write(loaded, out, progress=tell)
     console().print(f"written to {out}")
+
+
+def _is_film(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(8)[4:] == b"ftyp"

@@ -24,6 +24,7 @@ from tidegate.cli.terminal import (
     say,
 )
 from tidegate.errors import InputError, RunError
+from tidegate.files import check_target
 from tidegate.folders import check_folder
 from tidegate.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.quality import verdict
@@ -64,6 +65,7 @@ Media = Annotated[
         f"An encoder in the loop, codec=openh264, is {'' if 'openh264' in _core.ENCODERS else 'not '}in this build.",
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file of another kind, too.")]
 Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
 
 
@@ -325,6 +327,7 @@ def _print_sweep(result: sweeping.SweepResult) -> None:
 def report(
     folder: Annotated[Path, typer.Argument(help="What `run` or `compare` wrote with --out.")],
     out: Annotated[Path | None, typer.Option(help="File to write; report.html in the folder by default.")] = None,
+    force: Force = False,
 ) -> None:
     """Make the HTML report of a run or a comparison again.
 
@@ -332,6 +335,8 @@ def report(
     """
     from tidegate import report as reporting
 
+    if out is not None:
+        check_target(out, "report of tidegate", reporting.is_report, force=force)
     if (folder / comparing.COMPARISON_FILE).is_file():
         source: Any = comparing.Comparison.load(folder)
     elif (folder / RUN_FILE).is_file():

@@ -67,11 +67,12 @@ def _part(progress: pool.Progress | None, begin: float, end: float) -> pool.Prog
 
 def files(judged: Mapping[str, Sequence[Judged]]) -> dict[str, bytes]:
     """What is written beside a comparison: figures of the first seed of each controller, and a table of each run."""
-    from tidegate.comparing import file_name
+    from tidegate.comparing import file_names
 
     firsts = {label: some[0] for label, some in judged.items()}
+    names = file_names(judged)
     tables = {
-        f"quality-{file_name(label)}-seed{one.run.seed}.csv": one.to_csv().encode()
+        f"quality-{names[label]}-seed{one.run.seed}.csv": one.to_csv().encode()
         for label, some in judged.items()
         for one in some
     }

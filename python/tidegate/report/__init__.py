@@ -78,6 +78,13 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
     return target
 
 
+def is_report(path: Path) -> bool:
+    """Whether a file is such a page."""
+    with path.open("rb") as file:
+        head = file.read(1000)
+    return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
+
+
 def _sourced(source: Any) -> Source:
     if isinstance(source, Source):
         return source
