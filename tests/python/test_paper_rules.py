@@ -226,6 +226,9 @@ def test_other_tolerances() -> None:
     got = [number(v, **span) for v in (94.9, 95, 150, 210, 210.1)]
     assert [str(one.verdict) for one in got] == ["differs", "agrees", "agrees", "agrees", "differs"]
     assert [one.deviation for one in got] == pytest.approx([-5.1, -5, 0, 10, 10.1])
+    # one event in one run says that the mean is above 0 and not above 5.6
+    rare: dict[str, Any] = {"published": 1.0, "bound": Bound("count", "", count=True)}
+    assert [str(number(v, **rare).verdict) for v in (0, 0.1, 5.5, 6)] == ["differs", "agrees", "agrees", "differs"]
     exact = Bound("0 ms", "", 0.0, 0.0)
     assert [str(number(v, bound=exact).verdict) for v in (99.9999, 100, 100.0001)] == ["differs", "agrees", "differs"]
 
@@ -304,6 +307,7 @@ def test_what_backs_a_reason() -> None:
         False, False, False, True, False,
     ]  # fmt: skip
     trend = statement(4, 2, trend=Expression("x.a > 3"))
+    assert words.reason(trend) == "Same trend: x.a > 3. No reason known."
     assert (trend.verdict, trend.backing, trend.unexplained) == (Verdict.TREND, Backing.UNKNOWN, False)
 
 

@@ -19,7 +19,7 @@ import pytest
 from support import ROOT, Cli, begin, interrupt
 from tidegate import paper
 from tidegate.errors import InputError, RunError
-from tidegate.paper import Measure, Result, Table, Verdict, shipped, tables, words
+from tidegate.paper import Measure, Result, Table, Verdict, facts, shipped, tables, words
 from tidegate.paper.experiment import CellValue
 from tidegate.paper.reading import load
 from tidegate.stats import Interval
@@ -68,6 +68,27 @@ def test_the_cable_is_judged_as_its_closed_forms_say(quick: Result) -> None:
     assert [one.claim.id for one in quick.unexplained] == ["strange"]
     assert quick.counts == {Verdict.AGREES: 9, Verdict.TREND: 1, Verdict.DIFFERS: 2, Verdict.NOT_RUN: 1}
     assert (list(quick.plan.seeds), quick.jobs) == ([1, 2], 10)
+
+
+def test_each_kind_of_claim_is_counted_apart(tmp_path: Path) -> None:
+    folder = wrong(tmp_path, 'id = "idle-delay"', 'id = "idle-delay"\nkind = "setting"')
+    text = (folder / "paper.toml").read_text("utf-8")
+    for found, kind in (('id = "sent"', "fitted"), ('id = "strange"', "own"), ('rows = ["8"]', "result")):
+        assert found in text
+        text = text.replace(found, f'{found}\nkind = "{kind}"', 1)
+    (folder / "paper.toml").write_text(text, "utf-8")
+    result = paper.run(folder, seeds=1)
+    # of the table six cells are in sample, and the one of rate 8 is not
+    assert {str(kind): sum(counts.values()) for kind, counts in result.counts_by_kind.items()} == {
+        "result": 5,
+        "fitted": 6,
+        "setting": 1,
+        "own": 1,
+    }
+    said = facts.line(result)
+    assert "6 published results, in sample: 6 agree;" in said
+    assert "1 own claims: 1 differ" in said
+    assert json.loads(json.dumps(result.to_data()))["counts_by_kind"]["own"] == {"differs": 1}
 
 
 def test_a_full_run_leaves_nothing_out() -> None:
@@ -287,7 +308,10 @@ def wrong(folder: Path, found: str = "", replaced: str = "", code: str = CODE) -
         ("[900, 1100]", "[900]", "78: claim.long.published: found [900]; expected at least 2 in the list"),
         ('"0.001 ms"', '"0.001 s"',
          '46: claim.idle-delay.tolerance.within: found "0.001 s"; expected "5%", or "0.5 ms" in the unit of the number'),
-        ('"0.001 ms"', '"much"', '46: claim.idle-delay.tolerance.within: found "much"; expected "5%", "0.5 ms" or'),
+        ('"0.001 ms"', '"much"', '46: claim.idle-delay.tolerance.within: found "much"; expected "5%", "0.5 ms", "2 sigma" or "count"'),
+        ('"0.001 ms"', '"14 ms"', '46: claim.idle-delay.tolerance.within: "14 ms" of 14: nothing at all would agree; expected less'),
+        ('"0.001 ms"', '"100%"', '46: claim.idle-delay.tolerance.within: "100%" of 14: nothing at all would agree; expected less'),
+        ('id = "share"', 'id = "share"\nkind = "mine"', '15: claim.share.kind: found "mine"; expected'),
         ('"0.001 ms"', '"2 sigma"', '46: claim.idle-delay.tolerance.within: found "2 sigma"; the claim gives no sigma'),
         (', why = "size over rate plus propagation"', "", "46: claim.idle-delay.tolerance.why: is missing"),
         ('["0.5 points"]', '["0.5%%"]', '26: table.sent.columns[2].tolerance.within: found "0.5%%"; expected "5%", or'),

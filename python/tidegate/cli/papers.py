@@ -103,9 +103,9 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
         return
     to = console()
     to.print(f"{result.document.paper.title}, {'quick' if quick else 'full'}, {len(result.plan.seeds)} seeds\n")
-    counts = plain_table("verdict", "claims")
-    for verdict, count, _ in facts.summary(result):
-        counts.add_row(verdict, count)
+    counts = plain_table(*facts.SUMMARY[:-1])
+    for row in facts.summary(result):
+        counts.add_row(*row[:-1])
     print_table(counts)
     for note in facts.absent(result):
         to.print(f"\n{note}", soft_wrap=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tidegate.paper import words
+from tidegate.paper.model import Kind
 from tidegate.paper.verdicts import Backing, Verdict
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 MEANING = {
     Verdict.AGREES: "within the stated tolerance, or the rule made of the words holds",
-    Verdict.TREND: "outside, but the direction or order that the document reports holds",
+    Verdict.TREND: "outside, but the weaker rule that is shown with it holds",
     Verdict.DIFFERS: "neither",
     Verdict.NOT_RUN: "measured by --full only, or with what is not installed here",
 }
@@ -55,9 +56,46 @@ def absent(result: Result) -> list[str]:
     return [f"Not run, {count} {'claim' if count == 1 else 'claims'}: {reason}." for reason, count in reasons.items()]
 
 
-def summary(result: Result) -> list[tuple[str, str, str]]:
-    """How many claims have each verdict, and what is known of the reasons."""
-    rows = [(str(verdict), str(count), MEANING[verdict]) for verdict, count in result.counts.items()]
+KINDS = {
+    Kind.RESULT: "published results",
+    Kind.FITTED: "published results, in sample",
+    Kind.OWN: "own claims",
+    Kind.SETTING: "settings read back",
+}
+"""What the claims of each kind are called, where they are counted."""
+
+KIND_MEANING = {
+    Kind.RESULT: "what the document found",
+    Kind.FITTED: "the same, but settings that it does not state were chosen so that these numbers come out",
+    Kind.OWN: "ours; the document does not say it",
+    Kind.SETTING: "stated settings, read back from what was run: they show what was run, and no result",
+}
+
+_SHOWN = {Verdict.AGREES: "agree", Verdict.TREND: "same trend", Verdict.DIFFERS: "differ", Verdict.NOT_RUN: "not run"}
+
+SUMMARY = ("claims", "all", *_SHOWN.values(), "what they are")
+"""Heads of the table of counts."""
+
+
+def summary(result: Result) -> list[list[str]]:
+    """How many claims of each kind there are, and how many of them have each verdict."""
+    return [
+        [KINDS[kind], str(sum(counts.values())), *(str(counts.get(one, 0)) for one in _SHOWN), KIND_MEANING[kind]]
+        for kind, counts in result.counts_by_kind.items()
+    ]
+
+
+def line(result: Result) -> str:
+    """The same in a sentence."""
+    parts = []
+    for kind, counts in result.counts_by_kind.items():
+        said = ", ".join(f"{counts[one]} {words.VERBS[one]}" for one in _SHOWN if counts.get(one))
+        parts.append(f"{sum(counts.values())} {KINDS[kind]}: {said}")
+    return "; ".join(parts) + "."
+
+
+def reasons(result: Result) -> list[tuple[str, str, str]]:
+    """What is known of the reasons of claims that do not agree."""
     known = [one.backing for one in result.judgements if one.verdict in {Verdict.DIFFERS, Verdict.TREND}]
     meaning = {
         Backing.CONFIRMED: "what backs the reason was measured, and holds",
@@ -65,12 +103,8 @@ def summary(result: Result) -> list[tuple[str, str, str]]:
         Backing.UNCHECKED: "nothing measured backs the reason",
         Backing.UNKNOWN: "nobody knows why",
     }
-    return rows + [
-        (
-            f"not agreeing, {'reason ' if backing is not Backing.UNKNOWN else ''}{backing}",
-            str(known.count(backing)),
-            text,
-        )
+    return [
+        (f"{'reason ' if backing is not Backing.UNKNOWN else ''}{backing}", str(known.count(backing)), text)
         for backing, text in meaning.items()
         if backing in known
     ]

@@ -5,6 +5,8 @@ First the tables of a `paper.toml`, then the claims that [load][tidegate.paper.r
 
 from __future__ import annotations
 
+import enum
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,10 +46,11 @@ class Tolerance(Model):
 
     within: Annotated[
         Annotated[list[Text], Field(min_length=1), Tag("~list")] | Annotated[Text, Tag("~text")],
-        _shaped('text such as "5%", "0.5 ms" or "2 sigma", or a list of them', lists="~list", other="~text"),
+        _shaped('text such as "5%", "0.5 ms", "2 sigma" or "count", or a list of them', lists="~list", other="~text"),
     ]
     """`"5%"` of the published number, an amount in its unit (`"0.5 ms"`; `"2 points"` where the unit is %),
-    or `"2 sigma"` of the document's own spread; of a list the widest."""
+    `"2 sigma"` of the document's own spread, or `"count"`: the 95 % interval of the mean of rare events of which one
+    count is printed; of a list the widest."""
     why: Text
     """Why no more can be asked for, or no less."""
 
@@ -57,9 +60,24 @@ class Tolerance(Model):
         return [self.within] if isinstance(self.within, str) else list(self.within)
 
 
+class Kind(enum.StrEnum):
+    """What a claim is evidence of; each kind is counted apart."""
+
+    RESULT = "result"
+    """Something that the document found."""
+    FITTED = "fitted"
+    """The same, but settings that the document does not state were chosen so that it comes out: in sample."""
+    SETTING = "setting"
+    """A setting that the document states, read back from what was run."""
+    OWN = "own"
+    """Ours: the document does not say it."""
+
+
 class Judged(Model):
     """What decides a claim beside its own bound."""
 
+    kind: Literal["result", "fitted", "setting", "own"] | None = None
+    """What it is evidence of; a result of the document by default."""
     trend: Text | None = None
     """A rule; where it holds, a claim that does not agree still has the *same trend*."""
     reason: Text | None = None
@@ -195,10 +213,37 @@ class Bound:
     """Of the published number."""
     amount: float = 0.0
     """In its unit."""
+    count: bool = False
+    """Whether the number is a count of rare events, whose mean may be anything in its 95 % interval."""
 
-    def of(self, published: float) -> float:
-        """The bound in the unit of the number."""
-        return max(self.share * abs(published), self.amount)
+    def around(self, published: float) -> tuple[float, float]:
+        """The least and the largest number that still agree.
+
+        >>> Bound("5%", "", 0.05).around(100.0)
+        (95.0, 105.0)
+        >>> [round(end, 2) for end in Bound("count", "", count=True).around(1.0)]
+        [0.01, 5.56]
+        """
+        wide = max(self.share * abs(published), self.amount)
+        low, high = poisson_interval(published) if self.count else (published, published)
+        return min(low, published - wide), max(high, published + wide)
+
+
+def poisson_interval(count: float) -> tuple[float, float]:
+    """The 95 % interval of the mean of which one count is known, of events that are rare and independent.
+
+    The exact one is of chi-squared quantiles (Garwood 1936); this is Wilson and Hilferty's approximation of them, which
+    is off by some 0.02.
+
+    >>> [round(end, 2) for end in poisson_interval(0)], [round(end, 1) for end in poisson_interval(25)]
+    ([0.0, 3.67], [16.2, 36.9])
+    """
+
+    def end(mean: float, sigmas: float) -> float:
+        return mean * (1 - 1 / (9 * mean) + sigmas / (3 * math.sqrt(mean))) ** 3
+
+    sigmas = 1.959964  # of a normal distribution, two-sided 95 %
+    return max(0.0, end(count, -sigmas)) if count > 0 else 0.0, end(count + 1, sigmas)
 
 
 @dataclass(frozen=True)
@@ -240,6 +285,7 @@ class Claim:
     because: Expression | None = None
     reason: Phrase | None = None
     quick: bool = True
+    kind: Kind = Kind.RESULT
     cell: tuple[str, str, str] | None = None
     """Table, row and column, for a number of a table."""
 

@@ -87,12 +87,19 @@ def _run(result: Result) -> Markup:
 
 
 def _summary(result: Result) -> Markup:
-    shown = {str(verdict): _CLASS[verdict] for verdict in Verdict}
-    rows = [
-        [tag("td", tag("span", name, class_=shown.get(name))), tag("td", count), _words(meaning)]
-        for name, count, meaning in facts.summary(result)
+    counts = [[tag("td", one) for one in row[:-1]] + [_words(row[-1])] for row in facts.summary(result)]
+    meanings = [
+        [tag("td", tag("span", str(verdict), class_=_CLASS[verdict])), _words(text)]
+        for verdict, text in facts.MEANING.items()
     ]
-    return _section("Verdicts", _grid(("verdict", "claims", "what it means"), rows))
+    reasons = [[tag("td", name), tag("td", count), _words(text)] for name, count, text in facts.reasons(result)]
+    return _section(
+        "Verdicts",
+        tag("p", facts.line(result)),
+        _grid(facts.SUMMARY, counts),
+        _grid(("verdict", "means"), meanings),
+        _grid(("of those that do not agree", "claims", "which means"), reasons),
+    )
 
 
 def _differences(result: Result) -> Markup:

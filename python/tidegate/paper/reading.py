@@ -21,6 +21,7 @@ from tidegate.paper.model import (
     Column,
     Document,
     Judged,
+    Kind,
     Paper,
     Phrase,
     PublishedTable,
@@ -103,7 +104,8 @@ class _Reader:
         if isinstance(claim, StatementClaim):
             rules = self._rules(claim, place, {})
             agrees = self._rule(claim.agrees, (*place, "agrees"), {})
-            yield Claim(claim.id, claim.where, claim.text, agrees=agrees, quick=claim.quick, **rules)
+            kind = Kind(claim.kind or "result")
+            yield Claim(claim.id, claim.where, claim.text, agrees=agrees, quick=claim.quick, kind=kind, **rules)
             return
         yield Claim(
             claim.id,
@@ -112,10 +114,11 @@ class _Reader:
             self._published(claim.published, (*place, "published")),
             claim.unit,
             claim.sigma,
-            self._bound(claim.tolerance, claim.unit, claim.sigma, (*place, "tolerance")),
+            self._bound(claim.tolerance, claim.unit, claim.sigma, claim.published, (*place, "tolerance")),
             claim.measure,
             _digits(claim.published) if claim.digits is None else claim.digits,
             quick=claim.quick,
+            kind=Kind(claim.kind or "result"),
             **self._rules(claim, place, {}),
         )
 
@@ -174,10 +177,11 @@ class _Reader:
             self._published(number, at),
             unit,
             None,
-            None if tolerance is None else self._bound(tolerance, unit, None, tolerance_at),
+            None if tolerance is None else self._bound(tolerance, unit, None, number, tolerance_at),
             _fill(table.measure, filled),
             max(_digits(one) for one in column) if head.digits is None else head.digits,
             quick=first("quick")[1],
+            kind=Kind(first("kind")[1] or "result"),
             cell=(table.id, row, head.name),
             **rules,
         )
@@ -221,13 +225,19 @@ class _Reader:
             self._wrong(place, f"found [{low:g}, {high:g}]; expected [least, largest]")
         return low, high
 
-    def _bound(self, tolerance: Tolerance, unit: str, sigma: float | None, place: KeyPath) -> Bound | None:
-        share = amount = 0.0
+    def _bound(
+        self, tolerance: Tolerance, unit: str, sigma: float | None, published: float | list[float], place: KeyPath
+    ) -> Bound | None:
+        share, amount, count = 0.0, 0.0, False
         for part in tolerance.parts:
             match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(.*?)\s*", part)
             number, of = (float(Decimal(match[1])), match[2]) if match else (0.0, "")
-            if match is None:
-                self._wrong((*place, "within"), f'found {show(part)}; expected "5%", "0.5 {unit or ""}" or "2 sigma"')
+            if part.strip() == "count":
+                count = True
+            elif match is None:
+                self._wrong(
+                    (*place, "within"), f'found {show(part)}; expected "5%", "0.5 {unit or ""}", "2 sigma" or "count"'
+                )
             elif of == "sigma" and sigma is None:
                 self._wrong((*place, "within"), f"found {show(part)}; the claim gives no sigma")
             elif of == "sigma":
@@ -240,7 +250,14 @@ class _Reader:
                 right = "points" if unit == "%" else unit
                 words = f'"5%", or "0.5 {right}" in the unit of the number' if right else '"5%", or a plain "0.5"'
                 self._wrong((*place, "within"), f"found {show(part)}; expected {words}")
-        return Bound(" or ".join(tolerance.parts), tolerance.why, share, amount)
+        bound = Bound(" or ".join(tolerance.parts), tolerance.why, share, amount, count)
+        low, high = published if isinstance(published, list) else (published, published)
+        if not low <= 0 <= high and bound.around(low)[0] <= 0 <= bound.around(high)[1]:
+            printed = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            self._wrong(
+                (*place, "within"), f"{show(bound.words)} of {printed}: nothing at all would agree; expected less"
+            )
+        return bound
 
     def _unique(self, names: list[str], place: KeyPath) -> None:
         twice = sorted({name for name in names if names.count(name) > 1})

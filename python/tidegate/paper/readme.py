@@ -22,7 +22,10 @@ def render(result: Result) -> str:
         tables.markdown(("", ""), facts.what_was_run(result)),
         *(tables.plain(note) for note in facts.notes(result)),
         "## Verdicts",
-        tables.markdown(("verdict", "claims", "what it means"), facts.summary(result)),
+        tables.plain(facts.line(result)),
+        tables.markdown(facts.SUMMARY, facts.summary(result)),
+        tables.markdown(("verdict", "means"), [[str(one), text] for one, text in facts.MEANING.items()]),
+        tables.markdown(("of those that do not agree", "claims", "which means"), facts.reasons(result)),
     ]
     worst = words.differences(result.judgements)
     if worst:

@@ -18,7 +18,7 @@ from tidegate.files import named, write_file
 from tidegate.folders import check_folder, write_folder
 from tidegate.paper import shipped, tables, words
 from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
-from tidegate.paper.model import Document
+from tidegate.paper.model import Document, Kind
 from tidegate.paper.reading import load
 from tidegate.paper.verdicts import Judgement, Verdict, judge
 from tidegate.running import versions
@@ -50,6 +50,13 @@ class Result:
         return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
 
     @property
+    def counts_by_kind(self) -> dict[Kind, dict[Verdict, int]]:
+        """The same for each kind of claim that there is."""
+        found = Counter((one.claim.kind, one.verdict) for one in self.judgements)
+        kinds = {kind: {verdict: found[kind, verdict] for verdict in Verdict if found[kind, verdict]} for kind in Kind}
+        return {kind: counts for kind, counts in kinds.items() if counts}
+
+    @property
     def unexplained(self) -> list[Judgement]:
         """Claims that differ and for which the paper's file gives no reason."""
         return [one for one in self.judgements if one.unexplained]
@@ -76,6 +83,10 @@ class Result:
             "command": self.command,
             "versions": dict(self.versions),
             "counts": {str(verdict): count for verdict, count in self.counts.items()},
+            "counts_by_kind": {
+                str(kind): {str(verdict): count for verdict, count in counts.items()}
+                for kind, counts in self.counts_by_kind.items()
+            },
             "claims": [_claim(one) for one in self.judgements],
             "measures": {name: _measure(one) for name, one in self.outcome.measures.items()},
             "unstated": [one.to_dict() for one in paper.unstated],
@@ -133,6 +144,7 @@ def _claim(one: Judgement) -> dict[str, Any]:
         "id": claim.id,
         "where": claim.where,
         "text": claim.text,
+        "kind": str(claim.kind),
         "published": list(claim.published) if isinstance(claim.published, tuple) else claim.published,
         "unit": claim.unit,
         "sigma": claim.sigma,

@@ -156,7 +156,7 @@ def _number(claim: Claim, own: Interval) -> tuple[Truth, float | None]:
     low, high = claim.published if isinstance(claim.published, tuple) else (claim.published, claim.published)
     if not own.count:
         return Truth(False, False, True), None
-    least, most = low - claim.bound.of(low), high + claim.bound.of(high)
+    least, most = claim.bound.around(low)[0], claim.bound.around(high)[1]
     half = math.inf if own.half is None else own.half
 
     def inside(value: float) -> bool:

@@ -53,6 +53,15 @@ def tolerance(claim: Claim) -> str:
     return "" if claim.bound is None else f"\N{PLUS-MINUS SIGN} {claim.bound.words}: {claim.bound.why}"
 
 
+VERBS = {
+    Verdict.AGREES: "agree",
+    Verdict.TREND: "show the same trend",
+    Verdict.DIFFERS: "differ",
+    Verdict.NOT_RUN: "were not run",
+}
+"""Of several claims."""
+
+
 def verdict(one: Judgement) -> str:
     """The verdict, and whether more seeds could change it."""
     return f"{one.verdict} (not sure)" if one.sure is False and _spread(one) else str(one.verdict)
@@ -64,7 +73,7 @@ def _spread(one: Judgement) -> bool:
 
 
 def reason(one: Judgement) -> str:
-    """Why it differs, and what is known of that; or what it takes to run it."""
+    """By which rule it has the same trend, why it differs, and what is known of that; or what it takes to run it."""
     rule = "" if one.claim.because is None else one.claim.because.text
     match one.backing:
         case Backing.CONFIRMED:
@@ -77,6 +86,8 @@ def reason(one: Judgement) -> str:
             said = "No reason known."
         case _:
             said = one.reason
+    if one.verdict is Verdict.TREND and one.claim.trend is not None:
+        said = f"Same trend: {one.claim.trend.text}. {said}"
     return f"{said} [{one.undefined}]".strip() if one.undefined else said
 
 

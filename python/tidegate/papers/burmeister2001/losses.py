@@ -110,6 +110,21 @@ def waiting(seen: Seen, kind: str) -> float:
     return sum(one.sent * (one.waiting_s or 0.0) for one in members) / sum(one.sent for one in members)
 
 
+def reports(seen: Seen, kind: str) -> int:
+    """Reports that were sent, of all members together."""
+    return sum(seen.members[name].sent for name in KINDS[kind])
+
+
+def detected(seen: Seen, kind: str) -> int:
+    """Losses that were seen, by each member for itself."""
+    return sum(seen.members[name].losses for name in KINDS[kind])
+
+
+def discarded(seen: Seen, kind: str) -> float:
+    """The part of all losses whose report would have come too late."""
+    return sum(seen.members[name].discarded for name in KINDS[kind]) / detected(seen, kind)
+
+
 def suppressed(seen: Seen, kind: str) -> float:
     """The part of all losses whose report was suppressed."""
     members = [seen.members[name] for name in KINDS[kind]]
@@ -140,6 +155,17 @@ class Results:
                         values = [_of(one.members[name], column) for one in runs]
                         yield f"{table}/{name}/{kind}.{column}", Measure.of(values, unit)
                 runs = self.runs("as chosen", table, kind)
+                sent, seen = ([count(one, kind) for one in runs] for count in (reports, detected))
+                yield f"{table}.{kind}.reports", Measure.of(sent, "losses", "loss reports sent, of all members")
+                yield f"{table}.{kind}.detected", Measure.of(seen, "losses", "losses seen, by each member for itself")
+                each = [one * len(losers) / all_of_them for one, all_of_them in zip(sent, seen, strict=True)]
+                shares = [one / all_of_them for one, all_of_them in zip(sent, seen, strict=True)]
+                yield f"{table}.{kind}.share", Measure.of(shares, "", "reports sent of losses seen")
+                yield f"{table}.{kind}.each", Measure.of(each, "", "reports that are sent of one loss")
+                gone = Measure.of(
+                    [discarded(one, kind) for one in runs], "", "part of the losses discarded as too late"
+                )
+                yield f"{table}.{kind}.discarded", gone
                 yield f"{table}.{kind}.interval", Measure.of([self.interval(one) for one in runs], "s")
         for label in ("as chosen", RFC, *AROUND):
             for table in TABLES:

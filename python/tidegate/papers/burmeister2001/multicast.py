@@ -70,6 +70,8 @@ TOO_MUCH: Mapping[str, Sequence[str]] = {
     "congestion": ("1.045", "1.03", "1.02", "1.001", "1", "0.999", "0.98"),
 }
 """Byte error rates, and rates of links over the session bandwidth: what is chosen, and more and more losses."""
+LARGEST = ("T-16", "20 kbps", "several")
+"""Where the document has the largest share without losses: tree, session bandwidth, senders."""
 SEEDS = 3
 """More than so many seeds tell nothing: shares are means over hundreds of packets of each agent."""
 EARLY_BOUND = 2 / (1 + 1 / (math.e - 1.5))
@@ -116,6 +118,14 @@ class Results:
             shares = (self.share(one).value for one in SETTINGS if one.loss == loss)
             most = max(share.mean for share in shares if share.count)
             yield f"share.{loss}", Measure.exact(most, "%", "largest share of all trees, profiles and bandwidths")
+        avpf = [self.share(one).value.mean for one in SETTINGS if one.profile == "AVPF"]
+        yield "share.least", Measure.exact(min(avpf), "%", "smallest share of groups of AVPF")
+        yield "share.most", Measure.exact(max(avpf), "%", "largest share of groups of AVPF")
+        known = {one: self.share(one).value for one in SETTINGS if one.loss == "none"}
+        others = [share.mean for one, share in known.items() if share.count and _kind(one) != LARGEST]
+        largest = [share.mean for one, share in known.items() if share.count and _kind(one) == LARGEST]
+        yield "share.none.stated", Measure.exact(max(largest), "%", "T-16 at 20 kb/s with several senders, no losses")
+        yield "share.none.others", Measure.exact(max(others), "%", "the largest of all other settings without losses")
         high = [one.share for key, one in self.done.items() if key[0] == "too much"]
         yield "share.too much", Measure.exact(max(high), "%", "largest share with more losses")
         yield (
@@ -182,6 +192,10 @@ class Results:
         yield sheet.drawing(
             "shares", "The largest of six groups each. Marks: the largest in the document, of all trees."
         )
+
+
+def _kind(one: Setting) -> tuple[str, str, str]:
+    return one.topology, one.bandwidth, one.senders
 
 
 def _mean(measure: Measure) -> float:

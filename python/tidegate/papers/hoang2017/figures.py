@@ -31,9 +31,9 @@ def estimates(udp: Call, rrtcc: Call) -> Drawing:
     end = max(rrtcc.reports[-1], udp.reports[-1])
     shown = rrtcc.steps < end
     sheet.series("Real bandwidth", [*rrtcc.steps[shown], end], [*rrtcc.capacity[shown], np.nan], step=True)
-    sheet.series("A_r", rrtcc.reports, rrtcc.a_r)
-    sheet.series("A_s", rrtcc.reports, rrtcc.a_s)
-    sheet.series("A", rrtcc.reports, rrtcc.a)
+    for label, values in (("A_r", rrtcc.a_r), ("A_s", rrtcc.a_s), ("A", rrtcc.a)):
+        if len(values) == len(rrtcc.reports):  # what has no controller estimates nothing
+            sheet.series(label, rrtcc.reports, values)
     sheet.series("A UDP", [0, end], [UDP_RATE, UDP_RATE])
     return sheet.drawing(
         "figure-16", "One run (the first seed) of configuration 2; A is the smaller of A_s and A_r and covers it."

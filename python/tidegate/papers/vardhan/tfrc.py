@@ -196,9 +196,6 @@ class Results:
                 yield f"draws2/{row}/{name}", Measure.exact(float(np.std(draws, ddof=min(1, len(draws) - 1))), unit)
                 yield f"scan2/{row}/{name}/least", Measure.exact(min(seen), unit)
                 yield f"scan2/{row}/{name}/most", Measure.exact(max(seen), unit)
-            for what in ("sent", "received"):
-                both = self.over("as found", row, _sum(what), "packets")
-                yield f"table2/{row}/both.{what}", both
             more = "how much more TCP's rate varies"
             smoother = [one.variation["tcp"] - one.variation["tfrc"] for one in self.pairs("as found", row)]
             yield f"smooth/{row}", Measure.of(smoother, "", more)
@@ -323,10 +320,6 @@ _VOICES = {
 
 def _column(name: str) -> Callable[[Pair], float]:
     return lambda one: one.column(name)
-
-
-def _sum(what: str) -> Callable[[Pair], float]:
-    return lambda one: one.column(f"tcp.{what}") + one.column(f"tfrc.{what}")
 
 
 def _varies(flow: str) -> Callable[[Pair], float]:
