@@ -21,9 +21,9 @@ counts whole nanoseconds, so that nothing depends on rounding.
 (0.1, True)
 
 What happens at one nanosecond: the events of the SimPy model come first, then the world, until it hands
-something over; then again the model. Inside the world, a packet that the model forwards and one that it
-feeds have the place among equals that a link or a source of the engine would have had. A model that does
-what the engine does therefore gets the same run, bit for bit.
+something over; then again the model. Inside the world, the order of the nodes that are due at one instant
+follows from the instant and their names, not from when it was planned that they act. A model that does what
+the engine does therefore gets the same run, bit for bit.
 """
 
 from __future__ import annotations

@@ -68,8 +68,7 @@ pub trait Node: Send + Any {
     fn name(&self) -> &str;
 
     /// When [`Node::advance`] must be called next, if nothing is received before. Calling earlier is
-    /// harmless; calling later under virtual time is an error of the driver. [`Time::MAX`] is a time that
-    /// the driver will tell: nobody is woken then, but the node keeps its place among equals.
+    /// harmless; calling later under virtual time is an error of the driver. [`Time::MAX`] is never.
     fn next_wakeup(&self) -> Option<Time>;
 
     /// Does whatever is due at `now`. Afterwards `next_wakeup` must be later than `now`, or this is

@@ -1,10 +1,8 @@
 //! Where the driver takes part in the world: links that it carries packets over, flows that it feeds and hears.
 //!
-//! A node here never knows when it will act; the driver says so when the time has come. It stands in the
-//! agenda at a time that is not known yet, in the place where a node of the world would stand: a link from
-//! the moment at which its first packet came in or the one before it left, a source from its last packet.
-//! When the driver tells the time, the place stays. What happens at the same nanosecond therefore happens in
-//! the order in which it would without the driver.
+//! A node here never knows when it will act; the driver says so when the time has come. The order of what
+//! happens at one nanosecond does not depend on when that was known (`wakeups`): a link of the driver's that
+//! does what a link of the same name would do in the world leaves the same record behind.
 
 use std::collections::VecDeque;
 use tidegate_core::node::Inside;
@@ -52,10 +50,7 @@ impl Node for ExternalLink {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        match self.due.front() {
-            Some(&(at, ..)) => Some(at),
-            None => (!self.held.is_empty()).then_some(Time::MAX),
-        }
+        self.due.front().map(|&(at, ..)| at)
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
@@ -114,7 +109,7 @@ impl Node for ExternalSource {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        Some(self.due.front().map_or(Time::MAX, |&(at, ..)| at))
+        self.due.front().map(|&(at, ..)| at)
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {

@@ -1,7 +1,6 @@
 //! The simulator: virtual time, links and queues, recorded and generated networks, TCP, cross traffic,
 //! and the recording of what happened.
 
-pub mod agenda;
 pub mod build;
 pub mod cross;
 mod excess;
@@ -21,6 +20,7 @@ pub mod service;
 pub mod sink;
 pub mod tcp;
 pub mod trace;
+pub mod wakeups;
 mod wire;
 pub mod world;
 

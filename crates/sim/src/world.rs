@@ -4,7 +4,7 @@
 //! the packet's route, and goes on until the time is up. It counts every packet at every node, and a
 //! run in which one went missing fails ([`World::check`]).
 
-use crate::agenda::Agenda;
+use crate::wakeups::WakeupQueue;
 use std::any::Any;
 use tidegate_core::node::{Census, Handed, Inside};
 use tidegate_core::packet::RouteId;
@@ -64,7 +64,7 @@ impl Routes {
 pub struct World {
     now: Time,
     nodes: Vec<Box<dyn Node>>,
-    agenda: Agenda,
+    wakeups: WakeupQueue,
     routes: Routes,
     out: Outbox,
     events: u64,
@@ -88,13 +88,13 @@ impl World {
         for (node, _) in routes.iter().flatten() {
             assert!((node.0 as usize) < nodes.len(), "a route leads to node {}, which is not there", node.0);
         }
-        let mut agenda = Agenda::new(nodes.len());
+        let mut wakeups = WakeupQueue::new(nodes.iter().map(|node| node.name()));
         for (id, node) in nodes.iter().enumerate() {
-            agenda.set(NodeId(id as u32), node.next_wakeup());
+            wakeups.set(NodeId(id as u32), node.next_wakeup());
         }
         Self {
             now: Time::ZERO,
-            agenda,
+            wakeups,
             routes: Routes::new(&routes),
             out: Outbox::new(nodes.len().max(1), record),
             events: 0,
@@ -103,6 +103,20 @@ impl World {
             watched: Vec::new(),
             nodes,
         }
+    }
+
+    /// This world with something around each node (a probe), of the same name and with the same contents.
+    ///
+    /// # Panics
+    /// If something has happened already.
+    #[must_use]
+    pub fn around(mut self, wrap: impl FnMut(Box<dyn Node>) -> Box<dyn Node>) -> Self {
+        assert!(self.events == 0, "{} events have happened to what is to be wrapped", self.events);
+        self.nodes = self.nodes.into_iter().map(wrap).collect();
+        for (id, node) in self.nodes.iter().enumerate() {
+            self.wakeups.set(NodeId(id as u32), node.next_wakeup());
+        }
+        self
     }
 
     /// Tells the recorder the backlog of every queue once every `bin`.
@@ -142,7 +156,7 @@ impl World {
     /// When something happens next (SimPy's `peek`).
     #[must_use]
     pub fn peek(&self) -> Option<Time> {
-        self.agenda.first().map(|(at, _)| at)
+        self.wakeups.first().map(|(at, _)| at)
     }
 
     /// Does one event.
@@ -150,7 +164,7 @@ impl World {
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn step(&mut self) -> Result<(), Stopped> {
-        match self.agenda.first() {
+        match self.wakeups.first() {
             Some((at, id)) => self.event(at, id),
             None => Ok(()),
         }
@@ -170,7 +184,7 @@ impl World {
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_some(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
-        while let Some((at, id)) = self.agenda.first() {
+        while let Some((at, id)) = self.wakeups.first() {
             if at > until {
                 break;
             }
@@ -216,14 +230,11 @@ impl World {
         std::mem::take(&mut self.out.handed)
     }
 
-    /// Lets the driver tell node `id`, if it is a `T`, what to do at a time that is to come. Where the node
-    /// was waiting for that, it keeps its place among those that are due at the same instant.
+    /// Lets the driver tell node `id`, if it is a `T`, what to do, now or at a time that is to come.
     pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {
         let node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
         let told = tell(node.downcast_mut()?);
-        if let Some(at) = self.nodes[id.0 as usize].next_wakeup() {
-            self.agenda.hasten(id, at);
-        }
+        self.wakeups.set(id, self.nodes[id.0 as usize].next_wakeup());
         Some(told)
     }
 
@@ -290,13 +301,14 @@ impl World {
                 self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
             );
         }
+        self.wakeups.begin();
         self.out.turn(id);
         let node = &mut self.nodes[id.0 as usize];
         node.advance(at, &mut self.out);
         match node.next_wakeup() {
             // still due: the others at this instant come first
-            Some(again) if again <= at => self.agenda.requeue(id, again),
-            next => self.agenda.set(id, next),
+            Some(again) if again <= at => self.wakeups.again(id, again),
+            next => self.wakeups.set(id, next),
         }
         self.failed()?;
         self.carry()
@@ -321,7 +333,7 @@ impl World {
         self.out.enter();
         let node = &mut self.nodes[id.0 as usize];
         node.receive(self.now, port, packet, &mut self.out);
-        self.agenda.set(id, node.next_wakeup());
+        self.wakeups.set(id, node.next_wakeup());
         self.failed()
     }
 

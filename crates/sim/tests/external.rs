@@ -144,7 +144,7 @@ fn a_link_in_the_drivers_hands_equals_one_of_the_engine() {
     }
 }
 
-/// Without the place in the agenda, packets that arrive and packets that leave at one instant change places:
+/// A driver that acts after the world at each instant makes packets that arrive and packets that leave change places:
 /// the test above would not be one if nothing happened at the same time.
 #[test]
 fn the_order_at_one_instant_shows() {

@@ -86,6 +86,15 @@ impl Experiment {
         Builder::new(scenario, traces)?.build(make)
     }
 
+    /// This experiment with something around each node (a probe): see [`World::around`].
+    ///
+    /// # Panics
+    /// If it has begun.
+    #[must_use]
+    pub fn around(self, wrap: impl FnMut(Box<dyn Node>) -> Box<dyn Node>) -> Self {
+        Self { world: self.world.around(wrap), ..self }
+    }
+
     /// How long it runs.
     #[must_use]
     pub fn duration(&self) -> Span {

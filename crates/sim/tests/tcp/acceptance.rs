@@ -55,7 +55,9 @@ fn share(seed: u64, jitter: Option<Span>) -> f64 {
 /// With a little jitter in the hosts the shorter flow gets two to three times as much. Without, packets
 /// of equal size fall into step with the queue (Floyd and Jacobson 1992), and here the shorter flow gets
 /// less than the longer one. How much less depends on the start times and the exact queue, and ns-2's and
-/// ns-3's own runs spread from 0.4 to 1.4: the second band is wide because no narrower one is known.
+/// ns-3's own runs spread from 0.4 to 1.4: the second band ends at equal shares and begins at the least of those.
+/// (20 seeds give 0.83 to 0.99, 0.93 on average; packets that reach the queue at one nanosecond come in random
+/// order, where ns-2 keeps the order in which events were scheduled.)
 #[test]
 fn shares_of_unequal_round_trips() {
     let service = Rate::from_mbps(10).time_for(tidegate_core::Size::from_bytes(1500));
@@ -67,7 +69,7 @@ fn shares_of_unequal_round_trips() {
     let jittered = shares(Some(service));
     assert!(within(jittered, 2.0, 3.0), "{jittered}");
     let in_step = shares(None);
-    assert!(within(in_step, 0.4, 0.9), "{in_step}");
+    assert!(within(in_step, 0.4, 1.0), "{in_step}");
 }
 
 /// Goodput over MSS/RTT * sqrt(3/2 / p): Mathis, Semke, Mahdavi, Ott 1997, an acknowledgement per packet.
