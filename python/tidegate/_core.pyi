@@ -670,7 +670,7 @@ class Packet:
         """RTP payload type; None if it is no RTP."""
     @property
     def transport_sequence(self) -> int | None:
-        """Transport-wide sequence number; None if it is no RTP."""
+        """Transport-wide sequence number; None where no header extension carries it."""
     @property
     def marker(self) -> bool | None:
         """Whether it is the last packet of its frame; None if it is no RTP."""

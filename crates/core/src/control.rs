@@ -6,7 +6,7 @@
 //! substream and its last decision, checks the contract, and is what every driver talks to: the
 //! endpoint in a simulation or on a socket, a Python loop, a test.
 
-use crate::packet::{Ecn, Extension};
+use crate::datagram::{Ecn, Extension};
 use crate::rng::Stream;
 use crate::units::{Rate, RemoteTime, Size, Span, Time};
 use crate::wire::rtcp;

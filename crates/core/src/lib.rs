@@ -4,6 +4,8 @@
 //! environment or a file: the same inputs give the same bits on every machine.
 
 pub mod control;
+pub mod datagram;
+pub mod driver;
 pub mod math;
 pub mod node;
 pub mod packet;
@@ -13,8 +15,10 @@ pub mod units;
 pub mod wire;
 
 pub use control::{Context, Controller, Decision, Limits, Report, Seat};
+pub use datagram::{Body, Datagram, Ecn};
+pub use driver::{About, Driver, Peer};
 pub use node::{Node, NodeId, Outbox, Port};
-pub use packet::{Body, Ecn, FlowId, Kind, Packet, RouteId};
+pub use packet::{FlowId, Frame, Kind, Packet, RouteId};
 pub use record::{Cause, Level, Recorder};
 pub use rng::Stream;
 pub use units::{Rate, RemoteTime, Size, Span, Time};

@@ -7,12 +7,12 @@ use crate::sender::{Path, Sender};
 use crate::settings::{EndpointSettings, RtcpMode, SettingsError};
 use std::sync::Arc;
 use tidegate_core::control::Urgency;
-use tidegate_core::node::Inside;
-use tidegate_core::packet::Attachment;
+use tidegate_core::datagram::Attachment;
+use tidegate_core::driver::{About, Driver, Peer};
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp::{self, Bye, ReceiverReport, Sdes};
-use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time};
+use tidegate_core::{Body, Datagram, FlowId, Frame, Kind, Span, Stream, Time};
 
 /// One participant of an RTP session.
 pub struct Endpoint {
@@ -32,8 +32,6 @@ pub struct Endpoint {
     repair_asked: bool,
     /// Since when the receiver half has had something to say.
     message_since: Option<Time>,
-    /// The running number of RTCP packets that do not share the media's flow.
-    packets: u32,
     wakeup: Time,
 }
 
@@ -46,8 +44,7 @@ impl Endpoint {
     /// When a setting makes no sense; the error names it.
     pub fn new(settings: EndpointSettings) -> Result<Self, SettingsError> {
         settings.check()?;
-        let EndpointSettings { name, seed, clock_offset, route, ssrc, overhead, send, receive, rtcp } =
-            settings;
+        let EndpointSettings { name, seed, clock_offset, ssrc, overhead, send, receive, rtcp } = settings;
         let sender = send
             .map(|send| Sender::new(send, &name, seed))
             .transpose()
@@ -71,7 +68,7 @@ impl Endpoint {
             receiver,
             sender,
             ssrc,
-            path: Path { route, overhead, clock_offset },
+            path: Path { overhead, clock_offset },
             mode: rtcp.mode,
             reduced_size: rtcp.reduced_size,
             schedule: Schedule::new(&timing),
@@ -79,7 +76,6 @@ impl Endpoint {
             asked: false,
             repair_asked: false,
             message_since: None,
-            packets: 0,
             wakeup: Time::ZERO,
             name,
         };
@@ -87,9 +83,8 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Sends on another route from now on, and tells the controller so.
-    pub fn change_route(&mut self, now: Time, route: RouteId, out: &mut Outbox) {
-        self.path.route = route;
+    /// Takes note that packets go another way from now on, and tells the controller so.
+    pub fn route_changed(&mut self, now: Time, out: &mut dyn Driver) {
         if let Some(sender) = &mut self.sender {
             sender.route_changed(now, &self.path, out);
         }
@@ -125,7 +120,7 @@ impl Endpoint {
     }
 
     /// Does what the receiver half has asked for.
-    fn ask(&mut self, now: Time, urgency: Urgency, out: &mut Outbox) {
+    fn ask(&mut self, now: Time, urgency: Urgency, out: &mut dyn Driver) {
         if urgency == Urgency::None {
             return;
         }
@@ -142,7 +137,7 @@ impl Endpoint {
     }
 
     /// Per-packet feedback is due.
-    fn feedback_due(&mut self, now: Time, out: &mut Outbox) {
+    fn feedback_due(&mut self, now: Time, out: &mut dyn Driver) {
         match self.mode {
             // between the compounds (RFC 5506)
             RtcpMode::Free => {
@@ -160,7 +155,7 @@ impl Endpoint {
     }
 
     /// Repair may have something to ask for: that is urgent, and goes as feedback does.
-    fn request_repair(&mut self, now: Time, out: &mut Outbox) {
+    fn request_repair(&mut self, now: Time, out: &mut dyn Driver) {
         if self.receiver.as_ref().is_none_or(|receiver| receiver.request_due() > now) {
             return;
         }
@@ -178,19 +173,19 @@ impl Endpoint {
 
     /// Asks whether feedback may go early (RFC 4585 section 3.5.2). If not, it goes with the next regular
     /// packet, also where that is late: feedback on what has arrived is still news then.
-    fn request(&mut self, now: Time, out: &mut Outbox) {
+    fn request(&mut self, now: Time, out: &mut dyn Driver) {
         if self.schedule.feedback(now, None, || self.luck.uniform()) == Chance::Early(now) {
             self.send_early(now, out);
         }
     }
 
-    fn send_early(&mut self, now: Time, out: &mut Outbox) {
+    fn send_early(&mut self, now: Time, out: &mut dyn Driver) {
         let size = self.send_minimal(now, out);
         self.schedule.sent_early(size);
     }
 
     /// Sends the feedback that waits: alone (RFC 5506), or in a minimal compound (RFC 4585 section 3.1).
-    fn send_minimal(&mut self, now: Time, out: &mut Outbox) -> u32 {
+    fn send_minimal(&mut self, now: Time, out: &mut dyn Driver) -> u32 {
         let mut packets = if self.reduced_size { Vec::new() } else { self.report(now) };
         packets.extend(self.take_feedback(now));
         self.send_rtcp(now, &mut packets, out)
@@ -224,7 +219,7 @@ impl Endpoint {
     }
 
     /// Sends a compound of what is to be reported by now.
-    fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut Outbox) {
+    fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut dyn Driver) {
         let mut packets = self.report(now);
         if self.mode != RtcpMode::Free {
             packets.extend(self.take_feedback(now));
@@ -237,7 +232,7 @@ impl Endpoint {
     }
 
     /// Sends `packets` as one datagram, with what the receiver half has to say; gives its size on the wire.
-    fn send_rtcp(&mut self, now: Time, packets: &mut Vec<rtcp::Packet>, out: &mut Outbox) -> u32 {
+    fn send_rtcp(&mut self, now: Time, packets: &mut Vec<rtcp::Packet>, out: &mut dyn Driver) -> u32 {
         let (since, reporter) = (self.message_since.take(), self.reporter());
         self.repair_asked = false;
         if let Some(receiver) = &mut self.receiver {
@@ -266,7 +261,7 @@ impl Endpoint {
         }
         let size = bytes.len() as u32 + self.path.overhead;
         let flow = self.rtcp_flow();
-        out.record.rtcp(
+        out.record().rtcp(
             now,
             &RtcpRecord {
                 flow,
@@ -276,32 +271,13 @@ impl Endpoint {
                 waited: since.map_or(Span::ZERO, |since| now - since),
             },
         );
-        let sequence = match &mut self.sender {
-            Some(sender) if sender.flow() == flow => sender.number(),
-            _ => {
-                self.packets = self.packets.wrapping_add(1);
-                self.packets - 1
-            }
-        };
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow,
-            route: self.path.route,
-            sequence,
+        let datagram = Datagram {
             size,
-            hop: 0,
-            kind: Kind::Rtcp,
-            ecn: Ecn::NotEct,
-            body: Body::Empty,
+            body: Body::Rtcp,
             attachment: Some(Arc::new(Attachment::Rtcp(bytes))),
+            ..Datagram::default()
         };
-        if out.record.wants_bytes()
-            && let Some(bytes) = packet.rtcp()
-        {
-            out.record.bytes(now, &packet, bytes);
-        }
-        out.originate(now, Port::ZERO, packet);
+        out.send(now, datagram, About { flow, kind: Kind::Rtcp, frame: Frame::default() });
         size
     }
 
@@ -321,11 +297,11 @@ impl Endpoint {
     }
 
     /// Says goodbye for the streams that have ended, and to the session if it receives nothing (any more) either.
-    fn goodbye(&mut self, now: Time, out: &mut Outbox) {
+    fn goodbye(&mut self, now: Time, out: &mut dyn Driver) {
         let ssrcs: Vec<u32> = self.sender.as_ref().map_or_else(Vec::new, |sender| sender.ssrcs().collect());
         self.send_compound(now, ssrcs, out);
         if let Some(sender) = &mut self.sender {
-            out.record.ended(now, sender.flow());
+            out.record().ended(now, sender.flow());
             sender.end();
         }
         if self.receiver.as_ref().is_none_or(Receiver::is_deserted) {
@@ -346,7 +322,7 @@ impl Endpoint {
         self.schedule.join(now, 2, || self.luck.uniform());
     }
 
-    fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut Outbox) {
+    fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut dyn Driver) {
         // what cannot be read is as good as lost: hostile bytes must not end a run
         let Ok(packets) = rtcp::decode(bytes) else { return };
         self.join(now);
@@ -375,7 +351,7 @@ impl Endpoint {
     }
 }
 
-impl Node for Endpoint {
+impl Peer for Endpoint {
     fn name(&self) -> &str {
         &self.name
     }
@@ -384,7 +360,7 @@ impl Node for Endpoint {
         (self.wakeup != Time::MAX).then_some(self.wakeup)
     }
 
-    fn advance(&mut self, now: Time, out: &mut Outbox) {
+    fn advance(&mut self, now: Time, out: &mut dyn Driver) {
         if now < self.wakeup {
             return;
         }
@@ -423,29 +399,22 @@ impl Node for Endpoint {
         self.settle();
     }
 
-    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
-        out.deliver(now, &packet);
-        if let Body::Rtp(body) = &packet.body {
+    fn receive(&mut self, now: Time, datagram: &Datagram, out: &mut dyn Driver) {
+        if let Body::Rtp(body) = &datagram.body {
             if let Some(receiver) = &mut self.receiver {
                 let first = !receiver.heard;
-                let Path { overhead, clock_offset, .. } = self.path;
-                let urgency = receiver.packet(now, &packet, body, overhead, clock_offset, out);
+                let Path { overhead, clock_offset } = self.path;
+                let urgency = receiver.packet(now, datagram, body, overhead, clock_offset, out);
                 if first {
                     self.join(now);
                 }
                 self.ask(now, urgency, out);
                 self.request_repair(now, out);
             }
-        } else if let Some(bytes) = packet.rtcp() {
-            self.rtcp(now, bytes, packet.size, out);
+        } else if let Some(bytes) = datagram.rtcp() {
+            self.rtcp(now, bytes, datagram.size, out);
         }
-        out.recycle(packet);
         self.settle();
-    }
-
-    fn inside(&self) -> Inside {
-        // what waits in the pacer is media, not yet packets of the network
-        Inside::default()
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
@@ -458,7 +427,7 @@ impl Node for Endpoint {
         }
     }
 
-    fn finish(&mut self, now: Time, out: &mut Outbox) {
+    fn finish(&mut self, now: Time, out: &mut dyn Driver) {
         if let Some(receiver) = &mut self.receiver {
             receiver.finish(now, out);
         }

@@ -1,6 +1,6 @@
 //! A participant of an RTP session, without I/O.
 //!
-//! An [`Endpoint`] is a [`tidegate_core::Node`] with one port. It sends media under one congestion
+//! An [`Endpoint`] is a [`tidegate_core::Peer`]: it sees datagrams, and nothing of what its driver knows beside them. It sends media under one congestion
 //! controller, or receives a peer's, or both: a call one way is a sending endpoint and a receiving
 //! one, a call both ways two endpoints that do both.
 //!
@@ -14,6 +14,7 @@
 //! be it in virtual time or over real UDP.
 
 mod alr;
+pub mod datagram;
 mod endpoint;
 pub mod group;
 mod history;

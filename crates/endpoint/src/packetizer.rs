@@ -1,8 +1,8 @@
 //! From frames to RTP packets: sizes, marks and header bytes.
 
 use serde::{Deserialize, Serialize};
-use tidegate_core::Time;
-use tidegate_core::packet::{Extension, RtpBody};
+use tidegate_core::datagram::Extension;
+use tidegate_core::{Frame, Time};
 
 /// RFC 8285 identifier of abs-send-time in the packets of an endpoint.
 pub const ABS_SEND_TIME_ID: u8 = 3;
@@ -73,12 +73,19 @@ pub(crate) struct Queued {
     pub(crate) frame: u32,
     /// Bytes of payload.
     pub(crate) payload: u16,
-    /// As in [`RtpBody`].
+    /// As in [`tidegate_core::datagram::RtpBody`].
     pub(crate) original: u16,
     /// Index of its stream.
     pub(crate) stream: u8,
-    /// As in [`RtpBody`].
+    /// As in [`Frame`].
     pub(crate) flags: u8,
+}
+
+impl Queued {
+    /// Where it belongs.
+    pub(crate) fn place(&self) -> Frame {
+        Frame { number: self.frame, flags: self.flags }
+    }
 }
 
 /// Cuts a frame into packets of at most `limit` payload bytes, each slice for itself; `first` has everything but
@@ -89,13 +96,13 @@ pub(crate) fn packets(slices: &[u32], limit: u16, first: Queued) -> impl Iterato
         (0..bytes.div_ceil(limit)).map(move |index| (bytes - index * limit).min(limit) as u16)
     };
     let mut payloads = slices.iter().flat_map(cut).peekable();
-    let mut position = RtpBody::FIRST;
+    let mut position = Frame::FIRST;
     std::iter::from_fn(move || {
         let payload = payloads.next()?;
         let mut flags = first.flags | position;
         position = 0;
         if payloads.peek().is_none() {
-            flags |= RtpBody::LAST;
+            flags |= Frame::LAST;
         }
         Some(Queued { payload, flags, ..first })
     })
@@ -131,23 +138,19 @@ mod tests {
             payload: 0,
             original: 0,
             stream: 1,
-            flags: RtpBody::KEY,
+            flags: Frame::KEY,
         };
         let cut: Vec<(u16, u8)> = packets(&[2500], 1200, frame).map(|p| (p.payload, p.flags)).collect();
         assert_eq!(
             cut,
-            [
-                (1200, RtpBody::KEY | RtpBody::FIRST),
-                (1200, RtpBody::KEY),
-                (100, RtpBody::KEY | RtpBody::LAST)
-            ]
+            [(1200, Frame::KEY | Frame::FIRST), (1200, Frame::KEY), (100, Frame::KEY | Frame::LAST)]
         );
         let one: Vec<Queued> = packets(&[1200], 1200, frame).collect();
         assert_eq!(one.len(), 1);
-        assert_eq!(one[0].flags, RtpBody::KEY | RtpBody::FIRST | RtpBody::LAST);
+        assert_eq!(one[0].flags, Frame::KEY | Frame::FIRST | Frame::LAST);
         assert_eq!(packets(&[0], 1200, frame).count(), 0);
         let slices: Vec<(u16, u8)> =
-            packets(&[700, 1300, 5], 1200, frame).map(|p| (p.payload, p.flags & !RtpBody::KEY)).collect();
-        assert_eq!(slices, [(700, RtpBody::FIRST), (1200, 0), (100, 0), (5, RtpBody::LAST)]);
+            packets(&[700, 1300, 5], 1200, frame).map(|p| (p.payload, p.flags & !Frame::KEY)).collect();
+        assert_eq!(slices, [(700, Frame::FIRST), (1200, 0), (100, 0), (5, Frame::LAST)]);
     }
 }

@@ -5,10 +5,10 @@ mod freeze;
 use crate::settings::Playout;
 use freeze::FreezeWatch;
 use std::collections::VecDeque;
-use tidegate_core::packet::RtpBody;
+use tidegate_core::driver::Driver;
 use tidegate_core::record::FrameRecord;
 use tidegate_core::wire::wrap;
-use tidegate_core::{FlowId, Outbox, Packet, Span, Time};
+use tidegate_core::{FlowId, Frame, Span, Time};
 
 /// Frames whose transit counts as recent for the adaptive delay: some three seconds of video.
 const RECENT: usize = 100;
@@ -102,50 +102,51 @@ impl PlayoutBuffer {
         self.hope = first;
     }
 
-    /// Takes the first copy of a packet, whose RTP sequence number unwrapped is `sequence`; says whether it is in
-    /// time.
+    /// Takes the first copy of a packet of `frame`, whose RTP timestamp is `timestamp` and whose sequence number
+    /// unwrapped is `sequence`; says whether it is in time.
     pub(crate) fn packet(
         &mut self,
         now: Time,
-        packet: &Packet,
-        body: &RtpBody,
+        frame: Frame,
+        timestamp: u32,
         sequence: i64,
-        out: &mut Outbox,
+        out: &mut dyn Driver,
     ) -> bool {
+        let Frame { number, flags } = frame;
         if !self.begun {
             self.begun = true;
-            (self.origin, self.timestamp) = (i64::from(body.timestamp), i64::from(body.timestamp));
+            (self.origin, self.timestamp) = (i64::from(timestamp), i64::from(timestamp));
         }
-        if body.frame < self.base {
-            out.record.late(now, self.flow, packet);
-            let stray = self.stray.replace(body.frame);
-            let again = stray.is_some_and(|stray| body.frame.wrapping_sub(stray) <= 1);
-            if !again || self.base - body.frame < JUMP_MAX {
+        if number < self.base {
+            out.late(now, self.flow);
+            let stray = self.stray.replace(number);
+            let again = stray.is_some_and(|stray| number.wrapping_sub(stray) <= 1);
+            if !again || self.base - number < JUMP_MAX {
                 return false;
             }
             // two in a row from so far behind: the jump ahead before them was in error
-            self.restart(now, body.frame, out);
-        } else if body.frame - self.base >= JUMP_MAX {
-            self.restart(now, body.frame, out);
+            self.restart(now, number, out);
+        } else if number - self.base >= JUMP_MAX {
+            self.restart(now, number, out);
         }
         // a jump over more frames than are kept gives up the oldest
-        while (body.frame - self.base) as usize >= OPEN_MAX {
+        while (number - self.base) as usize >= OPEN_MAX {
             if self.slots.is_empty() {
                 self.slots.push_back(Slot::default());
             }
             self.give_up_front(now, out);
         }
-        let index = (body.frame - self.base) as usize;
+        let index = (number - self.base) as usize;
         if index >= self.slots.len() {
             self.slots.resize(index + 1, Slot::default());
         }
-        let media = self.media(body.timestamp);
+        let media = self.media(timestamp);
         let late = self.clock.deadline(media, &self.mode).is_some_and(|deadline| now > deadline);
         if late {
-            out.record.late(now, self.flow, packet);
+            out.late(now, self.flow);
         }
-        let key = body.flags & RtpBody::KEY != 0;
-        if key && self.broken.is_some_and(|broken| body.frame > broken) {
+        let key = flags & Frame::KEY != 0;
+        if key && self.broken.is_some_and(|broken| number > broken) {
             self.broken = None;
         }
         let slot = &mut self.slots[index];
@@ -153,10 +154,10 @@ impl PlayoutBuffer {
         slot.media = Some(media);
         slot.key = key;
         slot.received += 1;
-        if body.flags & RtpBody::FIRST != 0 {
+        if flags & Frame::FIRST != 0 {
             slot.first = Some(sequence);
         }
-        if body.flags & RtpBody::LAST != 0 {
+        if flags & Frame::LAST != 0 {
             slot.last = Some(sequence);
         }
         if slot.complete.is_none() && slot.is_whole() {
@@ -171,7 +172,7 @@ impl PlayoutBuffer {
     }
 
     /// Gives up what is open and goes on with `frame`.
-    fn restart(&mut self, now: Time, frame: u32, out: &mut Outbox) {
+    fn restart(&mut self, now: Time, frame: u32, out: &mut dyn Driver) {
         while !self.slots.is_empty() {
             self.give_up_front(now, out);
         }
@@ -187,7 +188,7 @@ impl PlayoutBuffer {
     }
 
     /// Shows and gives up what is due at `now`.
-    pub(crate) fn run(&mut self, now: Time, out: &mut Outbox) {
+    pub(crate) fn run(&mut self, now: Time, out: &mut dyn Driver) {
         loop {
             match self.next() {
                 Some((at, Act::Show(index))) if at <= now => {
@@ -239,11 +240,11 @@ impl PlayoutBuffer {
         None
     }
 
-    fn show_front(&mut self, now: Time, out: &mut Outbox) {
+    fn show_front(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(slot) = self.slots.pop_front() else { return };
         let number = self.base;
         self.base = number.wrapping_add(1);
-        out.record.frame(
+        out.record().frame(
             now,
             &FrameRecord {
                 flow: self.flow,
@@ -256,11 +257,11 @@ impl PlayoutBuffer {
         if self.video
             && let Some(length) = self.freeze.shown(now, number, slot.media.unwrap_or_default())
         {
-            out.record.freeze(now, self.flow, length);
+            out.record().freeze(now, self.flow, length);
         }
     }
 
-    fn give_up_front(&mut self, now: Time, out: &mut Outbox) {
+    fn give_up_front(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(slot) = self.slots.pop_front() else { return };
         let frame = FrameRecord {
             flow: self.flow,
@@ -273,12 +274,12 @@ impl PlayoutBuffer {
             self.broken = Some(self.base);
         }
         self.base = self.base.wrapping_add(1);
-        out.record.frame(now, &frame);
+        out.record().frame(now, &frame);
     }
 
     /// The run ends: what is open stays unseen, and if the picture stands still while the stream goes on
     /// (`live`), that is a freeze, too.
-    pub(crate) fn finish(&mut self, now: Time, live: bool, out: &mut Outbox) {
+    pub(crate) fn finish(&mut self, now: Time, live: bool, out: &mut dyn Driver) {
         while !self.slots.is_empty() {
             self.give_up_front(now, out);
         }
@@ -286,7 +287,7 @@ impl PlayoutBuffer {
             && live
             && let Some(length) = self.freeze.standing(now)
         {
-            out.record.freeze(now, self.flow, length);
+            out.record().freeze(now, self.flow, length);
         }
         self.due = Time::MAX;
     }

@@ -9,11 +9,11 @@ use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
 use mend::Mend;
 use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverSeat, Urgency};
-use tidegate_core::packet::RtpBody;
+use tidegate_core::datagram::RtpBody;
+use tidegate_core::driver::Driver;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp::ReportBlock;
-use tidegate_core::wire::rtp;
-use tidegate_core::{FlowId, Level, Outbox, Packet, Size, Span, Stream, Time};
+use tidegate_core::{Datagram, FlowId, Level, Size, Span, Stream, Time};
 
 struct InStream {
     signalled: Signalled,
@@ -38,7 +38,6 @@ pub(crate) struct Receiver {
     extensions: Extensions,
     /// Bytes of an RTP header without a stamp.
     header: u32,
-    peer_clock_offset: Span,
     half: Option<ReceiverSeat>,
     /// What repairs losses of video, if anything does.
     mend: Option<Mend>,
@@ -81,7 +80,6 @@ impl Receiver {
             by_type,
             extensions: settings.extensions,
             header: settings.extensions.header_len(None),
-            peer_clock_offset: settings.peer_clock_offset,
             half,
             mend,
             transport: TransportNumbers::default(),
@@ -110,18 +108,18 @@ impl Receiver {
     pub(crate) fn packet(
         &mut self,
         now: Time,
-        packet: &Packet,
+        packet: &Datagram,
         body: &RtpBody,
         overhead: u32,
         clock_offset: Span,
-        out: &mut Outbox,
+        out: &mut dyn Driver,
     ) -> Urgency {
         let index = usize::from(self.by_type[usize::from(body.payload_type & 127)]);
         // a payload type that was not signalled belongs to nobody (RFC 3550 section 5.1)
         let Some(stream) = self.streams.get_mut(index) else { return Urgency::None };
         self.heard = true;
         let placed = stream.reception.packet(now, body.sequence, body.timestamp);
-        let transport_sequence = self.transport.unwrap(body.transport_sequence);
+        let transport_sequence = self.transport.unwrap(body.transport_sequence.unwrap_or(0));
         self.feedback.packet(
             now,
             Logged {
@@ -143,10 +141,10 @@ impl Receiver {
             match stream.signalled.kind {
                 MediaKind::Padding => {}
                 MediaKind::Video | MediaKind::Audio => {
-                    self.media(now, index, packet, body, (placed.sequence, rtp_size, header), out);
+                    self.media(now, index, body, (placed.sequence, rtp_size, header), out);
                 }
                 MediaKind::Retransmission | MediaKind::Parity => {
-                    self.mend_packet(now, packet, body, rtp_size, header, out);
+                    self.mend_packet(now, index, packet, body, (rtp_size, header), out);
                 }
             }
             self.mend_gives_up(now, out);
@@ -156,14 +154,14 @@ impl Receiver {
         let arrived = Arrived {
             sequence: u64::try_from(transport_sequence).unwrap_or(0),
             size: Size::from_bytes(u64::from(rtp_size)),
-            abs_send_time: rtp::abs_send_time(packet.sent + self.peer_clock_offset),
+            abs_send_time: body.abs_send_time.map_or(0, |[a, b, c]| u32::from_be_bytes([0, a, b, c])),
             ssrc: self.streams[index].signalled.ssrc,
             rtp_sequence: u64::try_from(placed.sequence).unwrap_or(0),
             timestamp: body.timestamp,
-            marker: body.flags & RtpBody::LAST != 0,
+            marker: body.marker,
             ecn: packet.ecn,
             extension: packet.extension(),
-            true_delay: half.needs_true_delay().then(|| now - packet.sent),
+            true_delay: half.needs_true_delay().then(|| out.true_delay(now)),
         };
         let said = half.packet(now, &arrived);
         self.heard_half(now, said, out)
@@ -174,29 +172,29 @@ impl Receiver {
         &mut self,
         now: Time,
         index: usize,
-        packet: &Packet,
         body: &RtpBody,
         place: (i64, u32, u32),
-        out: &mut Outbox,
+        out: &mut dyn Driver,
     ) {
         let (sequence, size, header) = place;
-        if self.mend_arrived(now, index, sequence, body, size) {
+        let frame = out.true_frame();
+        if self.mend_arrived(now, index, sequence, body, frame, size) {
             return;
         }
-        out.record.goodput(now, self.flow, Size::from_bytes(u64::from(size.saturating_sub(header))));
+        out.record().goodput(now, self.flow, Size::from_bytes(u64::from(size.saturating_sub(header))));
         if let Some(playout) = &mut self.streams[index].playout {
-            playout.packet(now, packet, body, sequence, out);
+            playout.packet(now, frame, body.timestamp, sequence, out);
         }
-        self.mend_by_parity(now, packet, header, out);
+        self.mend_by_parity(now, header, out);
     }
 
     /// Records the notes of the half's last call and passes on what it asked for.
-    fn heard_half(&mut self, now: Time, said: Result<Urgency, Failure>, out: &mut Outbox) -> Urgency {
+    fn heard_half(&mut self, now: Time, said: Result<Urgency, Failure>, out: &mut dyn Driver) -> Urgency {
         if let Some(half) = &mut self.half {
             for (name, value) in &half.notes.values {
-                out.record.internal(now, self.flow, name, *value);
+                out.record().internal(now, self.flow, name, *value);
             }
-            half.notes.wanted = out.record.level() >= Level::Series;
+            half.notes.wanted = out.record().level() >= Level::Series;
         }
         self.settle();
         said.unwrap_or_else(|failure| {
@@ -206,7 +204,7 @@ impl Receiver {
     }
 
     /// Does what is due. Says how soon the receiver half wants to speak.
-    pub(crate) fn advance(&mut self, now: Time, out: &mut Outbox) -> Urgency {
+    pub(crate) fn advance(&mut self, now: Time, out: &mut dyn Driver) -> Urgency {
         if now < self.wakeup {
             return Urgency::None;
         }
@@ -229,7 +227,7 @@ impl Receiver {
     }
 
     /// What the receiver half has to say.
-    pub(crate) fn message(&mut self, now: Time, out: &mut Outbox) -> Feedback {
+    pub(crate) fn message(&mut self, now: Time, out: &mut dyn Driver) -> Feedback {
         let Some(half) = &mut self.half else { return Feedback::new() };
         match half.message(now) {
             Ok(said) => {
@@ -273,7 +271,7 @@ impl Receiver {
         }
     }
 
-    pub(crate) fn finish(&mut self, now: Time, out: &mut Outbox) {
+    pub(crate) fn finish(&mut self, now: Time, out: &mut dyn Driver) {
         for stream in &mut self.streams {
             if let Some(playout) = &mut stream.playout {
                 playout.finish(now, !stream.gone, out);

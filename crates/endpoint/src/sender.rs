@@ -15,18 +15,15 @@ use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
 use mend::Mend;
 use stream::OutStream;
 use tidegate_core::control::{Failure, Limits, Report};
-use tidegate_core::packet::RtpBody;
+use tidegate_core::driver::Driver;
 use tidegate_core::record::FrameSent;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp;
-use tidegate_core::{
-    Controller, Decision, Ecn, FlowId, Level, Outbox, Rate, RouteId, Seat, Size, Span, Stream, Time,
-};
+use tidegate_core::{Controller, Decision, Ecn, FlowId, Frame, Level, Rate, Seat, Size, Span, Stream, Time};
 
 /// What the rest of the endpoint needs to know of the outside to send a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
-    pub(crate) route: RouteId,
     pub(crate) overhead: u32,
     pub(crate) clock_offset: Span,
 }
@@ -69,15 +66,12 @@ pub(crate) struct Sender {
     pacer: Pacer,
     history: History,
     app_limit: AppLimit,
-    /// The running number of packets of this flow and direction, RTCP included where it shares them.
-    packets: u32,
     skipped_frames: u64,
     report: Report,
     join: feedback::Clocks,
     /// When the next frame is due or a source goes on or off.
     media_due: Time,
     wakeup: Time,
-    scratch: Vec<u8>,
 }
 
 impl Sender {
@@ -140,13 +134,11 @@ impl Sender {
             pacer,
             history: History::new(),
             app_limit: AppLimit::new(settings.start),
-            packets: 0,
             skipped_frames: 0,
             report: Report::default(),
             join: feedback::Clocks::default(),
             media_due: Time::MAX,
             wakeup: settings.start,
-            scratch: Vec::new(),
         })
     }
 
@@ -176,13 +168,6 @@ impl Sender {
         self.streams.iter().map(|stream| stream.signalled.ssrc)
     }
 
-    /// The running number of the next packet of this flow and direction.
-    pub(crate) fn number(&mut self) -> u32 {
-        let number = self.packets;
-        self.packets = self.packets.wrapping_add(1);
-        number
-    }
-
     /// Shows what each of its random substreams gave out.
     pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         for stream in &self.streams {
@@ -194,7 +179,7 @@ impl Sender {
     }
 
     /// Does what is due. Says whether its stop has come, which [`Sender::end`] has to follow.
-    pub(crate) fn advance(&mut self, now: Time, path: &Path, out: &mut Outbox) -> bool {
+    pub(crate) fn advance(&mut self, now: Time, path: &Path, out: &mut dyn Driver) -> bool {
         if matches!(self.life, Life::Waiting(_)) && now >= self.start {
             self.begin(now, out);
         }
@@ -216,7 +201,7 @@ impl Sender {
     }
 
     /// Sends what may leave and tells the controller if the application's limit has changed.
-    fn work(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+    fn work(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         if !matches!(self.life, Life::Running(_)) {
             return;
         }
@@ -249,7 +234,7 @@ impl Sender {
         if waits { self.history.expiry() } else { Time::MAX }
     }
 
-    fn begin(&mut self, now: Time, out: &mut Outbox) {
+    fn begin(&mut self, now: Time, out: &mut dyn Driver) {
         for stream in &mut self.streams {
             stream.begin(now);
         }
@@ -258,7 +243,7 @@ impl Sender {
         let rng = Stream::new(self.seed, &self.who, "controller");
         match Seat::new(format!("controller of {}", self.who), controller, rng, now, &self.limits) {
             Ok(mut seat) => {
-                seat.notes.wanted = out.record.level() >= Level::Series;
+                seat.notes.wanted = out.record().level() >= Level::Series;
                 let first = seat.decision();
                 self.life = Life::Running(Box::new(seat));
                 self.apply(now, first, out, true);
@@ -295,7 +280,7 @@ impl Sender {
     }
 
     /// Switches sources on and off and takes the frames that are due.
-    fn media(&mut self, now: Time, out: &mut Outbox) {
+    fn media(&mut self, now: Time, out: &mut dyn Driver) {
         let mut switched = false;
         for index in 0..self.streams.len() {
             switched |= self.streams[index].switch(now);
@@ -303,7 +288,7 @@ impl Sender {
                 self.enqueue(now, index, frame, out);
             }
             if let Some(reason) = self.streams[index].failure() {
-                out.fail(reason);
+                out.fail(reason.to_owned());
             }
         }
         self.schedule_media();
@@ -315,31 +300,31 @@ impl Sender {
         }
     }
 
-    fn enqueue(&mut self, now: Time, index: usize, frame: stream::Numbered, out: &mut Outbox) {
+    fn enqueue(&mut self, now: Time, index: usize, frame: stream::Numbered, out: &mut dyn Driver) {
         let stream = &self.streams[index];
         let signalled = stream.signalled;
         if signalled.frames {
-            out.record.frame_sent(
+            out.record().frame_sent(
                 now,
                 &FrameSent {
                     flow: self.flow,
                     video: signalled.kind == MediaKind::Video,
                     frame: frame.number,
                     size: Size::from_bytes(u64::from(frame.bytes)),
-                    key: frame.first.flags & RtpBody::KEY != 0,
+                    key: frame.first.flags & Frame::KEY != 0,
                 },
             );
         }
         let limit = if stream.packet_size().is_some() { u16::MAX } else { self.payload };
-        let series = out.record.level() >= Level::Series;
+        let series = out.record().level() >= Level::Series;
         let whole = [frame.bytes];
         let slices = stream.slices().unwrap_or(&whole);
         if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
             let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum();
-            out.record.skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));
+            out.record().skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));
             if series {
-                out.record.internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
+                out.record().internal(now, self.flow, "frames_skipped", self.skipped_frames as f64);
             }
             return;
         }
@@ -353,8 +338,8 @@ impl Sender {
         }
     }
 
-    fn note_backlog(&self, now: Time, out: &mut Outbox) {
-        out.record.internal(now, self.flow, "pacer_backlog", self.pacer.backlog().as_bytes() as f64);
+    fn note_backlog(&self, now: Time, out: &mut dyn Driver) {
+        out.record().internal(now, self.flow, "pacer_backlog", self.pacer.backlog().as_bytes() as f64);
     }
 
     /// Calls the controller and takes up what it decides. `told`: the decision is recorded even if it is
@@ -362,7 +347,7 @@ impl Sender {
     fn call(
         &mut self,
         now: Time,
-        out: &mut Outbox,
+        out: &mut dyn Driver,
         told: bool,
         event: impl FnOnce(&mut Seat) -> Result<Decision, Failure>,
     ) {
@@ -370,7 +355,7 @@ impl Sender {
         match event(seat) {
             Ok(decision) => {
                 for (name, value) in &seat.notes.values {
-                    out.record.internal(now, self.flow, name, *value);
+                    out.record().internal(now, self.flow, name, *value);
                 }
                 self.apply(now, decision, out, told);
             }
@@ -379,10 +364,10 @@ impl Sender {
         }
     }
 
-    fn apply(&mut self, now: Time, decision: Decision, out: &mut Outbox, told: bool) {
+    fn apply(&mut self, now: Time, decision: Decision, out: &mut dyn Driver, told: bool) {
         let same = Decision { alarm: self.decision.alarm, ..decision } == self.decision;
         if told || !same {
-            out.record.decision(now, self.flow, &decision);
+            out.record().decision(now, self.flow, &decision);
         }
         self.pacer.decide(now, &decision);
         let retarget = decision.target != self.decision.target;
@@ -427,20 +412,20 @@ impl Sender {
     }
 
     /// Tells the controller of new limits, if they are new.
-    fn refresh_limits(&mut self, now: Time, out: &mut Outbox) {
+    fn refresh_limits(&mut self, now: Time, out: &mut dyn Driver) {
         let limits = Limits { wanted: self.wanted(), app_limited: self.app_limit.limited(), ..self.limits };
         if limits != self.limits {
             self.set_limits(now, limits, out);
         }
     }
 
-    fn set_limits(&mut self, now: Time, limits: Limits, out: &mut Outbox) {
+    fn set_limits(&mut self, now: Time, limits: Limits, out: &mut dyn Driver) {
         self.limits = Limits { route_changed: false, ..limits };
         self.call(now, out, true, |seat| seat.limits(now, &limits));
     }
 
     /// Tells the controller that the route is another one.
-    pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+    pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         if let Some(mend) = &mut self.mend {
             mend.route_changed();
         }

@@ -9,7 +9,7 @@ use crate::rtcp::schedule::Avpf;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tidegate_core::control::ReceiverHalf;
-use tidegate_core::{Controller, Ecn, FlowId, Limits, Rate, RouteId, Span, Stream, Time};
+use tidegate_core::{Controller, Ecn, FlowId, Limits, Rate, Span, Stream, Time};
 
 /// What kind of media a stream carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,8 +37,6 @@ pub struct EndpointSettings {
     /// Its NTP clock is the driver's time plus this. [`EndpointSettings::new`] draws it from the
     /// substream (seed, name, "clock"), so that no scheme can take a difference of two clocks for a delay.
     pub clock_offset: Span,
-    /// The route to the peer.
-    pub route: RouteId,
     /// The SSRC under which it reports while it does not send.
     pub ssrc: u32,
     /// Bytes of IP and UDP headers on each packet.
@@ -54,11 +52,10 @@ pub struct EndpointSettings {
 impl EndpointSettings {
     /// A participant that neither sends nor receives yet, with 28 bytes of IPv4 and UDP header.
     #[must_use]
-    pub fn new(name: impl Into<String>, seed: u64, route: RouteId) -> Self {
+    pub fn new(name: impl Into<String>, seed: u64) -> Self {
         let name = name.into();
         Self {
             clock_offset: clock_offset(seed, &name),
-            route,
             ssrc: Stream::new(seed, &name, "ssrc").next_u64() as u32,
             overhead: 28,
             send: None,
@@ -304,15 +301,12 @@ pub struct ReceiveSettings {
     pub playout: Playout,
     /// How losses of video are repaired.
     pub repair: Repair,
-    /// The peer's clock offset. A packet in flight has its time of sending by the driver's clock; its
-    /// abs-send-time field is that plus this, which is all that a receiver half gets to see.
-    pub peer_clock_offset: Span,
 }
 
 impl ReceiveSettings {
-    /// Receives what `peer` sends, as signalled, from an endpoint with the clock offset `peer_clock_offset`.
+    /// Receives what `peer` sends, as signalled.
     #[must_use]
-    pub fn new(peer: &SendSettings, peer_clock_offset: Span) -> Self {
+    pub fn new(peer: &SendSettings) -> Self {
         Self {
             flow: peer.flow,
             streams: peer.signalled(),
@@ -321,7 +315,6 @@ impl ReceiveSettings {
             extensions: peer.extensions,
             playout: Playout::default(),
             repair: peer.repair,
-            peer_clock_offset,
         }
     }
 }

@@ -6,12 +6,12 @@ mod common;
 use common::*;
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Limits, Outgoing, Report};
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Controller, Decision, FlowId, Node as _, Outbox, Packet, Rate, RouteId, Span, Time};
 use tidegate_endpoint::{
     Bounds, Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, SendSettings,
-    SourceSettings, StreamSettings, clock_offset,
+    SourceSettings, StreamSettings,
 };
 
 /// Bytes of an RTP packet, and of its header with both extensions.
@@ -144,7 +144,7 @@ fn a_stamp_that_does_not_fit_is_refused() {
         let (mut caller, _) = application(Box::new(Stamping), FeedbackFormat::Twcc, 3, Span::from_secs(3));
         caller.send.as_mut().unwrap().payload = payload;
         let mut out = Outbox::new(1, Box::new(tidegate_core::record::Nothing));
-        Endpoint::new(caller).unwrap().advance(Time::ZERO, &mut out);
+        host(caller, 0).advance(Time::ZERO, &mut out);
         match failure {
             None => assert_eq!(out.failure, None),
             Some(words) => {
@@ -272,14 +272,14 @@ fn full_duplex(packets: [u64; 2], format: FeedbackFormat) -> (World, [Arc<Mutex<
         send.streams = vec![greedy(0x100 * (flow + 1))];
         (send.payload, send.packets) = (SIZE - HEADER, Some(packets[flow as usize]));
         send.feedback = format;
-        let mut settings = EndpointSettings::new(name, SEED, RouteId(flow));
+        let mut settings = EndpointSettings::new(name, SEED);
         settings.rtcp.minimum = RtcpMinimum::Fixed(Span::from_millis(200));
         (settings, send, heard)
     };
     let (mut first, first_send, first_heard) = side("alice", 0);
     let (mut second, second_send, second_heard) = side("bob", 1);
-    first.receive = Some(ReceiveSettings::new(&second_send, clock_offset(SEED, "bob")));
-    second.receive = Some(ReceiveSettings::new(&first_send, clock_offset(SEED, "alice")));
+    first.receive = Some(ReceiveSettings::new(&second_send));
+    second.receive = Some(ReceiveSettings::new(&first_send));
     (first.send, second.send) = (Some(first_send), Some(second_send));
     (World::new(first, second, delay(10)), [first_heard, second_heard])
 }

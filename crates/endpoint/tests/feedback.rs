@@ -7,7 +7,7 @@ use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urge
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp::{self, App, ReportBlock};
-use tidegate_core::{Body, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, RouteId, Size, Span, Time};
+use tidegate_core::{Body, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, Size, Span, Time};
 use tidegate_endpoint::{
     Bounds, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, RtcpMode, SendSettings,
     SourceSettings, StreamSettings, clock_offset,
@@ -31,15 +31,14 @@ fn rough(loss: f64, jitter_millis: f64) -> Path {
     })
 }
 
-/// Ground truth: when each packet of media arrived, by transport-wide number.
+/// Ground truth: when each packet of media arrived, in the order of sending.
 fn arrivals(told: &Told) -> Vec<Option<Time>> {
-    let mut at = vec![None; told.sent.iter().filter(|(_, p)| p.kind.is_rtp()).count()];
-    let mut near = 0i64;
-    for (now, packet) in &told.arrived {
-        if let Body::Rtp(body) = packet.body {
-            near = tidegate_core::wire::wrap::nearest(u32::from(body.transport_sequence), 16, near);
-            at[near as usize].get_or_insert(*now);
-        }
+    let sent: Vec<u32> =
+        told.sent.iter().filter(|(_, p)| p.kind.is_rtp()).map(|(_, packet)| packet.sequence).collect();
+    let mut at = vec![None; sent.len()];
+    for (now, packet) in told.arrived.iter().filter(|(_, packet)| packet.kind.is_rtp()) {
+        let place = sent.binary_search(&packet.sequence).expect("it was sent");
+        at[place].get_or_insert(*now);
     }
     at
 }
@@ -89,8 +88,8 @@ fn reports_say_lost_and_then_received_of_what_comes_late() {
     let (controller, heard) = constant(Rate::from_mbps(1));
     let (caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
     let late = |now: Time, _: usize, packet: &Packet| match packet.body {
-        Body::Rtp(body) if body.transport_sequence == 50 => Some(now + Span::from_millis(220)),
-        Body::Rtp(body) if body.transport_sequence == 60 => None,
+        Body::Rtp(body) if body.transport_sequence == Some(50) => Some(now + Span::from_millis(220)),
+        Body::Rtp(body) if body.transport_sequence == Some(60) => None,
         _ => Some(now + Span::from_millis(20)),
     };
     let mut world = World::new(caller, callee, Box::new(late));
@@ -198,7 +197,7 @@ fn receiver_reports_say_what_was_lost_and_how_long_the_round_trip_is() {
     let (caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::None);
     // every fifth packet is lost, 35 ms there, 20 ms back
     let path = |now: Time, from: usize, packet: &Packet| match packet.body {
-        Body::Rtp(body) if body.transport_sequence % 5 == 4 => None,
+        Body::Rtp(body) if body.transport_sequence.is_some_and(|number| number % 5 == 4) => None,
         _ => Some(now + Span::from_millis(if from == 0 { 35 } else { 20 })),
     };
     let mut world = World::new(caller, callee, Box::new(path));
@@ -386,7 +385,7 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
 
 /// Two endpoints that both send video and audio and receive the other's.
 fn both_ways() -> (World, [std::sync::Arc<std::sync::Mutex<Heard>>; 2]) {
-    let side = |name: &str, flow: u32, ssrc: u32, route: u32| {
+    let side = |name: &str, flow: u32, ssrc: u32| {
         let (controller, heard) = constant(Rate::from_kbps(800));
         let bounds = Bounds::new(Rate::from_kbps(100), Rate::from_kbps(2000));
         let mut send = SendSettings::new(FlowId(flow), controller);
@@ -394,12 +393,12 @@ fn both_ways() -> (World, [std::sync::Arc<std::sync::Mutex<Heard>>; 2]) {
             StreamSettings::video(ssrc, SourceSettings::Ideal { fps: 30.0, bounds }),
             StreamSettings::audio(ssrc + 1, SourceSettings::AUDIO),
         ];
-        (EndpointSettings::new(name, SEED, RouteId(route)), send, heard)
+        (EndpointSettings::new(name, SEED), send, heard)
     };
-    let (mut first, first_send, first_heard) = side("alice", 1, 0x100, 0);
-    let (mut second, second_send, second_heard) = side("bob", 2, 0x200, 1);
-    first.receive = Some(ReceiveSettings::new(&second_send, clock_offset(SEED, "bob")));
-    second.receive = Some(ReceiveSettings::new(&first_send, clock_offset(SEED, "alice")));
+    let (mut first, first_send, first_heard) = side("alice", 1, 0x100);
+    let (mut second, second_send, second_heard) = side("bob", 2, 0x200);
+    first.receive = Some(ReceiveSettings::new(&second_send));
+    second.receive = Some(ReceiveSettings::new(&first_send));
     (first.send, second.send) = (Some(first_send), Some(second_send));
     (World::new(first, second, rough(0.01, 2.0)), [first_heard, second_heard])
 }

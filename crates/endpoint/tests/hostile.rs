@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tidegate_core::packet::{Attachment, RtpBody};
+use tidegate_core::datagram::{Attachment, RtpBody};
 use tidegate_core::rng::Stream;
 use tidegate_core::{Body, Node, Packet, Port, Rate, Span, Time};
 use tidegate_endpoint::repair::{Fec, Nack, Pli};
@@ -11,20 +11,21 @@ use tidegate_endpoint::{Bounds, FeedbackFormat, Playout, Repair, SourceSettings,
 
 /// Changes a packet at random.
 fn spoil(packet: &mut Packet, rng: &mut Stream) {
-    match &mut packet.body {
+    match &mut packet.datagram.body {
         Body::Rtp(body) => {
             let bits = rng.next_u64();
-            let RtpBody { timestamp, frame, sequence, transport_sequence, original, payload_type, flags } =
-                body;
-            match rng.below(8) {
+            let RtpBody { timestamp, sequence, transport_sequence, original, payload_type, ssrc, .. } = body;
+            let frame = &mut packet.frame;
+            match rng.below(9) {
                 0 => *timestamp = bits as u32,
-                1 => *frame = bits as u32,
-                2 => *frame = frame.wrapping_add(bits as u32 % 9000),
+                1 => frame.number = bits as u32,
+                2 => frame.number = frame.number.wrapping_add(bits as u32 % 9000),
                 3 => *sequence = bits as u16,
-                4 => *transport_sequence = bits as u16,
+                4 => *transport_sequence = (bits >> 16 & 3 > 0).then_some(bits as u16),
                 5 => *payload_type = bits as u8,
                 6 => *original = bits as u16,
-                _ => *flags = bits as u8,
+                7 => *ssrc = bits as u32,
+                _ => frame.flags = bits as u8,
             }
         }
         _ => {

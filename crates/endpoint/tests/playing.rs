@@ -39,7 +39,11 @@ fn frames_on_an_even_path_are_shown_when_their_last_packet_arrives() {
     }
     assert_eq!(
         told.goodput,
-        told.arrived.iter().filter(|(_, p)| p.kind == Kind::Video).map(|(_, p)| u64::from(p.size) - 52).sum()
+        told.arrived
+            .iter()
+            .filter(|(_, p)| p.kind == Kind::Video)
+            .map(|(_, p)| u64::from(p.size) - 52)
+            .sum::<u64>()
     );
     assert_eq!((told.late, told.freezes.len()), (0, 0));
 }

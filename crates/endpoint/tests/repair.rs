@@ -4,11 +4,11 @@ mod common;
 
 use common::*;
 use std::collections::BTreeMap;
-use tidegate_core::packet::RtpBody;
+use tidegate_core::datagram::RtpBody;
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp;
-use tidegate_core::{Body, Kind, Node, Packet, Port, Rate, Span, Time};
+use tidegate_core::{Body, Frame, Kind, Node, Packet, Port, Rate, Span, Time};
 use tidegate_endpoint::repair::{Fec, Nack, Pli};
 use tidegate_endpoint::{
     Bounds, EndpointSettings, FeedbackFormat, Playout, Repair, RtcpMode, SourceSettings, StreamSettings,
@@ -90,8 +90,8 @@ fn a_lost_packet_is_asked_for_sent_once_more_and_shown_in_time() {
     assert_eq!(packet.size, lost.size + 2);
     assert_eq!((copy.original, copy.payload_type), (original.sequence, 97));
     assert_eq!(
-        (copy.timestamp, copy.frame, copy.flags),
-        (original.timestamp, original.frame, original.flags)
+        (copy.timestamp, packet.frame, copy.marker),
+        (original.timestamp, lost.frame, original.marker)
     );
     // the next packet tells of the gap, 5 ms later it is asked for, 25 ms later that arrives
     let asked = nacks(&told);
@@ -101,7 +101,7 @@ fn a_lost_packet_is_asked_for_sent_once_more_and_shown_in_time() {
     assert_eq!(told.repaired.len(), 1);
     let (restored, repair) = told.repaired[0];
     assert_eq!(restored, *at + Span::from_millis(25));
-    assert_eq!((repair.frame, repair.sequence, repair.in_time), (original.frame, original.sequence, true));
+    assert_eq!((repair.frame, repair.sequence, repair.in_time), (lost.frame.number, original.sequence, true));
     assert!(
         told.frames
             .iter()
@@ -300,7 +300,7 @@ fn key_frames_are_asked_for_when_a_frame_is_missing_for_good_and_not_too_often()
         let (caller, callee) = pair(repair, fixed(100));
         let gone = move |packet: &Packet, _| {
             let at = |from, to| (Time::from_millis(from)..Time::from_millis(to)).contains(&packet.sent);
-            let key = body(packet).flags & RtpBody::KEY != 0;
+            let key = packet.frame.flags & Frame::KEY != 0;
             packet.kind == Kind::Video && (at(3_005, 3_010) || key && at(3_005, until))
         };
         let mut world = World::new(caller, callee, losing(25, gone));
@@ -343,8 +343,9 @@ fn hostile_requests_make_no_storm() {
         world.run(Time::from_millis(millis));
         let mut packet = world.told.lock().unwrap().sent[0].1.clone();
         packet.kind = Kind::Rtcp;
-        packet.body = Body::Empty;
-        packet.attachment = Some(std::sync::Arc::new(tidegate_core::packet::Attachment::Rtcp(bytes.clone())));
+        packet.body = Body::Rtcp;
+        packet.attachment =
+            Some(std::sync::Arc::new(tidegate_core::datagram::Attachment::Rtcp(bytes.clone())));
         world.nodes[0].receive(world.now, Port::ZERO, Box::new(packet), &mut world.out);
         let flying: Vec<_> = world.out.packets.drain(..).collect();
         assert!(flying.len() < 20, "{} at once", flying.len());

@@ -4,9 +4,9 @@ mod common;
 
 use common::*;
 use tidegate_core::control::{Context, Limits, Outgoing, Probe, Report, Sent};
-use tidegate_core::packet::{Extension, RtpBody};
+use tidegate_core::datagram::{Extension, RtpBody};
 use tidegate_core::wire::rtp;
-use tidegate_core::{Body, Controller, Decision, FlowId, Kind, Packet, Rate, Size, Span, Time};
+use tidegate_core::{Body, Controller, Decision, FlowId, Frame, Kind, Packet, Rate, Size, Span, Time};
 use tidegate_endpoint::{
     ABS_SEND_TIME_ID, Accounting, Bounds, FeedbackFormat, SourceSettings, StreamSettings,
     TRANSPORT_SEQUENCE_ID, clock_offset,
@@ -54,9 +54,9 @@ fn a_greedy_flow_sends_full_packets_at_the_target() {
     let first = body(&packets[0].1);
     for (k, (_, packet)) in packets.iter().enumerate() {
         let body = body(packet);
-        assert_eq!(body.transport_sequence, k as u16);
+        assert_eq!(body.transport_sequence, Some(k as u16));
         assert_eq!(body.sequence, first.sequence.wrapping_add(k as u16));
-        assert_eq!(body.flags, RtpBody::FIRST | RtpBody::LAST | RtpBody::KEY);
+        assert_eq!(packet.frame.flags, Frame::FIRST | Frame::LAST | Frame::KEY);
     }
     // all that arrived is told once, none is lost
     let results = heard.lock().unwrap().results();
@@ -87,11 +87,12 @@ fn frames_are_cut_marked_and_paced() {
     for (k, (at, frame)) in told.frames_sent.iter().enumerate() {
         assert_eq!((*at, frame.frame, frame.key), (Time::from_millis(40 * k as i64), k as u32, k == 0));
         assert_eq!(frame.size, Size::from_bytes(4880));
-        let parts: Vec<&(Time, Packet)> = packets.iter().filter(|(_, p)| body(p).frame == k as u32).collect();
+        let parts: Vec<&(Time, Packet)> =
+            packets.iter().filter(|(_, p)| p.frame.number == k as u32).collect();
         let sizes: Vec<u32> = parts.iter().map(|(_, p)| p.size - 52).collect();
         assert_eq!(sizes, [1200, 1200, 1200, 1200, 80], "frame {k}");
-        let flags: Vec<u8> = parts.iter().map(|(_, p)| body(p).flags & !RtpBody::KEY).collect();
-        assert_eq!(flags, [RtpBody::FIRST, 0, 0, 0, RtpBody::LAST]);
+        let flags: Vec<u8> = parts.iter().map(|(_, p)| p.frame.flags & !Frame::KEY).collect();
+        assert_eq!(flags, [Frame::FIRST, 0, 0, 0, Frame::LAST]);
         assert!(
             parts.iter().all(
                 |(_, p)| body(p).timestamp == body(&packets[0].1).timestamp.wrapping_add(3600 * k as u32)
@@ -179,7 +180,7 @@ fn the_real_bytes_are_the_packet() {
         assert_eq!((header.sequence, header.timestamp), (body.sequence, body.timestamp));
         assert_eq!(header.payload_type, body.payload_type);
         let transport = header.extension(TRANSPORT_SEQUENCE_ID).and_then(rtp::read_transport_sequence);
-        assert_eq!(transport, Some(body.transport_sequence));
+        assert_eq!(transport, body.transport_sequence);
         let sent = header.extension(ABS_SEND_TIME_ID).and_then(rtp::read_abs_send_time);
         assert_eq!(sent, Some(rtp::abs_send_time(packet.sent + offset)));
         if packet.kind == Kind::Padding {
@@ -188,7 +189,7 @@ fn the_real_bytes_are_the_packet() {
             assert_eq!(header.ssrc, 0x7064_0001);
         } else {
             assert_eq!(header.ssrc, VIDEO);
-            assert_eq!(header.marker, body.flags & RtpBody::LAST != 0);
+            assert_eq!(header.marker, packet.frame.is_last());
         }
         let stamp = packet.extension();
         assert_eq!(header.extension(9), stamp.map(|stamp| &stamp.data[..]));

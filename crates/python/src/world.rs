@@ -12,8 +12,8 @@ use pyo3::types::{PyBytes, PyString};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
+use tidegate_core::datagram::RtpBody;
 use tidegate_core::node::Handed;
-use tidegate_core::packet::{Body, RtpBody};
 use tidegate_core::{Cause, NodeId, Packet, Time};
 use tidegate_sim::build::{Experiment, ExternalFlow};
 
@@ -38,10 +38,7 @@ pub(crate) struct PyPacket {
 
 impl PyPacket {
     fn rtp_body(&self) -> Option<&RtpBody> {
-        match &self.packet.body {
-            Body::Rtp(body) => Some(body),
-            _ => None,
-        }
+        self.packet.rtp()
     }
 }
 
@@ -102,15 +99,15 @@ impl PyPacket {
     fn payload_type(&self) -> Option<u8> {
         self.rtp_body().map(|body| body.payload_type)
     }
-    /// Transport-wide sequence number; None if it is no RTP.
+    /// Transport-wide sequence number; None where no header extension carries it.
     #[getter]
     fn transport_sequence(&self) -> Option<u16> {
-        self.rtp_body().map(|body| body.transport_sequence)
+        self.rtp_body().and_then(|body| body.transport_sequence)
     }
     /// Whether it is the last packet of its frame; None if it is no RTP.
     #[getter]
     fn marker(&self) -> Option<bool> {
-        self.rtp_body().map(|body| body.flags & RtpBody::LAST != 0)
+        self.rtp_body().map(|_| self.packet.frame.is_last())
     }
     /// Who asked the world for it.
     #[getter]
@@ -130,8 +127,8 @@ impl PyPacket {
     }
 
     fn __repr__(&self) -> String {
-        let Packet { sequence, size, kind, .. } = &self.packet;
-        format!("<tidegate Packet {sequence} ({}, {size} B) sent at {}>", kind.name(), self.packet.sent)
+        let Packet { sequence, kind, sent, .. } = &self.packet;
+        format!("<tidegate Packet {sequence} ({}, {} B) sent at {sent}>", kind.name(), self.packet.size)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

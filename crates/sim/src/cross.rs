@@ -3,9 +3,10 @@
 use crate::invalid::{Invalid, ensure};
 use crate::jitter::SendingJitter;
 use crate::service::{Constant, Schedule, Steps, WORK_PER_BYTE};
+use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::node::Inside;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
+use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
 /// Who sends what, when and where to.
 #[derive(Clone, Debug)]
@@ -205,19 +206,14 @@ impl Cross {
             .then(|| SendingJitter::new(jitter, Stream::new(seed, &name, "sending jitter")));
         let first = clock.first(start, size);
         let next = jitter.as_mut().map_or(first, |jitter| jitter.depart(first));
-        let packet = Packet {
-            sent: start,
-            queued: Span::ZERO,
+        let packet = Packet::new(
+            start,
             flow,
             route,
-            sequence: 0,
-            size,
-            hop: 0,
-            kind: Kind::Datagram,
-            ecn: Ecn::NotEct,
-            body: Body::Empty,
-            attachment: None,
-        };
+            0,
+            Kind::Datagram,
+            Datagram { size, ports: (DISCARD_PORT, DISCARD_PORT), ..Datagram::default() },
+        );
         Ok(Self { name, packet, next, stop, clock, jitter })
     }
 }

@@ -5,8 +5,9 @@
 //! does what a link of the same name would do in the world leaves the same record behind.
 
 use std::collections::VecDeque;
+use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::node::Inside;
-use tidegate_core::{Body, Cause, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
+use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Time};
 
 /// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
 /// on its way or lets it die.
@@ -118,19 +119,19 @@ impl Node for ExternalSource {
             return;
         }
         let Some((_, size, tag)) = self.due.pop_front() else { return };
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.flow,
-            route: self.route,
-            sequence: self.sent,
-            size,
-            hop: 0,
-            kind: Kind::Datagram,
-            ecn: Ecn::NotEct,
-            body: Body::Tagged(tag.to_le_bytes()),
-            attachment: None,
-        };
+        let packet = Packet::new(
+            now,
+            self.flow,
+            self.route,
+            self.sent,
+            Kind::Datagram,
+            Datagram {
+                size,
+                ports: (DISCARD_PORT, DISCARD_PORT),
+                body: Body::Tagged(tag.to_le_bytes()),
+                ..Datagram::default()
+            },
+        );
         self.sent = self.sent.wrapping_add(1);
         out.originate(now, Port::ZERO, packet);
     }

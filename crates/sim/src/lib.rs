@@ -6,6 +6,7 @@ pub mod cross;
 mod excess;
 pub mod external;
 pub mod fork;
+pub mod host;
 pub mod invalid;
 pub mod jitter;
 pub mod link;

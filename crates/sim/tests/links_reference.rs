@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use tidegate_core::record::Nothing;
 use tidegate_core::{
-    Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Size, Span, Stream, Time,
+    Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Size, Span, Stream, Time,
 };
 use tidegate_sim::queue::DropTail;
 use tidegate_sim::service::{Recorded, Service, Steps};
@@ -148,19 +148,14 @@ fn by_link(settings: LinkSettings, arrivals: &[(i64, u64)], luck: &mut Stream) -
             }
         } else {
             let (place, &(_, size)) = upcoming.next().unwrap();
-            let packet = Packet {
-                sent: now,
-                queued: Span::ZERO,
-                flow: FlowId(0),
-                route: RouteId(0),
-                sequence: place as u32,
-                size: size as u32,
-                hop: 0,
-                kind: Kind::Datagram,
-                ecn: Ecn::NotEct,
-                body: Body::Empty,
-                attachment: None,
-            };
+            let packet = Packet::new(
+                now,
+                FlowId(0),
+                RouteId(0),
+                place as u32,
+                Kind::Datagram,
+                Datagram { size: size as u32, ..Datagram::default() },
+            );
             link.receive(now, Port::ZERO, Box::new(packet), &mut out);
         }
     }

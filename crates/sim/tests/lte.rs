@@ -1,10 +1,10 @@
 //! The radio network as a node: it sleeps, wakes, carries, and loses nothing.
 
 use tidegate_core::node::Inside;
-use tidegate_core::packet::{Body, Ecn, Kind};
+use tidegate_core::packet::Kind;
 use tidegate_core::record::Nothing;
 use tidegate_core::rng::Stream;
-use tidegate_core::{FlowId, Node, Outbox, Packet, RouteId, Span, Time};
+use tidegate_core::{Datagram, FlowId, Node, Outbox, Packet, RouteId, Span, Time};
 use tidegate_sim::lte::fading::Profile;
 use tidegate_sim::lte::layout::Point;
 use tidegate_sim::lte::{Antennas, Bandwidth, Network, Scheduler, Settings, User};
@@ -14,19 +14,14 @@ fn outbox() -> Outbox {
 }
 
 fn packet(flow: u32, sequence: u32, size: u32) -> Box<Packet> {
-    Box::new(Packet {
-        sent: Time::ZERO,
-        queued: Span::ZERO,
-        flow: FlowId(flow),
-        route: RouteId(0),
+    Box::new(Packet::new(
+        Time::ZERO,
+        FlowId(flow),
+        RouteId(0),
         sequence,
-        size,
-        hop: 0,
-        kind: Kind::Datagram,
-        ecn: Ecn::NotEct,
-        body: Body::Empty,
-        attachment: None,
-    })
+        Kind::Datagram,
+        Datagram { size, ..Datagram::default() },
+    ))
 }
 
 /// Runs a network until `until` and tells every packet that leaves with its time.

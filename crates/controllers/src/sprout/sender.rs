@@ -7,7 +7,7 @@ use super::settings::{Offer, Settings};
 use super::wire::{Message, Stamp};
 use std::collections::VecDeque;
 use tidegate_core::control::{Context, Controller, Decision, Limits, Outgoing, Report, Sent};
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::wire::wrap;
 use tidegate_core::{Rate, Size, Span, Time};
 

@@ -18,7 +18,7 @@
 
 use super::forecast::{Forecast, TICKS};
 use tidegate_core::Span;
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp;
 
 /// RFC 8285 identifier of the stamp; 3 and 5 are taken by the endpoint, 7 by TFRC.

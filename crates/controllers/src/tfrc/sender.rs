@@ -6,7 +6,7 @@ use super::rate::{Allowed, Heard};
 use super::settings::Settings;
 use super::wire::{Feedback, Stamp, micros};
 use tidegate_core::control::{Context, Controller, Decision, Limits, Outgoing, Report, Sent};
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::{Rate, Span, Time};
 
 /// `at` to the microsecond, as a stamp of that time comes back.

@@ -17,7 +17,7 @@
 //! of the name `TFRC`, which has the same 28 bytes and needs no number from a registry: 2 is TMMBR's
 //! neighbour and was never assigned.
 
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Span, Time};
 

@@ -7,7 +7,7 @@ use tidegate_controllers::find;
 use tidegate_core::control::{
     Arrived, Ask, Decision, Limits, Notes, Outgoing, ReceiverSeat, Report, Sent, Urgency,
 };
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp::{self, App};
 use tidegate_core::{Ecn, Rate, Seat, Size, Span, Stream, Time};
 

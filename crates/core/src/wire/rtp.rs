@@ -3,7 +3,7 @@
 use super::Error;
 use super::error::fit;
 use super::reader::Reader;
-use crate::packet::Extension;
+use crate::datagram::Extension;
 use crate::units::Time;
 use core::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Random packets that can be written.
 
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{Ecn, Rate};

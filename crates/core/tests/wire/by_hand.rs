@@ -1,7 +1,7 @@
 //! Packets written out by hand, and what must be refused.
 
 use crate::{bytes_of, decoded_one, encoded};
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::wire::rtcp::{self, Arrival, Ccfb, Metric, Packet, StreamMetrics};
 use tidegate_core::wire::{Error, ntp, rtp};

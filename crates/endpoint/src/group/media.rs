@@ -3,8 +3,8 @@
 use super::MediaSettings;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidegate_core::packet::{Attachment, RtpBody};
-use tidegate_core::{Span, Time};
+use tidegate_core::datagram::Attachment;
+use tidegate_core::{Frame, Span, Time};
 
 /// Reports on packets further back than this are not answered: half the sequence numbers.
 const KEPT: usize = 1 << 15;
@@ -17,8 +17,7 @@ const NAMED: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Out {
     pub(super) sequence: u16,
-    pub(super) frame: u32,
-    pub(super) flags: u8,
+    pub(super) frame: Frame,
     /// The losses in its place that were known when it was coded.
     pub(super) avoids: Option<Arc<Attachment>>,
 }
@@ -91,8 +90,10 @@ impl Media {
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         Out {
             sequence: sequence as u16,
-            frame: (sequence / segments) as u32,
-            flags: flag(segment == 0, RtpBody::FIRST) | flag(segment + 1 == segments, RtpBody::LAST),
+            frame: Frame {
+                number: (sequence / segments) as u32,
+                flags: flag(segment == 0, Frame::FIRST) | flag(segment + 1 == segments, Frame::LAST),
+            },
             avoids: self.avoids[segment as usize].clone(),
         }
     }
@@ -155,7 +156,10 @@ mod tests {
             [take(), take(), take()]
         };
         let [first, second, third] = picture(&mut media);
-        assert_eq!((first.1.flags, second.1.flags, third.1.flags), (RtpBody::FIRST, 0, RtpBody::LAST));
+        assert_eq!(
+            (first.1.frame.flags, second.1.frame.flags, third.1.frame.flags),
+            (Frame::FIRST, 0, Frame::LAST)
+        );
         assert!((second.0 - 1.0 / 30.0).abs() < 1e-8 && (third.0 - 2.0 / 30.0).abs() < 1e-8);
         picture(&mut media);
         assert!(media.reported(4).is_some(), "segment 1 of picture 1");

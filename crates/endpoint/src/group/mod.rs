@@ -12,7 +12,7 @@ mod source;
 pub use participant::Participant;
 
 use crate::settings::{RtcpMode, RtcpSettings, SettingsError, clock_offset};
-use tidegate_core::{FlowId, Rate, RouteId, Span, Time};
+use tidegate_core::{FlowId, Rate, Span, Time};
 
 /// What a member sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,8 +58,6 @@ pub struct ParticipantSettings {
     pub clock_offset: Span,
     /// The flow that all its packets belong to; its SSRC follows from it.
     pub flow: FlowId,
-    /// The route, or tree, to the others.
-    pub route: RouteId,
     /// Bytes of IP and UDP headers on each packet.
     pub overhead: u32,
     /// RTCP timing: [`RtcpMode::Avp`] or [`RtcpMode::Avpf`].
@@ -86,13 +84,12 @@ impl ParticipantSettings {
     /// A receiver that reports losses, from the start of the run to its end, with 28 bytes of IPv4 and UDP
     /// header, under AVPF.
     #[must_use]
-    pub fn new(name: impl Into<String>, seed: u64, flow: FlowId, route: RouteId) -> Self {
+    pub fn new(name: impl Into<String>, seed: u64, flow: FlowId) -> Self {
         let name = name.into();
         Self {
             clock_offset: clock_offset(seed, &name),
             seed,
             flow,
-            route,
             overhead: 28,
             rtcp: RtcpSettings { mode: RtcpMode::Avpf, ..RtcpSettings::default() },
             media: None,
@@ -170,5 +167,37 @@ const RTP_HEADER: u32 = 12;
 #[must_use]
 pub fn ssrc(flow: FlowId) -> u32 {
     // an odd factor maps 32 bits one to one
-    flow.0.wrapping_add(1).wrapping_mul(0x9e37_79b1)
+    flow.0.wrapping_add(1).wrapping_mul(SSRC_FACTOR)
+}
+
+/// The flow of the member with this SSRC, as the session has told them out.
+#[must_use]
+pub fn flow(ssrc: u32) -> FlowId {
+    FlowId(ssrc.wrapping_mul(inverse(SSRC_FACTOR)).wrapping_sub(1))
+}
+
+const SSRC_FACTOR: u32 = 0x9e37_79b1;
+
+/// The inverse of an odd number modulo 2^32, by Newton: each step doubles the bits that are right, of which the number
+/// itself has three.
+const fn inverse(odd: u32) -> u32 {
+    let mut guess = odd;
+    let mut bits = 3;
+    while bits < 32 {
+        guess = guess.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(guess)));
+        bits *= 2;
+    }
+    guess
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ssrc_tells_whose_it_is() {
+        for number in [0, 1, 2, 999, 65_536, u32::MAX - 1, u32::MAX] {
+            assert_eq!(flow(ssrc(FlowId(number))), FlowId(number));
+        }
+    }
 }

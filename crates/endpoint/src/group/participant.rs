@@ -1,4 +1,4 @@
-//! One member of a session, as a node.
+//! One member of a session.
 
 mod hearing;
 
@@ -11,13 +11,13 @@ use crate::rtcp::schedule::{Due, Profile, Schedule, Timing};
 use crate::settings::{RtcpMode, SettingsError};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidegate_core::node::Inside;
-use tidegate_core::packet::{Attachment, RtpBody};
+use tidegate_core::datagram::{Attachment, RtpBody};
+use tidegate_core::driver::{About, Driver, Peer};
 use tidegate_core::record::{LossRecord, Reporting, RtcpRecord};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::ntp;
 use tidegate_core::wire::rtcp::{self, Bye, Nack, ReceiverReport, ReportBlock, Sdes, SenderReport, Unknown};
-use tidegate_core::{Body, Ecn, Kind, Node, Outbox, Packet, Port, Size, Span, Stream, Time};
+use tidegate_core::{Body, Datagram, Frame, Kind, Size, Span, Stream, Time};
 
 /// Report blocks in one report (RFC 3550 section 6.4.1).
 const MOST_BLOCKS: usize = 31;
@@ -68,7 +68,6 @@ pub struct Participant {
     /// What others have reported of late: when, on whom, and which.
     heard: VecDeque<(Time, u32, u16)>,
     lost: Vec<Missing>,
-    packets: u32,
     rtp_bytes: u64,
     wakeup: Time,
 }
@@ -103,7 +102,6 @@ impl Participant {
             pending: Vec::new(),
             heard: VecDeque::new(),
             lost: Vec::new(),
-            packets: 0,
             rtp_bytes: 0,
             wakeup: settings.join,
             settings,
@@ -143,7 +141,7 @@ impl Participant {
         self.schedule.join(now, members, || self.luck.uniform());
     }
 
-    fn leave(&mut self, now: Time, how: Leave, out: &mut Outbox) {
+    fn leave(&mut self, now: Time, how: Leave, out: &mut dyn Driver) {
         self.pending.clear();
         if how == Leave::Crash || !self.spoken {
             // who has never been heard of must not say goodbye (RFC 3550 section 6.3.7)
@@ -176,44 +174,24 @@ impl Participant {
         packets
     }
 
-    fn send_media(&mut self, now: Time, out: &mut Outbox) {
+    fn send_media(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) = (media.size(), Source::timestamp(now));
-        let Out { sequence, frame, flags, avoids } = media.take(now);
+        let Out { sequence, frame, avoids } = media.take(now);
         let body = Body::Rtp(RtpBody {
             timestamp,
-            frame,
+            ssrc: self.ssrc,
             sequence,
-            transport_sequence: 0,
-            original: 0,
             payload_type: 96,
-            flags,
+            marker: frame.is_last(),
+            ..RtpBody::default()
         });
-        let packet = Packet { body, attachment: avoids, ..self.packet(now, Kind::Video, size) };
+        let datagram = Datagram { size, body, attachment: avoids, ..Datagram::default() };
         self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
-        out.originate(now, Port::ZERO, packet);
+        out.send(now, datagram, About { flow: self.settings.flow, kind: Kind::Video, frame });
         self.spoken = true;
         if self.last_rtp.replace(now).is_none() {
             self.count(now);
-        }
-    }
-
-    /// The next packet of ours, still empty.
-    fn packet(&mut self, now: Time, kind: Kind, size: u32) -> Packet {
-        let sequence = self.packets;
-        self.packets = sequence.wrapping_add(1);
-        Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.settings.flow,
-            route: self.settings.route,
-            sequence,
-            size,
-            hop: 0,
-            kind,
-            ecn: Ecn::NotEct,
-            body: Body::Empty,
-            attachment: None,
         }
     }
 
@@ -259,7 +237,7 @@ impl Participant {
 
     /// Takes the feedback that waits, as messages, and how long its oldest part has waited; books it as
     /// sent `by`.
-    fn feedback(&mut self, now: Time, by: Reporting, out: &mut Outbox) -> (Vec<rtcp::Packet>, Span) {
+    fn feedback(&mut self, now: Time, by: Reporting, out: &mut dyn Driver) -> (Vec<rtcp::Packet>, Span) {
         let mut messages = Vec::new();
         let mut waited = Span::ZERO;
         let pending = std::mem::take(&mut self.pending);
@@ -287,15 +265,15 @@ impl Participant {
         (messages, waited)
     }
 
-    fn tell(&self, now: Time, loss: &Pending, reporting: Reporting, out: &mut Outbox) {
+    fn tell(&self, now: Time, loss: &Pending, reporting: Reporting, out: &mut dyn Driver) {
         let Pending { source, sequence, detected } = *loss;
         let source = self.sources[source].flow;
         let (flow, sequence) = (self.settings.flow, sequence as u16);
-        out.record.loss(now, &LossRecord { flow, source, sequence, detected, reporting });
+        out.record().loss(now, &LossRecord { flow, source, sequence, detected, reporting });
     }
 
     /// Sends a regular packet, or a minimal one at its time, with the feedback that waits.
-    fn send_regular(&mut self, now: Time, full: bool, out: &mut Outbox) {
+    fn send_regular(&mut self, now: Time, full: bool, out: &mut dyn Driver) {
         let mut packets = if full {
             let blocks = self.blocks(now);
             self.report(now, blocks)
@@ -308,7 +286,7 @@ impl Participant {
         self.schedule.sent(now, size, || self.luck.uniform());
     }
 
-    fn send_early(&mut self, now: Time, out: &mut Outbox) {
+    fn send_early(&mut self, now: Time, out: &mut dyn Driver) {
         let mut packets = self.minimal(now);
         let (feedback, waited) = self.feedback(now, Reporting::Early, out);
         packets.extend(feedback);
@@ -323,7 +301,7 @@ impl Participant {
     }
 
     /// Sends `packets` as one datagram; gives its size on the wire.
-    fn send_rtcp(&mut self, now: Time, packets: &[rtcp::Packet], waited: Span, out: &mut Outbox) -> u32 {
+    fn send_rtcp(&mut self, now: Time, packets: &[rtcp::Packet], waited: Span, out: &mut dyn Driver) -> u32 {
         let mut bytes = Vec::with_capacity(128);
         if let Err(error) = rtcp::encode(packets, &mut bytes) {
             out.fail(format!("{} at {now}: RTCP: {error}", self.settings.name));
@@ -338,15 +316,11 @@ impl Participant {
             contents: rtcp::contents(packets),
             waited,
         };
-        out.record.rtcp(now, &record);
+        out.record().rtcp(now, &record);
         let attachment = Some(Arc::new(Attachment::Rtcp(bytes)));
-        let packet = Packet { attachment, ..self.packet(now, Kind::Rtcp, size) };
-        if out.record.wants_bytes()
-            && let Some(bytes) = packet.rtcp()
-        {
-            out.record.bytes(now, &packet, bytes);
-        }
-        out.originate(now, Port::ZERO, packet);
+        let datagram = Datagram { size, body: Body::Rtcp, attachment, ..Datagram::default() };
+        let about = About { flow: self.settings.flow, kind: Kind::Rtcp, frame: Frame::default() };
+        out.send(now, datagram, about);
         size
     }
 }
@@ -367,7 +341,7 @@ fn newpred(sender: u32, media: u32, lost: &[i64], segments: u16, messages: &mut 
     }
 }
 
-impl Node for Participant {
+impl Peer for Participant {
     fn name(&self) -> &str {
         &self.settings.name
     }
@@ -376,7 +350,7 @@ impl Node for Participant {
         (self.wakeup != Time::MAX).then_some(self.wakeup)
     }
 
-    fn advance(&mut self, now: Time, out: &mut Outbox) {
+    fn advance(&mut self, now: Time, out: &mut dyn Driver) {
         if now < self.wakeup {
             return;
         }
@@ -411,30 +385,24 @@ impl Node for Participant {
         self.settle();
     }
 
-    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
-        out.deliver(now, &packet);
+    fn receive(&mut self, now: Time, datagram: &Datagram, out: &mut dyn Driver) {
         match self.life {
             Life::Member | Life::Leaving => {
-                if let Body::Rtp(body) = &packet.body {
+                if let Body::Rtp(body) = &datagram.body {
                     if self.life == Life::Member {
-                        let avoids = match packet.attachment.as_deref() {
+                        let avoids = match datagram.attachment.as_deref() {
                             Some(Attachment::Avoids(avoids)) => &avoids[..],
                             _ => &[],
                         };
-                        self.rtp(now, packet.flow, body, avoids, out);
+                        self.rtp(now, body, avoids, out);
                     }
-                } else if let Some(bytes) = packet.rtcp() {
-                    self.rtcp(now, packet.flow, bytes, packet.size, out);
+                } else if let Some(bytes) = datagram.rtcp() {
+                    self.rtcp(now, bytes, datagram.size, out);
                 }
                 self.settle();
             }
             Life::Waiting | Life::Gone => {}
         }
-        out.recycle(packet);
-    }
-
-    fn inside(&self) -> Inside {
-        Inside::default()
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

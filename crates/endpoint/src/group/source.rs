@@ -1,9 +1,9 @@
 //! What a member knows of one of the others: its stream, what is missing of it, and how far away it is.
 
-use super::ssrc;
+use super::flow;
 use crate::reception::{Reception, rtp_clock};
 use crate::settings::VIDEO_CLOCK;
-use tidegate_core::packet::RtpBody;
+use tidegate_core::datagram::RtpBody;
 use tidegate_core::{FlowId, Span, Time};
 
 /// A loss that nobody mends is forgotten after so many packets: less than sequence numbers take to come again.
@@ -21,7 +21,7 @@ pub(super) struct Missing {
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) ssrc: u32,
-    /// Its flow, known from its packets.
+    /// Its flow, which follows from its SSRC.
     pub(super) flow: FlowId,
     pub(super) reception: Reception,
     /// Round-trip time, from its report on us.
@@ -37,11 +37,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(flow: FlowId, segments: Option<u16>) -> Self {
-        let ssrc = ssrc(flow);
+    pub(super) fn new(ssrc: u32, segments: Option<u16>) -> Self {
         Self {
             ssrc,
-            flow,
+            flow: flow(ssrc),
             reception: Reception::new(ssrc, VIDEO_CLOCK),
             rtt: None,
             highest: None,
@@ -74,7 +73,7 @@ impl Source {
         // a picture's losses are reported together, when it is over
         self.missing.extend(found);
         let picture = sequence.div_euclid(segments);
-        let over = if body.flags & RtpBody::LAST != 0 { picture } else { picture - 1 };
+        let over = if body.marker { picture } else { picture - 1 };
         self.missing.retain(|&missing| {
             let ended = missing.sequence.div_euclid(segments) <= over;
             if ended {

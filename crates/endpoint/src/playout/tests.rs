@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::{Arc, Mutex};
 use tidegate_core::record::Recorder;
-use tidegate_core::{Body, Ecn, Kind, RouteId};
+use tidegate_core::{About, Datagram};
 
 /// (frame, complete, rendered) in ms, and frames of late packets.
 #[derive(Default)]
@@ -22,18 +22,41 @@ impl Recorder for Log {
             millis(frame.rendered),
         ));
     }
-    fn late(&mut self, _now: Time, _flow: FlowId, packet: &Packet) {
-        let Body::Rtp(body) = packet.body else { panic!("RTP") };
-        self.0.lock().expect("told").late.push(body.frame);
-    }
     fn freeze(&mut self, _now: Time, _flow: FlowId, length: Span) {
         self.0.lock().expect("told").freezes.push(length.as_nanos() / 1_000_000);
     }
 }
 
+/// Who drives a playout buffer: it sends nothing, and what is late is the packet of this frame.
+struct Listener(Log, u32);
+
+impl Driver for Listener {
+    fn record(&mut self) -> &mut dyn Recorder {
+        &mut self.0
+    }
+    fn send(&mut self, _now: Time, datagram: Datagram, _about: About) {
+        panic!("sent {datagram:?}");
+    }
+    fn late(&mut self, _now: Time, _flow: FlowId) {
+        self.0.0.lock().expect("told").late.push(self.1);
+    }
+    fn true_delay(&self, _now: Time) -> Span {
+        Span::ZERO
+    }
+    fn true_frame(&self) -> Frame {
+        Frame::default()
+    }
+    fn fail(&mut self, reason: String) {
+        panic!("{reason}");
+    }
+    fn has_failed(&self) -> bool {
+        false
+    }
+}
+
 struct Bench {
     buffer: PlayoutBuffer,
-    out: Outbox,
+    out: Listener,
     told: Arc<Mutex<Told>>,
 }
 
@@ -42,7 +65,7 @@ impl Bench {
         let told = Arc::new(Mutex::new(Told::default()));
         Self {
             buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000),
-            out: Outbox::new(1, Box::new(Log(told.clone()))),
+            out: Listener(Log(told.clone()), 0),
             told,
         }
     }
@@ -54,31 +77,12 @@ impl Bench {
         while self.buffer.due() < now {
             self.buffer.run(self.buffer.due(), &mut self.out);
         }
-        let flags = [RtpBody::FIRST, 0, RtpBody::LAST][usize::from(part)];
+        let flags = [Frame::FIRST, 0, Frame::LAST][usize::from(part)];
         let sequence = 3 * frame as i64 + i64::from(part);
-        let body = RtpBody {
-            timestamp: (40 * frame).wrapping_add(u32::MAX - 100),
-            frame,
-            sequence: sequence as u16,
-            transport_sequence: 0,
-            original: 0,
-            payload_type: 96,
-            flags,
-        };
-        let packet = Packet {
-            sent: Time::ZERO,
-            queued: Span::ZERO,
-            flow: FlowId(1),
-            route: RouteId(0),
-            sequence: 0,
-            size: 1000,
-            hop: 0,
-            kind: Kind::Video,
-            ecn: Ecn::NotEct,
-            body: Body::Rtp(body),
-            attachment: None,
-        };
-        self.buffer.packet(now, &packet, &body, sequence, &mut self.out);
+        self.out.1 = frame;
+        let timestamp = (40 * frame).wrapping_add(u32::MAX - 100);
+        let place = Frame { number: frame, flags };
+        self.buffer.packet(now, place, timestamp, sequence, &mut self.out);
         self
     }
 

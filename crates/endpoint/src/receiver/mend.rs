@@ -6,11 +6,12 @@ use crate::repair::missing::{Missing, Place, Standing};
 use crate::repair::parity::{Decoder, Header};
 use crate::repair::resend::OSN;
 use crate::settings::{MediaKind, ReceiveSettings};
-use tidegate_core::packet::RtpBody;
+use tidegate_core::datagram::RtpBody;
+use tidegate_core::driver::Driver;
 use tidegate_core::record::RepairRecord;
 use tidegate_core::wire::rtcp::{self, Nack};
 use tidegate_core::wire::wrap;
-use tidegate_core::{Kind, Outbox, Packet, Size, Span, Time};
+use tidegate_core::{Datagram, Frame, Kind, Size, Span, Time};
 
 /// Numbers in one request: as many as a compound of RTCP carries beside reports in a packet of any network, where
 /// each takes a pair of 4 bytes.
@@ -89,7 +90,7 @@ impl Receiver {
     }
 
     /// Gives up what cannot be repaired any more, and lets playout go on without it.
-    pub(super) fn mend_gives_up(&mut self, now: Time, out: &mut Outbox) {
+    pub(super) fn mend_gives_up(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(mend) = &mut self.mend else { return };
         let Some(playout) = &mut self.streams[mend.video].playout else {
             mend.missing.give_up(now, 0);
@@ -114,14 +115,15 @@ impl Receiver {
         index: usize,
         sequence: i64,
         body: &RtpBody,
+        frame: Frame,
         size: u32,
     ) -> bool {
         let Some(mend) = self.mend.as_mut().filter(|mend| mend.video == index) else { return false };
-        let place = Place { frame: body.frame, last: body.flags & RtpBody::LAST != 0 };
+        let place = Place { frame: frame.number, last: frame.is_last() };
         let standing = mend.missing.arrived(now, sequence, place);
         if let Some(decoder) = &mut mend.decoder {
             let length = size.saturating_sub(Extensions::NONE_LEN);
-            decoder.have(sequence, Header::from_body(body, u16::try_from(length).unwrap_or(u16::MAX)));
+            decoder.have(sequence, Header::from_body(body, frame, u16::try_from(length).unwrap_or(u16::MAX)));
         }
         if let Some(playout) = &mut self.streams[index].playout {
             playout.hope(mend.missing.hope());
@@ -129,77 +131,69 @@ impl Receiver {
         standing == Standing::Restored
     }
 
-    /// Takes a retransmission or parity, of `size` bytes with a header of `header`.
+    /// Takes a retransmission or parity of the stream `index`, of `size` bytes with a header of `header`.
     pub(super) fn mend_packet(
         &mut self,
         now: Time,
-        packet: &Packet,
+        index: usize,
+        packet: &Datagram,
         body: &RtpBody,
-        size: u32,
-        header: u32,
-        out: &mut Outbox,
+        (size, header): (u32, u32),
+        out: &mut dyn Driver,
     ) {
         let Some(mend) = &mut self.mend else { return };
         let Some(next) = mend.missing.next() else { return };
         let number = wrap::nearest(u32::from(body.original), 16, next);
-        if packet.kind == Kind::Retransmission {
+        if self.streams[index].signalled.kind == MediaKind::Retransmission {
             let length = size.saturating_sub(Extensions::NONE_LEN + u32::from(OSN));
-            let resent = Header::from_body(body, u16::try_from(length).unwrap_or(u16::MAX));
+            let resent = Header::from_body(body, out.true_frame(), u16::try_from(length).unwrap_or(u16::MAX));
             let payload_type = self.streams[mend.video].signalled.payload_type;
-            let have = Have { sequence: number, header: Header { payload_type, ..resent }, by: packet.kind };
-            self.restored(now, have, packet, header, out);
+            let header_of = Header { payload_type, ..resent };
+            let have = Have { sequence: number, header: header_of, by: Kind::Retransmission };
+            self.restored(now, have, header, out);
         } else if let (Some(decoder), Some(parity)) = (&mut mend.decoder, packet.parity()) {
             decoder.parity(number, *parity);
         }
-        self.mend_by_parity(now, packet, header, out);
+        self.mend_by_parity(now, header, out);
         if let (Some(mend), Some(parity)) = (&mut self.mend, packet.parity()) {
             mend.missing.parity(number, parity);
         }
     }
 
-    /// Restores what can be restored by parity, after `packet` has arrived.
-    pub(super) fn mend_by_parity(&mut self, now: Time, packet: &Packet, header: u32, out: &mut Outbox) {
+    /// Restores what can be restored by parity, after a packet with a header of `header` bytes has arrived.
+    pub(super) fn mend_by_parity(&mut self, now: Time, header: u32, out: &mut dyn Driver) {
         loop {
             let Some(mend) = &mut self.mend else { return };
             let newest = mend.missing.next().unwrap_or(0);
             let Some(decoder) = &mut mend.decoder else { return };
             let Some((sequence, found)) = decoder.restore(newest) else { return };
-            self.restored(now, Have { sequence, header: found, by: Kind::Repair }, packet, header, out);
+            self.restored(now, Have { sequence, header: found, by: Kind::Repair }, header, out);
         }
     }
 
-    /// Hands a packet that was restored to playout, if anybody waited for it; `packet` brought it, with a header of
+    /// Hands a packet that was restored to playout, if anybody waited for it; what brought it had a header of
     /// `header` bytes.
-    fn restored(&mut self, now: Time, have: Have, packet: &Packet, header: u32, out: &mut Outbox) {
+    fn restored(&mut self, now: Time, have: Have, header: u32, out: &mut dyn Driver) {
         let Have { sequence, header: found, by } = have;
         let Some(mend) = &mut self.mend else { return };
-        let place = Place { frame: found.frame, last: found.flags & RtpBody::LAST != 0 };
+        let place = Place { frame: found.frame, last: found.place().is_last() };
         if !mend.missing.restored(now, sequence, by == Kind::Retransmission, place) {
             return;
         }
         if let Some(decoder) = &mut mend.decoder {
             decoder.have(sequence, found);
         }
-        let body = RtpBody {
-            timestamp: found.timestamp,
-            frame: found.frame,
-            sequence: sequence as u16,
-            transport_sequence: 0,
-            original: 0,
-            payload_type: found.payload_type,
-            flags: found.flags,
-        };
         let payload = u32::from(found.length).saturating_sub(header - Extensions::NONE_LEN);
-        out.record.goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
+        out.record().goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
         let hope = mend.missing.hope();
         let in_time = match &mut self.streams[mend.video].playout {
             None => true,
             Some(playout) => {
                 playout.hope(hope);
-                playout.packet(now, packet, &body, sequence, out)
+                playout.packet(now, found.place(), found.timestamp, sequence, out)
             }
         };
         let (flow, frame, sequence) = (self.flow, found.frame, sequence as u16);
-        out.record.repaired(now, &RepairRecord { flow, frame, sequence, by, in_time });
+        out.record().repaired(now, &RepairRecord { flow, frame, sequence, by, in_time });
     }
 }

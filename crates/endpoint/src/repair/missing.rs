@@ -2,7 +2,7 @@
 
 use super::Nack;
 use std::collections::VecDeque;
-use tidegate_core::packet::Parity;
+use tidegate_core::datagram::Parity;
 use tidegate_core::{Span, Time};
 
 /// More missing packets are a jump, and nothing that could be repaired (libwebrtc `kMaxNackPackets`).

@@ -18,7 +18,7 @@ pub(crate) mod share;
 use crate::packetizer::Extensions;
 use serde::{Deserialize, Serialize};
 use tidegate_core::Span;
-use tidegate_core::packet::Parity;
+use tidegate_core::datagram::Parity;
 
 /// How losses are repaired; by default not at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

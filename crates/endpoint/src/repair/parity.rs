@@ -8,7 +8,8 @@
 use super::Fec;
 use crate::packetizer::Queued;
 use std::collections::VecDeque;
-use tidegate_core::packet::{Parity, RtpBody};
+use tidegate_core::Frame;
+use tidegate_core::datagram::{Parity, RtpBody};
 
 /// Packets whose headers a receiver keeps: more than any group has.
 const KEPT: usize = 1024;
@@ -52,7 +53,7 @@ impl Encoder {
         add(parity, Header::of(packet, payload_type, length));
         sum.longest = sum.longest.max(length);
         self.count += 1;
-        self.count == usize::from(self.fec.packets) || self.fec.by_frame && packet.flags & RtpBody::LAST != 0
+        self.count == usize::from(self.fec.packets) || self.fec.by_frame && packet.flags & Frame::LAST != 0
     }
 
     /// Ends the group: gives what is to be sent, as packets of `stream` like `last`, the last one of the group.
@@ -89,9 +90,14 @@ impl Header {
     }
 
     /// Of a packet with `length` bytes behind the fixed header.
-    pub(crate) fn from_body(body: &RtpBody, length: u16) -> Self {
-        let &RtpBody { timestamp, frame, payload_type, flags, .. } = body;
-        Self { timestamp, frame, length, payload_type, flags }
+    pub(crate) fn from_body(body: &RtpBody, place: Frame, length: u16) -> Self {
+        let &RtpBody { timestamp, payload_type, .. } = body;
+        Self { timestamp, frame: place.number, length, payload_type, flags: place.flags }
+    }
+
+    /// Where it belongs.
+    pub(crate) fn place(&self) -> Frame {
+        Frame { number: self.frame, flags: self.flags }
     }
 }
 

@@ -4,7 +4,7 @@ use super::{OutStream, Path, Sender};
 use tidegate_core::control::LossReport;
 use tidegate_core::wire::rtcp::{self, Metric, ReportBlock, TwccArrival};
 use tidegate_core::wire::{ntp, wrap};
-use tidegate_core::{Ecn, Level, Outbox, Span, Time};
+use tidegate_core::{Driver, Ecn, Level, Span, Time};
 
 /// The far clock's counters of earlier reports, by which the next ones are unwrapped.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,7 +90,7 @@ impl Losses {
 
 impl Sender {
     /// Takes what a datagram of RTCP says of this sender, as one report.
-    pub(crate) fn rtcp(&mut self, now: Time, packets: Vec<rtcp::Packet>, path: &Path, out: &mut Outbox) {
+    pub(crate) fn rtcp(&mut self, now: Time, packets: Vec<rtcp::Packet>, path: &Path, out: &mut dyn Driver) {
         if !matches!(self.life, super::Life::Running(_)) {
             return;
         }
@@ -165,7 +165,7 @@ impl Sender {
         self.report = report;
         // nothing was sent: let time pass for the application's limit
         self.app_limit.sent(now, tidegate_core::Size::ZERO);
-        if out.record.level() >= Level::Series {
+        if out.record().level() >= Level::Series {
             self.note_backlog(now, out);
         }
         self.work(now, path, out);

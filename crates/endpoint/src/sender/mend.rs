@@ -6,7 +6,7 @@ use crate::repair::parity::Encoder;
 use crate::repair::resend::Resend;
 use crate::repair::share::{Share, Use};
 use crate::settings::{MediaKind, SendSettings};
-use tidegate_core::packet::Parity;
+use tidegate_core::datagram::Parity;
 use tidegate_core::wire::rtcp::Nack;
 use tidegate_core::{Kind, Rate, Size, Span, Time};
 

@@ -3,10 +3,9 @@
 use super::{Source, timestamp};
 use crate::packetizer::Queued;
 use crate::settings::Signalled;
-use tidegate_core::packet::RtpBody;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
-use tidegate_core::{Rate, RemoteTime, Stream, Time};
+use tidegate_core::{Frame, Rate, RemoteTime, Stream, Time};
 
 /// How frames become packets, for what headers take from a target.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +165,7 @@ impl OutStream {
                 payload: 0,
                 original: 0,
                 stream: 0,
-                flags: if frame.key { RtpBody::KEY } else { 0 },
+                flags: if frame.key { Frame::KEY } else { 0 },
             };
             let header = source.packet_size().map_or(0, |_| header);
             return Some(Numbered { number, bytes: frame.bytes.saturating_sub(header).max(1), first });

@@ -1,4 +1,4 @@
-//! From the pacer to the wire: numbers, stamp, size and, for a capture, the bytes of each packet.
+//! From the pacer to the wire: numbers, stamp and size of each packet.
 
 use super::mend::{Leaving, Mend};
 use super::{Life, Path, Sender};
@@ -8,24 +8,25 @@ use crate::reception::clock;
 use crate::settings::{Accounting, MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
-use tidegate_core::packet::{Attachment, Extension, RtpBody};
+use tidegate_core::datagram::{Attachment, Extension, RtpBody};
+use tidegate_core::driver::{About, Driver};
 use tidegate_core::wire::rtp;
-use tidegate_core::{Body, Kind, Outbox, Packet, Port, Size, Span, Time};
+use tidegate_core::{Body, Datagram, Frame, Kind, Size, Time};
 
 impl Sender {
     /// Sends all that may leave now.
-    pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut Outbox) {
+    pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         while self.packets_left > 0
             && let Some(turn) = self.pacer.turn(now, self.in_flight())
         {
             self.send(now, turn, path, out);
-            if out.failure.is_some() {
+            if out.has_failed() {
                 return;
             }
         }
     }
 
-    fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut Outbox) {
+    fn send(&mut self, now: Time, turn: Turn, path: &Path, out: &mut dyn Driver) {
         let padding = self.streams.len() - 1;
         let (index, mut payload, probe) = match turn {
             Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
@@ -64,20 +65,30 @@ impl Sender {
         }
         let stream = &mut self.streams[index];
         let rtp_sequence = stream.sent(sequence, !matches!(turn, Turn::Media(..)), payload);
-        let (timestamp, frame, flags, original) = match turn {
-            Turn::Media(packet, _) => (packet.timestamp, packet.frame, packet.flags, packet.original),
-            Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), 0, 0, 0),
+        let (timestamp, frame, original) = match turn {
+            Turn::Media(packet, _) => (packet.timestamp, packet.place(), packet.original),
+            Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), Frame::default(), 0),
         };
+        let (signalled, extensions) = (stream.signalled, self.extensions);
+        let abs_send_time = extensions.abs_send_time.then(|| {
+            let local = Time::from_nanos(clock(now, path.clock_offset).as_nanos());
+            let [_, time @ ..] = rtp::abs_send_time(local).to_be_bytes();
+            time
+        });
+        let is_padding = signalled.kind == MediaKind::Padding;
+        let is_video = matches!(signalled.kind, MediaKind::Video | MediaKind::Retransmission);
         let body = RtpBody {
             timestamp,
-            frame,
+            ssrc: signalled.ssrc,
             sequence: rtp_sequence,
-            transport_sequence: sequence as u16,
             original,
-            payload_type: stream.signalled.payload_type,
-            flags,
+            transport_sequence: extensions.transport_sequence.then_some(sequence as u16),
+            abs_send_time,
+            payload_type: signalled.payload_type,
+            padding: if is_padding { payload as u8 } else { 0 },
+            marker: is_video && frame.is_last(),
         };
-        let kind = match stream.signalled.kind {
+        let kind = match signalled.kind {
             MediaKind::Video => Kind::Video,
             MediaKind::Audio => Kind::Audio,
             MediaKind::Padding => Kind::Padding,
@@ -86,30 +97,20 @@ impl Sender {
         };
         let media = matches!(kind, Kind::Video | Kind::Audio);
         if let (true, Turn::Media(packet, _)) = (media, turn) {
-            out.record.paced(now, self.flow, now - packet.since);
+            out.record().paced(now, self.flow, now - packet.since);
         }
         let parity = self.mend.as_mut().filter(|_| kind == Kind::Repair).and_then(Mend::parity_leaves);
-        let ssrc = stream.signalled.ssrc;
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.flow,
-            route: path.route,
-            sequence: self.number(),
+        let datagram = Datagram {
             size: size + path.overhead,
-            hop: 0,
-            kind,
             ecn: self.ecn,
             body: Body::Rtp(body),
             attachment: match parity {
                 Some(parity) => Some(Arc::new(Attachment::Parity(parity, stamp))),
                 None => stamp.map(|stamp| Arc::new(Attachment::Extension(stamp))),
             },
+            ..Datagram::default()
         };
-        if out.record.wants_bytes() {
-            self.record_bytes(&packet, &body, ssrc, payload, path, out);
-        }
-        out.originate(now, Port::ZERO, packet);
+        out.send(now, datagram, About { flow: self.flow, kind, frame });
         if media {
             self.packets_left -= 1;
             if self.packets_left == 0 {
@@ -143,7 +144,7 @@ impl Sender {
         }
     }
 
-    fn stamp(&mut self, now: Time, sequence: u64, payload: u16, out: &mut Outbox) -> Option<Extension> {
+    fn stamp(&mut self, now: Time, sequence: u64, payload: u16, out: &mut dyn Driver) -> Option<Extension> {
         let Life::Running(seat) = &mut self.life else { return None };
         let outgoing = Outgoing {
             sequence,
@@ -160,53 +161,5 @@ impl Sender {
             return None;
         }
         Some(stamp)
-    }
-
-    /// Hands the packet's real bytes to the record; the payload is zeros.
-    fn record_bytes(
-        &mut self,
-        packet: &Packet,
-        body: &RtpBody,
-        ssrc: u32,
-        payload: u16,
-        path: &Path,
-        out: &mut Outbox,
-    ) {
-        let mut extensions = Vec::new();
-        if self.extensions.abs_send_time {
-            let local = Time::from_nanos(clock(packet.sent, path.clock_offset).as_nanos());
-            extensions.push(rtp::abs_send_time_element(ABS_SEND_TIME_ID, local));
-        }
-        if self.extensions.transport_sequence {
-            extensions.push(rtp::transport_sequence(TRANSPORT_SEQUENCE_ID, body.transport_sequence));
-        }
-        extensions.extend(packet.extension().cloned());
-        let padding = if packet.kind == Kind::Padding { payload as u8 } else { 0 };
-        let header = rtp::Header {
-            padding,
-            marker: body.flags & RtpBody::LAST != 0 && packet.kind == Kind::Video,
-            payload_type: body.payload_type,
-            sequence: body.sequence,
-            timestamp: body.timestamp,
-            ssrc,
-            csrcs: Vec::new(),
-            extensions,
-        };
-        self.scratch.clear();
-        match header.encode(&mut self.scratch) {
-            Ok(()) => {
-                match (packet.kind, packet.parity()) {
-                    (Kind::Retransmission, _) => self.scratch.extend(body.original.to_be_bytes()),
-                    (_, Some(parity)) => self.scratch.extend(parity.header(body.original)),
-                    _ => {}
-                }
-                self.scratch.resize((packet.size - path.overhead) as usize, 0);
-                if let (1.., Some(last)) = (padding, self.scratch.last_mut()) {
-                    *last = padding;
-                }
-                out.record.bytes(packet.sent, packet, &self.scratch);
-            }
-            Err(error) => out.fail(format!("{}: RTP header: {error}", self.who)),
-        }
     }
 }

@@ -11,8 +11,9 @@ use tidegate_core::{
     Span, Time,
 };
 use tidegate_endpoint::{
-    Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings, clock_offset,
+    Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
 };
+use tidegate_sim::host::Host;
 
 /// All that was told.
 #[derive(Default, Debug)]
@@ -139,9 +140,15 @@ pub fn delay(millis: i64) -> Path {
     Box::new(move |now, _, _| Some(now + Span::from_millis(millis)))
 }
 
+/// A node with an endpoint of these settings, which sends on `route`.
+pub fn host(settings: EndpointSettings, route: u32) -> Host<Endpoint> {
+    let overhead = settings.overhead;
+    Host::new(Endpoint::new(settings).expect("an endpoint"), RouteId(route), overhead)
+}
+
 /// Two endpoints, a path each way, and the record.
 pub struct World {
-    pub nodes: [Endpoint; 2],
+    pub nodes: [Host<Endpoint>; 2],
     pub path: Path,
     pub out: Outbox,
     pub told: Arc<Mutex<Told>>,
@@ -159,10 +166,7 @@ impl World {
     pub fn with_bytes(first: EndpointSettings, second: EndpointSettings, path: Path, bytes: bool) -> Self {
         let told = Arc::new(Mutex::new(Told::default()));
         Self {
-            nodes: [
-                Endpoint::new(first).expect("first endpoint"),
-                Endpoint::new(second).expect("second endpoint"),
-            ],
+            nodes: [host(first, 0), host(second, 1)],
             path,
             out: Outbox::new(1, Box::new(Log(told.clone(), bytes))),
             told,
@@ -175,7 +179,7 @@ impl World {
     pub fn run(&mut self, until: Time) {
         let mut same = 0;
         loop {
-            let wake = |node: &Endpoint| node.next_wakeup().unwrap_or(Time::MAX);
+            let wake = |node: &Host<Endpoint>| node.next_wakeup().unwrap_or(Time::MAX);
             let first = self.flying.iter().enumerate().min_by_key(|(_, f)| (f.0, f.1)).map(|(i, f)| (f.0, i));
             let next = wake(&self.nodes[0]).min(wake(&self.nodes[1])).min(first.map_or(Time::MAX, |f| f.0));
             if next > until {
@@ -229,9 +233,9 @@ pub fn one_way(
     let mut send = SendSettings::new(FlowId(1), controller);
     send.streams = streams;
     send.feedback = format;
-    let mut caller = EndpointSettings::new("caller", SEED, RouteId(0));
-    let mut callee = EndpointSettings::new("callee", SEED, RouteId(1));
-    callee.receive = Some(ReceiveSettings::new(&send, clock_offset(SEED, "caller")));
+    let mut caller = EndpointSettings::new("caller", SEED);
+    let mut callee = EndpointSettings::new("callee", SEED);
+    callee.receive = Some(ReceiveSettings::new(&send));
     caller.send = Some(send);
     (caller, callee)
 }

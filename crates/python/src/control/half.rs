@@ -9,7 +9,7 @@ use tidegate_core::control::{
     Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Outgoing, ReceiverHalf, Report, Sent,
     Urgency,
 };
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::{Rate, Span, Time};
 
 /// Where the exception of a Python controller waits until the run has stopped.

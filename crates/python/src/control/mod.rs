@@ -9,7 +9,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Report};
-use tidegate_core::packet::Ecn;
+use tidegate_core::datagram::Ecn;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Rate, RemoteTime, Size, Span, Time};
 

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidegate_core::control::{self, Arrived, Limits, Outgoing, ReceiverSeat, Seat, Sent, Urgency};
-use tidegate_core::packet::{Ecn, Extension};
+use tidegate_core::datagram::{Ecn, Extension};
 use tidegate_core::{Size, Stream, Time};
 
 /// The values of the last call by name.

@@ -9,7 +9,7 @@ use field::Octets;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
 use tidegate_core::RemoteTime;
-use tidegate_core::packet::Extension;
+use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp;
 use tidegate_core::wire::rtp;
 

@@ -42,7 +42,7 @@ pub(super) fn connect(
     send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
     send.repair = media.repair;
     send.streams = streams(&flow.name, media, id, make)?;
-    let mut receive = ReceiveSettings::new(&send, sender.clock_offset);
+    let mut receive = ReceiveSettings::new(&send);
     receive.half = half;
     receive.feedback.interval = media.feedback.interval;
     receive.playout = match media.playout {

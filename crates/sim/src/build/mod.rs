@@ -9,6 +9,7 @@ mod session;
 mod traffic;
 
 use crate::external::ExternalLink;
+use crate::host::Host;
 use crate::link::Link;
 use crate::lte::Network;
 use crate::record::member::MemberInfo;
@@ -406,14 +407,17 @@ impl<'a> Builder<'a> {
         let there = self.route(&path, self.next_node(1));
         let home = self.route(&back, self.next_node(0));
         let seed = self.seed(&flow.name);
-        let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed, there);
-        let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed, home);
+        let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
+        let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
         connect(&mut caller, &mut callee, flow, index, make)?;
         if let Some(other) = pair {
             connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
         }
-        self.nodes.push(Box::new(Endpoint::new(caller)?));
-        self.nodes.push(Box::new(Endpoint::new(callee)?));
+        for (settings, route) in [(caller, there), (callee, home)] {
+            let overhead = settings.overhead;
+            let endpoint = Endpoint::new(settings)?;
+            self.nodes.push(Box::new(Host::new(endpoint, route, overhead)));
+        }
         Ok(())
     }
 }

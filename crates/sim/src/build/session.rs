@@ -3,6 +3,7 @@
 use super::graph::Places;
 use super::{BuildError, Builder, Refusal};
 use crate::fork::{Branches, Fork};
+use crate::host::Host;
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
@@ -180,8 +181,9 @@ impl Builder<'_> {
         let mut forks: Vec<_> = trees.forks.into_values().collect();
         forks.sort_by_key(|&(node, _)| node);
         for (seat, route) in seats.iter().zip(routes) {
-            let settings = settings(self.seed(&seat.name), session, seat, route);
-            self.nodes.push(Box::new(Participant::new(settings)?));
+            let settings = settings(self.seed(&seat.name), session, seat);
+            let participant = Participant::new(settings)?;
+            self.nodes.push(Box::new(Host::new(participant, route, session.overhead)));
             infos.push(info(seat, self.scenario.duration));
             members.push(MemberInfo {
                 flow: seat.flow,
@@ -214,7 +216,7 @@ fn info(seat: &Seat<'_>, duration: tidegate_core::Span) -> FlowInfo {
     }
 }
 
-fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>, route: RouteId) -> ParticipantSettings {
+fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>) -> ParticipantSettings {
     let spec = seat.spec;
     let (mode, minimum, avpf, reduced_size) = match spec.profile {
         ProfileSpec::Avp { minimum } => (RtcpMode::Avp, RtcpMinimum::Fixed(minimum), Avpf::default(), false),
@@ -241,6 +243,6 @@ fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>, route: RouteId) -
         reports_losses: spec.reports_losses,
         join: spec.join,
         leave: spec.leave.map(|at| (at, if spec.crashes { Leave::Crash } else { Leave::Goodbye })),
-        ..ParticipantSettings::new(&seat.name, seed, seat.flow, route)
+        ..ParticipantSettings::new(&seat.name, seed, seat.flow)
     }
 }

@@ -275,22 +275,17 @@ mod tests {
     use super::*;
     use tidegate_core::record::Nothing;
     use tidegate_core::rng::Stream;
-    use tidegate_core::{Body, Ecn, FlowId, Kind, RouteId};
+    use tidegate_core::{Datagram, FlowId, Kind, RouteId};
 
     fn packet(sequence: u32, size: u32) -> Box<Packet> {
-        Box::new(Packet {
-            sent: Time::ZERO,
-            queued: Span::ZERO,
-            flow: FlowId(0),
-            route: RouteId(0),
+        Box::new(Packet::new(
+            Time::ZERO,
+            FlowId(0),
+            RouteId(0),
             sequence,
-            size,
-            hop: 0,
-            kind: Kind::Datagram,
-            ecn: Ecn::NotEct,
-            body: Body::Empty,
-            attachment: None,
-        })
+            Kind::Datagram,
+            Datagram { size, ..Datagram::default() },
+        ))
     }
 
     fn inside(bearer: &Bearer) -> Inside {

@@ -22,8 +22,8 @@ use digest::Digest;
 use flow::{Bin, Bins, Count, FlowStats};
 use member::{MemberInfo, MemberStats};
 use std::collections::VecDeque;
+use tidegate_core::datagram::Body;
 use tidegate_core::node::Backlog;
-use tidegate_core::packet::Body;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };
@@ -303,7 +303,7 @@ impl Recording {
     fn row(&mut self, now: Time, packet: &Packet, death: Option<(Cause, u32)>) {
         if self.level == Level::Packets {
             let media = match packet.body {
-                Body::Rtp(body) if packet.kind != Kind::Padding => Some((body.frame, body.sequence)),
+                Body::Rtp(body) if packet.kind != Kind::Padding => Some((packet.frame.number, body.sequence)),
                 _ => None,
             };
             self.packets.push(PacketRow {

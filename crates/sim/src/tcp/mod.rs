@@ -34,7 +34,12 @@ pub use workload::Workload;
 
 use crate::invalid::Invalid;
 use serde::{Deserialize, Serialize};
+use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::{Span, Time};
+
+/// TCP ports: from whom data come, and to whom they go (RFC 863).
+const SENDER_PORT: u16 = 49_152;
+const RECEIVER_PORT: u16 = DISCARD_PORT;
 
 /// How a sender finds and repairs loss, and how its window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! The receiving end: order, delayed acknowledgements, SACK blocks.
 
-use super::TcpSettings;
 use super::sequence::Numbering;
+use super::{RECEIVER_PORT, SENDER_PORT, TcpSettings};
 use crate::invalid::Invalid;
 use std::sync::Arc;
+use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
 use tidegate_core::node::Inside;
-use tidegate_core::packet::{Attachment, SackBlocks, TcpBody};
-use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
+use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
 
 /// The receiving end of a connection, with an application that reads at once.
 ///
@@ -134,19 +134,20 @@ impl TcpReceiver {
             attachment = Some(Arc::new(Attachment::Sack(blocks)));
         }
         let ack = self.numbering.wire(self.next);
-        let packet = Packet {
-            sent: now,
-            queued: Span::ZERO,
-            flow: self.flow,
-            route: self.route,
-            sequence: self.number,
-            size,
-            hop: 0,
-            kind: Kind::Ack,
-            ecn: Ecn::NotEct,
-            body: Body::Tcp(TcpBody { sequence: 0, ack, window: self.window, length: 0, flags }),
-            attachment,
-        };
+        let packet = Packet::new(
+            now,
+            self.flow,
+            self.route,
+            self.number,
+            Kind::Ack,
+            Datagram {
+                size,
+                ports: (RECEIVER_PORT, SENDER_PORT),
+                body: Body::Tcp(TcpBody { sequence: 0, ack, window: self.window, length: 0, flags }),
+                attachment,
+                ..Datagram::default()
+            },
+        );
         self.number = self.number.wrapping_add(1);
         out.originate(now, Port::ZERO, packet);
     }

@@ -4,7 +4,7 @@ use super::flight::Segment;
 use super::sack::{DUP_THRESH, Next};
 use super::sender::{Opening, TcpSender};
 use super::{RttSampling, Variant};
-use tidegate_core::packet::{SackBlocks, TcpBody};
+use tidegate_core::datagram::{SackBlocks, TcpBody};
 use tidegate_core::{Outbox, Time};
 
 /// Where a connection is between two losses.

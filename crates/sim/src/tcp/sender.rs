@@ -7,15 +7,16 @@ use super::sack::{Next, Scoreboard};
 use super::sequence::Numbering;
 use super::window::Window;
 use super::workload::{Act, Application};
+use super::{RECEIVER_PORT, SENDER_PORT};
 use super::{RttSampling, TcpSettings};
 use crate::invalid::Invalid;
 use crate::jitter::SendingJitter;
 use std::collections::VecDeque;
+use tidegate_core::datagram::TcpBody;
 use tidegate_core::node::Inside;
-use tidegate_core::packet::TcpBody;
 use tidegate_core::rng::Draws;
 use tidegate_core::{
-    Body, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
+    Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
 };
 
 /// The sending end of a connection.
@@ -297,19 +298,19 @@ impl TcpSender {
     #[inline]
     fn depart(&mut self, now: Time, sequence: u32, length: u32, flags: u8, out: &mut Outbox) -> Time {
         let sent = self.jitter.as_mut().map_or(now, |jitter| jitter.depart(now));
-        let packet = Packet {
+        let packet = Packet::new(
             sent,
-            queued: Span::ZERO,
-            flow: self.flow,
-            route: self.route,
-            sequence: self.number,
-            size: u32::from(self.settings.header) + length,
-            hop: 0,
-            kind: Kind::Data,
-            ecn: Ecn::NotEct,
-            body: Body::Tcp(TcpBody { sequence, ack: 0, window: 0, length: length as u16, flags }),
-            attachment: None,
-        };
+            self.flow,
+            self.route,
+            self.number,
+            Kind::Data,
+            Datagram {
+                size: u32::from(self.settings.header) + length,
+                ports: (SENDER_PORT, RECEIVER_PORT),
+                body: Body::Tcp(TcpBody { sequence, ack: 0, window: 0, length: length as u16, flags }),
+                ..Datagram::default()
+            },
+        );
         self.number = self.number.wrapping_add(1);
         if sent <= now && self.departures.is_empty() {
             out.originate(now, Port::ZERO, packet);

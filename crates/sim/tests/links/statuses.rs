@@ -2,7 +2,7 @@
 
 use super::*;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Body, Ecn, Kind, Outbox};
+use tidegate_core::{Datagram, Kind, Outbox};
 use tidegate_sim::service::{Status, Statuses};
 
 /// A link of statuses (capacity in Mbit/s, probability) with a new one every 2 s.
@@ -100,19 +100,7 @@ fn a_status_delays_by_a_normal_variate() {
 }
 
 fn packet(sent: Time, size: u32) -> Packet {
-    Packet {
-        sent,
-        queued: Span::ZERO,
-        flow: FlowId(0),
-        route: RouteId(0),
-        sequence: 0,
-        size,
-        hop: 0,
-        kind: Kind::Datagram,
-        ecn: Ecn::NotEct,
-        body: Body::Empty,
-        attachment: None,
-    }
+    Packet::new(sent, FlowId(0), RouteId(0), 0, Kind::Datagram, Datagram { size, ..Datagram::default() })
 }
 
 #[test]

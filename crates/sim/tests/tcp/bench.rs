@@ -1,9 +1,9 @@
 //! One end of a connection on the bench: packets in by hand, packets out to look at.
 
 use std::sync::Arc;
-use tidegate_core::packet::{Attachment, SackBlocks, TcpBody};
+use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
 use tidegate_core::record::Nothing;
-use tidegate_core::{Body, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
+use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
 use tidegate_sim::tcp::{TcpReceiver, TcpSender, TcpSettings};
 
 /// A segment size that is easy to count in.
@@ -77,19 +77,19 @@ impl<N: Node> Bench<N> {
     }
 
     fn take(&mut self, kind: Kind, body: TcpBody, attachment: Option<Arc<Attachment>>) {
-        let packet = Packet {
-            sent: self.now,
-            queued: Span::ZERO,
-            flow: FlowId(0),
-            route: RouteId(0),
-            sequence: 0,
-            size: 40 + u32::from(body.length),
-            hop: 0,
+        let packet = Packet::new(
+            self.now,
+            FlowId(0),
+            RouteId(0),
+            0,
             kind,
-            ecn: Ecn::NotEct,
-            body: Body::Tcp(body),
-            attachment,
-        };
+            Datagram {
+                size: 40 + u32::from(body.length),
+                body: Body::Tcp(body),
+                attachment,
+                ..Datagram::default()
+            },
+        );
         self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 
@@ -130,19 +130,14 @@ impl<N: Node> Bench<N> {
 
     /// A packet of another protocol comes in.
     pub(crate) fn stray(&mut self) {
-        let packet = Packet {
-            sent: self.now,
-            queued: Span::ZERO,
-            flow: FlowId(7),
-            route: RouteId(0),
-            sequence: 0,
-            size: 100,
-            hop: 0,
-            kind: Kind::Datagram,
-            ecn: Ecn::NotEct,
-            body: Body::Empty,
-            attachment: None,
-        };
+        let packet = Packet::new(
+            self.now,
+            FlowId(7),
+            RouteId(0),
+            0,
+            Kind::Datagram,
+            Datagram { size: 100, ..Datagram::default() },
+        );
         self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 }

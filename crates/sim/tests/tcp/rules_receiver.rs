@@ -1,7 +1,7 @@
 //! What a receiver answers, packet by packet.
 
 use crate::bench::receiver;
-use tidegate_core::packet::TcpBody;
+use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Span, Time};
 use tidegate_sim::tcp::{TcpSettings, Variant};
 
@@ -84,7 +84,7 @@ fn without_sack_there_are_no_blocks() {
     let mut end = receiver(&TcpSettings::default());
     end.data(1000, 1000);
     let (_, packet) = end.sent().pop().unwrap();
-    assert_eq!((packet.attachment, packet.size), (None, 40));
+    assert_eq!((packet.attachment.is_none(), packet.size), (true, 40));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a sender does, acknowledgement by acknowledgement.
 
 use crate::bench::{Bench, MSS, sender};
-use tidegate_core::packet::TcpBody;
+use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Span, Time};
 use tidegate_sim::tcp::{TcpSender, TcpSettings, Variant, Workload};
 

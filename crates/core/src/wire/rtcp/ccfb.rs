@@ -4,7 +4,7 @@ use super::super::Error;
 use super::super::error::fit;
 use super::super::reader::Reader;
 use super::{put16, put32};
-use crate::packet::Ecn;
+use crate::datagram::Ecn;
 use crate::units::{RemoteTime, Span};
 
 /// Metric blocks of one stream at most (RFC 8888 section 3.1).

@@ -80,6 +80,27 @@ pub enum Packet {
     Unknown(Unknown),
 }
 
+/// The SSRC of whoever speaks in the packets of one datagram: that of the first one which says so.
+#[must_use]
+pub fn speaker(packets: &[Packet]) -> Option<u32> {
+    packets.iter().find_map(|packet| match packet {
+        Packet::SenderReport(report) => Some(report.ssrc),
+        Packet::ReceiverReport(report) => Some(report.ssrc),
+        Packet::Sdes(sdes) => sdes.chunks.first().map(|chunk| chunk.ssrc),
+        Packet::Bye(bye) => bye.ssrcs.first().copied(),
+        Packet::App(app) => Some(app.ssrc),
+        Packet::Nack(nack) => Some(nack.sender_ssrc),
+        Packet::Pli(pli) => Some(pli.sender_ssrc),
+        Packet::Sli(sli) => Some(sli.sender_ssrc),
+        Packet::Fir(fir) => Some(fir.sender_ssrc),
+        Packet::Remb(remb) => Some(remb.sender_ssrc),
+        Packet::Twcc(twcc) => Some(twcc.sender_ssrc),
+        Packet::Ccfb(ccfb) => Some(ccfb.sender_ssrc),
+        // every type that is in use begins with it (RFC 3550 section 6, RFC 4585 section 6.1)
+        Packet::Unknown(unknown) => unknown.body.first_chunk().map(|ssrc| u32::from_be_bytes(*ssrc)),
+    })
+}
+
 /// An RTCP packet of a type or format that is not understood here, kept byte by byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {

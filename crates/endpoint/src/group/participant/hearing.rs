@@ -1,22 +1,23 @@
 //! What a participant learns from the packets of others.
 
+use super::super::flow;
 use super::super::source::Missing;
-use super::super::ssrc;
 use super::{AFB, Life, PSFB, Participant, Pending, RETENTION, Source};
 use crate::reception::clock;
 use crate::rtcp::schedule::Chance;
-use tidegate_core::packet::RtpBody;
+use tidegate_core::Time;
+use tidegate_core::datagram::RtpBody;
+use tidegate_core::driver::Driver;
 use tidegate_core::record::Reporting;
 use tidegate_core::wire::ntp;
 use tidegate_core::wire::rtcp::{self, ReportBlock, Unknown};
-use tidegate_core::{FlowId, Outbox, Time};
 
 impl Participant {
-    /// The place of the source with this SSRC or flow.
-    fn source(&mut self, flow: FlowId) -> usize {
-        let known = self.sources.binary_search_by_key(&flow, |source| source.flow);
+    /// The place of the source with this SSRC, in the order of flows.
+    fn source(&mut self, ssrc: u32) -> usize {
+        let known = self.sources.binary_search_by_key(&flow(ssrc), |source| source.flow);
         known.unwrap_or_else(|place| {
-            self.sources.insert(place, Source::new(flow, self.settings.segments));
+            self.sources.insert(place, Source::new(ssrc, self.settings.segments));
             // the places behind it have moved
             for loss in &mut self.pending {
                 loss.source += usize::from(loss.source >= place);
@@ -25,16 +26,16 @@ impl Participant {
         })
     }
 
-    pub(super) fn rtp(&mut self, now: Time, flow: FlowId, body: &RtpBody, avoids: &[u16], out: &mut Outbox) {
-        if self.members.heard(now, ssrc(flow), true) {
+    pub(super) fn rtp(&mut self, now: Time, body: &RtpBody, avoids: &[u16], out: &mut dyn Driver) {
+        if self.members.heard(now, body.ssrc, true) {
             self.count(now);
         }
-        let place = self.source(flow);
+        let place = self.source(body.ssrc);
         let mut lost = std::mem::take(&mut self.lost);
         let source = &mut self.sources[place];
         let sequence = source.packet(now, body, &mut lost);
         for detected in source.mended(sequence, avoids) {
-            out.record.recovered(now, self.settings.flow, now - detected);
+            out.record().recovered(now, self.settings.flow, now - detected);
         }
         // who was thought lost may only have been late
         let waiting = self.pending.len();
@@ -49,7 +50,7 @@ impl Participant {
     }
 
     /// Packets of a source are missing.
-    fn missed(&mut self, now: Time, place: usize, lost: &[Missing], out: &mut Outbox) {
+    fn missed(&mut self, now: Time, place: usize, lost: &[Missing], out: &mut dyn Driver) {
         let (reporter, rtt) = (self.sources[place].ssrc, self.sources[place].rtt);
         let mut chance = None;
         for &missing in lost {
@@ -76,9 +77,10 @@ impl Participant {
         }
     }
 
-    pub(super) fn rtcp(&mut self, now: Time, flow: FlowId, bytes: &[u8], size: u32, out: &mut Outbox) {
+    pub(super) fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut dyn Driver) {
         // what cannot be read is as good as lost: hostile bytes must not end a run
         let Ok(packets) = rtcp::decode(bytes) else { return };
+        let Some(speaker) = rtcp::speaker(&packets) else { return };
         let said_goodbye = packets.iter().any(|packet| matches!(packet, rtcp::Packet::Bye(_)));
         if self.life == Life::Leaving {
             if said_goodbye {
@@ -87,21 +89,21 @@ impl Participant {
             return;
         }
         self.schedule.received(size);
-        let mut changed = !said_goodbye && self.members.heard(now, ssrc(flow), false);
+        let mut changed = !said_goodbye && self.members.heard(now, speaker, false);
         for packet in packets {
             match packet {
                 rtcp::Packet::SenderReport(report) => {
                     if self.settings.declared_senders {
                         changed |= self.members.heard(now, report.ssrc, true);
                     }
-                    let place = self.source(flow);
+                    let place = self.source(report.ssrc);
                     self.sources[place].reception.sender_report(now, report.middle());
                     self.round_trip(now, place, &report.blocks);
                 }
                 rtcp::Packet::ReceiverReport(report)
                     if report.blocks.iter().any(|block| block.ssrc == self.ssrc) =>
                 {
-                    let place = self.source(flow);
+                    let place = self.source(report.ssrc);
                     self.round_trip(now, place, &report.blocks);
                 }
                 rtcp::Packet::Bye(bye) => {
@@ -133,10 +135,10 @@ impl Participant {
     }
 
     /// Somebody has reported a loss.
-    fn reported(&mut self, now: Time, media_ssrc: u32, sequence: u16, out: &mut Outbox) {
+    fn reported(&mut self, now: Time, media_ssrc: u32, sequence: u16, out: &mut dyn Driver) {
         if media_ssrc == self.ssrc {
             if let Some(sent) = self.media.as_mut().and_then(|media| media.reported(sequence)) {
-                out.record.loss_reported(now, self.settings.flow, now - sent);
+                out.record().loss_reported(now, self.settings.flow, now - sent);
             }
             return;
         }
@@ -155,7 +157,7 @@ impl Participant {
     }
 
     /// A NEWPRED message, if that is what it is.
-    fn newpred(&mut self, now: Time, unknown: &Unknown, out: &mut Outbox) {
+    fn newpred(&mut self, now: Time, unknown: &Unknown, out: &mut dyn Driver) {
         let (PSFB, AFB, Some(segments)) = (unknown.packet_type, unknown.count, self.settings.segments) else {
             return;
         };
