@@ -276,9 +276,9 @@ class Arrived:
 
     def __new__(
         cls,
-        sequence: int,
+        sequence: int | None,
         size: int,
-        abs_send_time: int,
+        abs_send_time: int | None,
         *,
         ssrc: int = 0,
         rtp_sequence: int | None = None,
@@ -288,14 +288,14 @@ class Arrived:
         extension: tuple[int, bytes] | None = None,
     ) -> Self: ...
     @property
-    def sequence(self) -> int:
-        """Transport-wide sequence number, unwrapped."""
+    def sequence(self) -> int | None:
+        """Transport-wide sequence number, unwrapped; None where no header extension carries it."""
     @property
     def size(self) -> int:
         """Bytes: payload and RTP header with extensions, without IP and UDP."""
     @property
-    def abs_send_time(self) -> int:
-        """Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s)."""
+    def abs_send_time(self) -> int | None:
+        """Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s); None where no header extension carries it."""
     @property
     def ssrc(self) -> int:
         """SSRC of its stream."""
@@ -307,7 +307,7 @@ class Arrived:
         """RTP timestamp."""
     @property
     def marker(self) -> bool:
-        """Whether it is the last of its frame."""
+        """The marker bit: of video, the last packet of its frame."""
     @property
     def ecn(self) -> int:
         """The ECN field as it arrived."""

@@ -277,19 +277,19 @@ pub trait Controller: Send {
 /// A data packet that has arrived at the receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrived<'a> {
-    /// Transport-wide sequence number, unwrapped.
-    pub sequence: u64,
+    /// Transport-wide sequence number, unwrapped, where a header extension carries it.
+    pub sequence: Option<u64>,
     /// Bytes as in [`PacketResult::size`].
     pub size: Size,
-    /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s).
-    pub abs_send_time: u32,
+    /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s), where a header extension carries it.
+    pub abs_send_time: Option<u32>,
     /// SSRC of its stream.
     pub ssrc: u32,
     /// RTP sequence number, unwrapped.
     pub rtp_sequence: u64,
     /// RTP timestamp.
     pub timestamp: u32,
-    /// Whether it is the last of its frame.
+    /// The marker bit: of video, the last packet of its frame.
     pub marker: bool,
     /// The ECN field as it arrived.
     pub ecn: Ecn,

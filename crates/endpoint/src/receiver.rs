@@ -119,14 +119,14 @@ impl Receiver {
         let Some(stream) = self.streams.get_mut(index) else { return Urgency::None };
         self.heard = true;
         let placed = stream.reception.packet(now, body.sequence, body.timestamp);
-        let transport_sequence = self.transport.unwrap(body.transport_sequence.unwrap_or(0));
+        let transport_sequence = body.transport_sequence.map(|number| self.transport.unwrap(number));
         self.feedback.packet(
             now,
             Logged {
                 stream: index,
                 // shifted by a wrap, so that a packet before the first one to arrive has a number, too
                 rtp_sequence: placed.sequence + WRAP,
-                transport_sequence: transport_sequence + WRAP,
+                transport_sequence: transport_sequence.map(|number| number + WRAP),
                 at: clock(now, clock_offset),
                 ecn: packet.ecn,
                 first: placed.first,
@@ -152,9 +152,9 @@ impl Receiver {
         }
         let Some(half) = &mut self.half else { return Urgency::None };
         let arrived = Arrived {
-            sequence: u64::try_from(transport_sequence).unwrap_or(0),
+            sequence: transport_sequence.map(|number| u64::try_from(number).unwrap_or(0)),
             size: Size::from_bytes(u64::from(rtp_size)),
-            abs_send_time: body.abs_send_time.map_or(0, |[a, b, c]| u32::from_be_bytes([0, a, b, c])),
+            abs_send_time: body.abs_send_time.map(|[a, b, c]| u32::from_be_bytes([0, a, b, c])),
             ssrc: self.streams[index].signalled.ssrc,
             rtp_sequence: u64::try_from(placed.sequence).unwrap_or(0),
             timestamp: body.timestamp,

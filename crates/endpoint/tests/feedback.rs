@@ -328,7 +328,8 @@ struct Half;
 impl ReceiverHalf for Half {
     fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
         assert_eq!(packet.size, Size::from_bytes(1224));
-        let urgency = if packet.sequence % 10 == 9 { Urgency::Now } else { Urgency::None };
+        let urgency =
+            if packet.sequence.is_some_and(|number| number % 10 == 9) { Urgency::Now } else { Urgency::None };
         let alarm = Some(Time::from_secs(now.as_nanos() / 1_000_000_000 + 1));
         Ask { urgency, alarm }
     }

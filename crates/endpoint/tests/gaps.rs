@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf};
+use tidegate_core::wire::rtp;
 use tidegate_core::{Decision, Rate, Span, Time};
-use tidegate_endpoint::{Bounds, FeedbackFormat, SourceSettings, StreamSettings};
+use tidegate_endpoint::{Bounds, Extensions, FeedbackFormat, SourceSettings, StreamSettings, clock_offset};
 
 const VIDEO: u32 = 0x11;
 const SECOND: Time = Time::from_secs(1);
@@ -100,5 +101,47 @@ fn true_delays_are_for_a_half_that_asks() {
         let delays: Vec<_> = sent.iter().zip(arrivals).map(|((sent, _), (at, _))| *at - *sent).collect();
         assert!(delays.iter().all(|delay| (20_000_000..21_000_000).contains(&delay.as_nanos())));
         assert_eq!(*heard, delays.iter().map(|&delay| wants.then_some(delay)).collect::<Vec<_>>());
+    }
+}
+
+/// Transport-wide number and abs-send-time of a packet.
+type Read = (Option<u64>, Option<u32>);
+
+/// Takes down what header extensions carried.
+struct Reader(Arc<Mutex<Vec<Read>>>);
+
+impl ReceiverHalf for Reader {
+    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+        self.0.lock().unwrap().push((packet.sequence, packet.abs_send_time));
+        Ask::default()
+    }
+    fn message(&mut self, _now: Time, _cx: &mut Context<'_>) -> Feedback {
+        Feedback::new()
+    }
+}
+
+#[test]
+fn a_half_reads_what_header_extensions_carry_and_no_more() {
+    for (numbered, timed) in [(true, true), (true, false), (false, true), (false, false)] {
+        let greedy = vec![StreamSettings::video(VIDEO, SourceSettings::Greedy(Bounds::default()))];
+        let (controller, _) = constant(Rate::from_mbps(1));
+        let (mut caller, mut callee) = one_way(greedy, controller, FeedbackFormat::None);
+        let heard = Arc::new(Mutex::new(vec![]));
+        let extensions = Extensions { transport_sequence: numbered, abs_send_time: timed };
+        caller.send.as_mut().unwrap().extensions = extensions;
+        let receive = callee.receive.as_mut().unwrap();
+        receive.extensions = extensions;
+        receive.half = Some(Box::new(Reader(heard.clone())));
+        let mut world = World::new(caller, callee, delay(20));
+        world.run(SECOND);
+        let told = world.finish();
+        let heard = heard.lock().unwrap();
+        assert!(heard.len() > 90, "{}", heard.len());
+        // the sender's clock is not the driver's
+        let clock = clock_offset(SEED, "caller");
+        for (k, ((at, _), read)) in media(&told).iter().zip(&*heard).enumerate() {
+            let time = rtp::abs_send_time(*at + clock);
+            assert_eq!(*read, (numbered.then_some(k as u64), timed.then_some(time)));
+        }
     }
 }

@@ -103,7 +103,11 @@ impl ReceiverHalf for Receiver {
         if !self.ssrcs.contains(&packet.ssrc) && self.ssrcs.len() < STREAMS {
             self.ssrcs.push(packet.ssrc);
         }
-        let sent = self.sent(now, packet.abs_send_time);
+        // without its time of sending a packet tells nothing (libwebrtc drops it as well)
+        let Some(abs_send_time) = packet.abs_send_time else {
+            return Ask { urgency: Urgency::None, alarm: None };
+        };
+        let sent = self.sent(now, abs_send_time);
         let arrived = RemoteTime::from_nanos(now.as_nanos());
         let arrival = Arrival { arrived, sent, size: packet.size };
         let settings = &self.settings;

@@ -265,9 +265,9 @@ mod tests {
             ReceiverSeat::new("test", half, Stream::new(1, "test", "r"))
         };
         let arrived = |delay| Arrived {
-            sequence: 1,
+            sequence: Some(1),
             size: Size::from_bytes(1200),
-            abs_send_time: 0,
+            abs_send_time: None,
             ssrc: 1,
             rtp_sequence: 1,
             timestamp: 0,

@@ -193,9 +193,9 @@ impl Halves {
         let data = self.data.pop_front().expect("there is one");
         self.delivered += data.size.as_bytes();
         let arrived = Arrived {
-            sequence: data.sequence,
+            sequence: Some(data.sequence),
             size: data.size,
-            abs_send_time: 0,
+            abs_send_time: None,
             ssrc: 1,
             rtp_sequence: data.sequence,
             timestamp: 0,

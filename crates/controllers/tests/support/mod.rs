@@ -33,9 +33,9 @@ pub fn half(name: &str, preset: &str, overrides: &Value) -> Option<ReceiverSeat>
 /// A data packet at a receiver half.
 pub fn arrived(sequence: u64, size: u64, abs_send_time: u32) -> Arrived<'static> {
     Arrived {
-        sequence,
+        sequence: Some(sequence),
         size: Size::from_bytes(size),
-        abs_send_time,
+        abs_send_time: Some(abs_send_time),
         ssrc: 7,
         rtp_sequence: sequence,
         timestamp: 0,
@@ -246,7 +246,7 @@ impl Bottleneck {
                 let (_, packet) = far.arriving.pop_front().expect("there is one");
                 self.delivered += SIZE;
                 far.received += 1;
-                far.highest = packet.sequence;
+                far.highest = packet.sequence.unwrap_or(far.highest);
                 far.half.packet(now, &packet).expect("contract")
             } else if now == alarm {
                 far.half.alarm(now).expect("contract")

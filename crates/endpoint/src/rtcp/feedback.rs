@@ -28,8 +28,8 @@ pub(crate) struct Logged {
     pub(crate) stream: usize,
     /// RTP sequence number, unwrapped.
     pub(crate) rtp_sequence: i64,
-    /// Transport-wide sequence number, unwrapped.
-    pub(crate) transport_sequence: i64,
+    /// Transport-wide sequence number, unwrapped, if it has one.
+    pub(crate) transport_sequence: Option<i64>,
     /// When, by this end's clock.
     pub(crate) at: RemoteTime,
     /// The ECN field as it arrived.
@@ -143,8 +143,10 @@ impl FeedbackLog {
     pub(crate) fn packet(&mut self, now: Time, packet: Logged) {
         let (track, sequence) = match &mut self.log {
             Log::None => return,
-            Log::Twcc { track, .. } if packet.first => (track, packet.transport_sequence),
-            Log::Twcc { .. } => return,
+            Log::Twcc { track, .. } => match packet.transport_sequence {
+                Some(sequence) if packet.first => (track, sequence),
+                _ => return,
+            },
             Log::Ccfb { tracks } => match tracks.get_mut(packet.stream) {
                 Some((_, track)) => (track, packet.rtp_sequence),
                 None => return,
@@ -234,7 +236,7 @@ mod tests {
         let packet = Logged {
             stream: 0,
             rtp_sequence: sequence,
-            transport_sequence: sequence,
+            transport_sequence: Some(sequence),
             at: RemoteTime::from_nanos(millis * 1_000_000),
             ecn: Ecn::Ect1,
             first: true,

@@ -405,19 +405,19 @@ impl PyDecision {
 /// A data packet that has arrived at the receiver.
 #[pyclass(frozen, get_all, module = "tidegate", name = "Arrived")]
 pub(crate) struct PyArrived {
-    /// Transport-wide sequence number, unwrapped.
-    sequence: u64,
+    /// Transport-wide sequence number, unwrapped; None where no header extension carries it.
+    sequence: Option<u64>,
     /// Bytes: payload and RTP header with extensions, without IP and UDP.
     size: u64,
-    /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s).
-    abs_send_time: u32,
+    /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s); None where no header extension carries it.
+    abs_send_time: Option<u32>,
     /// SSRC of its stream.
     ssrc: u32,
     /// RTP sequence number, unwrapped.
     rtp_sequence: u64,
     /// RTP timestamp.
     timestamp: u32,
-    /// Whether it is the last of its frame.
+    /// The marker bit: of video, the last packet of its frame.
     marker: bool,
     /// The ECN field as it arrived.
     ecn: u8,
@@ -431,9 +431,9 @@ impl PyArrived {
     #[pyo3(signature = (sequence, size, abs_send_time, *, ssrc=0, rtp_sequence=None, timestamp=0, marker=false, ecn=0, extension=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        sequence: u64,
+        sequence: Option<u64>,
         size: u64,
-        abs_send_time: u32,
+        abs_send_time: Option<u32>,
         ssrc: u32,
         rtp_sequence: Option<u64>,
         timestamp: u32,
@@ -441,10 +441,12 @@ impl PyArrived {
         ecn: u8,
         extension: Option<(u8, Vec<u8>)>,
     ) -> PyResult<Self> {
-        if abs_send_time >= 1 << 24 {
+        if let Some(abs_send_time) = abs_send_time.filter(|time| *time >= 1 << 24) {
             return Err(bad(format!("an abs_send_time of {abs_send_time}; it has 24 bits")));
         }
-        let rtp_sequence = rtp_sequence.unwrap_or(sequence);
+        let rtp_sequence = rtp_sequence
+            .or(sequence)
+            .ok_or_else(|| bad("no sequence and no rtp_sequence; a packet has at least one"))?;
         Ok(Self { sequence, size, abs_send_time, ssrc, rtp_sequence, timestamp, marker, ecn, extension })
     }
 }
