@@ -17,6 +17,7 @@ __all__ = [
     "ControllerSeat",
     "Decision",
     "Fir",
+    "InternalError",
     "Limits",
     "LossReport",
     "Nack",
@@ -44,6 +45,7 @@ __all__ = [
     "Unknown",
     "World",
     "__version__",
+    "_panic",
     "check_controller",
     "controller",
     "controller_defaults",
@@ -81,6 +83,9 @@ class Refused(ValueError):
     place: str
     found: str
     expected: str
+
+class InternalError(RuntimeError):
+    """A bug in tidegate: the message names the place in its source."""
 
 class RunError(RuntimeError):
     """A run stopped before its end: the message names the component, the simulated time and the reason."""
@@ -1069,3 +1074,5 @@ def decode_rtp(data: Buffer) -> Rtp:
 
 def encode_rtp(packet: Rtp) -> bytes:
     """The bytes of an RTP packet."""
+
+def _panic(message: str) -> None: ...

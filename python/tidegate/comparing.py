@@ -16,7 +16,8 @@ from tidegate import pool, subject
 from tidegate.errors import InputError
 from tidegate.files import named, write_file
 from tidegate.folders import write_folder
-from tidegate.running import FolderJob, Run, RunJob, read_json, versions
+from tidegate.running import FolderJob, Run, RunJob, versions
+from tidegate.saved import Contents, read_json
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Files, Lowered
 from tidegate.scenario.scenario import Level
@@ -126,17 +127,21 @@ class Comparison:
             InputError: when there is no comparison, or it is damaged.
         """
         path = Path(folder)
-        about = read_json(path / COMPARISON_FILE)
+        saved = Contents(path)
+        about = read_json(saved.file(COMPARISON_FILE))
         try:
             scenario = Scenario.parse(about["scenario"], Path(about["base"]) / f"{about['name']}.toml")
             runs: dict[str, list[Run]] = {}
             for one in about["runs"]:
-                runs.setdefault(one["controller"], []).append(Run.load(path / one["folder"]))
-            attached = {Path(name).name: (path / Path(name).name).read_bytes() for name in about.get("attached", [])}
-            return cls(scenario, runs, about["command"], attached)
+                runs.setdefault(str(one["controller"]), []).append(Run.load(path / one["folder"]))
+            names = [Path(name).name for name in about.get("attached", [])]
+            attached = {name: saved.file(name).read_bytes() for name in names}
+            if not runs:
+                raise InputError(f"{path / COMPARISON_FILE}: is damaged: it has no runs")
+            return cls(scenario, runs, str(about["command"]), attached)
         except OSError as error:
             raise InputError(f"{path}: is not whole: {error.filename} cannot be read") from None
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
 
 

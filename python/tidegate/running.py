@@ -21,6 +21,7 @@ from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
 from tidegate.files import named, write_file
 from tidegate.folders import write_folder
+from tidegate.saved import Contents, check_run, read_json
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Experiment, Lowered
 from tidegate.scenario.scenario import Level
@@ -213,13 +214,15 @@ class Run:
             InputError: when there is no run, or it is damaged.
         """
         path = Path(folder)
-        about = read_json(path / RUN_FILE)
+        saved = _Saved(path)
+        about = read_json(saved.file(RUN_FILE))
         if not isinstance(about, dict) or about.get("format") != _FORMAT:
             raise InputError(f"{path / RUN_FILE}: is not a run of this version of tidegate")
         missing = {"name", "seed", "digest", "summary", "scenario", "base"} - about.keys()
         if missing:
             raise InputError(f"{path / RUN_FILE}: is damaged: {', '.join(sorted(missing))} missing")
-        return cls(about, _Saved(path))
+        check_run(path / RUN_FILE, about)
+        return cls(about, saved)
 
     @property
     def draws(self) -> Mapping[str, Any]:
@@ -241,22 +244,6 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"
-
-
-def read_json(path: Path) -> Any:
-    """The contents of a JSON file.
-
-    Raises:
-        InputError: when it cannot be read or is no JSON.
-    """
-    try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is damaged: {error}") from None
 
 
 class _Fresh:
@@ -283,28 +270,25 @@ class _Fresh:
         return found
 
 
-class _Saved:
+class _Saved(Contents):
     """Tables of a run in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
     def names(self) -> list[str]:
-        return sorted(file.stem for file in self._folder.glob("*.parquet"))
+        return sorted(file.stem for file in self.folder.glob("*.parquet") if self.is_ours(file.name))
 
     def get(self, name: str) -> Table:
-        file = self._folder / f"{name}.parquet"
+        file = self.file(f"{name}.parquet")
         try:
             return _core.read_parquet(str(file))
         except (OSError, ValueError) as error:
             raise InputError(f"{file}: cannot be read: {error}") from None
 
     def capture(self) -> bytes | None:
-        file = self._folder / "packets.pcapng"
+        file = self.file("packets.pcapng")
         return file.read_bytes() if file.is_file() else None
 
     def encoded(self, flow: str) -> bytes | None:
-        file = self._folder / _stream(flow)
+        file = self.file(_stream(flow))
         return file.read_bytes() if file.is_file() else None
 
     def draws(self) -> Mapping[str, Any] | None:

@@ -19,7 +19,8 @@ from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import named, write_file
 from tidegate.folders import add_file, begin_folder
 from tidegate.metrics import HEADLINE, Metric, metric
-from tidegate.running import RunJob, finite, read_json, version
+from tidegate.running import RunJob, finite, version
+from tidegate.saved import read_json
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Files, Lowered
 from tidegate.stats import Interval

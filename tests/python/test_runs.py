@@ -79,6 +79,8 @@ def test_a_run_survives_its_folder(once: Run, tmp_path: Path) -> None:
 
 def test_a_damaged_run(once: Run, tmp_path: Path) -> None:
     folder = once.save(tmp_path / "run")
+    # as earlier versions wrote it, without hashes
+    (folder / "manifest.json").unlink()
     (folder / "truth.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match=r"truth.parquet: cannot be read: "):
         Run.load(folder).table("truth")

@@ -5,6 +5,7 @@
 mod control;
 mod encoder;
 mod errors;
+mod guard;
 mod quality;
 mod rtcp;
 mod run;
@@ -24,7 +25,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("COMMIT", env!("TIDEGATE_COMMIT"))?;
     module.add("ENCODERS", encoder::ENCODERS.to_vec())?;
     module.add("Refused", module.py().get_type::<errors::Refused>())?;
+    guard::note_places();
     module.add("RunError", module.py().get_type::<errors::RunError>())?;
+    module.add("InternalError", module.py().get_type::<guard::InternalError>())?;
+    module.add_function(wrap_pyfunction!(guard::panic, module)?)?;
     module.add_class::<control::PyPacketResult>()?;
     module.add_class::<control::PyLossReport>()?;
     module.add_class::<control::PyReport>()?;

@@ -1,6 +1,7 @@
 //! RTCP timing on its own: `tidegate.rtcp.Schedule`.
 
 use crate::errors::bad;
+use crate::guard::guarded;
 use crate::tfrc::number;
 use pyo3::prelude::*;
 use tidegate_core::{Rate, Span, Time};
@@ -47,12 +48,13 @@ impl PySchedule {
     ) -> PyResult<T> {
         let mut schedule = self.schedule.clone();
         let mut trouble = None;
-        let done = act(&mut schedule, &mut || {
+        let mut draw = || {
             self.draw(py).unwrap_or_else(|error| {
                 trouble.get_or_insert(error);
                 0.5
             })
-        });
+        };
+        let done = guarded(|| Ok(act(&mut schedule, &mut draw)))?;
         if let Some(error) = trouble {
             return Err(error);
         }

@@ -3,6 +3,7 @@
 use crate::control::half::{PyHalf, Raised, told};
 use crate::encoder::{self, Tapes};
 use crate::errors::{RunError, bad, refused};
+use crate::guard::guarded;
 use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::prelude::*;
@@ -31,7 +32,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// All metrics, as JSON.
     fn summary_json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.outcome.summary).map_err(bad)
+        guarded(|| serde_json::to_string(&self.outcome.summary).map_err(bad))
     }
 
     /// Hash of all that was recorded, in hex: the same seed gives the same on every machine.
@@ -60,10 +61,11 @@ impl Recording {
 
     /// One table.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        let table = py.detach(|| match name {
+        let find = || match name {
             "slices" if !self.tapes.is_empty() => Some(encoder::slices(&self.tapes)),
             _ => self.outcome.recording.table(name),
-        });
+        };
+        let table = guarded(|| Ok(py.detach(find)))?;
         let names = || self.table_names().join(", ");
         Table::new(
             table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?,
@@ -71,9 +73,9 @@ impl Recording {
     }
 
     /// The capture file (pcapng) of all RTP and RTCP.
-    fn pcapng<'py>(&self, py: Python<'py>) -> Bound<'py, pyo3::types::PyBytes> {
-        let bytes = py.detach(|| self.outcome.recording.pcapng());
-        pyo3::types::PyBytes::new(py, &bytes)
+    fn pcapng<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        let bytes = guarded(|| Ok(py.detach(|| self.outcome.recording.pcapng())))?;
+        Ok(pyo3::types::PyBytes::new(py, &bytes))
     }
 
     /// What the encoder in the loop of a flow made: parameter sets and slices, a byte stream.
@@ -149,7 +151,7 @@ pub(crate) fn prepare(
     let mut tapes = Tapes::new();
     let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, objects, raised, &mut tapes);
     let mut makers = Makers { controller: &mut make, encoder: &mut encoder };
-    match Experiment::with(&scenario, &traces, &mut makers) {
+    match guarded(|| Ok(Experiment::with(&scenario, &traces, &mut makers)))? {
         Ok(experiment) => Ok((scenario, experiment, tapes)),
         Err(error) => {
             let error = refused(py, &error);
@@ -191,7 +193,7 @@ pub(crate) fn run(
         let outcome = experiment.finish()?;
         Ok(Recording { outcome, tapes, run_seconds })
     };
-    settle(py, py.detach(drive), &raised)
+    guarded(|| settle(py, py.detach(drive), &raised))
 }
 
 /// What Python gets of a run that has ended, well or not.

@@ -1,6 +1,7 @@
 //! Tables for Python: the Arrow C stream, NumPy arrays, Parquet files.
 
 use crate::errors::{bad, file_error};
+use crate::guard::{caught, guarded};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
@@ -40,6 +41,31 @@ impl Table {
             .column_by_name(name)
             .ok_or_else(|| bad(format!("no column {name:?}; there are {}", self.columns().join(", "))))
     }
+
+    fn numpy<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.column(column)?;
+        Ok(match array.data_type() {
+            DataType::Float64 => {
+                PyArray1::from_slice(py, array.as_primitive::<Float64Type>().values()).into_any()
+            }
+            DataType::UInt64 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any()
+            }
+            DataType::UInt32 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any()
+            }
+            DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
+            _ => {
+                let numpy = py.import("numpy")?;
+                let (words, codes) = words(array)?;
+                let words = numpy.call_method1("array", (words,))?;
+                if words.len()? == 0 {
+                    return numpy.call_method1("array", (Vec::<String>::new(), "<U1"));
+                }
+                words.get_item(PyArray1::from_vec(py, codes))?
+            }
+        })
+    }
 }
 
 fn array(column: Column) -> ArrayRef {
@@ -75,28 +101,7 @@ impl Table {
 
     /// One column as a NumPy array; words become an array of strings.
     fn to_numpy<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
-        let array = self.column(column)?;
-        Ok(match array.data_type() {
-            DataType::Float64 => {
-                PyArray1::from_slice(py, array.as_primitive::<Float64Type>().values()).into_any()
-            }
-            DataType::UInt64 => {
-                PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any()
-            }
-            DataType::UInt32 => {
-                PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any()
-            }
-            DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
-            _ => {
-                let numpy = py.import("numpy")?;
-                let (words, codes) = words(array)?;
-                let words = numpy.call_method1("array", (words,))?;
-                if words.len()? == 0 {
-                    return numpy.call_method1("array", (Vec::<String>::new(), "<U1"));
-                }
-                words.get_item(PyArray1::from_vec(py, codes))?
-            }
-        })
+        guarded(|| self.numpy(py, column))
     }
 
     /// The Arrow C stream of the table (one batch).
@@ -115,7 +120,7 @@ impl Table {
 
     /// Writes the table as a Parquet file (zstd).
     fn write_parquet(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| {
+        let write = || {
             let file = std::fs::File::create(path).map_err(|error| file_error(path, &error))?;
             let level = ZstdLevel::try_new(3).map_err(bad)?;
             let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
@@ -124,7 +129,8 @@ impl Table {
             writer.write(&self.batch).map_err(|error| bad(format!("{path}: {error}")))?;
             writer.close().map_err(|error| bad(format!("{path}: {error}")))?;
             Ok(())
-        })
+        };
+        guarded(|| py.detach(write))
     }
 
     fn __repr__(&self) -> String {
@@ -146,21 +152,54 @@ fn words(array: &ArrayRef) -> PyResult<(Vec<String>, Vec<i64>)> {
     Err(bad(format!("a column of type {}, which tidegate does not write", array.data_type())))
 }
 
-/// Reads a Parquet file that [`Table::write_parquet`] wrote.
+/// Reads a Parquet file that [`Table::write_parquet`] wrote; whatever is in it, a wrong one is an error.
 #[pyfunction]
 pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
-    py.detach(|| {
-        let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
-        let whole =
-            |error: &dyn std::fmt::Display| bad(format!("{path}: not a Parquet file of tidegate: {error}"));
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| whole(&error))?;
-        let schema = builder.schema().clone();
-        let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0).max(1);
-        let mut reader = builder.with_batch_size(rows).build().map_err(|error| whole(&error))?;
-        let batch = match reader.next() {
-            Some(batch) => batch.map_err(|error| whole(&error))?,
-            None => RecordBatch::new_empty(schema),
-        };
-        Ok(Table { batch })
-    })
+    let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
+    // the reader panics on some damaged files
+    let batch = py.detach(|| caught(|| read(file))).map_err(|panic| format!("damaged ({panic})"));
+    let batch = batch.flatten();
+    batch
+        .map(|batch| Table { batch })
+        .map_err(|why| bad(format!("{path}: not a Parquet file of tidegate: {why}")))
+}
+
+fn read(file: std::fs::File) -> Result<RecordBatch, String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
+    let schema = builder.schema().clone();
+    let metadata = builder.metadata();
+    let groups: i64 = metadata.row_groups().iter().map(|group| group.num_rows().max(0)).sum();
+    let rows = metadata.file_metadata().num_rows();
+    if rows != groups || u32::try_from(rows).is_err() {
+        return Err(format!("damaged (says {rows} rows, and {groups} in its parts)"));
+    }
+    let reader =
+        builder.with_batch_size((rows as usize).max(1)).build().map_err(|error| error.to_string())?;
+    let mut batches = reader.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+    let batch = match batches.len() {
+        0 => RecordBatch::new_empty(schema),
+        1 => batches.remove(0),
+        parts => return Err(format!("damaged (its rows come in {parts} parts)")),
+    };
+    if batch.num_rows() != rows as usize {
+        return Err(format!("damaged ({} of {rows} rows)", batch.num_rows()));
+    }
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        whole(column).map_err(|why| format!("column {}: {why}", field.name()))?;
+    }
+    Ok(batch)
+}
+
+/// Whether a column is one that tidegate writes: of one of its types, without gaps, with a word for each code.
+fn whole(column: &ArrayRef) -> Result<(), String> {
+    match column.data_type() {
+        DataType::Float64 | DataType::UInt64 | DataType::UInt32 | DataType::Boolean => {}
+        _ => {
+            let (words, codes) = words(column).map_err(|_| format!("of type {}", column.data_type()))?;
+            if codes.iter().any(|&code| usize::try_from(code).is_ok_and(|code| code >= words.len())) {
+                return Err("has codes without words".to_owned());
+            }
+        }
+    }
+    if column.null_count() > 0 { Err("has gaps".to_owned()) } else { Ok(()) }
 }

@@ -3,7 +3,8 @@
 use crate::control::half::Raised;
 use crate::encoder::Tapes;
 use crate::errors::bad;
-use crate::run::{Recording, drive, prepare, settle};
+use crate::guard::{InternalError, caught, guarded};
+use crate::run::{Ended, Recording, drive, prepare, settle};
 use crate::trace::PyTrace;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -184,7 +185,13 @@ impl PyWorld {
         if at < least {
             return Err(bad(format!("at {at}: the world is at {least} already")));
         }
-        let done = act(experiment, at)?;
+        let done = match caught(|| act(experiment, at)) {
+            Ok(done) => done?,
+            Err(panic) => {
+                *state = State::Over("has stopped with an error");
+                return Err(InternalError::new_err(panic));
+            }
+        };
         spent.0 = at;
         Ok(done)
     }
@@ -283,7 +290,8 @@ impl PyWorld {
         let some = |experiment: &mut Experiment, events| {
             Ok(experiment.run_driven(until, events)? || experiment.has_handed())
         };
-        let done = py.detach(|| drive(experiment, some, |py, _| py.check_signals()));
+        let done = caught(|| py.detach(|| drive(experiment, some, |py, _| py.check_signals())));
+        let done = done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic))));
         self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
         if let Err(error) = done {
             *state = State::Over("has stopped with an error");
@@ -341,7 +349,7 @@ impl PyWorld {
         else {
             return Err(bad("this world has finished"));
         };
-        let outcome = py.detach(|| experiment.finish_at(Time::from_nanos(at)));
+        let outcome = guarded(|| Ok(py.detach(|| experiment.finish_at(Time::from_nanos(at)))))?;
         let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
         let done = outcome.map(|outcome| Recording::new(outcome, self.tapes.clone(), run_seconds));
         settle(py, done.map_err(Into::into), &self.raised)

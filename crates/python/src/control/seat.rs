@@ -2,6 +2,7 @@
 
 use super::{PyArrived, PyDecision, PyLimits, PyReport};
 use crate::errors::{RunError, bad};
+use crate::guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,8 +19,8 @@ fn internals<'py>(py: Python<'py>, notes: &control::Notes) -> PyResult<Bound<'py
     Ok(dict)
 }
 
-fn unpack<T>(answer: Result<T, control::Failure>) -> PyResult<T> {
-    answer.map_err(|failure| RunError::new_err(failure.to_string()))
+fn unpack<T>(answer: impl FnOnce() -> Result<T, control::Failure>) -> PyResult<T> {
+    guarded(|| answer().map_err(|failure| RunError::new_err(failure.to_string())))
 }
 
 /// The seat behind a lock: Python may call from any thread.
@@ -39,16 +40,16 @@ pub(crate) struct PySeat {
 impl PySeat {
     /// A feedback report.
     fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
-        unpack(held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
+        unpack(|| held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
             .map(|d| PyDecision::from_core(&d))
     }
     /// The alarm of the last decision.
     fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
-        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(|d| PyDecision::from_core(&d))
+        unpack(|| held(&self.seat).alarm(Time::from_nanos(now_ns))).map(|d| PyDecision::from_core(&d))
     }
     /// New bounds, a new wanted rate, or a new route.
     fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
-        unpack(held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
+        unpack(|| held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
             .map(|d| PyDecision::from_core(&d))
     }
     /// One packet has left.
@@ -67,7 +68,7 @@ impl PySeat {
             in_flight: Size::from_bytes(in_flight),
             backlog: Size::from_bytes(backlog),
         };
-        unpack(held(&self.seat).sent(Time::from_nanos(now_ns), &sent)).map(|d| PyDecision::from_core(&d))
+        unpack(|| held(&self.seat).sent(Time::from_nanos(now_ns), &sent)).map(|d| PyDecision::from_core(&d))
     }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
     #[pyo3(signature = (now_ns, sequence, size, backlog=0))]
@@ -127,15 +128,15 @@ impl PyReceiverSeat {
             // whoever drives a seat from Python has two clocks
             true_delay: None,
         };
-        unpack(held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+        unpack(|| held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
     }
     /// Its alarm is due.
     fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
-        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
+        unpack(|| held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
     }
     /// What it has to say, as RTCP packets (see ``tidegate.wire``).
     fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
-        let said = unpack(held(&self.seat).message(Time::from_nanos(now_ns)))?;
+        let said = unpack(|| held(&self.seat).message(Time::from_nanos(now_ns)))?;
         crate::wire::packets_to_python(py, &said)
     }
     /// When it wants to be called, in nanoseconds.
@@ -180,7 +181,7 @@ pub(crate) fn controller(
     let built = (entry.build)(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
     let limits = limits.map_or_else(Limits::default, |limits| limits.to_core());
     let rng = Stream::new(seed, name, "controller");
-    let mut seat = unpack(Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
+    let mut seat = unpack(|| Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
     seat.notes.wanted = true;
     Ok(PySeat { seat: Mutex::new(seat) })
 }
