@@ -159,7 +159,10 @@ class Report:
         packets: Sequence[PacketResult] = ...,
         *,
         in_flight: int = 0,
-        rtt_ns: int | None = None,
+        backlog: int = 0,
+        pacer_delay_ns: int = 0,
+        report_rtt_ns: int | None = None,
+        packet_rtt_ns: int | None = None,
         loss: LossReport | None = None,
         remb_bps: int | None = None,
         messages: Sequence[tuple[str, bytes]] = ...,
@@ -187,8 +190,20 @@ class Report:
     def in_flight(self) -> int:
         """Bytes sent and not yet reported on."""
     @property
+    def backlog(self) -> int:
+        """Bytes that wait in the pacer, as rates count them."""
+    @property
+    def pacer_delay_ns(self) -> int:
+        """How long the packet of media that has waited longest in the pacer has waited, in nanoseconds."""
+    @property
+    def report_rtt_ns(self) -> int | None:
+        """The round trip by a receiver report's LSR and DLSR, in nanoseconds."""
+    @property
+    def packet_rtt_ns(self) -> int | None:
+        """The round trip of the newest packet reported as received, in nanoseconds."""
+    @property
     def rtt_ns(self) -> int | None:
-        """A fresh round-trip sample in nanoseconds."""
+        """A fresh round-trip sample in nanoseconds: that of a receiver report, or else that of the newest packet."""
     @property
     def loss(self) -> LossReport | None:
         """Receiver-report statistics."""
@@ -264,7 +279,7 @@ class Decision:
         """At most so many bytes in flight."""
     @property
     def alarm_ns(self) -> int | None:
-        """When to be called next, in nanoseconds; later than now."""
+        """When to be called next, in nanoseconds; not in the past, and once at each instant the present one."""
     @property
     def probe(self) -> tuple[int, int, int, int] | None:
         """A burst of probe packets: (id, rate in bit/s, length in ns, least packets)."""

@@ -99,7 +99,10 @@ class Proxy(tidegate.Controller):
         again = Report(
             report.packets,
             in_flight=report.in_flight,
-            rtt_ns=report.rtt_ns,
+            backlog=report.backlog,
+            pacer_delay_ns=report.pacer_delay_ns,
+            report_rtt_ns=report.report_rtt_ns,
+            packet_rtt_ns=report.packet_rtt_ns,
             loss=report.loss,
             remb_bps=report.remb_bps,
             messages=report.messages,

@@ -1,9 +1,9 @@
 //! A sender that never adapts: UDP at a constant rate, as background traffic and as a yardstick.
 
+use crate::Entry;
 use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
-use crate::{Entry, Needs};
 use serde::{Deserialize, Serialize};
-use tidegate_core::control::{Context, Controller, Decision, Limits, Report};
+use tidegate_core::control::{Context, Controller, Decision, FeedbackKind, Limits, Needs, Report};
 use tidegate_core::units::{Rate, Time};
 
 const NAME: &str = "fixed";
@@ -25,7 +25,6 @@ pub const ENTRY: Entry = Entry {
         Ok(Box::new(Fixed { rate: Rate::from_bps_f64(settings.rate) }))
     },
     receiver: None,
-    needs: Needs::Nothing,
 };
 
 const TABLE: &[Setting] = &[Setting {
@@ -56,6 +55,10 @@ struct Fixed {
 }
 
 impl Controller for Fixed {
+    fn needs(&self) -> Needs {
+        Needs::feedback(FeedbackKind::Nothing)
+    }
+
     fn on_report(&mut self, _now: Time, _report: &Report, cx: &mut Context<'_>) -> Decision {
         cx.unchanged()
     }

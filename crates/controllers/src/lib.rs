@@ -16,32 +16,6 @@ pub use settings::{Kind, Setting, SettingsError};
 use serde_json::Value;
 use tidegate_core::control::{Controller, ReceiverHalf};
 
-/// The feedback without which a controller cannot work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Needs {
-    /// None at all.
-    Nothing,
-    /// Arrival times of single packets (transport-wide feedback, RFC 8888).
-    PerPacket,
-    /// Receiver reports (RFC 3550).
-    ReceiverReports,
-    /// Messages of its own receiver half.
-    OwnMessages,
-}
-
-impl Needs {
-    /// The name used in tables and settings files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "none",
-            Self::PerPacket => "per-packet",
-            Self::ReceiverReports => "receiver-reports",
-            Self::OwnMessages => "own",
-        }
-    }
-}
-
 /// Makes something out of a preset's name and an object of overrides on it.
 pub type Build<T> = fn(preset: &str, overrides: &Value) -> Result<Box<T>, SettingsError>;
 
@@ -68,8 +42,6 @@ pub struct Entry {
     pub build: Build<dyn Controller>,
     /// Makes the receiving half, for schemes that have one.
     pub receiver: Option<Build<dyn ReceiverHalf>>,
-    /// The feedback without which it cannot work.
-    pub needs: Needs,
 }
 
 impl Entry {

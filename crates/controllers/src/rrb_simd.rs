@@ -8,10 +8,10 @@
 //! BUCS-TR-2001-006), which the name refers to. What had to be inferred is said where it stands, and in
 //! `docs/controllers/rrb-simd.md`.
 
+use crate::Entry;
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset};
-use crate::{Entry, Needs};
 use Kind::{Number, Whole};
-use tidegate_core::control::{Context, Controller, Decision, Limits, Report};
+use tidegate_core::control::{Context, Controller, Decision, FeedbackKind, Limits, Needs, Report};
 use tidegate_core::{Rate, Span, Time};
 
 const NAME: &str = "rrb-simd";
@@ -32,7 +32,6 @@ pub const ENTRY: Entry = Entry {
         Ok(Box::new(RrbSimd::new(resolve(NAME, TABLE, &DEFAULT, overrides)?)))
     },
     receiver: None,
-    needs: Needs::ReceiverReports,
 };
 
 // One setting a block: name, type, unit, what it may be, [default], meaning, source.
@@ -124,9 +123,13 @@ impl Settings {
 }
 
 impl Controller for RrbSimd {
+    fn needs(&self) -> Needs {
+        Needs::feedback(FeedbackKind::ReceiverReports)
+    }
+
     fn on_report(&mut self, _now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         let (Some(loss), Some(epoch)) = (&report.loss, &mut self.epoch) else { return cx.unchanged() };
-        let rtt = report.rtt.filter(|&rtt| rtt > Span::ZERO);
+        let rtt = report.rtt().filter(|&rtt| rtt > Span::ZERO);
         self.shortest = [self.shortest, rtt].into_iter().flatten().min();
         let factor = match (rtt, self.shortest) {
             (Some(rtt), Some(shortest)) => 1.0 - shortest.as_secs_f64() / rtt.as_secs_f64(),
@@ -187,7 +190,7 @@ mod tests {
             expected: 100,
         };
         let rtt = (rtt_ms > 0).then(|| Span::from_millis(rtt_ms));
-        Report { loss: Some(loss), rtt, ..Report::default() }
+        Report { loss: Some(loss), report_rtt: rtt, ..Report::default() }
     }
 
     fn bps(seat: &mut Seat, second: i64, report: &Report) -> u64 {

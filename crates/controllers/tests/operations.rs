@@ -8,9 +8,10 @@ mod support;
 use serde_json::Value;
 use support::decisions::Decisions;
 use support::{Bottleneck, arrived, half, result, seat};
-use tidegate_controllers::{Entry, Needs, registry};
+use tidegate_controllers::{Entry, registry};
 use tidegate_core::control::{
-    Arrived, Ask, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent,
+    Urgency,
 };
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
@@ -93,13 +94,13 @@ impl Fuzz {
             jitter: Span::from_nanos(self.luck.next_u64() as i64),
             expected: self.luck.next_u64() as u32,
         });
-        let rtt = self
+        let report_rtt = self
             .luck
             .chance(0.3)
             .then(|| Span::from_nanos(self.luck.next_u64() as i64 >> self.luck.below(63)));
         let remb =
             self.luck.chance(0.02).then(|| Rate::from_bps(self.luck.next_u64() >> self.luck.below(64)));
-        let report = Report { packets, rtt, loss, remb, ..Report::default() };
+        let report = Report { packets, report_rtt, loss, remb, ..Report::default() };
         let decision = self.seat.report(self.now, &report).expect("contract");
         self.check(decision);
     }
@@ -365,7 +366,10 @@ fn they_find_their_way_back_when_faults_cease() {
         "20 s of trouble on 1 Mb/s: target at the end (kb/s), seconds to 75 %, target in the end (kb/s)\n",
     );
     // the bottleneck below has no losses in its receiver reports: `tests/reports.rs` has one that does
-    let hears = |entry: &&Entry| !matches!(entry.needs, Needs::Nothing | Needs::ReceiverReports);
+    let hears = |entry: &&Entry| {
+        let needs = (entry.build)(entry.default_preset(), &Value::Null).expect("valid").needs();
+        !matches!(needs.feedback, FeedbackKind::Nothing | FeedbackKind::ReceiverReports)
+    };
     for entry in registry().iter().filter(hears).filter(|entry| !needs_stamps(entry)) {
         for preset in entry.presets {
             for (what, allowed, trouble) in troubles {

@@ -164,7 +164,7 @@ fn remb(seat: &mut Seat, now: i64, kbps: u64) -> u64 {
 fn receiver_report(seat: &mut Seat, now: i64, expected: u32, cumulative_lost: i32) -> u64 {
     let loss =
         LossReport { fraction_lost: 0, cumulative_lost, highest_sequence: 0, jitter: Span::ZERO, expected };
-    let report = Report { loss: Some(loss), rtt: Some(Span::from_millis(100)), ..Report::default() };
+    let report = Report { loss: Some(loss), report_rtt: Some(Span::from_millis(100)), ..Report::default() };
     seat.report(at(now), &report).expect("contract").target.as_bps()
 }
 

@@ -93,7 +93,7 @@ impl Path {
             } else if self.now == back {
                 let (at, mut report) = self.returning.pop_front().expect("there is one");
                 // the sender's part: the trip of a probe that goes now, and the way back
-                report.rtt = Some(self.free_at.saturating_since(at) + self.delay + self.delay);
+                report.report_rtt = Some(self.free_at.saturating_since(at) + self.delay + self.delay);
                 let decision = self.seat.report(at, &report).expect("contract");
                 self.heard.push((report, decision));
             } else if self.now == self.report_at {
@@ -193,7 +193,7 @@ fn table(name: &str, preset: &str, mut path: Path) -> String {
                 used * capacity as f64,
                 f64::from(heard.fraction_lost) / 2.56,
                 heard.jitter.as_millis_f64(),
-                report.rtt.unwrap_or_default().as_millis_f64(),
+                report.rtt().unwrap_or_default().as_millis_f64(),
                 decision.target.as_bps_f64() / 1e3,
             )
             .expect("a string");
@@ -233,7 +233,7 @@ fn every_answer_is_the_first_one_for_its_fraction() {
         for (report, decision) in &path.heard {
             let loss = report.loss.expect("a receiver report");
             // equation (1) in whole numbers, rounded to the nearest nanosecond
-            let delay = i128::from(report.rtt.expect("a round trip").scaled(0.5).as_nanos());
+            let delay = i128::from(report.rtt().expect("a round trip").scaled(0.5).as_nanos());
             let product = delay * i128::from(loss.jitter.as_nanos()) * i128::from(loss.fraction_lost);
             let own = Span::from_nanos(((product + 5_000_000_000) / 10_000_000_000) as i64);
             let slot = &mut first[usize::from(loss.fraction_lost)];

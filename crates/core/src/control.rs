@@ -6,6 +6,15 @@
 //! substream and its last decision, checks the contract, and is what every driver talks to: the
 //! endpoint in a simulation or on a socket, a Python loop, a test.
 
+mod host;
+mod needs;
+mod probes;
+
+use host::Ringing;
+pub use host::{Failure, ReceiverSeat, Seat};
+pub use needs::{EcnUse, FeedbackKind, Needs};
+pub use probes::{Probe, Probes, TooManyProbes};
+
 use crate::datagram::{Ecn, Extension};
 use crate::rng::Stream;
 use crate::units::{Rate, RemoteTime, Size, Span, Time};
@@ -32,10 +41,11 @@ pub struct Decision {
     /// At most this much time between two packets (and no less than a millisecond): then a small one of padding
     /// goes, whatever the rates and the window are.
     pub heartbeat: Option<Span>,
-    /// When to be called next; replaces the earlier alarm and must be later than now.
+    /// When to be called next; replaces the earlier alarm. It is not in the past, and once at each instant it may be
+    /// the present one.
     pub alarm: Option<Time>,
-    /// One burst of probe packets.
-    pub probe: Option<Probe>,
+    /// Bursts to be sent after those that were asked for before.
+    pub probes: Probes,
 }
 
 impl Decision {
@@ -50,7 +60,7 @@ impl Decision {
             window: None,
             heartbeat: None,
             alarm: None,
-            probe: None,
+            probes: Probes::NONE,
         }
     }
 
@@ -60,25 +70,12 @@ impl Decision {
         self
     }
 
-    /// This without what is used up: an alarm that is due by `now`, and the probe.
+    /// This without what is used up: an alarm that is due by `now`, and the probes.
     pub fn unchanged(mut self, now: Time) -> Self {
         self.alarm = self.alarm.filter(|&at| at > now);
-        self.probe = None;
+        self.probes = Probes::NONE;
         self
     }
-}
-
-/// A burst of packets sent faster than the media, to learn the capacity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Probe {
-    /// Comes back in the [`PacketResult::probe`] of its packets.
-    pub id: u32,
-    /// At which rate.
-    pub rate: Rate,
-    /// For how long.
-    pub length: Span,
-    /// At least this many packets.
-    pub min_packets: u32,
 }
 
 /// What feedback says of one packet, joined with what was sent.
@@ -113,6 +110,31 @@ pub struct LossReport {
     pub expected: u32,
 }
 
+/// Packets received, by the ECN field that they had on arrival: the counters of RFC 6679 section 5.1, for one report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EcnCounts {
+    /// Not ECN-capable: sent so, or cleared on the way.
+    pub not_ect: u32,
+    /// ECT(0).
+    pub ect0: u32,
+    /// ECT(1).
+    pub ect1: u32,
+    /// Congestion experienced.
+    pub ce: u32,
+}
+
+impl EcnCounts {
+    /// Counts a packet that arrived with `ecn`.
+    pub fn add(&mut self, ecn: Ecn) {
+        *match ecn {
+            Ecn::NotEct => &mut self.not_ect,
+            Ecn::Ect0 => &mut self.ect0,
+            Ecn::Ect1 => &mut self.ect1,
+            Ecn::Ce => &mut self.ce,
+        } += 1;
+    }
+}
+
 /// One feedback report, joined with what was sent: whatever it said.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
@@ -122,14 +144,35 @@ pub struct Report {
     pub packets: Vec<PacketResult>,
     /// Bytes sent and not yet reported on, this report taken into account.
     pub in_flight: Size,
-    /// A fresh round-trip sample: from LSR and DLSR, or from the newest packet reported.
-    pub rtt: Option<Span>,
+    /// Bytes that wait in the pacer, as rates count them.
+    pub backlog: Size,
+    /// How long the packet of media that has waited longest in the pacer has waited by now; zero if none waits
+    /// (measured; the RTP queue delay of RFC 8298 section 4.1.3 is the backlog over the
+    /// rate instead). Retransmissions and padding do not count.
+    pub pacer_delay: Span,
+    /// The round trip to the far end and back, from the LSR and DLSR of a receiver report (RFC 3550 section
+    /// 6.4.1).
+    pub report_rtt: Option<Span>,
+    /// The time from sending the newest packet that this report says was received until now, less how long it has
+    /// waited for the report. RFC 8888 tells that; of transport-wide feedback up to one interval of it is left in.
+    pub packet_rtt: Option<Span>,
+    /// The packets of which this report is the first to say that they were received, by ECN field; `None`: the
+    /// feedback does not tell (transport-wide feedback, receiver reports).
+    pub ecn: Option<EcnCounts>,
     /// Receiver-report statistics.
     pub loss: Option<LossReport>,
     /// A REMB rate.
     pub remb: Option<Rate>,
     /// The scheme's own messages.
     pub messages: Vec<rtcp::App>,
+}
+
+impl Report {
+    /// A fresh round-trip sample: that of a receiver report, or else that of the newest packet.
+    #[must_use]
+    pub fn rtt(&self) -> Option<Span> {
+        self.report_rtt.or(self.packet_rtt)
+    }
 }
 
 /// What the session allows and wants.
@@ -200,6 +243,7 @@ pub struct Notes {
 pub struct Context<'a> {
     now: Time,
     last: Decision,
+    ringing: Ringing,
     /// The controller's own random substream.
     pub rng: &'a mut Stream,
     notes: &'a mut Notes,
@@ -207,14 +251,30 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The last decision without a fired alarm or a spent probe.
+    /// The last decision without a fired alarm or spent probes.
     pub fn unchanged(&self) -> Decision {
-        self.last.unchanged(self.now)
+        let mut decision = self.last.unchanged(self.now);
+        if self.ringing.at(self.now) {
+            decision.alarm = self.last.alarm;
+        }
+        decision
     }
 
     /// The last decision as it was.
     pub fn last(&self) -> Decision {
         self.last
+    }
+
+    /// What the contract has against a decision, if anything: the run ends with it.
+    #[must_use]
+    pub fn objection(&self, decision: &Decision) -> Option<String> {
+        self.alarm_objection(decision.alarm).or_else(|| host::broken(decision))
+    }
+
+    /// What the contract has against an alarm, if anything: the run ends with it.
+    #[must_use]
+    pub fn alarm_objection(&self, alarm: Option<Time>) -> Option<String> {
+        { self.ringing }.ask(self.now, alarm).err()
     }
 
     /// Records an internal value as a named series.
@@ -238,6 +298,11 @@ impl Context<'_> {
 
 /// A sending-side congestion controller.
 pub trait Controller: Send {
+    /// What it needs of its session; asked once, before it begins.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     /// A feedback report, joined with what was sent: the heart of every controller.
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision;
 
@@ -320,7 +385,8 @@ pub enum Urgency {
 pub struct Ask {
     /// How soon to call [`ReceiverHalf::message`].
     pub urgency: Urgency,
-    /// When to be called next; replaces the earlier alarm.
+    /// When to be called next; replaces the earlier alarm. As for [`Decision::alarm`], not in the past, and once at
+    /// each instant the present one.
     pub alarm: Option<Time>,
 }
 
@@ -346,235 +412,5 @@ pub trait ReceiverHalf: Send {
     /// clock. What it makes of them travels in its messages.
     fn needs_true_delay(&self) -> bool {
         false
-    }
-}
-
-/// Why a controller cannot go on, and when that was.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
-    /// When.
-    pub at: Time,
-    /// Who.
-    pub who: String,
-    /// What went wrong.
-    pub reason: String,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {}: {}", self.who, self.at, self.reason)
-    }
-}
-
-impl std::error::Error for Failure {}
-
-/// A controller in its seat: its substream, its last decision, and the checks of the contract.
-pub struct Seat {
-    who: String,
-    controller: Box<dyn Controller>,
-    last: Decision,
-    rng: Stream,
-    /// What the controller said during the last call.
-    pub notes: Notes,
-}
-
-impl Seat {
-    /// Seats `controller`; `who` names it in errors, `rng` is its substream. The first decision is
-    /// its answer to `limits` at `now`.
-    ///
-    /// # Errors
-    /// When the controller fails or breaks the contract.
-    pub fn new(
-        who: impl Into<String>,
-        controller: Box<dyn Controller>,
-        rng: Stream,
-        now: Time,
-        limits: &Limits,
-    ) -> Result<Self, Failure> {
-        let mut seat = Self {
-            who: who.into(),
-            controller,
-            last: Decision::rate(limits.start),
-            rng,
-            notes: Notes::default(),
-        };
-        let _first = seat.limits(now, limits)?;
-        Ok(seat)
-    }
-
-    /// The last decision.
-    pub fn decision(&self) -> Decision {
-        self.last
-    }
-
-    /// Its substream.
-    #[must_use]
-    pub fn rng(&self) -> &Stream {
-        &self.rng
-    }
-
-    /// Whether the controller wants [`Seat::sent`].
-    #[must_use]
-    pub fn needs_sent(&self) -> bool {
-        self.controller.needs_sent()
-    }
-
-    /// A feedback report.
-    ///
-    /// # Errors
-    /// When the controller fails or breaks the contract.
-    pub fn report(&mut self, now: Time, report: &Report) -> Result<Decision, Failure> {
-        self.call(now, |controller, cx| controller.on_report(now, report, cx))
-    }
-
-    /// The alarm is due.
-    ///
-    /// # Errors
-    /// When the controller fails or breaks the contract.
-    pub fn alarm(&mut self, now: Time) -> Result<Decision, Failure> {
-        self.call(now, |controller, cx| controller.on_alarm(now, cx))
-    }
-
-    /// New limits.
-    ///
-    /// # Errors
-    /// When the controller fails or breaks the contract.
-    pub fn limits(&mut self, now: Time, limits: &Limits) -> Result<Decision, Failure> {
-        self.call(now, |controller, cx| controller.on_limits(now, limits, cx))
-    }
-
-    /// A packet has left.
-    ///
-    /// # Errors
-    /// When the controller fails or breaks the contract.
-    pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<Decision, Failure> {
-        self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
-    }
-
-    /// Bytes in flight, if the controller counts them itself.
-    #[must_use]
-    pub fn in_flight(&self) -> Option<Size> {
-        self.controller.in_flight()
-    }
-
-    /// What rides on a packet that is about to leave.
-    pub fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
-        self.controller.stamp(now, packet)
-    }
-
-    fn call(
-        &mut self,
-        now: Time,
-        event: impl FnOnce(&mut dyn Controller, &mut Context<'_>) -> Decision,
-    ) -> Result<Decision, Failure> {
-        self.notes.values.clear();
-        let mut failure = None;
-        let mut cx = Context {
-            now,
-            last: self.last,
-            rng: &mut self.rng,
-            notes: &mut self.notes,
-            failure: &mut failure,
-        };
-        let decision = event(self.controller.as_mut(), &mut cx);
-        if failure.is_none() && decision.alarm.is_some_and(|at| at <= now) {
-            let at = decision.alarm.unwrap_or_default();
-            failure = Some(format!("asked for an alarm at {at}, which is not later than now ({now})"));
-        }
-        match failure {
-            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
-            None => {
-                self.last = decision;
-                Ok(decision)
-            }
-        }
-    }
-}
-
-/// A receiver half in its seat.
-pub struct ReceiverSeat {
-    who: String,
-    half: Box<dyn ReceiverHalf>,
-    rng: Stream,
-    /// When it wants [`ReceiverSeat::alarm`].
-    pub alarm_at: Option<Time>,
-    /// What it said during the last call.
-    pub notes: Notes,
-}
-
-impl ReceiverSeat {
-    /// Seats `half`; `who` names it in errors, `rng` is its substream.
-    pub fn new(who: impl Into<String>, half: Box<dyn ReceiverHalf>, rng: Stream) -> Self {
-        Self { who: who.into(), half, rng, alarm_at: None, notes: Notes::default() }
-    }
-
-    /// Its substream.
-    #[must_use]
-    pub fn rng(&self) -> &Stream {
-        &self.rng
-    }
-
-    /// Whether the half wants [`Arrived::true_delay`].
-    #[must_use]
-    pub fn needs_true_delay(&self) -> bool {
-        self.half.needs_true_delay()
-    }
-
-    /// A data packet has arrived.
-    ///
-    /// # Errors
-    /// When the half fails or breaks the contract.
-    pub fn packet(&mut self, now: Time, packet: &Arrived<'_>) -> Result<Urgency, Failure> {
-        self.call(now, |half, cx| half.on_packet(now, packet, cx))
-    }
-
-    /// Its alarm is due.
-    ///
-    /// # Errors
-    /// When the half fails or breaks the contract.
-    pub fn alarm(&mut self, now: Time) -> Result<Urgency, Failure> {
-        self.call(now, |half, cx| half.on_alarm(now, cx))
-    }
-
-    /// What it has to say.
-    ///
-    /// # Errors
-    /// When the half fails.
-    pub fn message(&mut self, now: Time) -> Result<Feedback, Failure> {
-        let mut said = Feedback::new();
-        let alarm = self.alarm_at;
-        self.call(now, |half, cx| {
-            said = half.message(now, cx);
-            Ask { urgency: Urgency::None, alarm: alarm.filter(|&at| at > now) }
-        })?;
-        Ok(said)
-    }
-
-    fn call(
-        &mut self,
-        now: Time,
-        event: impl FnOnce(&mut dyn ReceiverHalf, &mut Context<'_>) -> Ask,
-    ) -> Result<Urgency, Failure> {
-        self.notes.values.clear();
-        let mut failure = None;
-        let mut cx = Context {
-            now,
-            last: Decision::rate(Rate::ZERO),
-            rng: &mut self.rng,
-            notes: &mut self.notes,
-            failure: &mut failure,
-        };
-        let ask = event(self.half.as_mut(), &mut cx);
-        if failure.is_none() && ask.alarm.is_some_and(|at| at <= now) {
-            let at = ask.alarm.unwrap_or_default();
-            failure = Some(format!("asked for an alarm at {at}, which is not later than now ({now})"));
-        }
-        match failure {
-            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
-            None => {
-                self.alarm_at = ask.alarm;
-                Ok(ask.urgency)
-            }
-        }
     }
 }

@@ -150,14 +150,13 @@ impl History {
     }
 
     /// Takes note that the packet `sequence` was received at a time that is not told: it is settled, and
-    /// there is nothing to report.
-    pub(crate) fn received(&mut self, sequence: i64) {
-        if let Some(sequence) = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s))
-        {
-            self.land(sequence + 1);
-            let index = self.index(sequence);
-            self.ring[index].fate = Fate::Received;
-        }
+    /// there is nothing to report. Says whether that is news.
+    pub(crate) fn received(&mut self, sequence: i64) -> bool {
+        let known = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
+        let Some(sequence) = known else { return false };
+        self.land(sequence + 1);
+        let index = self.index(sequence);
+        std::mem::replace(&mut self.ring[index].fate, Fate::Received) != Fate::Received
     }
 }
 

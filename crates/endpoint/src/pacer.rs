@@ -23,12 +23,39 @@ struct Cluster {
     started: Option<Time>,
     sent: Size,
     packets: u32,
+    /// When the present group of packets began to leave, and what had left before it.
+    group: Time,
+    before: Size,
 }
 
 impl Cluster {
+    fn new(probe: Probe) -> Self {
+        Self { probe, started: None, sent: Size::ZERO, packets: 0, group: Time::ZERO, before: Size::ZERO }
+    }
+
+    /// Whether the present group of packets has not yet what the rate carries until the next one may leave.
+    fn open(&self) -> bool {
+        self.probe.rate.time_for(self.sent - self.before) < self.probe.spacing
+    }
+
     /// When its next packet is due: as libwebrtc's `BitrateProber`, by what was sent so far.
     fn due(&self) -> Time {
-        self.started.map_or(Time::ZERO, |started| started + self.probe.rate.time_for(self.sent))
+        match self.started {
+            None => Time::ZERO,
+            Some(_) if self.open() => self.group,
+            Some(started) => {
+                (started + self.probe.rate.time_for(self.sent)).max(self.group + self.probe.spacing)
+            }
+        }
+    }
+
+    fn take(&mut self, now: Time, size: Size) {
+        if self.started.is_none() || !self.open() {
+            (self.group, self.before) = (now, self.sent);
+        }
+        self.started.get_or_insert(now);
+        self.sent += size;
+        self.packets += 1;
     }
 
     fn done(&self) -> bool {
@@ -113,11 +140,11 @@ impl Pacer {
         self.min_gap = decision.min_gap;
         self.window = decision.window;
         self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
-        if let Some(probe) = decision.probe.filter(|probe| probe.rate > Rate::ZERO) {
+        for &probe in decision.probes.iter() {
             if self.probes.len() == PROBES_MAX {
                 self.probes.pop_front();
             }
-            self.probes.push_back(Cluster { probe, started: None, sent: Size::ZERO, packets: 0 });
+            self.probes.push_back(Cluster::new(probe));
         }
     }
 
@@ -147,6 +174,13 @@ impl Pacer {
     /// Bytes that wait, as rates count them.
     pub(crate) fn backlog(&self) -> Size {
         Size::from_bytes(self.backlog)
+    }
+
+    /// How long the packet of media that has waited longest has waited by `now`; zero if none waits.
+    pub(crate) fn delay(&self, now: Time) -> Span {
+        let oldest =
+            self.audio.front().into_iter().chain(self.video.front()).map(|packet| packet.since).min();
+        oldest.map_or(Span::ZERO, |since| now - since)
     }
 
     /// Throws away all that waits.
@@ -244,9 +278,7 @@ impl Pacer {
             self.padded = self.padded.max(now) + self.padding.time_for(size);
         }
         if let Some(cluster) = self.probes.front_mut() {
-            cluster.started.get_or_insert(now);
-            cluster.sent += size;
-            cluster.packets += 1;
+            cluster.take(now, size);
             if cluster.done() {
                 self.probes.pop_front();
             }
@@ -268,10 +300,18 @@ fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_core::control::Probes;
 
     const PACKET: Queued =
         Queued { since: Time::ZERO, timestamp: 0, frame: 0, payload: 976, original: 0, stream: 0, flags: 0 };
     const SIZE: Size = Size::from_bytes(1000);
+    const PROBE: Probe = Probe {
+        id: 7,
+        rate: Rate::from_mbps(4),
+        length: Span::from_millis(15),
+        min_packets: 5,
+        spacing: Span::ZERO,
+    };
 
     fn pacer(decision: Decision) -> Pacer {
         let mut pacer = Pacer::new(Span::from_millis(5), 24, 248);
@@ -396,8 +436,7 @@ mod tests {
 
     #[test]
     fn a_probe_goes_at_its_own_rate_with_media_and_then_padding() {
-        let probe = Probe { id: 7, rate: Rate::from_mbps(4), length: Span::from_millis(15), min_packets: 5 };
-        let mut pacer = pacer(Decision { probe: Some(probe), ..Decision::rate(Rate::from_kbps(100)) });
+        let mut pacer = pacer(Decision { probes: PROBE.into(), ..Decision::rate(Rate::from_kbps(100)) });
         (0..2).for_each(|_| pacer.push(false, PACKET));
         let sent = drive(&mut pacer, Time::from_millis(100));
         // 7500 bytes: 2 of 1000 and 23 of 248 (5704)
@@ -407,6 +446,79 @@ mod tests {
         assert_eq!(sent[2].0, Time::from_millis(4));
         // the last one waits for the 7456 bytes before it
         assert_eq!(sent[24].0, Time::from_micros(14_912));
+    }
+
+    #[test]
+    fn a_probe_with_a_spacing_leaves_in_groups_at_the_same_rate() {
+        let probe = Probe { spacing: Span::from_millis(2), ..PROBE };
+        let mut pacer = pacer(Decision { probes: probe.into(), ..Decision::rate(Rate::from_kbps(100)) });
+        let sent = drive(&mut pacer, Time::from_millis(100));
+        // 4 Mb/s carry 1000 bytes in 2 ms: of 248 bytes each five make 1240, which take 2.48 ms; 31 make the 7500
+        // bytes of 15 ms
+        assert_eq!(sent.len(), 31);
+        for (place, (at, turn)) in sent.iter().enumerate() {
+            assert_eq!(*turn, Turn::Padding(Some(7)));
+            assert_eq!(*at, Time::from_micros(2480 * (place as i64 / 5)), "packet {place}");
+        }
+        // a packet that takes longer than the spacing goes by itself, at its own time
+        let slow = Probe { rate: Rate::from_kbps(500), ..probe };
+        pacer.decide(
+            Time::from_millis(100),
+            &Decision { probes: slow.into(), ..Decision::rate(Rate::from_kbps(100)) },
+        );
+        let sent = drive(&mut pacer, Time::from_millis(200));
+        assert_eq!(
+            sent.iter().map(|s| s.0).collect::<Vec<_>>(),
+            [0, 3968, 7936, 11_904, 15_872].map(Time::from_micros)
+        );
+        // the rate alone would have the second packet after 62 us
+        let fast = Probe {
+            rate: Rate::from_mbps(32),
+            spacing: Span::from_micros(62) + Span::from_nanos(1),
+            ..probe
+        };
+        let mut other = self::pacer(Decision { probes: fast.into(), ..Decision::rate(Rate::from_kbps(100)) });
+        let sent = drive(&mut other, Time::from_millis(100));
+        assert_eq!(
+            sent[..4].iter().map(|s| s.0).collect::<Vec<_>>(),
+            [0, 0, 124, 124].map(Time::from_micros)
+        );
+    }
+
+    #[test]
+    fn probes_of_one_decision_follow_each_other_and_each_has_its_least() {
+        let first = Probe { length: Span::ZERO, ..PROBE };
+        let second = Probe { id: 8, rate: Rate::from_mbps(8), ..PROBE };
+        let both = Probes::try_from(&[first, second][..]).expect("two fit");
+        let mut pacer = pacer(Decision { probes: both, ..Decision::rate(Rate::from_kbps(100)) });
+        let sent = drive(&mut pacer, Time::from_millis(100));
+        let of = |id| {
+            sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(id))).map(|s| s.0).collect::<Vec<_>>()
+        };
+        // no length: five packets and no more, 496 us apart
+        assert_eq!(of(7), [0, 496, 992, 1488, 1984].map(Time::from_micros));
+        // 15 ms of 8 Mb/s are 15000 bytes: 61 packets of 248 and no more, 248 us apart, the first at once
+        let second: Vec<Time> = (0..61).map(|k| Time::from_micros(1984 + 248 * k)).collect();
+        assert_eq!(of(8), second);
+        assert_eq!(sent.len(), 66);
+    }
+
+    #[test]
+    fn the_delay_is_that_of_the_media_that_has_waited_longest() {
+        let at = Time::from_millis;
+        let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+        assert_eq!(pacer.delay(at(100)), Span::ZERO, "nothing waits");
+        pacer.push_resent(Queued { since: at(10), ..PACKET });
+        assert_eq!(pacer.delay(at(100)), Span::ZERO, "a retransmission is no media");
+        pacer.push(false, Queued { since: at(40), ..PACKET });
+        pacer.push(false, Queued { since: at(73), ..PACKET });
+        pacer.push(true, Queued { since: at(60), ..PACKET });
+        assert_eq!(pacer.delay(at(100)), Span::from_millis(60));
+        // audio goes first, then the retransmission, then the older video
+        for left in [60, 60, 27] {
+            let _ = pacer.turn(Time::from_secs(1), Size::ZERO).expect("it may leave");
+            assert_eq!(pacer.delay(at(100)), Span::from_millis(left));
+        }
     }
 
     #[test]

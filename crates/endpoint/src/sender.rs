@@ -14,7 +14,7 @@ use crate::reception::{clock, rtp_clock};
 use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
 use mend::Mend;
 use stream::OutStream;
-use tidegate_core::control::{Failure, Limits, Report};
+use tidegate_core::control::{Failure, Limits, Probes, Report};
 use tidegate_core::driver::Driver;
 use tidegate_core::record::FrameSent;
 use tidegate_core::rng::Draws;
@@ -371,8 +371,8 @@ impl Sender {
         }
         self.pacer.decide(now, &decision);
         let retarget = decision.target != self.decision.target;
-        // the probe is the pacer's now
-        self.decision = Decision { probe: None, ..decision };
+        // the probes are the pacer's now
+        self.decision = Decision { probes: Probes::NONE, ..decision };
         if retarget {
             self.app_limit.set_target(now, decision.target);
             self.share_target(now);

@@ -3,11 +3,11 @@
 mod common;
 
 use common::*;
-use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
+use tidegate_core::control::{Arrived, Ask, Context, EcnCounts, Feedback, ReceiverHalf, Urgency};
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp::{self, App, ReportBlock};
-use tidegate_core::{Body, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, Size, Span, Time};
+use tidegate_core::{Body, Decision, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, Size, Span, Time};
 use tidegate_endpoint::{
     Bounds, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, RtcpMode, SendSettings,
     SourceSettings, StreamSettings, clock_offset,
@@ -118,7 +118,8 @@ fn in_flight_and_round_trip_of_per_packet_reports() {
         assert!((190..=200).contains(&heard.reports.len()), "{}", heard.reports.len());
         for (at, report) in heard.reports.iter().skip(2) {
             // a packet every 8 ms; the newest reported arrived up to 8 ms before the report was made
-            let rtt = report.rtt.expect("a sample").as_millis_f64();
+            let rtt = report.packet_rtt.expect("a sample").as_millis_f64();
+            assert_eq!((report.report_rtt, report.rtt()), (None, report.packet_rtt));
             match format {
                 FeedbackFormat::Twcc => assert!((60.0..68.0).contains(&rtt), "{at}: {rtt}"),
                 // RFC 8888 tells how long it has waited, rounded down to 1/1024 s
@@ -175,6 +176,94 @@ fn rfc_8888_tells_arrivals_to_a_1024th_and_ecn() {
     assert!((0..600).contains(&(arrived - received)), "{received} of {arrived}");
 }
 
+#[test]
+fn a_report_counts_packets_by_the_ecn_field_that_they_arrived_with() {
+    let (controller, heard) = constant(Rate::from_mbps(2));
+    let (mut caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Ccfb);
+    caller.send.as_mut().unwrap().ecn = Ecn::Ect0;
+    let mut world = World::new(caller, callee, rough(0.02, 3.0));
+    // every seventh packet is marked, every eleventh has its field cleared, every thirteenth is re-marked
+    let mark = |n: u32, ecn| match n {
+        n if n % 7 == 0 => Ecn::Ce,
+        n if n % 11 == 0 => Ecn::NotEct,
+        n if n % 13 == 0 => Ecn::Ect1,
+        _ => ecn,
+    };
+    world.mark =
+        Box::new(
+            move |packet| {
+                if packet.kind == Kind::Rtcp { packet.ecn } else { mark(packet.sequence, packet.ecn) }
+            },
+        );
+    world.run(Time::from_secs(20));
+    let told = world.finish();
+    let heard = heard.lock().unwrap();
+    let mut sums = EcnCounts::default();
+    for (_, report) in &heard.reports {
+        let Some(counts) = report.ecn else {
+            assert!(report.packets.is_empty(), "only receiver reports have no counts");
+            continue;
+        };
+        let mut own = EcnCounts::default();
+        report.packets.iter().filter(|p| p.arrival.is_some()).for_each(|p| own.add(p.ecn));
+        assert_eq!(counts, own, "each packet is told of once");
+        sums.not_ect += counts.not_ect;
+        sums.ect0 += counts.ect0;
+        sums.ect1 += counts.ect1;
+        sums.ce += counts.ce;
+    }
+    // all that has arrived by 100 ms before the end is told of, and nothing that has not
+    let count = |until: Time| {
+        let mut counts = EcnCounts::default();
+        let arrived = told.arrived.iter().filter(|(at, p)| p.kind == Kind::Video && *at <= until);
+        arrived.for_each(|(_, packet)| counts.add(packet.ecn));
+        [counts.not_ect, counts.ect0, counts.ect1, counts.ce]
+    };
+    let (least, most) = (count(Time::from_millis(19_900)), count(Time::from_secs(20)));
+    let found = [sums.not_ect, sums.ect0, sums.ect1, sums.ce];
+    for field in 0..4 {
+        assert!(
+            least[field] > 100 && (least[field]..=most[field]).contains(&found[field]),
+            "{least:?} {found:?} {most:?}"
+        );
+    }
+    // transport-wide feedback tells nothing of ECN
+    let (controller, heard) = constant(Rate::from_mbps(2));
+    let (mut caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
+    caller.send.as_mut().unwrap().ecn = Ecn::Ect0;
+    World::new(caller, callee, delay(20)).run(Time::from_secs(2));
+    assert!(heard.lock().unwrap().reports.iter().all(|(_, report)| report.ecn.is_none()));
+}
+
+#[test]
+fn a_report_tells_what_waits_in_the_pacer_and_for_how_long() {
+    // 80 bytes every 20 ms and a header of 24 are 41.6 kb/s, of which 29 leave: one packet every 28.7 ms
+    let rate = Rate::from_kbps(29);
+    let decision = Decision { pace_audio: true, target: Rate::from_mbps(1), ..Decision::rate(rate) };
+    let (controller, heard) = scripted(vec![(Time::ZERO, decision)]);
+    let audio = StreamSettings::audio(
+        0x22,
+        SourceSettings::Cbr { rate: Rate::from_kbps(32), interval: Span::from_millis(20), spurts: None },
+    );
+    let (mut caller, callee) = one_way(vec![audio], controller, FeedbackFormat::Twcc);
+    caller.send.as_mut().unwrap().burst = Span::ZERO;
+    let mut world = World::new(caller, callee, delay(22));
+    world.run(Time::from_secs(10));
+    let heard = heard.lock().unwrap();
+    assert!(heard.reports.len() > 100, "{}", heard.reports.len());
+    for (at, report) in &heard.reports {
+        // made by now: numbers 0, 1, ... at 0 ms, 20 ms, ...; left by now: at 0, 28.7 ms, ...
+        let made = at.as_nanos() / 20_000_000 + 1;
+        let left = at.as_nanos() * 29 / (8 * 104 * 1_000_000) + 1;
+        assert_eq!(report.backlog, Size::from_bytes(104 * (made - left) as u64), "at {at}");
+        let oldest = Time::from_millis(20 * left);
+        let waited = if made > left { *at - oldest } else { Span::ZERO };
+        assert_eq!(report.pacer_delay, waited, "at {at}");
+    }
+    let last = &heard.reports.last().expect("many").1;
+    assert!(last.pacer_delay > Span::from_millis(2500), "(1 - 29 / 41.6) of 10 s: {}", last.pacer_delay);
+}
+
 /// The report blocks that the callee sent, with their times.
 fn blocks(told: &Told, ssrc: u32) -> Vec<(Time, ReportBlock)> {
     let mut found = Vec::new();
@@ -218,7 +307,7 @@ fn receiver_reports_say_what_was_lost_and_how_long_the_round_trip_is() {
     assert!((fraction - 0.2).abs() < 0.001, "{fraction}");
     assert!(last.jitter < Span::from_millis(1), "an even path: {}", last.jitter);
     // round trips by LSR and DLSR: 2^-16 s each are lost on the way
-    let trips: Vec<Span> = heard.reports.iter().filter_map(|(_, r)| r.rtt).collect();
+    let trips: Vec<Span> = heard.reports.iter().filter_map(|(_, r)| r.report_rtt).collect();
     assert!(trips.len() > 100);
     assert!(trips.iter().all(|rtt| (rtt.as_nanos() - 55_000_000).abs() <= 2 * 15_260), "{trips:?}");
     assert!(heard.reports.iter().all(|(_, r)| r.packets.is_empty()));
@@ -411,8 +500,12 @@ fn calls_both_ways_report_on_each_other() {
     let told = world.finish();
     for (side, heard) in heard.iter().enumerate() {
         let heard = heard.lock().unwrap();
-        let rtt: Vec<f64> =
-            heard.reports.iter().filter_map(|(_, r)| r.loss.and(r.rtt)).map(Span::as_millis_f64).collect();
+        let rtt: Vec<f64> = heard
+            .reports
+            .iter()
+            .filter_map(|(_, r)| r.loss.and(r.report_rtt))
+            .map(Span::as_millis_f64)
+            .collect();
         assert!(rtt.len() > 40, "{side}: {}", rtt.len());
         assert!(rtt.iter().all(|rtt| (40.0 - 0.04..=40.0 + 0.04).contains(rtt)), "{side}: {rtt:?}");
         // reordering makes some look lost at first: the last word counts

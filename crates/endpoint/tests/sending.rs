@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tidegate_core::control::{Context, Limits, Outgoing, Probe, Report, Sent};
+use tidegate_core::control::{Context, Limits, Outgoing, Probe, Probes, Report, Sent};
 use tidegate_core::datagram::{Extension, RtpBody};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Controller, Decision, FlowId, Frame, Kind, Packet, Rate, Size, Span, Time};
@@ -219,11 +219,17 @@ fn padding_fills_up_to_its_rate_and_has_its_own_numbers() {
 
 #[test]
 fn a_probe_is_a_burst_that_the_results_name() {
-    let probe = Probe { id: 3, rate: Rate::from_mbps(3), length: Span::from_millis(15), min_packets: 5 };
+    let probe = Probe {
+        id: 3,
+        rate: Rate::from_mbps(3),
+        length: Span::from_millis(15),
+        min_packets: 5,
+        spacing: Span::ZERO,
+    };
     let at = Time::from_secs(2);
     let decision = Decision::rate(Rate::from_mbps(1));
     let (controller, heard) =
-        scripted(vec![(Time::ZERO, decision), (at, Decision { probe: Some(probe), ..decision })]);
+        scripted(vec![(Time::ZERO, decision), (at, Decision { probes: probe.into(), ..decision })]);
     let (caller, callee) = one_way(vec![ideal(100, 5000)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(3));
@@ -237,6 +243,89 @@ fn a_probe_is_a_burst_that_the_results_name() {
     let sent = Size::from_bytes(bytes - last.size.as_bytes()).per(last.sent - first.sent);
     assert!((sent.as_bps_f64() - 3e6).abs() < 3e3, "{sent:?}");
     assert!(heard.results().iter().filter(|r| r.sent < at).all(|r| r.probe.is_none()));
+}
+
+#[test]
+fn two_probes_of_one_decision_leave_as_they_were_asked_for() {
+    // as libwebrtc begins: three and six times the rate, 15 ms, 5 packets, 2 ms apart
+    let probe = |id, rate| Probe {
+        id,
+        rate: Rate::from_kbps(rate),
+        length: Span::from_millis(15),
+        min_packets: 5,
+        spacing: Span::from_millis(2),
+    };
+    let (slow, fast) = (probe(1, 900), probe(2, 18_000));
+    let at = Time::from_secs(2);
+    let decision = Decision::rate(Rate::from_kbps(300));
+    let both = Probes::try_from(&[slow, fast][..]).expect("two fit");
+    let (controller, heard) =
+        scripted(vec![(Time::ZERO, decision), (at, Decision { probes: both, ..decision })]);
+    // nothing but padding, of 248 bytes a packet: 224 and a header of 12 + 12
+    let (caller, callee) = one_way(vec![ideal(0, 0)], controller, FeedbackFormat::Twcc);
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(3));
+    let results = heard.lock().unwrap().results();
+    let times = |probe: Probe| -> Vec<Time> {
+        let of = results.iter().filter(|r| r.probe == Some(probe.id));
+        of.inspect(|r| assert_eq!(r.size, Size::from_bytes(248))).map(|r| r.sent).collect()
+    };
+    // 15 ms of 900 kb/s are 1687 bytes: 7 packets, one every 248 * 8 / 900 ms, which is more than 2 ms; rounded up
+    // by less than a nanosecond
+    let found = times(slow);
+    let expected = (0..7).map(|k| at + Rate::from_kbps(900).time_for(Size::from_bytes(248 * k)));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+    // 15 ms of 18 Mb/s are 33750 bytes: 137 packets. 2 ms are 4500 bytes: groups of 19 packets, 4712 bytes
+    let found = times(fast);
+    let begin = found[0];
+    assert_eq!(
+        begin,
+        at + Rate::from_kbps(900).time_for(Size::from_bytes(248 * 6)),
+        "right after the last of the first"
+    );
+    let expected = (0..137).map(|k| begin + Rate::from_mbps(18).time_for(Size::from_bytes(4712 * (k / 19))));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn an_alarm_at_the_present_instant_comes_at_it_and_a_second_one_ends_the_run() {
+    /// Asks for the present so many times in a row, once a second.
+    struct Hasty {
+        times: u32,
+        left: u32,
+        called: std::sync::Arc<std::sync::Mutex<Vec<Time>>>,
+    }
+    impl Controller for Hasty {
+        fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
+            cx.unchanged()
+        }
+        fn on_alarm(&mut self, now: Time, _: &mut Context<'_>) -> Decision {
+            self.called.lock().unwrap().push(now);
+            let again = self.left > 0;
+            self.left = if again { self.left - 1 } else { self.times };
+            let at = if again { now } else { now + Span::from_secs(1) };
+            Decision::rate(Rate::from_mbps(1)).with_alarm(at)
+        }
+        fn on_limits(&mut self, now: Time, _: &Limits, _: &mut Context<'_>) -> Decision {
+            Decision::rate(Rate::from_mbps(1)).with_alarm(now + Span::from_secs(1))
+        }
+    }
+    let run = |times| {
+        let called = std::sync::Arc::default();
+        let controller = Hasty { times, left: times, called: std::sync::Arc::clone(&called) };
+        let (caller, callee) = one_way(greedy(), Box::new(controller), FeedbackFormat::Twcc);
+        (World::new(caller, callee, delay(20)), called)
+    };
+    let (mut world, called) = run(1);
+    world.run(Time::from_millis(3500));
+    let twice = [1, 1, 2, 2, 3, 3].map(Time::from_secs);
+    assert_eq!(*called.lock().unwrap(), twice);
+    let (mut world, called) = run(2);
+    world.fails = true;
+    world.run(Time::from_millis(3500));
+    let why = world.out.failure.expect("the second time");
+    assert!(why.contains("asked for an alarm at the present instant (1.000000000s) once more"), "{why}");
+    assert_eq!(called.lock().unwrap().len(), 2);
 }
 
 #[test]

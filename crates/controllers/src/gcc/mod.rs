@@ -33,7 +33,7 @@ pub mod silence;
 pub mod threshold;
 pub mod trendline;
 
-use crate::{Entry, Needs};
+use crate::Entry;
 use delay::{Arrival, Delay};
 use loss::Loss;
 use presets::Placement;
@@ -41,7 +41,9 @@ use receiver::Receiver;
 use seen::{News, Seen};
 use settings::{Grouping, LossFrom, Settings, TABLE};
 use silence::Silence;
-use tidegate_core::control::{Context, Controller, Decision, Limits, PacketResult, Report, Sent};
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, PacketResult, Report, Sent,
+};
 use tidegate_core::units::{Rate, RemoteTime, Size, Span, Time};
 
 /// The registry's line of the first placement.
@@ -55,7 +57,6 @@ pub const ENTRY: Entry = Entry {
         Ok(Box::new(Gcc::new(Placement::Sender, Placement::Sender.with(preset, overrides)?)))
     },
     receiver: None,
-    needs: Needs::PerPacket,
 };
 
 /// The registry's line of the second placement.
@@ -71,7 +72,6 @@ pub const REMB: Entry = Entry {
     receiver: Some(|preset, overrides| {
         Ok(Box::new(Receiver::new(Placement::Receiver.with(preset, overrides)?)))
     }),
-    needs: Needs::OwnMessages,
 };
 
 /// No rate goes below this, whatever the limits say, unless their maximum does
@@ -300,13 +300,19 @@ impl Gcc {
 }
 
 impl Controller for Gcc {
+    fn needs(&self) -> Needs {
+        // the delay-based part lives in one half
+        let here = self.delay.is_some();
+        Needs::feedback(if here { FeedbackKind::PerPacket } else { FeedbackKind::OwnMessages })
+    }
+
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         if let Some(remb) = report.remb {
             // a REMB of zero lifts the limit (libwebrtc UpdateReceiverEstimate)
             self.remb = Some(if remb == Rate::ZERO { Rate::MAX } else { remb });
         }
         let shortest = self.sort(now, report);
-        if let Some(rtt) = report.rtt.or(shortest).filter(|&rtt| rtt > Span::ZERO)
+        if let Some(rtt) = report.rtt().or(shortest).filter(|&rtt| rtt > Span::ZERO)
             && self.settings.measure_rtt
         {
             self.rtt = rtt;

@@ -13,10 +13,12 @@
 pub mod receiver;
 pub mod settings;
 
-use crate::{Entry, Needs};
+use crate::Entry;
 use receiver::Receiver;
 use settings::{DelaySource, Mode, NAME, PRESETS, Settings, TABLE};
-use tidegate_core::control::{Context, Controller, Decision, Limits, LossReport, Report};
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, LossReport, Needs, Report,
+};
 use tidegate_core::{Size, Span, Time};
 
 /// The registry's line.
@@ -28,7 +30,6 @@ pub const ENTRY: Entry = Entry {
     defaults: Settings::defaults,
     build: |preset, overrides| Ok(Box::new(LookupTable::new(Settings::with(preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(&Settings::with(preset, overrides)?)))),
-    needs: Needs::ReceiverReports,
 };
 
 /// No gap is longer where the session has no least rate (ours: the equation has no bound).
@@ -67,7 +68,7 @@ impl LookupTable {
     /// The delay that the equation takes.
     fn delay(&self, report: &Report) -> Option<Span> {
         match self.settings.delay_source {
-            DelaySource::HalfRtt => report.rtt.map(|rtt| rtt.scaled(0.5)),
+            DelaySource::HalfRtt => report.rtt().map(|rtt| rtt.scaled(0.5)),
             DelaySource::Simulator => report.messages.iter().find_map(receiver::read),
         }
     }
@@ -113,6 +114,10 @@ fn span(micros: f64) -> Span {
 }
 
 impl Controller for LookupTable {
+    fn needs(&self) -> Needs {
+        Needs::feedback(FeedbackKind::ReceiverReports)
+    }
+
     fn on_report(&mut self, _now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         let Some(loss) = report.loss.as_ref().filter(|_| self.settings.mode != Mode::None) else {
             return cx.unchanged();
@@ -173,7 +178,7 @@ mod tests {
             jitter: Span::from_micros(jitter_us),
             expected: 100,
         };
-        Report { loss: Some(loss), rtt: Some(Span::from_micros(2 * delay_us)), ..Report::default() }
+        Report { loss: Some(loss), report_rtt: Some(Span::from_micros(2 * delay_us)), ..Report::default() }
     }
 
     /// The gap after a report, in microseconds.
@@ -248,7 +253,7 @@ mod tests {
     #[test]
     fn without_a_delay_the_gap_stays() {
         let mut table = seat("table", &Value::Null, &LIMITS);
-        let unknown = |fraction| Report { rtt: None, ..report(fraction, 10_000, 50_000) };
+        let unknown = |fraction| Report { report_rtt: None, ..report(fraction, 10_000, 50_000) };
         assert_eq!(gap(&mut table, &unknown(13)), None);
         assert_eq!(gap(&mut table, &report(13, 10_000, 50_000)), Some(650.0));
         assert_eq!(gap(&mut table, &unknown(14)), Some(650.0));

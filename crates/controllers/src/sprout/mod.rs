@@ -20,7 +20,7 @@ pub mod settled;
 pub mod ticks;
 pub mod wire;
 
-use crate::{Entry, Needs};
+use crate::Entry;
 use receiver::Receiver;
 use sender::Sender;
 use settings::{PRESETS, SPROUT, SPROUT_EWMA, Settings, TABLE};
@@ -36,7 +36,6 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(|preset, overrides| {
         Ok(Box::new(Receiver::new(Settings::with(SPROUT, preset, overrides)?)))
     }),
-    needs: Needs::OwnMessages,
 };
 
 /// The registry's line of Sprout-EWMA.

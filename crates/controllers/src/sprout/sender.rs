@@ -6,7 +6,9 @@ use super::model::TICK;
 use super::settings::{Offer, Settings};
 use super::wire::{Message, Stamp};
 use std::collections::VecDeque;
-use tidegate_core::control::{Context, Controller, Decision, Limits, Outgoing, Report, Sent};
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, Outgoing, Report, Sent,
+};
 use tidegate_core::datagram::Extension;
 use tidegate_core::wire::wrap;
 use tidegate_core::{Rate, Size, Span, Time};
@@ -137,6 +139,10 @@ impl Sender {
 }
 
 impl Controller for Sender {
+    fn needs(&self) -> Needs {
+        Needs::feedback(FeedbackKind::OwnMessages)
+    }
+
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         self.pass(now);
         for said in report.messages.iter().filter_map(Message::read) {

@@ -21,7 +21,7 @@ pub mod sender;
 pub mod settings;
 pub mod wire;
 
-use crate::{Entry, Needs};
+use crate::Entry;
 use receiver::Receiver;
 use sender::Sender;
 use settings::{PRESETS, Settings, TABLE, TFRC, TFRC_SP};
@@ -35,7 +35,6 @@ pub const ENTRY: Entry = Entry {
     defaults: |preset| Settings::defaults(TFRC, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(TFRC, preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(Settings::with(TFRC, preset, overrides)?)))),
-    needs: Needs::OwnMessages,
 };
 
 /// The registry's line of TFRC for small packets.

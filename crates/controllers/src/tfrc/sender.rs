@@ -5,7 +5,9 @@ use super::limited::DataLimited;
 use super::rate::{Allowed, Heard};
 use super::settings::Settings;
 use super::wire::{Feedback, Stamp, micros};
-use tidegate_core::control::{Context, Controller, Decision, Limits, Outgoing, Report, Sent};
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, Outgoing, Report, Sent,
+};
 use tidegate_core::datagram::Extension;
 use tidegate_core::{Rate, Span, Time};
 
@@ -150,6 +152,10 @@ impl Sender {
 }
 
 impl Controller for Sender {
+    fn needs(&self) -> Needs {
+        Needs::feedback(FeedbackKind::OwnMessages)
+    }
+
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         for said in report.messages.iter().filter_map(Feedback::read) {
             let Some(heard) = self.hear(now, &said) else { continue };

@@ -37,7 +37,7 @@ impl Decisions {
 
     /// Takes in a decision. A field that is new has to be named here before this compiles.
     pub fn add(&mut self, decision: &Decision) {
-        let Decision { target, pacing, padding, pace_audio, min_gap, window, heartbeat, alarm, probe } =
+        let Decision { target, pacing, padding, pace_audio, min_gap, window, heartbeat, alarm, probes } =
             *decision;
         for rate in [target, pacing, padding] {
             self.word(rate.as_bps());
@@ -47,10 +47,15 @@ impl Decisions {
         self.maybe(window.map(Size::as_bytes));
         self.maybe(heartbeat.map(|most| most.as_nanos() as u64));
         self.maybe(alarm.map(|at| at.as_nanos() as u64));
-        let probes = probe.as_slice();
         self.word(probes.len() as u64);
-        for &Probe { id, rate, length, min_packets } in probes {
-            for word in [id.into(), rate.as_bps(), length.as_nanos() as u64, min_packets.into()] {
+        for &Probe { id, rate, length, min_packets, spacing } in probes.iter() {
+            for word in [
+                id.into(),
+                rate.as_bps(),
+                length.as_nanos() as u64,
+                min_packets.into(),
+                spacing.as_nanos() as u64,
+            ] {
                 self.word(word);
             }
         }

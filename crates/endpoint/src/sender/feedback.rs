@@ -34,8 +34,9 @@ impl RoundTrip {
         }
     }
 
-    fn sample(self) -> Option<Span> {
-        self.report.or(self.newest.map(|(_, rtt)| rtt)).filter(|rtt| !rtt.is_negative())
+    /// That of the newest packet.
+    fn newest(self) -> Option<Span> {
+        self.newest.map(|(_, rtt)| rtt).filter(|rtt| !rtt.is_negative())
     }
 }
 
@@ -96,7 +97,7 @@ impl Sender {
         }
         self.report.packets.clear();
         self.report.messages.clear();
-        (self.report.loss, self.report.remb) = (None, None);
+        (self.report.loss, self.report.remb, self.report.ecn) = (None, None, None);
         let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
         let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
         let mut asked = false;
@@ -150,12 +151,14 @@ impl Sender {
         };
         self.history.forget(now);
         self.report.reporter = reporter;
-        self.report.rtt = round_trip.sample();
-        if let (Some(mend), Some(round)) = (&mut self.mend, self.report.rtt) {
+        (self.report.report_rtt, self.report.packet_rtt) = (round_trip.report, round_trip.newest());
+        if let (Some(mend), Some(round)) = (&mut self.mend, self.report.rtt()) {
             mend.round(round);
         }
         self.report.loss = losses.report();
         self.report.in_flight = self.history.in_flight();
+        self.report.backlog = self.pacer.backlog();
+        self.report.pacer_delay = self.pacer.delay(now);
         if !self.report.packets.is_sorted_by_key(|result| result.sequence) {
             self.report.packets.sort_by_key(|result| result.sequence);
         }
@@ -226,6 +229,7 @@ impl Sender {
         let timestamp = wrap::nearest(ccfb.report_timestamp, 32, near);
         self.join.timestamp = Some(timestamp);
         let reported = ntp::instant(timestamp);
+        let mut marks = self.report.ecn.unwrap_or_default();
         for stream in &ccfb.streams {
             let Some(ours) = self.streams.iter().find(|ours| ours.signalled.ssrc == stream.ssrc) else {
                 continue;
@@ -239,17 +243,25 @@ impl Sender {
                     Metric::NotReceived => {
                         self.history.join(transport, None, Ecn::NotEct, &mut self.report);
                     }
-                    Metric::Received { ecn, .. } => match metric.ago() {
-                        None => self.history.received(transport),
-                        Some(ago) => {
-                            let arrival = Some(reported + -ago);
-                            if let Some(sent) = self.history.join(transport, arrival, ecn, &mut self.report) {
-                                rtt.packet(now, sent, ago);
+                    Metric::Received { ecn, .. } => {
+                        let news = match metric.ago() {
+                            None => self.history.received(transport),
+                            Some(ago) => {
+                                let arrival = Some(reported + -ago);
+                                let sent = self.history.join(transport, arrival, ecn, &mut self.report);
+                                if let Some(sent) = sent {
+                                    rtt.packet(now, sent, ago);
+                                }
+                                sent.is_some()
                             }
+                        };
+                        if news {
+                            marks.add(ecn);
                         }
-                    },
+                    }
                 }
             }
         }
+        self.report.ecn = Some(marks);
     }
 }

@@ -3,12 +3,12 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::sync::{Arc, Mutex};
-use tidegate_core::control::{Context, Limits, PacketResult, Report};
+use tidegate_core::control::{Context, Limits, PacketResult, Probes, Report};
 use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
-    Controller, Decision, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size,
-    Span, Time,
+    Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
+    Size, Span, Time,
 };
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
@@ -98,15 +98,18 @@ pub struct Scripted {
     /// Decisions and from when on they hold; the first one from the start on.
     pub script: Vec<(Time, Decision)>,
     pub heard: Arc<Mutex<Heard>>,
+    /// How many decisions have asked for their probes.
+    pub probed: usize,
 }
 
 impl Scripted {
-    fn decide(&self, now: Time) -> Decision {
+    fn decide(&mut self, now: Time) -> Decision {
         let at = self.script.partition_point(|&(from, _)| from <= now).max(1) - 1;
         let next = self.script.get(at + 1).map(|&(from, _)| from);
-        let (from, decision) = self.script[at];
-        let probe = decision.probe.filter(|_| now == from);
-        Decision { alarm: next, probe, ..decision }
+        let decision = self.script[at].1;
+        let probes = if at >= self.probed { decision.probes } else { Probes::NONE };
+        self.probed = at + 1;
+        Decision { alarm: next, probes, ..decision }
     }
 }
 
@@ -126,7 +129,7 @@ impl Controller for Scripted {
 
 pub fn scripted(script: Vec<(Time, Decision)>) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
     let heard = Arc::new(Mutex::new(Heard::default()));
-    (Box::new(Scripted { script, heard: heard.clone() }), heard)
+    (Box::new(Scripted { script, heard: heard.clone(), probed: 0 }), heard)
 }
 
 pub fn constant(rate: Rate) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
@@ -150,6 +153,10 @@ pub fn host(settings: EndpointSettings, route: u32) -> Host<Endpoint> {
 pub struct World {
     pub nodes: [Host<Endpoint>; 2],
     pub path: Path,
+    /// Whether a failure ends the run, instead of the test.
+    pub fails: bool,
+    /// What the path does to a packet's ECN field.
+    pub mark: Box<dyn FnMut(&Packet) -> Ecn>,
     pub out: Outbox,
     pub told: Arc<Mutex<Told>>,
     pub now: Time,
@@ -168,6 +175,8 @@ impl World {
         Self {
             nodes: [host(first, 0), host(second, 1)],
             path,
+            fails: false,
+            mark: Box::new(|packet| packet.ecn),
             out: Outbox::new(1, Box::new(Log(told.clone(), bytes))),
             told,
             now: Time::ZERO,
@@ -182,7 +191,7 @@ impl World {
             let wake = |node: &Host<Endpoint>| node.next_wakeup().unwrap_or(Time::MAX);
             let first = self.flying.iter().enumerate().min_by_key(|(_, f)| (f.0, f.1)).map(|(i, f)| (f.0, i));
             let next = wake(&self.nodes[0]).min(wake(&self.nodes[1])).min(first.map_or(Time::MAX, |f| f.0));
-            if next > until {
+            if next > until || self.out.failure.is_some() {
                 self.now = until;
                 return;
             }
@@ -205,10 +214,11 @@ impl World {
     }
 
     fn collect(&mut self, from: usize) {
-        assert_eq!(self.out.failure, None);
-        for (_, packet) in self.out.packets.drain(..) {
+        assert!(self.fails || self.out.failure.is_none(), "{:?}", self.out.failure);
+        for (_, mut packet) in self.out.packets.drain(..) {
             if let Some(at) = (self.path)(self.now, from, &packet) {
                 self.order += 1;
+                packet.ecn = (self.mark)(&packet);
                 self.flying.push((at, self.order, 1 - from, *packet));
             }
         }

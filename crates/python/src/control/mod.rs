@@ -8,7 +8,7 @@ use crate::errors::bad;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Report};
+use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Probes, Report};
 use tidegate_core::datagram::Ecn;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Rate, RemoteTime, Size, Span, Time};
@@ -126,12 +126,15 @@ pub(crate) struct PyReport {
 #[pymethods]
 impl PyReport {
     #[new]
-    #[pyo3(signature = (packets=Vec::new(), *, in_flight=0, rtt_ns=None, loss=None, remb_bps=None, messages=Vec::new(), reporter=0))]
+    #[pyo3(signature = (packets=Vec::new(), *, in_flight=0, backlog=0, pacer_delay_ns=0, report_rtt_ns=None, packet_rtt_ns=None, loss=None, remb_bps=None, messages=Vec::new(), reporter=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         packets: Vec<PyRef<'_, PyPacketResult>>,
         in_flight: u64,
-        rtt_ns: Option<i64>,
+        backlog: u64,
+        pacer_delay_ns: i64,
+        report_rtt_ns: Option<i64>,
+        packet_rtt_ns: Option<i64>,
         loss: Option<PyRef<'_, PyLossReport>>,
         remb_bps: Option<u64>,
         messages: Vec<(String, Vec<u8>)>,
@@ -150,7 +153,11 @@ impl PyReport {
                 reporter,
                 packets: packets.iter().map(|packet| packet.to_core()).collect(),
                 in_flight: Size::from_bytes(in_flight),
-                rtt: rtt_ns.map(Span::from_nanos),
+                backlog: Size::from_bytes(backlog),
+                pacer_delay: Span::from_nanos(pacer_delay_ns),
+                report_rtt: report_rtt_ns.map(Span::from_nanos),
+                packet_rtt: packet_rtt_ns.map(Span::from_nanos),
+                ecn: None,
                 loss: loss.map(|loss| LossReport {
                     fraction_lost: loss.fraction_lost,
                     cumulative_lost: loss.cumulative_lost,
@@ -200,10 +207,30 @@ impl PyReport {
     fn in_flight(&self) -> u64 {
         self.inner.in_flight.as_bytes()
     }
-    /// A fresh round-trip sample in nanoseconds.
+    /// Bytes that wait in the pacer, as rates count them.
+    #[getter]
+    fn backlog(&self) -> u64 {
+        self.inner.backlog.as_bytes()
+    }
+    /// How long the packet of media that has waited longest in the pacer has waited, in nanoseconds.
+    #[getter]
+    fn pacer_delay_ns(&self) -> i64 {
+        self.inner.pacer_delay.as_nanos()
+    }
+    /// The round trip by a receiver report's LSR and DLSR, in nanoseconds.
+    #[getter]
+    fn report_rtt_ns(&self) -> Option<i64> {
+        self.inner.report_rtt.map(Span::as_nanos)
+    }
+    /// The round trip of the newest packet reported as received, in nanoseconds.
+    #[getter]
+    fn packet_rtt_ns(&self) -> Option<i64> {
+        self.inner.packet_rtt.map(Span::as_nanos)
+    }
+    /// A fresh round-trip sample in nanoseconds: that of a receiver report, or else that of the newest packet.
     #[getter]
     fn rtt_ns(&self) -> Option<i64> {
-        self.inner.rtt.map(Span::as_nanos)
+        self.inner.rtt().map(Span::as_nanos)
     }
     /// Receiver-report statistics.
     #[getter]
@@ -312,7 +339,7 @@ pub(crate) struct PyDecision {
     min_gap_ns: Option<i64>,
     /// At most so many bytes in flight.
     window: Option<u64>,
-    /// When to be called next, in nanoseconds; later than now.
+    /// When to be called next, in nanoseconds; not in the past, and once at each instant the present one.
     alarm_ns: Option<i64>,
     /// A burst of probe packets: (id, rate in bit/s, length in ns, least packets).
     probe: Option<(u32, u64, i64, u32)>,
@@ -376,7 +403,10 @@ impl PyDecision {
             min_gap_ns: decision.min_gap.map(Span::as_nanos),
             window: decision.window.map(Size::as_bytes),
             alarm_ns: decision.alarm.map(Time::as_nanos),
-            probe: decision.probe.map(|p| (p.id, p.rate.as_bps(), p.length.as_nanos(), p.min_packets)),
+            probe: decision
+                .probes
+                .first()
+                .map(|p| (p.id, p.rate.as_bps(), p.length.as_nanos(), p.min_packets)),
             pace_audio: decision.pace_audio,
             heartbeat_ns: decision.heartbeat.map(Span::as_nanos),
         }
@@ -392,11 +422,14 @@ impl PyDecision {
             window: self.window.map(Size::from_bytes),
             heartbeat: self.heartbeat_ns.map(Span::from_nanos),
             alarm: self.alarm_ns.map(Time::from_nanos),
-            probe: self.probe.map(|(id, rate, length, min_packets)| Probe {
-                id,
-                rate: Rate::from_bps(rate),
-                length: Span::from_nanos(length),
-                min_packets,
+            probes: self.probe.map_or(Probes::NONE, |(id, rate, length, min_packets)| {
+                Probes::from(Probe {
+                    id,
+                    rate: Rate::from_bps(rate),
+                    length: Span::from_nanos(length),
+                    min_packets,
+                    spacing: Span::ZERO,
+                })
             }),
         }
     }

@@ -225,13 +225,14 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                     |s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}),
                 )
                 .collect();
+            let needs = (entry.build)(entry.default_preset(), &serde_json::Value::Null).map_err(bad)?.needs();
             Ok(serde_json::json!({
                 "name": entry.name,
                 "summary": entry.summary,
                 "presets": entry.presets,
                 "settings": settings,
                 "defaults": defaults,
-                "needs": entry.needs.name(),
+                "needs": needs.feedback.name(),
                 "receiver": entry.receiver.is_some(),
             }))
         })

@@ -1,0 +1,404 @@
+//! Where controllers and receiver halves sit: what calls them, and checks that they keep the contract.
+
+use super::{
+    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Needs, Notes, Outgoing, Probe,
+    ReceiverHalf, Report, Sent, Urgency,
+};
+use crate::datagram::Extension;
+use crate::rng::Stream;
+use crate::units::{Rate, Size, Span, Time};
+
+/// Why a controller cannot go on, and when that was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// When.
+    pub at: Time,
+    /// Who.
+    pub who: String,
+    /// What went wrong.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}: {}", self.who, self.at, self.reason)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Keeps alarms out of the past, and time passing: an alarm at the present instant is granted once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ringing {
+    /// The last instant at which an alarm at that instant was asked for.
+    granted: Option<Time>,
+    /// Whether it is yet to come.
+    waits: bool,
+}
+
+impl Ringing {
+    /// Whether an alarm at `now`, which is the present, is yet to come.
+    pub(super) fn at(&self, now: Time) -> bool {
+        self.waits && self.granted == Some(now)
+    }
+
+    /// Takes up what was asked for at `now`.
+    pub(super) fn ask(&mut self, now: Time, alarm: Option<Time>) -> Result<(), String> {
+        let waits = self.at(now);
+        self.waits = false;
+        match alarm {
+            Some(at) if at < now => {
+                Err(format!("asked for an alarm at {at}, which is in the past (now is {now})"))
+            }
+            Some(at) if at == now => {
+                if self.granted == Some(now) && !waits {
+                    return Err(format!(
+                        "asked for an alarm at the present instant ({now}) once more; that is granted once, then time \
+                         has to pass"
+                    ));
+                }
+                (self.granted, self.waits) = (Some(now), true);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with a decision by itself.
+pub(super) fn broken(decision: &Decision) -> Option<String> {
+    let spans = [("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
+    if let Some((what, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
+    {
+        return Some(format!("asked for a {what} of {span}, which is negative"));
+    }
+    let wrong = |probe: &&Probe| {
+        probe.rate == Rate::ZERO || probe.length.is_negative() || probe.spacing.is_negative()
+    };
+    decision.probes.iter().find(wrong).map(|probe| {
+        format!(
+            "asked for probe {} at {} for {} with a spacing of {}; the rate must be more than zero and neither time \
+             negative",
+            probe.id, probe.rate, probe.length, probe.spacing
+        )
+    })
+}
+
+/// A controller in its seat: its substream, its last decision, and the checks of the contract.
+pub struct Seat {
+    who: String,
+    controller: Box<dyn Controller>,
+    last: Decision,
+    ringing: Ringing,
+    rng: Stream,
+    /// What the controller said during the last call.
+    pub notes: Notes,
+}
+
+impl Seat {
+    /// Seats `controller`; `who` names it in errors, `rng` is its substream. The first decision is
+    /// its answer to `limits` at `now`.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn new(
+        who: impl Into<String>,
+        controller: Box<dyn Controller>,
+        rng: Stream,
+        now: Time,
+        limits: &Limits,
+    ) -> Result<Self, Failure> {
+        let mut seat = Self {
+            who: who.into(),
+            controller,
+            last: Decision::rate(limits.start),
+            ringing: Ringing::default(),
+            rng,
+            notes: Notes::default(),
+        };
+        let _first = seat.limits(now, limits)?;
+        Ok(seat)
+    }
+
+    /// The last decision.
+    pub fn decision(&self) -> Decision {
+        self.last
+    }
+
+    /// Its substream.
+    #[must_use]
+    pub fn rng(&self) -> &Stream {
+        &self.rng
+    }
+
+    /// What the controller needs of its session.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        self.controller.needs()
+    }
+
+    /// Whether the controller wants [`Seat::sent`].
+    #[must_use]
+    pub fn needs_sent(&self) -> bool {
+        self.controller.needs_sent()
+    }
+
+    /// A feedback report.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn report(&mut self, now: Time, report: &Report) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_report(now, report, cx))
+    }
+
+    /// The alarm is due.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn alarm(&mut self, now: Time) -> Result<Decision, Failure> {
+        self.ringing.waits = false;
+        self.call(now, |controller, cx| controller.on_alarm(now, cx))
+    }
+
+    /// New limits.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn limits(&mut self, now: Time, limits: &Limits) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_limits(now, limits, cx))
+    }
+
+    /// A packet has left.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
+    }
+
+    /// Bytes in flight, if the controller counts them itself.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<Size> {
+        self.controller.in_flight()
+    }
+
+    /// What rides on a packet that is about to leave.
+    pub fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
+        self.controller.stamp(now, packet)
+    }
+
+    fn call(
+        &mut self,
+        now: Time,
+        event: impl FnOnce(&mut dyn Controller, &mut Context<'_>) -> Decision,
+    ) -> Result<Decision, Failure> {
+        self.notes.values.clear();
+        let mut failure = None;
+        let mut cx = Context {
+            now,
+            last: self.last,
+            ringing: self.ringing,
+            rng: &mut self.rng,
+            notes: &mut self.notes,
+            failure: &mut failure,
+        };
+        let decision = event(self.controller.as_mut(), &mut cx);
+        if failure.is_none() {
+            failure = self.ringing.ask(now, decision.alarm).err().or_else(|| broken(&decision));
+        }
+        match failure {
+            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
+            None => {
+                self.last = decision;
+                Ok(decision)
+            }
+        }
+    }
+}
+
+/// A receiver half in its seat.
+pub struct ReceiverSeat {
+    who: String,
+    half: Box<dyn ReceiverHalf>,
+    ringing: Ringing,
+    rng: Stream,
+    /// When it wants [`ReceiverSeat::alarm`].
+    pub alarm_at: Option<Time>,
+    /// What it said during the last call.
+    pub notes: Notes,
+}
+
+impl ReceiverSeat {
+    /// Seats `half`; `who` names it in errors, `rng` is its substream.
+    pub fn new(who: impl Into<String>, half: Box<dyn ReceiverHalf>, rng: Stream) -> Self {
+        Self {
+            who: who.into(),
+            half,
+            ringing: Ringing::default(),
+            rng,
+            alarm_at: None,
+            notes: Notes::default(),
+        }
+    }
+
+    /// Its substream.
+    #[must_use]
+    pub fn rng(&self) -> &Stream {
+        &self.rng
+    }
+
+    /// Whether the half wants [`Arrived::true_delay`].
+    #[must_use]
+    pub fn needs_true_delay(&self) -> bool {
+        self.half.needs_true_delay()
+    }
+
+    /// A data packet has arrived.
+    ///
+    /// # Errors
+    /// When the half fails or breaks the contract.
+    pub fn packet(&mut self, now: Time, packet: &Arrived<'_>) -> Result<Urgency, Failure> {
+        self.call(now, |half, cx| half.on_packet(now, packet, cx))
+    }
+
+    /// Its alarm is due.
+    ///
+    /// # Errors
+    /// When the half fails or breaks the contract.
+    pub fn alarm(&mut self, now: Time) -> Result<Urgency, Failure> {
+        self.ringing.waits = false;
+        self.call(now, |half, cx| half.on_alarm(now, cx))
+    }
+
+    /// What it has to say.
+    ///
+    /// # Errors
+    /// When the half fails.
+    pub fn message(&mut self, now: Time) -> Result<Feedback, Failure> {
+        let mut said = Feedback::new();
+        let ringing = self.ringing.at(now);
+        let alarm = self.alarm_at.filter(|&at| at > now || ringing);
+        self.call(now, |half, cx| {
+            said = half.message(now, cx);
+            Ask { urgency: Urgency::None, alarm }
+        })?;
+        Ok(said)
+    }
+
+    fn call(
+        &mut self,
+        now: Time,
+        event: impl FnOnce(&mut dyn ReceiverHalf, &mut Context<'_>) -> Ask,
+    ) -> Result<Urgency, Failure> {
+        self.notes.values.clear();
+        let mut failure = None;
+        let mut cx = Context {
+            now,
+            last: Decision::rate(Rate::ZERO),
+            ringing: self.ringing,
+            rng: &mut self.rng,
+            notes: &mut self.notes,
+            failure: &mut failure,
+        };
+        let ask = event(self.half.as_mut(), &mut cx);
+        if failure.is_none() {
+            failure = self.ringing.ask(now, ask.alarm).err();
+        }
+        match failure {
+            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
+            None => {
+                self.alarm_at = ask.alarm;
+                Ok(ask.urgency)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Probes;
+
+    /// Answers each call with the next decision; `None`: no change.
+    struct Scripted(std::vec::IntoIter<Option<Decision>>);
+
+    impl Controller for Scripted {
+        fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
+            self.0.next().flatten().unwrap_or_else(|| cx.unchanged())
+        }
+
+        fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
+            self.on_report(now, &Report::default(), cx)
+        }
+
+        fn on_limits(&mut self, _: Time, limits: &Limits, _: &mut Context<'_>) -> Decision {
+            Decision::rate(limits.start)
+        }
+    }
+
+    const NOW: Time = Time::from_secs(2);
+
+    fn seat(script: Vec<Option<Decision>>) -> Seat {
+        let controller = Box::new(Scripted(script.into_iter()));
+        Seat::new("it", controller, Stream::new(1, "it", "test"), Time::ZERO, &Limits::default())
+            .expect("valid")
+    }
+
+    fn alarm(at: Time) -> Option<Decision> {
+        Some(Decision::rate(Rate::from_mbps(1)).with_alarm(at))
+    }
+
+    fn why(answer: Result<Decision, Failure>) -> String {
+        answer.expect_err("it breaks the contract").to_string()
+    }
+
+    #[test]
+    fn the_present_instant_is_granted_once() {
+        let later = NOW + Span::from_nanos(1);
+        let mut seat = seat(vec![alarm(NOW), None, alarm(later), alarm(later), alarm(later), alarm(later)]);
+        let report = Report::default();
+        assert_eq!(seat.report(NOW, &report).expect("granted").alarm, Some(NOW));
+        assert_eq!(seat.report(NOW, &report).expect("unchanged").alarm, Some(NOW), "it is yet to come");
+        assert_eq!(seat.alarm(NOW).expect("later").alarm, Some(later));
+        assert_eq!(seat.report(NOW, &report).expect("later").alarm, Some(later));
+        assert_eq!(seat.alarm(later).expect("the present again, an instant later").alarm, Some(later));
+        assert_eq!(
+            why(seat.alarm(later)),
+            "it at 2.000000001s: asked for an alarm at the present instant (2.000000001s) once more; that is granted \
+             once, then time has to pass"
+        );
+        // an alarm that came in its own time may be followed by one at once
+        let mut seat = self::seat(vec![alarm(NOW), alarm(NOW), alarm(NOW)]);
+        assert_eq!(seat.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
+        assert_eq!(seat.alarm(NOW).expect("granted").alarm, Some(NOW));
+        assert!(why(seat.alarm(NOW)).contains("once more"));
+        // once it has come, no change means no alarm
+        let mut seat = self::seat(vec![alarm(NOW), None]);
+        assert_eq!(seat.report(NOW, &report).expect("granted").alarm, Some(NOW));
+        assert_eq!(seat.alarm(NOW).expect("no change").alarm, None);
+        let early = self::seat(vec![alarm(NOW)]).report(later, &report);
+        assert_eq!(
+            why(early),
+            "it at 2.000000001s: asked for an alarm at 2.000000000s, which is in the past (now is 2.000000001s)"
+        );
+    }
+
+    #[test]
+    fn decisions_that_make_no_sense_end_the_run() {
+        let plain = Decision::rate(Rate::from_mbps(1));
+        let negative = Some(-Span::from_nanos(1));
+        let probe = Probe { id: 7, rate: Rate::from_mbps(1), ..Probe::default() };
+        let with = |probe: Probe| Decision { probes: Probes::from(probe), ..plain };
+        for (decision, said) in [
+            (Decision { min_gap: negative, ..plain }, "a least gap of -0.000001ms, which is negative"),
+            (Decision { heartbeat: negative, ..plain }, "a heartbeat of -0.000001ms, which is negative"),
+            (with(Probe { rate: Rate::ZERO, ..probe }), "probe 7 at 0"),
+            (with(Probe { length: -Span::from_nanos(1), ..probe }), "probe 7"),
+            (with(Probe { spacing: -Span::from_nanos(1), ..probe }), "probe 7"),
+        ] {
+            let why = why(seat(vec![Some(decision)]).report(NOW, &Report::default()));
+            assert!(why.contains(said), "{why}");
+        }
+        let _ = seat(vec![Some(with(probe))]).report(NOW, &Report::default()).expect("this one is fine");
+    }
+}

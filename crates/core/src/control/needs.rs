@@ -1,0 +1,87 @@
+//! What a controller needs of its session.
+
+use crate::datagram::Ecn;
+
+/// The feedback without which a controller cannot work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FeedbackKind {
+    /// None at all.
+    Nothing,
+    /// Arrival times of single packets (transport-wide feedback, RFC 8888).
+    #[default]
+    PerPacket,
+    /// Receiver reports (RFC 3550).
+    ReceiverReports,
+    /// Messages of its own receiver half.
+    OwnMessages,
+}
+
+impl FeedbackKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::PerPacket, Self::ReceiverReports, Self::OwnMessages];
+
+    /// The name used in tables and by Python.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::PerPacket => "per-packet",
+            Self::ReceiverReports => "receiver-reports",
+            Self::OwnMessages => "own",
+        }
+    }
+}
+
+/// The ECN codepoint that packets are sent with. CE is not among them: only the network sets it (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnUse {
+    /// Not-ECT: routers drop where they would mark.
+    #[default]
+    Off,
+    /// ECT(0): a mark is answered as a loss is (RFC 3168 section 5; for RTP, RFC 6679).
+    Ect0,
+    /// ECT(1): marks are frequent and answered in proportion (RFC 9331 section 4).
+    Ect1,
+}
+
+impl EcnUse {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Ect0, Self::Ect1];
+
+    /// The name used in scenarios, in tables and by Python.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Ect0 => "ect0",
+            Self::Ect1 => "ect1",
+        }
+    }
+
+    /// The ECN field that packets are sent with.
+    #[must_use]
+    pub const fn codepoint(self) -> Ecn {
+        match self {
+            Self::Off => Ecn::NotEct,
+            Self::Ect0 => Ecn::Ect0,
+            Self::Ect1 => Ecn::Ect1,
+        }
+    }
+}
+
+/// What a controller needs of its session. A scenario that leaves the choice to it (`auto`) goes by this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// What it works from.
+    pub feedback: FeedbackKind,
+    /// How its packets are to be sent.
+    pub ecn: EcnUse,
+}
+
+impl Needs {
+    /// This feedback, and no ECN.
+    #[must_use]
+    pub const fn feedback(feedback: FeedbackKind) -> Self {
+        Self { feedback, ecn: EcnUse::Off }
+    }
+}

@@ -1,0 +1,99 @@
+//! Bursts that are sent faster than the media, to learn the capacity.
+
+use crate::units::{Rate, Span};
+use std::ops::Deref;
+
+/// A burst of packets sent faster than the media: what the pacer has, filled up with padding. It is over once it
+/// has had both [`Probe::length`] and [`Probe::min_packets`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Probe {
+    /// Comes back in the [`PacketResult::probe`](super::PacketResult::probe) of its packets.
+    pub id: u32,
+    /// At which rate; more than zero.
+    pub rate: Rate,
+    /// At least as many bytes as the rate carries in this time.
+    pub length: Span,
+    /// At least this many packets.
+    pub min_packets: u32,
+    /// At least this much time between one departure and the next. What the rate carries in this time leaves at
+    /// once, so that the rate is that of the probe however short its packets are (libwebrtc's `min_probe_delta`,
+    /// `modules/pacing/bitrate_prober.cc`: 2 ms). Zero: packet by packet.
+    pub spacing: Span,
+}
+
+/// The probes of one decision, in the order in which they are sent: a list of at most [`Probes::MOST`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Probes {
+    count: u8,
+    probes: [Probe; Self::MOST],
+}
+
+impl Probes {
+    /// How many there can be: libwebrtc's `ProbeController` asks for two at once, with which a call begins.
+    pub const MOST: usize = 4;
+
+    /// No probe.
+    pub const NONE: Self = Self {
+        count: 0,
+        probes: [Probe { id: 0, rate: Rate::ZERO, length: Span::ZERO, min_packets: 0, spacing: Span::ZERO };
+            Self::MOST],
+    };
+}
+
+impl Deref for Probes {
+    type Target = [Probe];
+
+    fn deref(&self) -> &[Probe] {
+        &self.probes[..usize::from(self.count)]
+    }
+}
+
+impl From<Probe> for Probes {
+    fn from(probe: Probe) -> Self {
+        let mut probes = Self::NONE;
+        (probes.count, probes.probes[0]) = (1, probe);
+        probes
+    }
+}
+
+/// More probes than a decision can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyProbes(pub usize);
+
+impl std::fmt::Display for TooManyProbes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "found {} probes; a decision has at most {}", self.0, Probes::MOST)
+    }
+}
+
+impl std::error::Error for TooManyProbes {}
+
+impl TryFrom<&[Probe]> for Probes {
+    type Error = TooManyProbes;
+
+    fn try_from(list: &[Probe]) -> Result<Self, TooManyProbes> {
+        let mut probes = Self::NONE;
+        probes.probes.get_mut(..list.len()).ok_or(TooManyProbes(list.len()))?.copy_from_slice(list);
+        probes.count = list.len() as u8;
+        Ok(probes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_holds_what_it_is_given_and_no_more_than_it_can() {
+        let probe = |id| Probe { id, rate: Rate::from_mbps(1), ..Probe::default() };
+        let all: Vec<Probe> = (0..=Probes::MOST as u32).map(probe).collect();
+        for count in 0..=Probes::MOST {
+            assert_eq!(Probes::try_from(&all[..count]).as_deref(), Ok(&all[..count]));
+        }
+        let error = Probes::try_from(&all[..]).expect_err("one too many");
+        assert_eq!(error.to_string(), "found 5 probes; a decision has at most 4");
+        assert_eq!(*Probes::from(all[3]), [all[3]]);
+        assert_eq!(Probes::try_from(&all[..0]), Ok(Probes::NONE));
+        assert_eq!(Probes::default(), Probes::NONE);
+    }
+}
