@@ -19,7 +19,7 @@ import pytest
 from support import ROOT, Cli, begin, interrupt
 from tidegate import paper
 from tidegate.errors import InputError, RunError
-from tidegate.paper import Measure, Result, Table, Verdict, facts, shipped, tables, words
+from tidegate.paper import Measure, Result, Table, Verdict, facts, mutations, shipped, tables, words
 from tidegate.paper.experiment import CellValue
 from tidegate.paper.reading import load
 from tidegate.stats import Interval
@@ -143,11 +143,61 @@ def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: 
     assert "tidegate paper <cable>" in shown
     assert "ten packets, the one in service included" in shown
     assert "Delays | by rate" in shown
-    # differences come before the list of everything, the worst first
-    order = [shown.index(part) for part in ("Verdicts", "Where ours differs", "Every claim", "Figures")]
+    # what a reader came for first, bookkeeping last; differences the worst first
+    parts = (
+        "In short",
+        "stated, and not run",
+        "What was fitted",
+        "The document beside ours",
+        "Where ours differs",
+        "Figures",
+    )
+    order = [shown.index(part) for part in (*parts, "unstated", "Behind the verdicts", "Every claim")]
     assert order == sorted(order)
     first = shown.index("Where ours differs")
-    assert shown.index("Nothing is ever lost", first) < shown.index("8, received", first)
+    assert shown.index("Nothing is ever lost", first) < shown.index("received of 8", first)
+    # what holds and what does not is quoted, and a stated setting that was not run says what it gives
+    assert "Does not hold: “A full queue takes 20 ms” (Section 2); “Nothing is ever lost” (Section 3)." in shown
+    assert "half the rate, 1994 kbit/s of 3988" in shown
+    # the document's table in its own form: published above ours, with a sign
+    assert re.search(r"2600\s+1994 \s+≈", shown)
+
+
+def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> None:
+    folder = wrong(tmp_path)
+    plain = paper.run(folder, seeds=1)
+    assert plain.mutations is None
+    answers = {
+        one.claim.id: {
+            mutations.AS_RUN: mutations.Answer(one.verdict, "as run"),
+            "half": mutations.Answer(Verdict.DIFFERS if one.claim.id == "share" else one.verdict, "1 < 2"),
+        }
+        for one in plain.judgements
+    }
+    made = mutations.Mutations(1, {"half": "half of <it>"}, answers)
+    (folder / mutations.FILE).write_text(mutations.text(made), "utf-8")
+    assert mutations.load(folder) == made
+    result = paper.run(folder, seeds=1)
+    turned = {one.claim.id for one in result.judgements if made.turned_by(one.claim.id)}
+    assert turned == {"share"}
+    assert made.turned_by("long") is None, "what was not run says nothing"
+    assert made.count("half", [one.claim.id for one in result.judgements]) == (1, 12)
+    assert "(1 turn without the mechanism)" in facts.line(result)
+    page = result.save(tmp_path / "out") / "index.html"
+    text = page.read_text("utf-8")
+    # eleven that do not turn, and the legend
+    assert text.count(words.RING) == 11 + 1
+    assert "Without the mechanism (half: half of &lt;it&gt;; 1 seeds) 1 of 12 verdicts turn" in text
+    assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
+    (folder / mutations.FILE).write_text("{}", "utf-8")
+    with pytest.raises(InputError, match=r"mutations\.json: cannot be used \(KeyError"):
+        paper.run(folder, seeds=1)
+
+
+def test_the_rest_of_the_page(quick: Result, tmp_path: Path) -> None:
+    folder = quick.save(tmp_path / "out")
+    text = (folder / "index.html").read_text("utf-8")
+    page = _Page(text)
     # nothing outside: pictures are inside, the policy forbids the rest
     assert "script" not in page.tags
     sources = [value for name, value in page.attributes if name in {"src", "href"} and value]

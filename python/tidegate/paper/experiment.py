@@ -91,11 +91,15 @@ class Measure:
         if not value.count:
             return "no value"
         places = decimals(value.mean, digits)
-        if not value.half:
+        if not value.half or value.count < SHOWN_FROM:
             return f"{value.mean:.{places}f}"
         # two digits of the half-width that count, as far as the number goes
         places = max(places, min(9, 1 - math.floor(math.log10(value.half))))
         return f"{value.mean:.{places}f} ± {value.half:.{places}f}"
+
+
+SHOWN_FROM = 3
+"""Values from which on an interval is shown: of two it is 12.7 standard errors wide either way, and says nothing."""
 
 
 def decimals(value: float, least: int = 0) -> int:

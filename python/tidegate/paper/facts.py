@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tidegate.paper import words
+from tidegate.paper.experiment import SHOWN_FROM
 from tidegate.paper.model import Kind
-from tidegate.paper.verdicts import Backing, Verdict
+from tidegate.paper.verdicts import Backing, Judgement, Verdict
 
 if TYPE_CHECKING:
     from tidegate.paper.result import Result
@@ -47,7 +48,11 @@ def notes(result: Result) -> list[str]:
     ]
     if len(result.plan.seeds) == 1:
         found = ["One seed: there are no intervals, and nothing is known of how far luck moves a number."]
-    return [*found, *absent(result), *result.outcome.notes]
+    elif len(result.plan.seeds) < SHOWN_FROM:
+        found[0] = (
+            "Two seeds: numbers of ours are their means, whose intervals would say nothing; take --seeds 5 or --full."
+        )
+    return [*found, *result.outcome.notes]
 
 
 def absent(result: Result) -> list[str]:
@@ -73,16 +78,22 @@ KIND_MEANING = {
 
 _SHOWN = {Verdict.AGREES: "agree", Verdict.TREND: "same trend", Verdict.DIFFERS: "differ", Verdict.NOT_RUN: "not run"}
 
-SUMMARY = ("claims", "all", *_SHOWN.values(), "what they are")
-"""Heads of the table of counts."""
+SUMMARY = ("claims", "all", *_SHOWN.values(), "turn", "what they are")
+"""Heads of the table of counts; `turn`: how many verdicts are other ones without the document's mechanism."""
 
 
 def summary(result: Result) -> list[list[str]]:
-    """How many claims of each kind there are, and how many of them have each verdict."""
-    return [
-        [KINDS[kind], str(sum(counts.values())), *(str(counts.get(one, 0)) for one in _SHOWN), KIND_MEANING[kind]]
-        for kind, counts in result.counts_by_kind.items()
-    ]
+    """How many claims of each kind there are, how many of them have each verdict, and how many of these turn."""
+    rows = []
+    for kind, counts in result.counts_by_kind.items():
+        turned = "?" if result.mutations is None else str(result.turned(_of(result, kind)))
+        known = (str(counts.get(one, 0)) for one in _SHOWN)
+        rows.append([KINDS[kind], str(sum(counts.values())), *known, turned, KIND_MEANING[kind]])
+    return rows
+
+
+def _of(result: Result, kind: Kind) -> list[Judgement]:
+    return [one for one in result.judgements if one.claim.kind is kind]
 
 
 def line(result: Result) -> str:
@@ -90,6 +101,8 @@ def line(result: Result) -> str:
     parts = []
     for kind, counts in result.counts_by_kind.items():
         said = ", ".join(f"{counts[one]} {words.VERBS[one]}" for one in _SHOWN if counts.get(one))
+        if result.mutations is not None:
+            said += f" ({result.turned(_of(result, kind))} turn without the mechanism)"
         parts.append(f"{sum(counts.values())} {KINDS[kind]}: {said}")
     return "; ".join(parts) + "."
 

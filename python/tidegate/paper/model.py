@@ -171,6 +171,18 @@ class Unstated(Model):
     what: Text
     chosen: Text
     why: Text
+    fitted: bool = False
+    """Whether it was chosen so that the document's numbers come out."""
+
+
+class Contradicted(Model):
+    """A stated setting that was not run, because the document's own numbers contradict it."""
+
+    what: Text
+    stated: Text
+    run: Text
+    gives: Text
+    """What the stated one gives; `{measure}` is filled with what was measured."""
 
 
 class Paper(Model):
@@ -189,7 +201,10 @@ class Paper(Model):
     """Where it can be found."""
     about: Text
     """What it does, and what is run again of it."""
+    figure: Text | None = None
+    """The document's main figure, by the name of the drawing that stands for it."""
     unstated: list[Unstated] = Field(default_factory=list)
+    contradicted: list[Contradicted] = Field(default_factory=list)
     claim: list[
         Annotated[
             Annotated[NumberClaim, Tag("~number")] | Annotated[StatementClaim, Tag("~statement")],
@@ -284,6 +299,8 @@ class Claim:
     trend: Expression | None = None
     because: Expression | None = None
     reason: Phrase | None = None
+    group: str = ""
+    """Where its reason stands, which cells of a table share."""
     quick: bool = True
     kind: Kind = Kind.RESULT
     cell: tuple[str, str, str] | None = None
@@ -298,5 +315,7 @@ class Document:
     folder: Path
     paper: Paper
     claims: tuple[Claim, ...]
+    gives: tuple[Phrase, ...] = ()
+    """What each contradicted setting gives."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each claim."""

@@ -68,11 +68,12 @@ def load(folder: Path) -> Document:
                 reader.problems.append(Problem(place, f'"{claim.id}" is there already ({known[claim.id]})'))
             claims[claim.id] = claim
             known[claim.id] = where(place)
+    gives = tuple(reader.gives())
     if not places:
         reader.problems.append(Problem((), "makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
         raise InputError("\n".join(one.text(where(one.path), named) for one in reader.problems))
-    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), known)
+    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, known)
 
 
 def _ids(data: Mapping[str, Any]) -> dict[KeyPath, str]:
@@ -182,9 +183,17 @@ class _Reader:
             max(_digits(one) for one in column) if head.digits is None else head.digits,
             quick=first("quick")[1],
             kind=Kind(first("kind")[1] or "result"),
+            group="" if reason is None else ".".join(map(str, reason_at)),
             cell=(table.id, row, head.name),
             **rules,
         )
+
+    def gives(self) -> Iterator[Phrase]:
+        """What stated settings that were not run would give."""
+        for at, one in enumerate(self.paper.contradicted):
+            phrase = self._phrase(one.gives, ("contradicted", at, "gives"), {})
+            if phrase is not None:
+                yield phrase
 
     def _rules(self, one: Judged, place: KeyPath, filled: Mapping[str, str]) -> dict[str, Any]:
         self._backed(one, place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.comparing import file_name
-from tidegate.paper import facts, tables, words
+from tidegate.paper import facts, opening, tables, words
 
 if TYPE_CHECKING:
     from tidegate.paper.result import Result
@@ -18,18 +18,17 @@ def render(result: Result) -> str:
         f"# {tables.plain(paper.title)}",
         tables.plain(facts.origin(result)),
         tables.plain(paper.about),
-        "## What was run",
-        tables.markdown(("", ""), facts.what_was_run(result)),
-        *(tables.plain(note) for note in facts.notes(result)),
-        "## Verdicts",
-        tables.plain(facts.line(result)),
+        "## In short",
+        "\n".join(f"* {tables.plain(one)}" for one in opening.sentences(result)),
+        tables.markdown(opening.CONTRADICTED, stated) if (stated := opening.contradicted(result)) else "",
         tables.markdown(facts.SUMMARY, facts.summary(result)),
-        tables.markdown(("verdict", "means"), [[str(one), text] for one, text in facts.MEANING.items()]),
-        tables.markdown(("of those that do not agree", "claims", "which means"), facts.reasons(result)),
+        *(tables.plain(note) for note in facts.absent(result)),
     ]
-    worst = words.differences(result.judgements)
-    if worst:
-        parts += ["## Where ours differs", tables.markdown(words.HEADS, map(words.row, worst))]
+    if rows := opening.fitted(result):
+        parts += ["## What was fitted", tables.markdown(opening.FITTED, rows)]
+    if worst := opening.groups(words.differences(result.judgements)):
+        rows = [[one[0].claim.where, words.several(one), str(one[0].verdict), words.reason(one[0])] for one in worst]
+        parts += ["## Where ours differs, and why", tables.markdown(opening.REASONS, rows)]
     parts += ["## Every claim", tables.markdown(words.HEADS, map(words.row, result.judgements))]
     if result.outcome.figures:
         parts.append("## Figures")
@@ -45,5 +44,8 @@ def render(result: Result) -> str:
     for table in result.tables:
         rows = [[tables.words(cell) for cell in row] for row in table.rows]
         parts += [f"### {tables.plain(table.title)}", tables.markdown(table.columns, rows)]
+    parts += ["## What was run", tables.markdown(("", ""), facts.what_was_run(result))]
+    parts += [tables.plain(note) for note in facts.notes(result)]
+    parts.append(tables.markdown(("verdict", "means"), [[str(one), text] for one, text in facts.MEANING.items()]))
     parts += ["## Tolerances and rules", tables.markdown(facts.RULES, facts.rules(result))]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"

@@ -16,7 +16,7 @@ from tidegate.comparing import file_name, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import named, write_file
 from tidegate.folders import check_folder, write_folder
-from tidegate.paper import shipped, tables, words
+from tidegate.paper import mutations, shipped, tables, words
 from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
 from tidegate.paper.model import Document, Kind
 from tidegate.paper.reading import load
@@ -42,6 +42,12 @@ class Result:
     command: str = ""
     """What was typed to get it."""
     versions: Mapping[str, str] = field(default_factory=lambda: dict(versions()))
+    mutations: mutations.Mutations | None = None
+    """Which verdicts turn without the document's mechanism, where that is kept with the paper."""
+
+    def turned(self, claims: Sequence[Judgement]) -> int:
+        """How many of the claims turn under some mutation."""
+        return sum(bool(self.mutations and self.mutations.turned_by(one.claim.id)) for one in claims)
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -87,7 +93,8 @@ class Result:
                 str(kind): {str(verdict): count for verdict, count in counts.items()}
                 for kind, counts in self.counts_by_kind.items()
             },
-            "claims": [_claim(one) for one in self.judgements],
+            "mutations": {} if self.mutations is None else dict(self.mutations.about),
+            "claims": [_claim(one, self.mutations) for one in self.judgements],
             "measures": {name: _measure(one) for name, one in self.outcome.measures.items()},
             "unstated": [one.to_dict() for one in paper.unstated],
             "notes": list(self.outcome.notes),
@@ -138,7 +145,7 @@ def _measure(one: Measure) -> dict[str, Any]:
     }
 
 
-def _claim(one: Judgement) -> dict[str, Any]:
+def _claim(one: Judgement, known: mutations.Mutations | None) -> dict[str, Any]:
     claim = one.claim
     return {
         "id": claim.id,
@@ -156,6 +163,7 @@ def _claim(one: Judgement) -> dict[str, Any]:
         "deviation": one.deviation,
         "relative": one.relative,
         "verdict": str(one.verdict),
+        "turned_by": None if known is None else known.turned_by(claim.id),
         "sure": one.sure,
         "reason": one.reason,
         "backing": str(one.backing),
@@ -214,7 +222,14 @@ def run(
         if not isinstance(outcome, Outcome):
             raise TypeError(f"outcome gave {outcome!r}; expected an Outcome")
     result = Result(
-        document, plan, outcome, _judge(document, outcome, plan), len(jobs), time.monotonic() - begun, command
+        document,
+        plan,
+        outcome,
+        _judge(document, outcome, plan),
+        len(jobs),
+        time.monotonic() - begun,
+        command,
+        mutations=mutations.load(document.folder),
     )
     _distinct(result, code)
     if out is not None:

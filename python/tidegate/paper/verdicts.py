@@ -178,6 +178,11 @@ def _holds(rule: Expression, values: Mapping[str, Interval]) -> tuple[Truth, str
         return Truth(False, False, True), str(why)
 
 
+def filled(phrase: Phrase, measures: Mapping[str, Measure]) -> str:
+    """Text with what was measured in the place of its braces."""
+    return _filled(phrase, {name: one.value for name, one in measures.items()}, measures)
+
+
 def _filled(phrase: Phrase, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
     return "".join(part if isinstance(part, str) else _shown(part, values, measures) for part in phrase.parts)
 

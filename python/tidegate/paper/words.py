@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tidegate.paper.experiment import CellValue, Measure, Table
 from tidegate.paper.model import Claim, Document
+from tidegate.paper.mutations import Mutations
 from tidegate.paper.verdicts import Backing, Judgement, Verdict
 
 NOTHING = "\N{EN DASH}"
@@ -51,6 +52,59 @@ def deviation(one: Judgement) -> str:
 def tolerance(claim: Claim) -> str:
     """How far off still agrees, and why."""
     return "" if claim.bound is None else f"\N{PLUS-MINUS SIGN} {claim.bound.words}: {claim.bound.why}"
+
+
+SIGN = {
+    Verdict.AGREES: "\N{CHECK MARK}",
+    Verdict.TREND: "\N{ALMOST EQUAL TO}",
+    Verdict.DIFFERS: "\N{BALLOT X}",
+    Verdict.NOT_RUN: NOTHING,
+}
+"""Of a verdict where room is short, for print and for eyes that see no colours."""
+
+RING = "\N{WHITE CIRCLE}"
+"""Marks a verdict that stays what it is without the document's mechanism."""
+
+
+def ring(one: Judgement, known: Mutations | None) -> str:
+    """The mark of a verdict that turns under no mutation; nothing where it does, or nobody tried."""
+    turned = None if known is None else known.turned_by(one.claim.id)
+    return RING if turned == [] and one.verdict is not Verdict.NOT_RUN else ""
+
+
+def without(one: Judgement, name: str, known: Mutations | None) -> str:
+    """What a claim comes to under a mutation: its sign, what was measured, and whether that agrees, too."""
+    answer = known.answers.get(one.claim.id, {}).get(name) if known is not None else None
+    if answer is None:
+        return NOTHING
+    met = " (met all the same)" if answer.verdict is Verdict.AGREES else ""
+    return f"{SIGN[answer.verdict]} {answer.ours}{met}"
+
+
+def several(group: Sequence[Judgement]) -> str:
+    """The claims that share a reason."""
+    first = group[0].claim
+    if first.cell is None:
+        return f"{first.text}: published {published(first)}; ours {ours(group[0])}"
+    cells = [f"{bare(one.claim)} / {_mine(one)}" for one in group]
+    rows = dict.fromkeys(one.claim.cell[1] for one in group if one.claim.cell)
+    columns = dict.fromkeys(one.claim.cell[2] for one in group if one.claim.cell)
+    count = f"{len(group)} cells: " if len(group) > 1 else ""
+    return f"{count}{', '.join(columns)} of {'; '.join(rows)} (published / ours: {', '.join(cells)})"
+
+
+def _mine(one: Judgement) -> str:
+    measure = next(iter(one.ours.values()), None)
+    return NOTHING if measure is None else Measure.exact(measure.value.mean).number(one.claim.digits)
+
+
+def bare(claim: Claim) -> str:
+    """What the document prints, without its unit."""
+    if claim.published is None:
+        return ""
+    if isinstance(claim.published, tuple):
+        return "\N{EN DASH}".join(f"{one:.{claim.digits}f}" for one in claim.published)
+    return f"{claim.published:.{claim.digits}f}"
 
 
 VERBS = {

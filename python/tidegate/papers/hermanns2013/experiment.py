@@ -171,7 +171,7 @@ class Results:
 
     def _allowed(self) -> Iterator[tuple[str, Measure]]:
         for who in ("sprout", "bulk", "aware"):
-            ticks = [one.ticks for one in self.of("alone", who)]
+            ticks = [one.ticks for one in self.of("alone", who) if one.ticks is not None]
             yield (
                 f"ticks.{who}.unused",
                 Measure.of([one.unused for one in ticks], "", "share of ticks with more to send"),
@@ -184,7 +184,7 @@ class Results:
         yield "received.ratio", Measure.of(ratio, "", "bytes in a tick, file transfer over video, where any arrive")
         ratio = [bulk.arrived.mean() / call.arrived.mean() for call, bulk in pairs]
         yield "received.mean_ratio", Measure.of(ratio, "", "the same over all ticks")
-        ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs]
+        ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs if bulk.ticks and call.ticks]
         yield "forecast.ratio", Measure.of(ratio, "", "forecast, file transfer over video, on the same luck")
         more = [
             two.mean - one.mean
@@ -271,8 +271,12 @@ class Results:
     def _figures(self) -> Iterator[Drawing]:
         first = {key[1]: one for key, one in self.done.items() if key[0] == "alone" and key[-1] == self.seeds[0]}
         yield figures.alone(first)
-        yield figures.forecast(first["bulk"], "file transfer", "forecast-file")
-        yield figures.forecast(first["sprout"], "conversational video", "forecast-video")
+        for who, what, name in (
+            ("bulk", "file transfer", "forecast-file"),
+            ("sprout", "conversational video", "forecast-video"),
+        ):
+            if first[who].ticks is not None:  # what is no Sprout forecasts nothing
+                yield figures.forecast(first[who], what, name)
         yield figures.reception(first["bulk"], first["sprout"])
         curves = {
             what: {

@@ -26,7 +26,7 @@ LABELS: Mapping[str, str] = {
     "none": "no control",
     "equation": "equation only",
     "table": "with the table",
-    "existing": "RRB-SIMD",
+    "existing": "RRB-SIMD (as inferred)",
     "fixed": "fixed, 1 Mb/s",
     "tfrc": "TFRC",
     "gcc": "GCC",

@@ -196,6 +196,10 @@ class _Results:
                 count = self.done[table, "found", time].counts["all"]
                 for name, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
                     made[f"{table}/{time}/udp.{name}"] = Measure.exact(value, "packets")
+        for table, name, time in (("table3", "stated3", "100"), ("table4", "stated4", "100")):
+            count = self.done[table, "stated", time].counts["all"]
+            for what, value in (("sent", count.sent), ("drop", count.dropped)):
+                made[f"{name}.{what}"] = Measure.exact(value, "packets", "with the settings that are stated")
         for jitter in JITTERS:
             made[f"phases/{jitter}/share"] = self.over_seeds("phases", jitter, take=_share_of_short, unit="%")
             for flow in ("udp-1", "udp-2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,14 +105,22 @@ class Rates:
         """X in packets a round trip."""
         return self.x * RTT_S / (8 * PACKET)
 
+    @property
+    def begin(self) -> float:
+        """X in packets a round trip at first; NaN of a sender that has none."""
+        return float(self.packets[0]) if len(self.x) else float("nan")
+
     def reaches(self, since: float) -> float:
-        """How long after a time X allows what the application makes, in seconds."""
-        return float(self.at[(self.at > since) & (self.x >= MEDIA_RATE)][0]) - since
+        """How long after a time X allows what the application makes, in seconds; NaN where it never does."""
+        enough = self.at[(self.at > since) & (self.x >= MEDIA_RATE)]
+        return float(enough[0]) - since if len(enough) else float("nan")
 
     def idle(self) -> npt.NDArray[np.float64]:
-        """X in packets a round trip at each nofeedback timeout in the silence, and before the first."""
+        """X in packets a round trip before the first nofeedback timeout in the silence and at each; NaN without any."""
         # the last feedback of what was sent comes a round trip into it
         silent = (self.at > 5 + 1.5 * RTT_S) & (self.at < 8)  # noqa: PLR2004
+        if not silent.any():
+            return np.full(2, np.nan)
         first = int(np.flatnonzero(silent)[0])
         return self.packets[first - 1 : first + int(silent.sum())]
 
@@ -149,7 +158,7 @@ class Results:
             one = self.idle(rules)
             idle = one.idle()
             halved = idle[1:] / idle[:-1]
-            yield f"start.{rules}.window", Measure.exact(float(one.packets[0]), "packets")
+            yield f"start.{rules}.window", Measure.exact(one.begin, "packets")
             yield f"start.{rules}.delay", Measure.exact(one.reaches(0.0), "s", "until X is the media's rate")
             yield f"idle.{rules}.first", Measure.exact(float(halved[0]), "", "X after the first timeout over before")
             yield f"idle.{rules}.least", Measure.exact(float(idle.min()), "packets", "least X a round trip")
@@ -180,8 +189,8 @@ class Results:
 
 
 def _equation(size: int) -> Callable[[Rates], float]:
-    """RFC 5348's throughput for what the sender knows, in bit/s."""
-    return lambda one: 8 * formulas.throughput(size, one.rtt_s, one.p)
+    """RFC 5348's throughput for what the sender knows, in bit/s; NaN where it knows nothing."""
+    return lambda one: float("nan") if math.isnan(one.p) else 8 * formulas.throughput(size, one.rtt_s, one.p)
 
 
 def _printed(size: int) -> Callable[[Rates], float]:

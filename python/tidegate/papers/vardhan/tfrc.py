@@ -115,6 +115,8 @@ class Voice:
 
     data: Count
     feedback: int
+    jitter_ms: float
+    """Mean interarrival jitter (RFC 3550 section 6.4.1) from when the voice was made; NaN where nothing arrived."""
     digest: str
 
     @classmethod
@@ -122,7 +124,8 @@ class Voice:
         """Of a run that recorded every packet."""
         rtcp = run.table("rtcp")
         feedback = int(np.sum(rtcp.to_numpy("from_receiver") & (rtcp.to_numpy("flow") == "tfrc")))
-        return cls(Count.of(run, ["tfrc"]), feedback, run.digest)
+        jitter = run.metrics("tfrc")["media_jitter_ms_mean"]
+        return cls(Count.of(run, ["tfrc"]), feedback, np.nan if jitter is None else float(jitter), run.digest)
 
     @property
     def count(self) -> Count:
@@ -196,6 +199,8 @@ class Results:
                 yield f"draws2/{row}/{name}", Measure.exact(float(np.std(draws, ddof=min(1, len(draws) - 1))), unit)
                 yield f"scan2/{row}/{name}/least", Measure.exact(min(seen), unit)
                 yield f"scan2/{row}/{name}/most", Measure.exact(max(seen), unit)
+            stated = self.over("bottleneck of 2 Mb/s, as stated", row, _column("tfrc.received"), "packets")
+            yield f"stated2/{row}/tfrc.received", stated
             more = "how much more TCP's rate varies"
             smoother = [one.variation["tcp"] - one.variation["tfrc"] for one in self.pairs("as found", row)]
             yield f"smooth/{row}", Measure.of(smoother, "", more)
@@ -210,6 +215,9 @@ class Results:
                 count = voice.count
                 for what, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
                     yield f"{place}/{time}/tfrc.{what}", Measure.exact(value, "packets")
+                yield f"{place}/{time}/tfrc.delay", Measure.exact(voice.data.delay_ms, "ms", "from wire to arrival")
+                yield f"{place}/{time}/tfrc.waited", Measure.exact(voice.data.waited_ms, "ms", "at the sender before")
+                yield f"{place}/{time}/tfrc.jitter", Measure.exact(voice.jitter_ms, "ms", "from when it was made")
                 yield f"{place}/{time}/tfrc.data", Measure.exact(voice.data.sent, "packets")
                 # what the application has made: 50 packets a second from 0.1 s on
                 offered = 50 * (float(time) - 0.1)
