@@ -11,38 +11,110 @@ know?
 
 from __future__ import annotations
 
-from tidegate import quality, sprout, tfrc, trace, wire
-from tidegate._core import Stream, Table
-from tidegate.comparing import Comparison, compare, scenario_for
-from tidegate.control import (
-    Arrived,
-    Controller,
-    ControllerSeat,
-    Decision,
-    Limits,
-    LossReport,
-    PacketResult,
-    ReceiverHalf,
-    ReceiverSeat,
-    Report,
-)
-from tidegate.driving import controller, receiver
-from tidegate.errors import (
-    ControllerError,
-    InputError,
-    OutputError,
-    RunError,
-    ScenarioError,
-    TidegateError,
-    TraceError,
-)
-from tidegate.running import Run, run, version
-from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
-from tidegate.sweeping import SweepResult, sweep
-from tidegate.trace import Trace
-from tidegate.units import Duration, Rate, Size
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__version__ = version()
+if TYPE_CHECKING:
+    from tidegate import quality, sprout, tfrc, trace, wire
+    from tidegate._core import Stream, Table
+    from tidegate.comparing import Comparison, compare, scenario_for
+    from tidegate.control import (
+        Arrived,
+        Controller,
+        ControllerSeat,
+        Decision,
+        Limits,
+        LossReport,
+        PacketResult,
+        ReceiverHalf,
+        ReceiverSeat,
+        Report,
+    )
+    from tidegate.driving import controller, receiver
+    from tidegate.errors import (
+        ControllerError,
+        InputError,
+        OutputError,
+        RunError,
+        ScenarioError,
+        TidegateError,
+        TraceError,
+    )
+    from tidegate.running import Run, run, version
+    from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
+    from tidegate.sweeping import SweepResult, sweep
+    from tidegate.trace import Trace
+    from tidegate.units import Duration, Rate, Size
+
+    __version__: str
+else:
+    # loaded when they are asked for: the command line can then answer Ctrl-C before all that is there
+    _PLACES = {
+        "_core": ("Stream", "Table"),
+        "comparing": ("Comparison", "compare", "scenario_for"),
+        "control": (
+            "Arrived",
+            "Controller",
+            "ControllerSeat",
+            "Decision",
+            "Limits",
+            "LossReport",
+            "PacketResult",
+            "ReceiverHalf",
+            "ReceiverSeat",
+            "Report",
+        ),
+        "driving": ("controller", "receiver"),
+        "errors": (
+            "ControllerError",
+            "InputError",
+            "OutputError",
+            "RunError",
+            "ScenarioError",
+            "TidegateError",
+            "TraceError",
+        ),
+        "running": ("Run", "run", "version"),
+        "scenario": (
+            "Audio",
+            "Back",
+            "Feedback",
+            "Flow",
+            "Link",
+            "Lte",
+            "Media",
+            "Queue",
+            "Scenario",
+            "Tcp",
+            "Udp",
+            "Users",
+        ),
+        "sweeping": ("SweepResult", "sweep"),
+        "trace": ("Trace",),
+        "units": ("Duration", "Rate", "Size"),
+    }
+    _PLACE = {name: place for place, names in _PLACES.items() for name in names}
+
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            value = import_module("tidegate.running").version()
+        elif name in _PLACE:
+            value = getattr(import_module(f"tidegate.{_PLACE[name]}"), name)
+        elif name.startswith("_"):
+            raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
+        else:
+            try:
+                return import_module(f"tidegate.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"tidegate.{name}":
+                    raise
+                raise AttributeError(f"module 'tidegate' has no attribute {name!r}") from None
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Arrived",

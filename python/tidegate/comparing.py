@@ -8,12 +8,13 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
+from tidegate import _core, pool, subject
 from tidegate import controllers as registry
-from tidegate import pool, subject
-from tidegate.errors import InputError
+from tidegate.errors import InputError, RunError
 from tidegate.files import named, write_file
 from tidegate.folders import write_folder
 from tidegate.running import FolderJob, Run, RunJob, versions
@@ -43,12 +44,14 @@ class Comparison:
     """What was typed to get it."""
     attached: Mapping[str, bytes] = field(default_factory=dict)
     """Further files by their names: of real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why the runs of a controller are not there, by its name."""
     table: ComparisonTable = field(init=False)
     """Means over seeds with 95 % intervals."""
 
     def __post_init__(self) -> None:
         """Makes the table."""
-        object.__setattr__(self, "table", ComparisonTable.of(self.runs))
+        object.__setattr__(self, "table", ComparisonTable.of(self.runs, self.failed))
 
     @property
     def controllers(self) -> list[str]:
@@ -65,6 +68,7 @@ class Comparison:
         return {
             "scenario": self.scenario.name,
             "controllers": self.controllers,
+            "failed": dict(self.failed),
             "seeds": self.seeds,
             "command": self.command,
             "versions": dict(versions()),
@@ -115,6 +119,7 @@ class Comparison:
                 "name": self.scenario.name,
                 "runs": places,
                 "attached": list(self.attached),
+                "failed": dict(self.failed),
             }
             write_file(making / COMPARISON_FILE, json.dumps(about, indent=1) + "\n")
         return path
@@ -138,7 +143,8 @@ class Comparison:
             attached = {name: saved.file(name).read_bytes() for name in names}
             if not runs:
                 raise InputError(f"{path / COMPARISON_FILE}: is damaged: it has no runs")
-            return cls(scenario, runs, str(about["command"]), attached)
+            failed = {label: str(why) for label, why in about.get("failed", {}).items()}
+            return cls(scenario, runs, str(about["command"]), attached, failed)
         except OSError as error:
             raise InputError(f"{path}: is not whole: {error.filename} cannot be read") from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -179,6 +185,29 @@ def seeds_from(count: int, first: int = 1) -> list[int]:
     if not 1 <= count <= _MOST_SEEDS:
         raise InputError(f"seeds: found {count}; expected from 1 to {_MOST_SEEDS}")
     return list(range(first, first + count))
+
+
+def seeds_of(seeds: int | Sequence[int]) -> list[int]:
+    """The seeds that were asked for: how many, counted from 1, or which.
+
+    Raises:
+        InputError: when there are none, too many, one twice, or something that is no seed.
+    """
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        return seeds_from(seeds)
+    if isinstance(seeds, bool | str) or not isinstance(seeds, Iterable):
+        raise InputError(f"seeds: found {seeds!r}; expected how many, or a list of whole numbers")
+    chosen: list[Any] = list(seeds)
+    if not chosen:
+        raise InputError("seeds: found none; expected at least one")
+    known: set[Any] = set()
+    for number, seed in enumerate(chosen):
+        if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
+            raise InputError(f"seeds[{number}]: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
+        if seed in known:
+            raise InputError(f"seeds: {seed} is named twice; the same luck again says nothing new")
+        known.add(seed)
+    return [int(seed) for seed in chosen]
 
 
 def with_controller(scenario: Scenario, controller: str) -> Scenario:
@@ -228,12 +257,14 @@ def compare(
 
     Raises:
         InputError: when scenario, controllers, seeds or clip are not usable.
-        RunError: when a run fails.
+        RunError: when the runs of every controller fail; those of some are in `failed`, and the others are kept.
 
     >>> lte = scenario_for(duration="5s")
     >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
     [1, 2]
     """
+    if isinstance(controllers, str):
+        raise InputError(f"controllers: found {show(controllers)}; expected several, such as [{show(controllers)}]")
     labels = list(controllers)
     if not labels:
         raise InputError("name at least one controller, for example gcc")
@@ -247,34 +278,49 @@ def compare(
             base = scenario
         case _:
             base = Scenario.load(scenario)
-    chosen = seeds_from(seeds) if isinstance(seeds, int) else list(seeds)
-    if not chosen:
-        raise InputError("seeds: found none; expected at least one")
-
+    chosen = seeds_of(seeds)
     every = [with_controller(base, label) for label in labels]
 
-    def runs_of(variants: Iterable[Scenario], level: Level | None, tell: pool.Progress | None) -> list[Run]:
+    def runs_of(
+        variants: Iterable[Scenario], level: Level | None, tell: pool.Progress | None
+    ) -> tuple[dict[str, list[Run]], dict[str, str]]:
         files = Files()
         lowered = [Lowered(variant, files) for variant in variants]
         split = busy_in_python(lowered, len(lowered) * len(chosen), workers) if processes is None else processes
         jobs = [RunJob(one, seed, level) for one in lowered for seed in chosen]
-        return execute(jobs, workers=workers, processes=split, progress=tell)
+        done = attempt(jobs, workers=workers, processes=split, progress=tell, keep_going=len(labels) > 1)
+        return _sorted({label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)})
 
-    parts = {label: slice(at * len(chosen), (at + 1) * len(chosen)) for at, label in enumerate(labels)}
     attached: dict[str, bytes] = {}
     if media is None:
-        done = runs_of(every, record, progress)
+        runs, failed = runs_of(every, record, progress)
     else:
         from tidegate.media import results
 
         chain = results.Chain(media, workers=workers, progress=progress)
         base = chain.feed(base)
-        done = runs_of((with_controller(base, label) for label in labels), "packets", chain.running)
-        judged = chain.judge(done)
-        done = [one.judged_run() for one in judged]
-        attached = results.files({label: judged[part] for label, part in parts.items()})
-    runs = {label: done[part] for label, part in parts.items()}
-    return Comparison(base, runs, command, attached)
+        runs, failed = runs_of((with_controller(base, label) for label in labels), "packets", chain.running)
+        every_judged = iter(chain.judge([run for some in runs.values() for run in some]))
+        judged = {label: list(itertools.islice(every_judged, len(some))) for label, some in runs.items()}
+        runs = {label: [one.judged_run() for one in some] for label, some in judged.items()}
+        attached = results.files(judged)
+    return Comparison(base, runs, command, attached, failed)
+
+
+def _sorted(done: Mapping[str, Sequence[Run | BaseException]]) -> tuple[dict[str, list[Run]], dict[str, str]]:
+    """The runs of those whose runs all went well, and why the others have none."""
+    runs, failed = {}, {}
+    for label, some in done.items():
+        errors = [one for one in some if isinstance(one, BaseException)]
+        if not errors:
+            runs[label] = [one for one in some if isinstance(one, Run)]
+        elif isinstance(errors[0], RunError | InputError | _core.InternalError):
+            failed[label] = str(errors[0])
+        else:
+            raise errors[0]
+    if not runs:
+        raise next(one for some in done.values() for one in some if isinstance(one, BaseException))
+    return runs, failed
 
 
 def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
@@ -296,13 +342,29 @@ def execute(
     Raises:
         RunError: when a run fails.
     """
+    done = attempt(jobs, workers=workers, processes=processes, progress=progress)
+    return [run for run in done if isinstance(run, Run)]
+
+
+def attempt(
+    jobs: Sequence[RunJob],
+    *,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: pool.Progress | None = None,
+    keep_going: bool = False,
+) -> list[Run | BaseException]:
+    """The same; to keep going, with an error in the place of each run that failed.
+
+    Raises:
+        RunError: when a run fails, and not to keep going; when a process of a run went away.
+    """
     if not processes or len(jobs) < 2:  # noqa: PLR2004
-        done = pool.run_all(jobs, workers=workers, progress=progress)
-        return [run for run in done if isinstance(run, Run)]
+        return pool.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
         folders = [FolderJob(job, Path(scratch) / str(at)) for at, job in enumerate(jobs)]
-        places = pool.run_all(folders, workers=workers, processes=True, progress=progress)
-        return [Run.load(place).kept() for place in places if isinstance(place, Path)]
+        places = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)
+        return [Run.load(place).kept() if isinstance(place, Path) else place for place in places]
 
 
 # --- scenarios put together from a few words ------------------------------------------------------

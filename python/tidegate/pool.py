@@ -80,7 +80,7 @@ def run_all(
     """
     if not jobs:
         return []
-    with _ctrl_c_noted() as asked:
+    with _stop_noted() as asked:
         done = _run_all(jobs, workers, processes, progress, keep_going, asked)
     if asked.is_set():
         raise KeyboardInterrupt
@@ -88,8 +88,8 @@ def run_all(
 
 
 @contextmanager
-def _ctrl_c_noted() -> Iterator[threading.Event]:
-    """Makes the first Ctrl-C a note to be read in between, the second the usual interrupt.
+def _stop_noted() -> Iterator[threading.Event]:
+    """Makes the first Ctrl-C a note to be read in between, the second the usual interrupt; SIGTERM, too, if it is one.
 
     An interrupt at any line would now and then hit the standard library while it holds the locks of all
     futures, and leave them locked: workers, and so the program, would wait for ever.
@@ -98,20 +98,21 @@ def _ctrl_c_noted() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked  # signals do not come here
         return
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield asked  # somebody else has decided what Ctrl-C means
-        return
+    # of others, somebody else has decided what they mean
+    ours = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is signal.default_int_handler]
 
     def note(number: int, frame: FrameType | None) -> None:
         if asked.is_set():
             signal.default_int_handler(number, frame)
         asked.set()
 
-    signal.signal(signal.SIGINT, note)
+    for one in ours:
+        signal.signal(one, note)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one in ours:
+            signal.signal(one, signal.default_int_handler)
 
 
 def _run_all(
@@ -140,6 +141,9 @@ def _run_all(
             progress(1.0)
         return [future.exception() or future.result() for future in futures]
     except BrokenProcessPool:
+        # SIGTERM for a whole group reaches the processes, too, and maybe before us
+        if asked.wait(_BEAT):
+            raise KeyboardInterrupt from None
         why = "it used up the memory, or its controller ended it"
         raise RunError(f"the process of a run ended without a word: {why}") from None
     finally:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidegate import _view, pool, subject
-from tidegate.comparing import anchored, busy_in_python, seeds_from
+from tidegate import _core, _view, pool, subject
+from tidegate.comparing import anchored, busy_in_python, seeds_of
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.files import named, write_file
 from tidegate.folders import add_file, begin_folder
@@ -260,7 +260,7 @@ def sweep(
         OutputError: when results cannot be written.
     """
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    plan = Plan.of(base, grid, seeds_from(seeds) if isinstance(seeds, int) else list(seeds))
+    plan = Plan.of(base, grid, seeds_of(seeds))
     return plan.run(out, workers=workers, processes=processes, progress=progress)
 
 
@@ -282,7 +282,7 @@ def _run(
     failed = []
     for job, outcome in zip(jobs, done, strict=True):
         if isinstance(outcome, BaseException):
-            if not isinstance(outcome, RunError):
+            if not isinstance(outcome, RunError | InputError | _core.InternalError):
                 raise outcome
             given = ", ".join(f"{key}={value}" for key, value in job.point.settings.items())
             failed.append(f"{given or base.name}, seed {job.point.seed}: {outcome}")

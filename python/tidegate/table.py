@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidegate.metrics import HEADLINE, PICTURES, Metric, metric
 from tidegate.quality import verdict
 from tidegate.running import Run, finite
 from tidegate.stats import Interval, best
+
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,16 @@ class ComparisonTable:
     """The columns."""
     rows: Sequence[Row]
     """The rows."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why a controller has no values, by its name; it has a column, too."""
     verdicts: Mapping[str, str] = field(default_factory=dict)
     """By controller whether its subject was fit for a call; see [verdict][tidegate.quality.verdict]."""
 
     @classmethod
-    def of(cls, runs: Mapping[str, Sequence[Run]]) -> ComparisonTable:
-        """Over the runs of each controller."""
+    def of(cls, runs: Mapping[str, Sequence[Run]], failed: Mapping[str, str] | None = None) -> ComparisonTable:
+        """Over the runs of each controller, with a column for each that failed."""
+        failed = failed or {}
+        none = dict.fromkeys(failed, Interval.of(()))
         rows = [_row(name, runs, None) for name in (*HEADLINE, *PICTURES)]
         first = next(iter(runs.values()))[0]
         others = [flow for flow in first.flows if flow != first.subject]
@@ -58,9 +64,15 @@ class ComparisonTable:
             }
             one = metric("jain_5s")
             rows.append(Row("fairness:jain_5s", one.label, one, cells))
-        kept = [row for row in rows if any(cell.count for cell in row.cells.values())]
+        kept = [
+            replace(row, cells={**row.cells, **none}) for row in rows if any(cell.count for cell in row.cells.values())
+        ]
         verdicts = {name: verdict(run.metrics().get("quality") for run in some) for name, some in runs.items()}
-        return cls(list(runs), kept, verdicts)
+        return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)})
+
+    def cell(self, row: Row, controller: str) -> str:
+        """What stands there."""
+        return FAILED if controller in self.failed else row.metric.show_interval(row.cells[controller])
 
     def to_markdown(self) -> str:
         """As a Markdown table; the best value of each row in bold."""
@@ -69,11 +81,12 @@ class ComparisonTable:
         for row in self.rows:
             cells = []
             for name in self.controllers:
-                text = row.metric.show_interval(row.cells[name])
+                text = self.cell(row, name)
                 cells.append(f"**{text}**" if name in row.best else text)
             lines.append(pipes([row.label, row.metric.unit, *cells]))
         if self.verdicts:
             lines.append(pipes([metric("quality").label, "", *(self.verdicts[name] for name in self.controllers)]))
+        lines += [f"\n`{name}` failed: {why}" for name, why in self.failed.items()]
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:

@@ -29,9 +29,9 @@ class Outcome:
 Cli = Callable[..., Outcome]
 
 
-def begin(argv: Sequence[str], folder: Path) -> subprocess.Popen[str]:
-    """Starts the command line in a process of its own."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+def begin(argv: Sequence[str], folder: Path, *, start_new_session: bool = False, **more: str) -> subprocess.Popen[str]:
+    """Starts the command line in a process of its own, with `more` in its environment."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
     env.pop("TIDEGATE_DEBUG", None)
     return subprocess.Popen(
         [sys.executable, "-m", "tidegate", *argv],
@@ -40,11 +40,19 @@ def begin(argv: Sequence[str], folder: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=start_new_session,
     )
 
 
-def interrupt(process: subprocess.Popen[str], ready: Path, more_than: int = 0) -> tuple[int, str, str]:
-    """Ctrl-C once the file `ready` is there, or a folder of that name holds more than so many results; then what came of it.
+def interrupt(
+    process: subprocess.Popen[str],
+    ready: Path,
+    more_than: int = 0,
+    number: signal.Signals = signal.SIGINT,
+    *,
+    group: bool = False,
+) -> tuple[int, str, str]:
+    """Ctrl-C, or another signal, for the process or its whole group, once the file `ready` is there, or a folder of that name holds more than so many results; then what came of it.
 
     Never after a fixed time: on a busy machine a program may still be loading after any.
     """
@@ -53,7 +61,10 @@ def interrupt(process: subprocess.Popen[str], ready: Path, more_than: int = 0) -
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end, "it never began"
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    if group:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
 

@@ -1,7 +1,7 @@
 """The command line.
 
 Exit codes: 0 all well, 1 a run failed or a result could not be written, 2 wrong usage or input, 130
-stopped by the person.
+stopped by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ know?
     tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
 
 Exit codes: 0 all well, 1 a run failed or a result could not be written, 2 wrong usage or input, 130
-stopped by you. With TIDEGATE_DEBUG=1 errors come with their traceback.
+stopped by Ctrl-C or SIGTERM. With TIDEGATE_DEBUG=1 errors come with their traceback.
 """
 
 app = typer.Typer(
@@ -115,7 +115,9 @@ def _report(error: BaseException) -> int:
         case MemoryError():
             say('out of memory; a shorter duration or record = "summary" needs less')
         case OSError():
-            say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+            # a disk that is full would be told of again at the exit
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
         case _:
             say(
                 f"this is a bug in tidegate: {type(error).__name__}: {error}\n"
@@ -127,8 +129,3 @@ def _report(error: BaseException) -> int:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     return f"\n(see {context.command_path} --help)" if context is not None else ""
-
-
-def script() -> None:
-    """The entry point."""
-    sys.exit(main())

@@ -250,6 +250,7 @@ def compare(
             done.save(out)
     if as_json:
         print_json(done.to_data())
+        _tell_failures(done)
         return
     to = console()
     last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
@@ -258,6 +259,14 @@ def compare(
     if out is not None:
         names = ["table.md", "table.csv", "comparison.png", "report.html", *done.attached]
         to.print(f"\nwritten to {out}: {', '.join(name for name in names if not name.startswith('quality-'))}, runs/")
+    _tell_failures(done)
+
+
+def _tell_failures(done: comparing.Comparison) -> None:
+    if done.failed:
+        sys.stdout.flush()
+        why = [f"{name}: {reason}" for name, reason in done.failed.items()]
+        raise RunError("\n".join([f"{len(why)} of {len(done.table.controllers)} controllers failed:", *why]))
 
 
 def typed() -> str:

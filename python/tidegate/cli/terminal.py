@@ -119,7 +119,7 @@ def comparison_table(table: ComparisonTable) -> Table:
         cells = []
         for name in table.controllers:
             best = name in row.best
-            text = row.metric.show_interval(row.cells[name])
+            text = table.cell(row, name)
             cells.append(Text(f"{text} *" if best else f"{text}  ", "bold green" if best else ""))
         shown.add_row(row.label, *cells, row.metric.unit)
     if table.verdicts:

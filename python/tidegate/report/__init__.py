@@ -37,6 +37,8 @@ class Source:
     """What made them: tidegate, Python, the platform."""
     attached: Mapping[str, bytes] = field(default_factory=dict)
     """Files that belong to them; PNG pictures are shown."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why a controller has no runs, by its name."""
 
     @property
     def controllers(self) -> list[str]:
@@ -101,4 +103,5 @@ def _sourced(source: Any) -> Source:
         scenario=about.get("scenario"),
         versions=dict(about.get("versions", {})),
         attached=getattr(source, "attached", {}),
+        failed=getattr(source, "failed", {}),
     )

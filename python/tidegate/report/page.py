@@ -142,7 +142,8 @@ def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     ]
     if version := source.versions.get("tidegate"):
         facts.append(f"tidegate {version}")
-    return tag("header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"))
+    failures = [tag("p", tag("strong", f"{name} failed"), f": {why}") for name, why in source.failed.items()]
+    return tag("header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"), *failures)
 
 
 def _swatch(hue: tuple[str, str]) -> Markup:
