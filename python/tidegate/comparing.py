@@ -20,7 +20,8 @@ from tidegate.folders import write_folder
 from tidegate.running import FolderJob, Run, RunJob, versions
 from tidegate.saved import Contents, read_json
 from tidegate.scenario import Scenario
-from tidegate.scenario.lower import Files, Lowered
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Files
 from tidegate.scenario.scenario import Level
 from tidegate.table import ComparisonTable
 from tidegate.units import Duration, Rate, Size, show

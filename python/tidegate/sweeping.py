@@ -22,7 +22,8 @@ from tidegate.metrics import HEADLINE, Metric, metric
 from tidegate.running import RunJob, finite, version
 from tidegate.saved import read_json
 from tidegate.scenario import Scenario
-from tidegate.scenario.lower import Files, Lowered
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Files
 from tidegate.stats import Interval
 
 SWEEP_FILE = "sweep.json"

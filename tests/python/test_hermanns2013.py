@@ -28,7 +28,8 @@ from tidegate.papers.hermanns2013.cells import (
 )
 from tidegate.papers.hermanns2013.experiment import GREEDY_CALLERS
 from tidegate.running import RunJob
-from tidegate.scenario.flows import FileTransfer, StatisticalVideo
+from tidegate.scenario.flows import FileTransfer
+from tidegate.scenario.sources import StatisticalVideo
 
 FOLDER = ROOT / "python" / "tidegate" / "papers" / "hermanns2013"
 

@@ -61,7 +61,7 @@ def test_the_engine_gets_every_member_in_base_units(group: Scenario) -> None:
     speaker: dict[str, object] = {
         "name": "speaker",
         "node": "left",
-        "media": {"packets": {"size": 500, "rate": 200_000}},
+        "media": {"packets": {"packet_size": 500, "rate": 200_000}},
     }
     listeners: list[dict[str, object]] = [{"name": f"listener-{n}", "node": "right", "media": None} for n in (1, 2, 3)]
     members = [{**one, **rest, "profile": {"avpf": rules}} for one in (speaker, *listeners)]

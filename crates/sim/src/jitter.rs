@@ -14,12 +14,12 @@ pub enum Jitter {
     /// RFC 8868, section 4.5.2: no-reorder bounded packet delay variation. Packet n, served at s(n),
     /// arrives at `j(n) = s(n) + delay + z(n)`, or, where that is earlier, at `j(n-1)` and the
     /// serialisation of packet n-1 at the bottleneck, for which its service time on this link stands.
-    /// `z = |clamp(N(0, std^2), -bound * std, bound * std)|`.
+    /// `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`.
     NoReorder {
         /// Standard deviation of the normal distribution that is clamped and folded.
         std: Span,
         /// Where it is clamped, in standard deviations.
-        bound: f64,
+        n_std: f64,
     },
     /// Uniform in `[0, max)` on top of the delay: packets overtake each other.
     Uniform {
@@ -36,7 +36,7 @@ pub enum Jitter {
 
 impl Jitter {
     /// The no-reorder form with the values of RFC 8868: 5 ms and 3 standard deviations, thus 15 ms at most.
-    pub const RFC_8868: Self = Self::NoReorder { std: Span::from_millis(5), bound: 3.0 };
+    pub const RFC_8868: Self = Self::NoReorder { std: Span::from_millis(5), n_std: 3.0 };
 
     /// Whether packets can overtake each other.
     #[must_use]
@@ -47,7 +47,7 @@ impl Jitter {
     fn check(&self) -> Result<(), Invalid> {
         let (length, bound) = match *self {
             Self::None => return Ok(()),
-            Self::NoReorder { std, bound } => (std, bound),
+            Self::NoReorder { std, n_std } => (std, n_std),
             Self::Uniform { max } => (max, 0.0),
             Self::Normal { std } => (std, 0.0),
         };
@@ -80,8 +80,8 @@ impl JitterProcess {
         let ideal = served.finish + delay;
         match self.jitter {
             Jitter::None => ideal,
-            Jitter::NoReorder { std, bound } => {
-                let z = std.scaled(self.luck.normal().clamp(-bound, bound)).abs();
+            Jitter::NoReorder { std, n_std } => {
+                let z = std.scaled(self.luck.normal().clamp(-n_std, n_std)).abs();
                 let arrival = (ideal + z).max(self.earliest);
                 self.earliest = arrival + (served.finish - served.start);
                 arrival
@@ -227,8 +227,8 @@ mod tests {
     fn negative_jitter_is_refused() {
         let negative = Span::from_millis(-1);
         for jitter in [
-            Jitter::NoReorder { std: negative, bound: 3.0 },
-            Jitter::NoReorder { std: Span::ZERO, bound: f64::NAN },
+            Jitter::NoReorder { std: negative, n_std: 3.0 },
+            Jitter::NoReorder { std: Span::ZERO, n_std: f64::NAN },
             Jitter::Uniform { max: negative },
             Jitter::Normal { std: negative },
         ] {

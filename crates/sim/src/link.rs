@@ -35,7 +35,7 @@ pub struct LinkSettings {
     /// Losses on the wire, by the time at which a packet leaves.
     pub loss: Phases<Loss>,
     /// The probability that a byte is hit by an error, which the whole packet dies of.
-    pub byte_errors: f64,
+    pub byte_error: f64,
 }
 
 impl LinkSettings {
@@ -49,7 +49,7 @@ impl LinkSettings {
             delay: Phases::constant(delay),
             jitter: Jitter::None,
             loss: Phases::constant(Loss::None),
-            byte_errors: 0.0,
+            byte_error: 0.0,
         }
     }
 
@@ -164,7 +164,7 @@ impl Link {
     /// When a setting is out of its range.
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Invalid> {
         let name = name.into();
-        let LinkSettings { service, nominal, queue, delay, jitter, loss, byte_errors } = settings;
+        let LinkSettings { service, nominal, queue, delay, jitter, loss, byte_error } = settings;
         let build = || -> Result<(Server, Wire), Invalid> {
             let server = service.start(seed, &name)?;
             let excess = server.excess(seed, &name);
@@ -177,7 +177,7 @@ impl Link {
                     "a loss beside statuses: what they lose follows from their capacity".to_owned()
                 })?;
             }
-            Ok((server, Wire::new(delay, jitter, loss, excess, byte_errors, seed, &name)?))
+            Ok((server, Wire::new(delay, jitter, loss, excess, byte_error, seed, &name)?))
         };
         let (server, wire) = build().map_err(|Invalid(what)| Invalid(format!("link {name}: {what}")))?;
         let nominal = nominal.unwrap_or_else(|| service.nominal_rate());

@@ -5,20 +5,22 @@
 
 use crate::invalid::{Invalid, ensure, ensure_probability};
 use crate::phases::Phases;
+use serde::{Deserialize, Serialize};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time, math};
 
 /// Two states, each with its own loss probability (Gilbert 1960, Elliott 1963).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// Probability of going from good to bad, for each packet.
-    pub p: f64,
+    pub to_bad: f64,
     /// Probability of going from bad to good, for each packet.
-    pub r: f64,
+    pub to_good: f64,
     /// Loss probability in the good state.
-    pub good: f64,
+    pub loss_good: f64,
     /// Loss probability in the bad state.
-    pub bad: f64,
+    pub loss_bad: f64,
 }
 
 impl GilbertElliott {
@@ -30,19 +32,20 @@ impl GilbertElliott {
     pub fn from_bursts(mean: f64, burst: f64) -> Result<Self, Invalid> {
         ensure((0.0..1.0).contains(&mean), || format!("a mean loss of {mean}: at least 0 and below 1"))?;
         ensure(burst >= 1.0 && burst.is_finite(), || format!("bursts of {burst} packets: at least 1"))?;
-        let r = 1.0 / burst;
-        let p = r * mean / (1.0 - mean);
-        ensure(p <= 1.0, || {
+        let to_good = 1.0 / burst;
+        let to_bad = to_good * mean / (1.0 - mean);
+        ensure(to_bad <= 1.0, || {
             format!("a mean loss of {mean} in bursts of {burst} packets leaves gaps of less than one packet")
         })?;
-        Ok(Self { p, r, good: 0.0, bad: 1.0 })
+        Ok(Self { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 })
     }
 
     /// The share of packets lost in the long run; that of the good state if the state never changes.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        let changes = self.p + self.r;
-        if changes > 0.0 { (self.r * self.good + self.p * self.bad) / changes } else { self.good }
+        let Self { to_bad, to_good, loss_good, loss_bad } = *self;
+        let changes = to_bad + to_good;
+        if changes > 0.0 { (to_good * loss_good + to_bad * loss_bad) / changes } else { loss_good }
     }
 }
 
@@ -63,11 +66,11 @@ impl Loss {
         match *self {
             Self::None => Ok(()),
             Self::Bernoulli(p) => ensure_probability("the loss", p),
-            Self::GilbertElliott(GilbertElliott { p, r, good, bad }) => {
-                ensure_probability("p (good to bad)", p)?;
-                ensure_probability("r (bad to good)", r)?;
-                ensure_probability("the loss in the good state", good)?;
-                ensure_probability("the loss in the bad state", bad)
+            Self::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
+                ensure_probability("to_bad", to_bad)?;
+                ensure_probability("to_good", to_good)?;
+                ensure_probability("loss_good", loss_good)?;
+                ensure_probability("loss_bad", loss_bad)
             }
         }
     }
@@ -97,10 +100,10 @@ impl LossProcess {
             Loss::Bernoulli(p) => u < p,
             Loss::GilbertElliott(model) => {
                 // where u falls within its branch is uniform again: one number decides both questions
-                let turn = if self.bad { model.r } else { model.p };
+                let turn = if self.bad { model.to_good } else { model.to_bad };
                 let within = if u < turn { u / turn } else { (u - turn) / (1.0 - turn) };
                 self.bad ^= u < turn;
-                within < if self.bad { model.bad } else { model.good }
+                within < if self.bad { model.loss_bad } else { model.loss_good }
             }
         }
     }
@@ -203,7 +206,7 @@ mod tests {
             assert!((seen.0 / mean - 1.0).abs() < 0.02, "{seen:?} for {mean}, {burst}");
             assert!((seen.1 / burst - 1.0).abs() < 0.02, "{seen:?} for {mean}, {burst}");
         }
-        let model = GilbertElliott { p: 0.1, r: 0.3, good: 0.02, bad: 0.4 };
+        let model = GilbertElliott { to_bad: 0.1, to_good: 0.3, loss_good: 0.02, loss_bad: 0.4 };
         // in state good 3/4 of the time: 0.75 * 0.02 + 0.25 * 0.4
         assert!((model.mean() - 0.115).abs() < 1e-12);
         let (mean, _) = mean_and_burst(&losses(Loss::GilbertElliott(model)));
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn alternating_states_are_certain() {
-        let model = GilbertElliott { p: 1.0, r: 1.0, good: 0.0, bad: 1.0 };
+        let model = GilbertElliott { to_bad: 1.0, to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 };
         let seen = losses(Loss::GilbertElliott(model));
         assert!(seen.iter().enumerate().all(|(packet, &lost)| lost == (packet % 2 == 0)));
     }
@@ -244,7 +247,12 @@ mod tests {
         for loss in [
             Loss::Bernoulli(1.1),
             Loss::Bernoulli(f64::NAN),
-            Loss::GilbertElliott(GilbertElliott { p: -0.1, r: 0.5, good: 0.0, bad: 1.0 }),
+            Loss::GilbertElliott(GilbertElliott {
+                to_bad: -0.1,
+                to_good: 0.5,
+                loss_good: 0.0,
+                loss_bad: 1.0,
+            }),
         ] {
             assert!(LossProcess::new(Phases::constant(loss), 1, "link").is_err());
         }

@@ -28,7 +28,7 @@ impl Wire {
         jitter: Jitter,
         loss: Phases<Loss>,
         excess: Option<Excess>,
-        byte_errors: f64,
+        byte_error: f64,
         seed: u64,
         name: &str,
     ) -> Result<Self, Invalid> {
@@ -41,7 +41,7 @@ impl Wire {
             jitter: JitterProcess::new(jitter, seed, name)?,
             loss: LossProcess::new(loss, seed, name)?,
             excess,
-            errors: ByteErrors::new(byte_errors, seed, name)?,
+            errors: ByteErrors::new(byte_error, seed, name)?,
         })
     }
 

@@ -29,7 +29,7 @@ fn member(name: &str) -> Value {
 
 fn sender(name: &str, size: u32, rate: u64) -> Value {
     let mut member = member(name);
-    member["media"] = json!({"packets": {"size": size, "rate": rate}});
+    member["media"] = json!({"packets": {"packet_size": size, "rate": rate}});
     member
 }
 
@@ -288,7 +288,7 @@ fn what_makes_no_session_is_refused_by_name() {
     };
     let two = || vec![member("A1"), member("A2")];
     let pair: Vec<Value> = link("A1", "A2", 5).into();
-    assert_eq!(problem(pair.clone(), vec![member("A1")]), "sessions.s: 1 members; a session has at least 2");
+    assert_eq!(problem(pair.clone(), vec![member("A1")]), "sessions.s.members: found 1; expected at least 2");
     let stray = vec![member("A1"), member("B9")];
     assert_eq!(problem(pair.clone(), stray), "sessions.s: member B9: no link begins or ends at its node B9");
     assert_eq!(problem(pair[..1].to_vec(), two()), "sessions.s: no way from A2 to A1");

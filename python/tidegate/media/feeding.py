@@ -14,7 +14,8 @@ from tidegate.media import live
 from tidegate.media.ladder import Ladder, encode
 from tidegate.media.settings import Settings
 from tidegate.scenario import Scenario
-from tidegate.scenario.flows import EncoderVideo, Media, Video
+from tidegate.scenario.media import Media
+from tidegate.scenario.sources import EncoderVideo, Video
 
 
 def with_clip(

@@ -26,7 +26,8 @@ from tidegate.media.live import Take, take
 from tidegate.media.sent import Encoding, Sent
 from tidegate.media.settings import Settings
 from tidegate.running import Run
-from tidegate.scenario.flows import EncoderVideo, FramesVideo, Media
+from tidegate.scenario.media import Media
+from tidegate.scenario.sources import EncoderVideo, FramesVideo
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -91,11 +92,9 @@ def media_of(run: Run, flow: str) -> Media:
     Raises:
         InputError: when there is none of that name.
     """
-    from tidegate.scenario.checks import flow_names
-
     plain = flow.removesuffix(".back")
     for one in run.scenario.flows:
-        if one.media is not None and (one.name == flow or plain in flow_names(one)):
+        if one.media is not None and (one.name == flow or plain in one.names):
             return one.media
     raise InputError(f"{flow}: is no flow with media")
 

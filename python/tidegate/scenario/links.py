@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field, Tag, create_model
 
-from tidegate.scenario.model import Factor, Model, Name, Nothing, one_of
+from tidegate.scenario import rules
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Factor, Model, Name, Nothing, lowered, one_of
 from tidegate.units import Duration, Fraction, Rate, Size
+
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
 
 RateStep = Annotated[tuple[Duration, Rate], Field(strict=False)]
 LossStep = Annotated[tuple[Duration, Fraction], Field(strict=False)]
@@ -20,6 +26,20 @@ class Schedule(Model):
     """Pairs of a time and the rate from then on, in order of time, the first at 0s."""
     period: Duration | None = None
     """After this long it starts again."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        yield from rules.steps(self.schedule, (*path, "schedule"))
+        if all(rate == 0 for _, rate in self.schedule):
+            yield Problem(path, "every rate is zero; a link that never carries anything is no link")
+        last = self.schedule[-1][0]
+        if self.period is not None and self.period <= last:
+            yield Problem((*path, "period"), f'found "{self.period}"; expected more than the last step ({last})')
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {"schedule": {"steps": lowered(self.schedule, reading), "period": lowered(self.period, reading)}}
 
 
 class TraceCapacity(Model):
@@ -40,6 +60,14 @@ class TraceCapacity(Model):
     scale: Factor = 1.0
     """The recorded rates are multiplied by this."""
 
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: traces go by number."""
+        return {"trace": {"index": reading.trace(self), "offset": int(self.offset), "scale": self.scale}}
+
+
+# opportunities of the generated link are of 1500 bytes, and the engine takes from 1 to 10 million a second
+_LEAST_BROWNIAN, _MOST_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
+
 
 class Brownian(Model):
     """Settings of the generated cellular link (Winstein et al., NSDI 2013, section 3)."""
@@ -52,6 +80,14 @@ class Brownian(Model):
     """Standard deviation of the change over one second; the paper's 200 packets of 1500 bytes."""
     outage_escape: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 1.0
     """Rate at which outages end, per second."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        yield from rules.order(("start", self.start), ("max", self.max), path)
+        yield from rules.within((*path, "max"), self.max, _LEAST_BROWNIAN, _MOST_BROWNIAN)
+        if self.sigma:
+            yield from rules.within((*path, "sigma"), self.sigma, Rate(1_200), _MOST_BROWNIAN)
 
 
 class BrownianCapacity(Model):
@@ -72,6 +108,10 @@ class Status(Model):
     """How likely it is drawn; those of all statuses sum to 1."""
 
 
+_LEAST_STATUS, _LONGEST_WINDOW = Duration(100_000), Duration(60 * 10**9)
+_ROUNDING = 1e-9  # how far probabilities may sum to something else than 1: that of decimal fractions
+
+
 class StatusCapacity(Model):
     """A capacity drawn anew each interval, and no queue: what is too much is lost.
 
@@ -84,6 +124,31 @@ class StatusCapacity(Model):
     """How long a status lasts; the first one is drawn at 0s."""
     rate_window: Duration = Duration(0)
     """Over how long the offered rate is measured; 0s: since the last earlier instant at which a packet came."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        if self.interval < _LEAST_STATUS:
+            yield Problem((*path, "interval"), f'found "{self.interval}"; expected at least {_LEAST_STATUS}')
+        elif duration / self.interval > rules.MOST_BINS:
+            what = f'found "{self.interval}"; that makes more than {rules.MOST_BINS} statuses, one after the other'
+            yield Problem((*path, "interval"), what)
+        if self.rate_window > _LONGEST_WINDOW:
+            yield Problem((*path, "rate_window"), f'found "{self.rate_window}"; expected at most {_LONGEST_WINDOW}')
+        names = [one.name for one in self.statuses]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                what = f'"{name}" is taken by number {names.index(name) + 1}; names are unique'
+                yield Problem((*path, "statuses", position, "name"), what)
+        total = sum(one.probability for one in self.statuses)
+        if abs(total - 1) > _ROUNDING:
+            yield Problem((*path, "statuses"), f"the probabilities sum to {total:.12g}; expected 1")
+        if not any(one.capacity and one.probability for one in self.statuses):
+            what = "every status that can occur carries nothing; a link that never carries anything is no link"
+            yield Problem((*path, "statuses"), what)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {"statuses": super().to_ir(reading)}
 
 
 Capacity = Annotated[
@@ -129,6 +194,22 @@ class MeanLoss(Model):
     burst: Annotated[float, Field(ge=1, le=1e6, allow_inf_nan=False)]
     """Mean number of packets lost in a row."""
 
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        largest = self.burst / (1 + self.burst)
+        if self.mean > largest:
+            what = f"found {self.mean:g}; bursts of {self.burst:g} allow at most {largest:.3g}"
+            yield Problem((*path, "mean"), what)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: two states, with all lost in the bad one."""
+        # by Gilbert the mean is to_bad / (to_bad + to_good)
+        to_good = 1 / self.burst
+        to_bad = min(to_good * self.mean / (1 - self.mean), 1.0)
+        states = GilbertElliott(to_bad=Fraction(to_bad), to_good=Fraction(to_good))
+        return states.to_ir(reading)
+
 
 class GilbertElliott(Model):
     """Losses in two states (Gilbert 1960, Elliott 1963)."""
@@ -142,12 +223,27 @@ class GilbertElliott(Model):
     loss_bad: Fraction = Fraction(1)
     """Loss probability in the bad state."""
 
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        if not self.to_bad and not self.to_good:
+            yield Problem(path, "to_bad and to_good are both 0; the state would never change")
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {"gilbert_elliott": super().to_ir(reading)}
+
 
 class LossSchedule(Model):
     """Independent losses whose probability changes in steps."""
 
     schedule: Annotated[list[LossStep], Field(min_length=1, max_length=100_000)]
     """Pairs of a time and the loss probability from then on, in order of time."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        yield from rules.steps(self.schedule, (*path, "schedule"))
 
 
 Loss = Annotated[
@@ -193,12 +289,24 @@ class UniformJitter(Model):
     uniform: Duration
     """The largest."""
 
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        if not self.uniform:
+            yield rules.positive((*path, "uniform"), self.uniform)
+
 
 class NormalJitter(Model):
     """Normal around the delay, but no packet arrives before it was sent; packets may overtake each other."""
 
     normal: Duration
     """Standard deviation."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        if not self.normal:
+            yield rules.positive((*path, "normal"), self.normal)
 
 
 Jitter = Annotated[
@@ -214,28 +322,55 @@ Jitter = Annotated[
 ]
 
 
-class Back(Model):
-    """What differs in a cable's other direction."""
+class _Ends(Model):
+    """Where a cable is."""
 
-    if TYPE_CHECKING:
+    name: Name = "link"
+    """Its name; unique. The other direction is called `NAME.back`."""
+    from_: Annotated[Name, Field(alias="from")] = "left"
+    """The point at its head."""
+    to: Name = "right"
+    """The point at its tail."""
 
-        def __init__(self, /, **keys: Any) -> None: ...
 
-    capacity: Capacity | None = None
-    """What it carries."""
-    delay: Duration | None = None
-    """Propagation delay."""
-    queue: Queue | None = None
-    """Limits of its queue."""
-    loss: Loss | None = None
+class Way(Model):
+    """What a cable does in one direction: each key is one of [Back][tidegate.scenario.links.Back], too."""
+
+    capacity: Capacity = "infinite"
+    """What it carries; with "external" whoever drives the run does (see tidegate.simpy)."""
+    delay: Duration = Duration(0)
+    """Propagation delay, one way."""
+    queue: Queue = Queue(time=Duration(300_000_000))
+    """Limits of its drop-tail queue; by default 300 ms (RFC 8867 section 4)."""
+    loss: Loss = Fraction(0)
     """Loss on the wire."""
-    byte_error: Fraction | None = None
-    """Probability that a byte is hit."""
-    jitter: Jitter | None = None
+    byte_error: Fraction = Fraction(0)
+    """Probability that a byte is hit; a packet with a hit byte is dropped."""
+    jitter: Jitter = "none"
     """Delay jitter."""
 
 
-class Link(Model):
+if TYPE_CHECKING:
+
+    class Back(Way):
+        """What differs in a cable's other direction."""
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+else:
+    Back = create_model(
+        "Back",
+        __base__=Model,
+        __module__=__name__,
+        __doc__="What differs in a cable's other direction.",
+        **{
+            name: (Annotated[field.rebuild_annotation() | None, Field(description=field.description)], None)
+            for name, field in Way.model_fields.items()
+        },
+    )
+
+
+class Link(Way, _Ends):
     """A cable between two points of the network, in both directions unless `back` is false.
 
     >>> Link(name="bottleneck", capacity="10Mbps", delay="20ms").capacity
@@ -251,24 +386,6 @@ class Link(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    name: Name = "link"
-    """Its name; unique. The other direction is called `NAME.back`."""
-    from_: Annotated[Name, Field(alias="from")] = "left"
-    """The point at its head."""
-    to: Name = "right"
-    """The point at its tail."""
-    capacity: Capacity = "infinite"
-    """What it carries; with "external" whoever drives the run does (see tidegate.simpy)."""
-    delay: Duration = Duration(0)
-    """Propagation delay, one way."""
-    queue: Queue = Queue(time=Duration(300_000_000))
-    """Limits of its drop-tail queue; by default 300 ms (RFC 8867 section 4)."""
-    loss: Loss = Fraction(0)
-    """Loss on the wire."""
-    byte_error: Fraction = Fraction(0)
-    """Probability that a byte is hit; a packet with a hit byte is dropped."""
-    jitter: Jitter = "none"
-    """Delay jitter."""
     back: Annotated[
         Annotated[bool, Tag("~both")] | Annotated[Back, Tag("~back")],
         one_of(
@@ -278,3 +395,77 @@ class Link(Model):
         ),
     ] = True
     """The other direction: the same (true), none (false), or what differs."""
+
+    @property
+    def names(self) -> list[str]:
+        """What the directions are called."""
+        return [self.name] if self.back is False else [self.name, f"{self.name}.back"]
+
+    @property
+    def ways(self) -> list[dict[str, Any]]:
+        """The keys of [Way][tidegate.scenario.links.Way] in each direction."""
+        there = {key: getattr(self, key) for key in Way.model_fields}
+        if isinstance(self.back, bool):
+            return [there, there][: len(self.names)]
+        differs = {key: getattr(self.back, key) for key in Way.model_fields}
+        return [there, {**there, **{key: value for key, value in differs.items() if value is not None}}]
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        if self.from_ == self.to:
+            yield Problem((*path, "to"), f'found "{self.to}"; a link goes to another point than its from')
+        yield from _way(self, self.capacity, path, duration)
+        if not isinstance(self.back, bool):
+            inner = (*path, "back")
+            yield from _way(self.back, self.back.capacity or self.capacity, inner, duration)
+            kept = self.loss and "loss" not in self.back.model_fields_set
+            if kept and isinstance(self.back.capacity, StatusCapacity):
+                what = f"{_NOT_BESIDE_STATUSES} (loss = 0 here keeps that of the link out)"
+                yield Problem((*inner, "capacity"), what)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: a link for each direction."""
+        ends = [(self.from_, self.to), (self.to, self.from_)]
+        return [
+            {"name": name, "from": begin, "to": end, **_lowered(name, way, reading)}
+            for name, (begin, end), way in zip(self.names, ends, self.ways, strict=False)
+        ]
+
+
+_NOT_BESIDE_STATUSES = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"
+
+
+def _way(here: Link | Back, capacity: object, path: Path, duration: Duration) -> Iterator[Problem]:
+    """What is wrong with one direction, of this `capacity`."""
+    for key in Way.model_fields:
+        value = getattr(here, key)
+        if isinstance(value, Model):
+            yield from value.problems((*path, key), duration)
+    if isinstance(here.capacity, Rate) and not here.capacity:
+        yield Problem((*path, "capacity"), f'found "{here.capacity}"; a link that never carries anything is no link')
+    if isinstance(capacity, StatusCapacity):
+        if "queue" in here.model_fields_set and here.queue not in (None, Queue()):
+            yield Problem((*path, "queue"), _NOT_BESIDE_STATUSES)
+        if here.loss:
+            yield Problem((*path, "loss"), _NOT_BESIDE_STATUSES)
+    if here.capacity == "external":
+        for key in Way.model_fields:
+            if key != "capacity" and key in here.model_fields_set:
+                what = "an external link does to packets what whoever drives the run does, and nothing else"
+                yield Problem((*path, key), what)
+
+
+def _lowered(name: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    ir = {}
+    for key, value in way.items():
+        with reading.at(f"links.{name}.{key}"):
+            ir[key] = lowered(value, reading)
+    # what stands for itself has a name in the engine
+    if isinstance(way["capacity"], Rate):
+        ir["capacity"] = {"constant": ir["capacity"]}
+    if isinstance(way["loss"], Fraction):
+        ir["loss"] = {"bernoulli": ir["loss"]} if way["loss"] else "none"
+    if isinstance(way["capacity"], StatusCapacity):
+        # it has no queue; what the checks let through beside it is the default
+        ir["queue"] = Queue().to_ir(reading)
+    return ir

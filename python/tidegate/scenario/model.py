@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationError
 
 from tidegate.errors import ScenarioError
-from tidegate.scenario.explain import TAG, explain
+from tidegate.scenario.explain import TAG, Path, Problem, explain
+from tidegate.units import Duration, Fraction, Quantity
+
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
 """What names look like."""
@@ -46,9 +50,34 @@ class Model(BaseModel):
     # pydantic reads this mark to know that nested tables need not go through __init__
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together in the table at `path`, in a run of `duration`; by default in those inside it."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, Model):
+                yield from value.problems((*path, field.alias or name), duration)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: its keys under their own names, in base units, files read by `reading`."""
+        return {name: lowered(getattr(self, name), reading) for name in type(self).model_fields}
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data with units, as in a file; only what differs from the defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def lowered(value: Any, reading: Reading) -> Any:
+    """A value as the engine takes it: nanoseconds, bit/s, bytes, fractions."""
+    match value:
+        case Model():
+            return value.to_ir(reading)
+        case Fraction():
+            return float(value)
+        case Quantity():
+            return int(value)
+        case list() | tuple():
+            return [lowered(one, reading) for one in value]
+    return value
 
 
 def one_of(

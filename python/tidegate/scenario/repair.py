@@ -11,6 +11,9 @@ from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, one_of
 from tidegate.units import Duration
 
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
+
 
 class Nack(Model):
     """Requests of missing packets (RFC 4585 section 6.2.1) and their retransmission (RFC 4588)."""
@@ -87,21 +90,20 @@ class Repair(Model):
         """Bytes that repair adds at most to a full packet: OSN, or RFC 6015's header and the protected extensions."""
         return 28 if self.fec else 2 if self.requests else 0
 
-    def to_ir(self) -> dict[str, Any]:
-        """For the engine; empty where nothing is repaired."""
-        ir: dict[str, Any] = {}
-        if (nack := self.requests) is not None:
-            ir["nack"] = {"wait": int(nack.wait), "requests": nack.requests, "keep": int(nack.keep)}
-        if (pli := self.key_frames) is not None:
-            ir["pli"] = {"interval": int(pli.interval)}
-        if isinstance(self.fec, Fec):
-            ir["fec"] = {"packets": self.fec.packets, "parity": self.fec.parity, "by_frame": self.fec.by_frame}
-        return ir
+    @property
+    def repairs(self) -> bool:
+        """Whether anything is repaired."""
+        return bool(self.nack or self.pli or self.fec)
 
-    def problems(self, path: Path, video: bool) -> Iterator[Problem]:
-        """What does not fit together, in a flow with or without video."""
-        if self.to_ir() and not video:
-            yield Problem(path, "repairs video, and there is none; leave it out or send video")
+    def to_ir(self, reading: Reading) -> dict[str, Any]:
+        """As the engine takes it; empty where nothing is repaired."""
+        fec = self.fec if isinstance(self.fec, Fec) else None
+        ways = {"nack": self.requests, "pli": self.key_frames, "fec": fec}
+        return {key: way.to_ir(reading) for key, way in ways.items() if way is not None}
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
         for key, table, part in (
             ("nack", self.requests, "keep"),
             ("pli", self.key_frames, "interval"),

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from tidegate.scenario.model import Model, Name, one_of
+from tidegate.scenario import rules
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, Name, lowered, one_of
 from tidegate.units import Duration, Rate, Size
+
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
+
+_LEAST_MEMBERS, _MOST_MEMBERS = 2, 10_000
+_RTP_HEADER = 12  # bytes, without extensions
 
 Profile = Literal["avp", "avpf"]
 
@@ -43,6 +52,16 @@ class PacketMedia(Model):
     packet_size: Size = Size(1000)
     """Bytes on the wire of a packet, headers included."""
 
+    def fits(self, headers: int, path: Path) -> Iterator[Problem]:
+        """Whether its packets have room for their headers."""
+        if not headers < self.packet_size <= rules.IP_PACKET:
+            right = f"more than the {headers} bytes of headers, at most 65535"
+            yield Problem((*path, "packet_size"), f'found "{self.packet_size}"; expected {right}')
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {"packets": super().to_ir(reading)}
+
 
 class PictureMedia(Model):
     """Pictures of as many segments each, a packet a segment; losses are reported by NEWPRED messages."""
@@ -53,6 +72,17 @@ class PictureMedia(Model):
     """Pictures a second."""
     segments: Annotated[int, Field(ge=1, le=1000)]
     """Segments of a picture."""
+
+    def fits(self, headers: int, path: Path) -> Iterator[Problem]:
+        """Whether its packets have room for their headers."""
+        size = round(self.rate / (8 * self.fps * self.segments))
+        if not headers < size <= rules.IP_PACKET:
+            right = f"expected more than the {headers} of headers and at most 65535"
+            yield Problem((*path, "segments"), f"that makes packets of {size} bytes; {right}")
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {"segments": super().to_ir(reading)}
 
 
 class Member(Model):
@@ -99,6 +129,21 @@ class Member(Model):
         """What the members that this table stands for are called."""
         return [self.name] if self.count == 1 else [f"{self.name}-{number}" for number in range(1, self.count + 1)]
 
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        if self.leave is not None and self.leave <= self.join:
+            yield Problem((*path, "leave"), f'found "{self.leave}"; expected later than join ({self.join})')
+        if self.join >= duration:
+            yield Problem((*path, "join"), f'found "{self.join}"; expected less than the duration ({duration})')
+        if self.crashes and self.leave is None:
+            yield Problem((*path, "crashes"), "found true; it needs a time to leave")
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it; the profile is the session's to say."""
+        ir = super().to_ir(reading)
+        del ir["count"]
+        return {**ir, "node": self.node or self.name}
+
 
 class Session(Model):
     """An RTP session, over multicast trees along the links with the fewest hops.
@@ -125,3 +170,51 @@ class Session(Model):
     """Headers of IPv4 and UDP, which count for the RTCP interval."""
     members: Annotated[list[Member], Field(min_length=1, max_length=10_000)]
     """Who takes part."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        if not self.bandwidth:
+            yield rules.positive((*path, "bandwidth"), self.bandwidth)
+        if not self.minimum:
+            yield rules.positive((*path, "minimum"), self.minimum)
+        yield from rules.order(("overhead", self.overhead), ("the most", rules.MOST_OVERHEAD), path)
+        count = sum(member.count for member in self.members)
+        if not _LEAST_MEMBERS <= count <= _MOST_MEMBERS:
+            what = f"found {count}; expected from {_LEAST_MEMBERS} to {_MOST_MEMBERS} members"
+            yield Problem((*path, "members"), what)
+        pictures = {member.media.segments for member in self.members if isinstance(member.media, PictureMedia)}
+        media = [member.media for member in self.members if member.media is not None]
+        if len(pictures) > 1 or (pictures and any(not isinstance(one, PictureMedia) for one in media)):
+            what = "all senders of a session send packets, or pictures of equally many segments"
+            yield Problem((*path, "members"), what)
+        taken: dict[str, int] = {}
+        for position, member in enumerate(self.members):
+            inner = (*path, "members", position)
+            for name in member.names:
+                if name in taken:
+                    yield Problem((*inner, "name"), f'"{name}" is taken by number {taken[name]}; names are unique')
+                    break
+                taken[name] = position + 1
+            yield from member.problems(inner, duration)
+            if member.media is None:
+                continue
+            if not 0 < member.media.rate <= rules.MOST_RATE:
+                what = f'found "{member.media.rate}"; expected from 1bps to {rules.MOST_RATE}'
+                yield Problem((*inner, "media", "rate"), what)
+            else:
+                yield from member.media.fits(int(self.overhead) + _RTP_HEADER, (*inner, "media"))
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        profiles = {"avp": {"avp": {"minimum": int(self.minimum)}}, "avpf": {"avpf": lowered(self.avpf, reading)}}
+        members = [
+            {**lowered(member, reading), "name": name, "profile": profiles[member.profile or self.profile]}
+            for member in self.members
+            for name in member.names
+        ]
+        return {
+            "name": self.name,
+            "bandwidth": int(self.bandwidth),
+            "overhead": int(self.overhead),
+            "members": members,
+        }

@@ -17,11 +17,11 @@ pub struct Settings {
     pub fps: f64,
     /// tau_v: after a change of the encoder's rate, how long further requests have to wait. The newest
     /// one that waits is taken up afterwards.
-    pub reaction: Span,
+    pub tau_v: Span,
     /// K_d: length of a transient in frames.
     pub transient_frames: u32,
     /// K_B: bytes of the first frame of a transient.
-    pub transient_burst: u32,
+    pub burst: u32,
     /// How large a change, relative to the rate before, starts a transient. The RFC speaks of every
     /// change; under a controller that asks for a little more at each report there would be nothing but
     /// transients, so that, as in syncodecs (`bigChangeRatio`), small changes do not start one.
@@ -31,9 +31,9 @@ pub struct Settings {
     /// B_0: reference frame size in bytes; `None`: R_v / 8 / FPS, which follows the target.
     pub frame_bytes: Option<u32>,
     /// SCALE_t: scale of the Laplace variable that is added to the normalised interval.
-    pub interval_scale: f64,
+    pub scale_t: f64,
     /// SCALE_B: scale of the Laplace variable that is added to the normalised size.
-    pub size_scale: f64,
+    pub scale_b: f64,
     /// R_min and R_max.
     pub bounds: Bounds,
 }
@@ -42,14 +42,14 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             fps: 30.0,
-            reaction: Span::from_millis(200),
+            tau_v: Span::from_millis(200),
             transient_frames: 8,
-            transient_burst: 13_500,
+            burst: 13_500,
             transient_change: 0.1,
             interval: None,
             frame_bytes: None,
-            interval_scale: 0.15,
-            size_scale: 0.15,
+            scale_t: 0.15,
+            scale_b: 0.15,
             bounds: Bounds::new(Rate::from_kbps(150), Rate::from_kbps(1500)),
         }
     }
@@ -62,8 +62,8 @@ impl Settings {
         }
         for (name, value, most) in [
             ("transient_change", self.transient_change, 1e9),
-            ("interval_scale", self.interval_scale, 1.0),
-            ("size_scale", self.size_scale, 1.0),
+            ("scale_t", self.scale_t, 1.0),
+            ("scale_b", self.scale_b, 1.0),
         ] {
             if !(0.0..=most).contains(&value) {
                 return Err(format!("{name} is {value}; it must be between 0 and {most}"));
@@ -72,8 +72,8 @@ impl Settings {
         if self.interval.is_some_and(|span| span <= Span::ZERO) {
             return Err(format!("interval is {}; it must be positive", self.interval.unwrap_or_default()));
         }
-        if self.reaction.is_negative() {
-            return Err(format!("reaction is {}; it must not be negative", self.reaction));
+        if self.tau_v.is_negative() {
+            return Err(format!("tau_v is {}; it must not be negative", self.tau_v));
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Statistical {
         }
         let (old, new) = (self.rate.as_bps_f64(), self.requested.as_bps_f64());
         self.rate = self.requested;
-        self.deaf_until = now + self.settings.reaction;
+        self.deaf_until = now + self.settings.tau_v;
         if old == 0.0 || (new - old).abs() > self.settings.transient_change * old {
             self.begin_transient();
         }
@@ -165,7 +165,7 @@ impl Statistical {
         }
         let frames = f64::from(self.settings.transient_frames);
         // at a low rate the burst alone would exceed what all frames of the transient may have
-        let burst = f64::from(self.settings.transient_burst).min(frames * reference).max(reference);
+        let burst = f64::from(self.settings.burst).min(frames * reference).max(reference);
         self.transient_rest = if frames > 1.0 { (frames * reference - burst) / (frames - 1.0) } else { 0.0 };
         (burst, true)
     }
@@ -185,9 +185,8 @@ impl Source for Statistical {
 
     fn frame(&mut self, now: Time) -> Frame {
         self.listen(now);
-        let interval_off =
-            self.intervals.laplace(self.settings.interval_scale).clamp(-DEVIATION_MAX, DEVIATION_MAX);
-        let size_off = self.sizes.laplace(self.settings.size_scale).clamp(-DEVIATION_MAX, DEVIATION_MAX);
+        let interval_off = self.intervals.laplace(self.settings.scale_t).clamp(-DEVIATION_MAX, DEVIATION_MAX);
+        let size_off = self.sizes.laplace(self.settings.scale_b).clamp(-DEVIATION_MAX, DEVIATION_MAX);
         self.next += self.interval.scaled(1.0 + interval_off);
         let (mean, burst) = self.plan();
         // the burst is given as a size and is not blurred
@@ -265,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_transient_is_a_burst_and_smaller_frames_at_the_new_rate() {
-        let mut source = source(Settings { size_scale: 0.0, interval_scale: 0.0, ..Settings::default() });
+        let mut source = source(Settings { scale_b: 0.0, scale_t: 0.0, ..Settings::default() });
         source.set_target(Time::ZERO, Rate::from_mbps(1));
         let first: Vec<Frame> = (0..9).map(|_| source.frame(source.due())).collect();
         assert_eq!(first[0], Frame { bytes: 13_500, key: true });
@@ -282,8 +281,8 @@ mod tests {
     }
 
     #[test]
-    fn the_encoder_is_deaf_for_its_reaction_time_and_listens_afterwards() {
-        let mut source = source(Settings { size_scale: 0.0, interval_scale: 0.0, ..Settings::default() });
+    fn the_encoder_is_deaf_for_its_tau_v_time_and_listens_afterwards() {
+        let mut source = source(Settings { scale_b: 0.0, scale_t: 0.0, ..Settings::default() });
         source.set_target(Time::ZERO, Rate::from_mbps(1));
         (0..3).for_each(|_| _ = source.frame(source.due()));
         source.set_target(Time::from_millis(100), Rate::from_kbps(1050));
@@ -313,8 +312,8 @@ mod tests {
 
     #[test]
     fn bad_settings_are_named() {
-        let bad = Settings { size_scale: -0.1, ..Settings::default() };
+        let bad = Settings { scale_b: -0.1, ..Settings::default() };
         let error = Statistical::new(bad, 1, "x").expect_err("a negative scale");
-        assert!(error.contains("size_scale") && error.contains("-0.1"), "{error}");
+        assert!(error.contains("scale_b") && error.contains("-0.1"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use super::{BuildError, Builder, Refusal};
 use crate::jitter::Jitter;
 use crate::link::{Link, LinkSettings};
-use crate::loss::{GilbertElliott, Loss};
+use crate::loss::Loss;
 use crate::phases::Phases;
 use crate::queue::DropTail;
 use crate::record::FlowInfo;
@@ -38,10 +38,7 @@ impl Builder<'_> {
             // a trace may bring its own
             LossSpec::None => {}
             LossSpec::Bernoulli(p) => settings = settings.with_loss(Loss::Bernoulli(*p)),
-            &LossSpec::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
-                let model = GilbertElliott { p: to_bad, r: to_good, good: loss_good, bad: loss_bad };
-                settings = settings.with_loss(Loss::GilbertElliott(model));
-            }
+            LossSpec::GilbertElliott(model) => settings = settings.with_loss(Loss::GilbertElliott(*model)),
             LossSpec::Schedule(steps) => {
                 let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
                 settings.loss = Phases::new(phases, None)?;
@@ -49,9 +46,9 @@ impl Builder<'_> {
         }
         settings.jitter = match spec.jitter {
             JitterSpec::None => Jitter::None,
-            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, bound: n_std },
-            JitterSpec::Uniform { max } => Jitter::Uniform { max },
-            JitterSpec::Normal { std } => Jitter::Normal { std },
+            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, n_std },
+            JitterSpec::Uniform(max) => Jitter::Uniform { max },
+            JitterSpec::Normal(std) => Jitter::Normal { std },
         };
         let queue = &spec.queue;
         settings.queue = DropTail {
@@ -60,7 +57,7 @@ impl Builder<'_> {
             time: queue.time,
             counts_in_service: queue.counts_in_service,
         };
-        settings.byte_errors = spec.byte_error;
+        settings.byte_error = spec.byte_error;
         Ok(settings)
     }
 }

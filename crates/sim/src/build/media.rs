@@ -91,12 +91,12 @@ fn streams(
                 scale_t,
                 scale_b,
             } => SourceSettings::Statistical(statistical::Settings {
-                reaction: *tau_v,
+                tau_v: *tau_v,
                 transient_frames: *transient_frames,
-                transient_burst: *burst,
+                burst: *burst,
                 transient_change: *transient_change,
-                interval_scale: *scale_t,
-                size_scale: *scale_b,
+                scale_t: *scale_t,
+                scale_b: *scale_b,
                 fps,
                 bounds,
                 ..statistical::Settings::default()

@@ -234,7 +234,7 @@ fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>) -> ParticipantSet
         overhead: session.overhead,
         rtcp: RtcpSettings { mode, session_bandwidth: session.bandwidth, minimum, avpf, reduced_size },
         media: spec.media.map(|media| match media {
-            MemberMedia::Packets { size, rate } => MediaSettings::Packets { size, rate },
+            MemberMedia::Packets { packet_size, rate } => MediaSettings::Packets { size: packet_size, rate },
             MemberMedia::Segments { fps, segments, rate } => MediaSettings::Segments { fps, segments, rate },
         }),
         segments: pictures,

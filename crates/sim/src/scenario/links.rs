@@ -1,5 +1,6 @@
 //! Links: capacity over time, queue, losses, jitter.
 
+use crate::loss::GilbertElliott;
 use crate::service::Statuses;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
@@ -87,22 +88,24 @@ pub struct BrownianSpec {
 }
 
 /// Limits of a drop-tail queue; several hold at once, none is no limit.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct QueueSpec {
     /// In packets.
-    #[serde(default)]
     pub packets: Option<u32>,
     /// In bytes.
-    #[serde(default)]
     pub bytes: Option<u64>,
     /// In time at the link's mean rate.
-    #[serde(default)]
     pub time: Option<Span>,
     /// Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
     /// of n packets is ns-2's; a device queue of ns-3 does not count it.
-    #[serde(default = "super::yes")]
     pub counts_in_service: bool,
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self { packets: None, bytes: None, time: None, counts_in_service: true }
+    }
 }
 
 /// Loss on the wire.
@@ -115,16 +118,7 @@ pub enum LossSpec {
     /// Each packet independently.
     Bernoulli(f64),
     /// Two states (Gilbert, Elliott).
-    GilbertElliott {
-        /// P(good to bad) at each packet.
-        to_bad: f64,
-        /// P(bad to good) at each packet.
-        to_good: f64,
-        /// Loss probability in the good state.
-        loss_good: f64,
-        /// Loss probability in the bad state.
-        loss_bad: f64,
-    },
+    GilbertElliott(GilbertElliott),
     /// From each time on the Bernoulli loss beside it.
     Schedule(Vec<(Time, f64)>),
 }
@@ -146,14 +140,8 @@ pub enum JitterSpec {
         #[serde(default)]
         mean: Span,
     },
-    /// U(0, max), packets may overtake.
-    Uniform {
-        /// The largest.
-        max: Span,
-    },
-    /// N(0, std^2), but nothing arrives before it has left; packets may overtake.
-    Normal {
-        /// Standard deviation.
-        std: Span,
-    },
+    /// U(0, max) of this largest value, packets may overtake.
+    Uniform(Span),
+    /// N(0, std^2) of this deviation, but nothing arrives before it has left; packets may overtake.
+    Normal(Span),
 }

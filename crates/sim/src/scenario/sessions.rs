@@ -83,7 +83,7 @@ pub enum MemberMedia {
     /// Packets of one size at a constant rate, both counted on the wire.
     Packets {
         /// Bytes of a packet.
-        size: u32,
+        packet_size: u32,
         /// Their rate.
         rate: Rate,
     },

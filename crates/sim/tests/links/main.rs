@@ -329,7 +329,7 @@ fn losses_use_the_link_and_have_their_statistics() {
     assert!((lost / bursts / 3.0 - 1.0).abs() < 0.02, "{}", lost / bursts);
 
     let plain = LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(1));
-    let seen = run(mbps(12), 1500, LinkSettings { byte_errors: 1e-4, ..plain.clone() }, until);
+    let seen = run(mbps(12), 1500, LinkSettings { byte_error: 1e-4, ..plain.clone() }, until);
     // 1 - 0.9999^1500
     let hit = seen.dropped[Cause::Corrupt as usize] as f64 / n;
     assert!((hit / 0.139_298 - 1.0).abs() < 0.02, "{hit}");
@@ -414,7 +414,7 @@ fn settings_out_of_range_are_refused_with_the_name_of_the_link() {
     let brownian = BrownianSettings { max: -1.0, ..BrownianSettings::default() };
     for bad in [
         LinkSettings { delay: Phases::constant(Span::from_millis(-1)), ..good.clone() },
-        LinkSettings { byte_errors: 1.5, ..good.clone() },
+        LinkSettings { byte_error: 1.5, ..good.clone() },
         good.clone().with_loss(Loss::Bernoulli(-0.1)),
         good.clone().with_jitter(Jitter::Uniform { max: Span::from_millis(-1) }),
         LinkSettings { service: Service::Brownian(brownian), ..good },

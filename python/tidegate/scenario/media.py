@@ -1,0 +1,296 @@
+"""RTP media under a congestion controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from tidegate import controllers
+from tidegate.scenario import rules
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, lowered, one_of, shape
+from tidegate.scenario.repair import Repair
+from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, StatisticalVideo
+from tidegate.units import Duration, Rate, Size, show
+
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
+
+_RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
+_UDP_HEADERS = 28  # bytes of IPv4 and UDP, which a capture file has whatever the overhead
+
+Scalar = bool | int | float | str
+"""What a controller's setting may be."""
+
+
+class Controller(Model):
+    """A controller with settings of its own: every further key is one of them."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    """Its name, or `python:module:Class`, or `python:file.py:Class`."""
+    preset: str = ""
+    """Which set of values it starts from; its default if empty."""
+
+    @property
+    def settings(self) -> dict[str, Scalar]:
+        """The settings that differ from the preset."""
+        return dict(self.model_extra or {})
+
+
+def _is_class(value: object) -> type[Any]:
+    if isinstance(value, type):
+        return value
+    raise PydanticCustomError("tidegate", "{why}", {"why": f"found {show(value)}; expected text"})
+
+
+def _controller_shape(value: object) -> str:
+    if isinstance(value, type):
+        return "~class"
+    return "~table" if isinstance(value, dict | Controller) else "~name"
+
+
+def _class_name(value: type[Any]) -> str:
+    return f"python:{value.__module__}:{value.__qualname__}"
+
+
+AnyController = Annotated[
+    Annotated[str, Tag("~name")]
+    | Annotated[Controller, Tag("~table")]
+    | Annotated[
+        type,
+        PlainValidator(_is_class),
+        PlainSerializer(_class_name),
+        WithJsonSchema({"not": {}}),
+        Tag("~class"),
+    ],
+    shape(_controller_shape, 'a name such as "gcc", or a table with name'),
+]
+
+
+class Feedback(Model):
+    """Reports from the receiver."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    format: Literal["auto", "twcc", "ccfb", "none"] = "auto"
+    """Transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or what the controller needs (auto).
+
+    A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc.
+    """
+    interval: Duration = Duration(50_000_000)
+    """Time between two of them, counted from the first packet."""
+    reports: Duration | None = None
+    """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
+    section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
+    profile: Literal["free", "avp", "avpf"] = "free"
+    """When RTCP may be sent: feedback whenever there is some and reports by RFC 3550, as WebRTC does in effect (free);
+    all by RFC 3550 section 6.3, with the reports (avp); feedback early where RFC 4585 section 3.5 lets it (avpf)."""
+    bandwidth: Rate | None = None
+    """The session bandwidth, of which RTCP of both ends gets 5 % (RFC 3550 section 6.2); by default max_rate."""
+    reduced_size: bool = False
+    """Under avpf, whether early packets are feedback alone (RFC 5506), without a report and its sender's name."""
+    rr_interval: Duration = Duration(0)
+    """Under avpf, least time between full reports before its randomisation, by 0.5 to 1.5 (T_rr_interval, RFC 4585
+    section 3.5.3): it leaves more of the bandwidth to feedback."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        if not self.interval:
+            yield rules.positive((*path, "interval"), self.interval)
+        if self.reports == 0:
+            yield rules.positive((*path, "reports"), self.reports)
+        if self.bandwidth is not None:
+            yield from rules.rate((*path, "bandwidth"), self.bandwidth)
+        if self.profile == "avpf":
+            if self.reports is not None:
+                yield Problem((*path, "reports"), f'found "{self.reports}"; profile "avpf" has rr_interval instead')
+            return
+        for key in ("reduced_size", "rr_interval"):
+            if getattr(self, key):
+                what = show(getattr(self, key))
+                yield Problem((*path, key), f'found {what}; it needs profile = "avpf", which is "{self.profile}"')
+
+
+class AdaptivePlayout(Model):
+    """Bounds of a playout delay that follows the network."""
+
+    min: Duration = Duration(0)
+    """Never less."""
+    max: Duration = Duration(1_000_000_000)
+    """Never more."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        yield from rules.order(("min", self.min), ("max", self.max), path)
+
+
+class Adaptive(Model):
+    """A playout delay that grows when a frame is late and shrinks slowly."""
+
+    adaptive: AdaptivePlayout
+    """Its bounds."""
+
+
+class Fixed(Model):
+    """A fixed playout delay."""
+
+    fixed: Duration
+    """The delay after the first frame."""
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {"fixed": {"delay": lowered(self.fixed, reading)}}
+
+
+Playout = Annotated[
+    Annotated[Adaptive, Tag("~adaptive")] | Annotated[Fixed, Tag("~fixed")],
+    one_of(
+        "a table with adaptive or fixed",
+        [("adaptive", "~adaptive"), ("fixed", "~fixed")],
+    ),
+]
+
+Pause = Annotated[tuple[Duration, Duration], Field(strict=False)]
+
+
+class Media(Model):
+    """RTP media under a congestion controller.
+
+    >>> Media(controller="gcc", video={"source": "ideal"}).largest_rate
+    Rate('2.5Mbps')
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    controller: AnyController = "gcc"
+    """The congestion controller."""
+    start_rate: Rate = Rate(300_000)
+    """Where it begins (libwebrtc's default)."""
+    min_rate: Rate = Rate(30_000)
+    """It never asks for less (libwebrtc has 5 kbit/s; WebRTC applications set 30)."""
+    max_rate: Rate | None = None
+    """It never asks for more; by default what the sources can fill."""
+    video: AnyVideo = StatisticalVideo()
+    """The video stream."""
+    audio: Annotated[
+        Annotated[Literal[False], Tag("~off")] | Annotated[Audio, Tag("~on")],
+        one_of(
+            "false, or a table with rate and interval",
+            table="~on",
+            other="~off",
+        ),
+    ] = False
+    """The audio stream."""
+    feedback: Feedback = Feedback()
+    """Reports from the receiver."""
+    playout: Playout = Adaptive(adaptive=AdaptivePlayout())
+    """Playout at the receiver."""
+    repair: Repair = Repair()
+    """How losses of video are repaired: requests and retransmission (nack), requests of key frames (pli), parity (fec);
+    by default not at all."""
+    payload: Size = Size(1200)
+    """RTP payload of a full packet; headers come on top."""
+    overhead: Size = Size(28)
+    """Headers of IPv4 and UDP."""
+    queue_limit: Duration = Duration(2_000_000_000)
+    """How much may wait at the sender, as time at the target rate; what comes beyond that is not sent."""
+    both_ways: bool = False
+    """Whether the receiver sends the same back, in the same call."""
+    packets: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    """After so many RTP packets of media the flow ends with a BYE, if it has not before; no limit by default."""
+    pauses: list[Pause] = Field(default_factory=list)
+    """Pairs of times between which the sources are off."""
+
+    @property
+    def largest_rate(self) -> Rate:
+        """The controller's upper bound: `max_rate`, or what the sources can fill."""
+        if self.max_rate is not None:
+            return self.max_rate
+        video = 0 if self.video is False else self.video.max
+        audio = 0 if self.audio is False else self.audio.rate
+        return Rate(video + audio)
+
+    @property
+    def least_rate(self) -> Rate:
+        """The controller's lower bound: `min_rate`, which yields to sources that need less if nobody set it."""
+        if "min_rate" in self.model_fields_set:
+            return self.min_rate
+        return Rate(min(self.min_rate, self.largest_rate))
+
+    @property
+    def first_rate(self) -> Rate:
+        """Where the controller begins, within its bounds."""
+        return Rate(min(max(self.start_rate, self.least_rate), self.largest_rate))
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        if self.video is False and self.audio is False:
+            yield Problem(path, "has neither video nor audio; expected at least one of them")
+        yield from self._bounds(path)
+        yield from super().problems(path, duration)
+        if self.video is False and self.repair.repairs:
+            yield Problem((*path, "repair"), "repairs video, and there is none; leave it out or send video")
+        yield from self._packets(path)
+        for position, (begin, end) in enumerate(self.pauses):
+            before = self.pauses[position - 1][1] if position else 0
+            if not before <= begin < end:
+                what = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
+                yield Problem((*path, "pauses", position), what)
+
+    def _bounds(self, path: Path) -> Iterator[Problem]:
+        low, top = self.least_rate, self.largest_rate
+        if self.max_rate is not None:
+            yield from rules.rate((*path, "max_rate"), self.max_rate)
+        if not top:
+            return  # it was said of max_rate, or is of the sources
+        if not low:
+            yield rules.positive((*path, "min_rate"), low)
+        yield from rules.order(("min_rate", low), ("max_rate", top), path)
+        if "start_rate" in self.model_fields_set and not low <= self.start_rate <= top:
+            what = f'found "{self.start_rate}"; expected between {low} and {top}'
+            yield Problem((*path, "start_rate"), what)
+
+    def _packets(self, path: Path) -> Iterator[Problem]:
+        if isinstance(self.video, CbrVideo):
+            # a byte of payload, and what an IP packet holds with the headers that a capture file has
+            least = Size(self.overhead + _RTP_HEADER + 1)
+            most = Size(rules.IP_PACKET - max(_UDP_HEADERS - self.overhead, 0))
+            if not least <= self.video.packet_size <= most:
+                what = f'found "{self.video.packet_size}"; expected from {least}, the headers and a byte, to {most}'
+                yield Problem((*path, "video", "packet_size"), what)
+        if self.overhead > rules.MOST_OVERHEAD:
+            yield Problem((*path, "overhead"), f'found "{self.overhead}"; expected at most {rules.MOST_OVERHEAD}')
+            return
+        headers = max(self.overhead, _UDP_HEADERS) + _RTP_HEADER + self.repair.added
+        yield from rules.within((*path, "payload"), self.payload, Size(64), Size(rules.IP_PACKET - headers))
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        chosen = controllers.choose(self.controller, reading.base)
+        reading.controller(chosen)
+        ir = super().to_ir(reading)
+        ir["controller"] = chosen.to_ir()
+        ir.update(min_rate=int(self.least_rate), max_rate=int(self.largest_rate), start_rate=int(self.first_rate))
+        if self.feedback.format == "auto":
+            ir["feedback"]["format"] = chosen.feedback
+        for key in ("video", "audio"):
+            ir[key] = ir[key] or None
+        if not ir["repair"]:
+            del ir["repair"]
+        del ir["both_ways"]  # there are two flows then
+        return ir

@@ -1,0 +1,289 @@
+"""What a call sends: video and audio."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, Tag
+
+from tidegate.scenario import frames, rules
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, lowered, one_of, shape
+from tidegate.scenario.reading import digest
+from tidegate.units import Duration, Rate, Size
+
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
+
+
+class Video(Model):
+    """What video sources have in common."""
+
+    min: Rate = Rate(150_000)
+    """The encoder's least rate (RFC 8867 section 4)."""
+    max: Rate = Rate(2_500_000)
+    """The encoder's largest rate."""
+    fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 30.0
+    """Frames a second."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        yield from rules.order(("min", self.min), ("max", self.max), path)
+        yield from rules.rate((*path, "max"), self.max)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        bounds = {"min": int(self.min), "max": int(self.max), "fps": self.fps}
+        return {"source": self.source_ir(reading), **bounds}
+
+    def source_ir(self, reading: Reading) -> Any:
+        """What differs between sources, as the engine takes it: by default all further keys."""
+        source: str = getattr(self, "source")  # noqa: B009
+        own = [name for name in type(self).model_fields if name not in {"source", *Video.model_fields}]
+        return {source: {name: lowered(getattr(self, name), reading) for name in own}} if own else source
+
+
+class StatisticalVideo(Video):
+    """An encoder's statistics (RFC 8593 section 4)."""
+
+    source: Literal["statistical"] = "statistical"
+    """The kind of source."""
+    tau_v: Duration = Duration(200_000_000)
+    """How long after a change of rate the next one is ignored."""
+    transient_frames: Annotated[int, Field(ge=1, le=10_000)] = 8
+    """Length of a transient in frames (K_d)."""
+    burst: Size = Size(13_500)
+    """Size of the first frame of a transient (K_B)."""
+    scale_t: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
+    """Laplace scale of the normalised frame interval."""
+    scale_b: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
+    """Laplace scale of the normalised frame size."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        yield from super().problems(path, duration)
+        if not self.burst:
+            yield rules.positive((*path, "burst"), self.burst)
+        if self.burst > frames.LARGEST:
+            yield Problem((*path, "burst"), f'found "{self.burst}"; expected at most {Size(frames.LARGEST)}')
+
+
+class IdealVideo(Video):
+    """An encoder that hits its target with every frame."""
+
+    source: Literal["ideal"]
+    """The kind of source."""
+
+
+class GreedyVideo(Video):
+    """Always something to send: what the controller allows is what is sent."""
+
+    source: Literal["greedy"]
+    """The kind of source."""
+
+
+class FramesVideo(Video):
+    """Recorded frame sizes at several rates (RFC 8593 section 5)."""
+
+    source: Literal["frames"]
+    """The kind of source."""
+    ladder: str
+    """Folder, or pattern such as `chat_360p_*.txt`; the rate in kbit/s ends each file's name."""
+    skip: Annotated[int, Field(ge=0, le=10**6)] = 20
+    """Frames left out at the beginning when the recording starts again (SkipFrames)."""
+    group: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    """Frames from one key frame to the next: then each frame is sent as it was recorded, from the highest rate at or
+    below the target, which changes at key frames only, so that it can be decoded. Without it sizes are interpolated."""
+
+    @property
+    def left_out(self) -> int:
+        """Frames left out when the recording starts again: with groups none, unless somebody said so."""
+        return self.skip if self.group is None or "skip" in self.model_fields_set else 0
+
+    def source_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: the sizes of the frames at each rate."""
+        rungs = reading.files.once((reading.base, self.ladder), lambda: _rungs(reading.base, self.ladder))
+        reading.inputs.files.update({name: digest for name, digest, _ in rungs})
+        groups = {} if self.group is None else {"group": self.group}
+        return {"frames": {"rungs": [rung for _, _, rung in rungs], "skip": self.left_out, **groups}}
+
+
+def _rungs(base: FilePath, pattern: str) -> list[tuple[str, str, list[Any]]]:
+    """Of each rate: its file's name and hash, the rate and the sizes."""
+    rungs = frames.ladder(base, pattern)
+    return [(rung.path.name, digest(rung.path), [int(rung.rate), rung.sizes]) for rung in rungs]
+
+
+class EncoderVideo(Model):
+    """A clip that an encoder in the loop encodes, frame by frame at the target of the moment.
+
+    Needs a build with the cargo feature codec-openh264.
+    """
+
+    source: Literal["encoder"]
+    """The kind of source."""
+    clip: str
+    """The clip and how it is encoded, as --media takes it; frames come at its own rate."""
+    min: Rate = Rate(150_000)
+    """The encoder's least rate."""
+    max: Rate = Rate(2_500_000)
+    """The encoder's largest rate."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        yield from rules.order(("min", self.min), ("max", self.max), path)
+        yield from rules.rate((*path, "max"), self.max)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it; whoever runs it brings the pictures."""
+        # real video is loaded only where there is some
+        from tidegate.media import live, settings
+
+        chosen = settings.Settings.parse(self.clip)
+        live.check(chosen)
+        clip = chosen.open(reading.base)
+        # by contents, so that the hash of the experiment is of the pictures, not of a path
+        name = f"clip {hashlib.sha256(clip.identity.encode()).hexdigest()[:20]}"
+        count = math.ceil(reading.scenario.duration / 1e9 * clip.fps) + 1
+        reading.inputs.python[name] = lambda: clip.pictures(count)
+        size = {"width": clip.width, "height": clip.height}
+        source = {"encoder": {"codec": live.NAME, "clip": name, **size, "group": chosen.group}}
+        return {"source": source, "min": int(self.min), "max": int(self.max), "fps": round(float(clip.fps), 3)}
+
+
+class CbrVideo(Model):
+    """Packets of one size at a given rate, whatever the controller allows; as `udp` sends them with pattern "cbr".
+
+    What comes faster than the controller lets it leave waits at the sender, up to `queue_limit`.
+    """
+
+    source: Literal["cbr"]
+    """The kind of source."""
+    rate: Rate | None = None
+    """Its rate, headers included; this or a schedule."""
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
+    """Pairs of a time since the flow's start and the rate from then on."""
+    packet_size: Size
+    """Bytes on the wire of a packet, headers included."""
+
+    @property
+    def steps(self) -> list[tuple[Duration, Rate]]:
+        """The rates and from when on they hold."""
+        return self.schedule or [(Duration(0), self.rate or Rate(0))]
+
+    @property
+    def max(self) -> Rate:
+        """The largest rate."""
+        return max(rate for _, rate in self.steps)
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together; how large a packet may be depends on the headers of its flow."""
+        del duration
+        if (self.rate is None) == (not self.schedule):
+            found = "neither" if self.rate is None else "both"
+            yield Problem(path, f"has {found} of rate and schedule; expected exactly one")
+            return
+        if self.rate is not None:
+            yield from rules.rate((*path, "rate"), self.rate)
+        yield from rules.rates((*path, "schedule"), self.schedule)
+        yield from rules.steps(self.schedule, (*path, "schedule"))
+        if self.schedule and not self.max:
+            yield Problem((*path, "schedule"), "every rate is zero; a source that never sends anything is no source")
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        source = {"packet_size": int(self.packet_size), "schedule": lowered(self.steps, reading)}
+        # it has no frames, and what it sends follows from nothing but its schedule
+        return {"source": {"cbr": source}, "min": int(self.max), "max": int(self.max), "fps": 0.0}
+
+
+def _video_shape(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "~off"
+    source = value.get("source", "statistical") if isinstance(value, dict) else None
+    source = getattr(value, "source", source)
+    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames", "encoder", "cbr"} else None
+
+
+AnyVideo = Annotated[
+    Annotated[Literal[False], Tag("~off")]
+    | Annotated[StatisticalVideo, Tag("~statistical")]
+    | Annotated[IdealVideo, Tag("~ideal")]
+    | Annotated[GreedyVideo, Tag("~greedy")]
+    | Annotated[FramesVideo, Tag("~frames")]
+    | Annotated[EncoderVideo, Tag("~encoder")]
+    | Annotated[CbrVideo, Tag("~cbr")],
+    shape(
+        _video_shape,
+        "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr",
+    ),
+]
+
+
+# long enough that their ends can be counted, and within a day
+_LEAST_SPURT, _MOST_SPURT = Duration(1_000_000), Duration(86_400 * 10**9)
+
+
+class Spurts(Model):
+    """Talk spurts and pauses of exponential lengths; the means are those of ITU-T P.59, table 1."""
+
+    talk: Duration = Duration(1_004_000_000)
+    """Mean length of a talk spurt."""
+    pause: Duration = Duration(1_587_000_000)
+    """Mean length of a pause."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        for key, mean in (("talk", self.talk), ("pause", self.pause)):
+            yield from rules.within((*path, key), mean, _LEAST_SPURT, _MOST_SPURT)
+
+
+class Audio(Model):
+    """Audio at a constant rate; G.711 is `{ rate = "64kbps", interval = "20ms" }`, packets of 160 bytes."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    rate: Rate = Rate(20_000)
+    """The encoder's rate (RFC 8867 section 4)."""
+    interval: Duration = Duration(20_000_000)
+    """Time in one packet."""
+    spurts: Annotated[
+        Annotated[bool, Tag("~both")] | Annotated[Spurts, Tag("~spurts")],
+        one_of(
+            "true, false, or a table with talk and pause",
+            table="~spurts",
+            other="~both",
+        ),
+    ] = False
+    """Whether somebody talks in spurts, and nothing is sent in between: as in ITU-T P.59 (true), or other means."""
+
+    @property
+    def means(self) -> Spurts | None:
+        """The talk spurts, if there are any."""
+        if isinstance(self.spurts, Spurts):
+            return self.spurts
+        return Spurts() if self.spurts else None
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        yield from rules.rate((*path, "rate"), self.rate)
+        if not self.interval:
+            yield rules.positive((*path, "interval"), self.interval)
+        if self.rate * self.interval > frames.LARGEST * 8 * 10**9:
+            what = f'found "{self.interval}"; that makes packets of more than {Size(frames.LARGEST)}'
+            yield Problem((*path, "interval"), what)
+        yield from super().problems(path, duration)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        ir = {"rate": int(self.rate), "interval": int(self.interval)}
+        return ir if self.means is None else {**ir, "spurts": self.means.to_ir(reading)}
