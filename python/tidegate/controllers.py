@@ -15,10 +15,11 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from tidegate import _core
@@ -65,6 +66,14 @@ class Choice:
         parts = [self.preset] if self.preset else []
         parts += [f"{key}={value}" for key, value in self.settings.items()]
         return f"{self.name}:{','.join(parts)}" if parts else self.name
+
+    def code(self) -> dict[str, Path]:
+        """The files of a controller in Python, by a name of each: its own, and what it imports from beside it."""
+        if self.made_by is None or self.source is None or not self.source.is_file():
+            return {}
+        own = self.source.resolve()
+        found = {file.relative_to(own.parent).as_posix(): file for file in _imported(self.made_by, own) if file != own}
+        return {**found, self.name: own}
 
     def factory(self) -> Callable[[], Any] | None:
         """Makes one of it, for a controller written in Python."""
@@ -213,6 +222,27 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path) 
     return Choice(name, settings=given, made_by=made_by, source=source or _source(made_by))
 
 
+_STAMP = "_tidegate_stamp"  # of the file that a module was read from: a changed one is read anew
+
+
+def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[Path]:
+    """The files in the folder of `source`, or below it, that its code imports, directly or through each other."""
+    home = source.parent
+    names, seen = [getattr(made_by, "__module__", None)], set[str]()
+    while names:
+        name = names.pop()
+        if not isinstance(name, str) or name in seen or name.partition(".")[0] == "tidegate":
+            continue
+        seen.add(name)
+        module = sys.modules.get(name)
+        file = Path(str(getattr(module, "__file__", None))).resolve()
+        if module is None or not file.is_relative_to(home) or file.is_relative_to(Path(sys.prefix).resolve()):
+            continue
+        yield file
+        values = list(vars(module).values())
+        names += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", None) for one in values]
+
+
 def _source(made_by: Callable[..., Any]) -> Path | None:
     try:
         return Path(inspect.getfile(made_by))
@@ -224,12 +254,14 @@ def _load_file(path: Path, shown: str) -> Any:
     if not path.is_file():
         raise ControllerError(f"{shown}: there is no such file (looked for {path})")
     name = f"tidegate_controller_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    if name in sys.modules:
+    stamp = path.stat().st_mtime_ns, path.stat().st_size
+    if name in sys.modules and vars(sys.modules[name]).get(_STAMP) == stamp:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ControllerError(f"{shown}: is no Python file")
     module = importlib.util.module_from_spec(spec)
+    setattr(module, _STAMP, stamp)
     sys.modules[name] = module  # dataclasses and pickle look their module up
     try:
         spec.loader.exec_module(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -37,6 +38,13 @@ def versions() -> Mapping[str, str]:
     found = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
     commit = _core.COMMIT
     return {**found, "commit": commit} if commit else found
+
+
+@cache
+def build() -> str:
+    """Which build of the engine this is: a hash of the extension, which differs within a version, too."""
+    with Path(_core.__file__).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def version() -> str:

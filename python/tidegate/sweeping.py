@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import itertools
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +14,16 @@ from typing import Any
 
 from tidegate import _core, _view, pool, subject
 from tidegate.comparing import anchored, busy_in_python, seeds_of
-from tidegate.errors import InputError, RunError, TidegateError
-from tidegate.files import named, write_file
-from tidegate.folders import add_file, begin_folder
+from tidegate.errors import InputError, RunError
+from tidegate.folders import add_file
 from tidegate.metrics import HEADLINE, Metric, metric
-from tidegate.running import RunJob, finite, version
-from tidegate.saved import read_json
+from tidegate.results import SWEEP_FILE, Results
+from tidegate.running import RunJob, build, finite
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
 from tidegate.stats import Interval
 
-SWEEP_FILE = "sweep.json"
 _MOST_RUNS = 1_000_000
 
 
@@ -145,7 +142,7 @@ def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequenc
             given = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise InputError(f"with {given}: {error}" if given else str(error)) from None
         for seed in seeds:
-            text = f"{version()} {made.hash} {seed}"
+            text = f"{build()} {made.hash} {seed}"
             key = hashlib.sha256(text.encode()).hexdigest()[:32]
             found.append(Point(settings, seed, lowered, key))
     return found
@@ -214,7 +211,7 @@ class SweepJob:
     """One run that leaves one file."""
 
     point: Point
-    file: Path
+    results: Results
 
     def __call__(self, tick: pool.Tick) -> Path:
         """Runs the engine and writes the result, whole or not at all.
@@ -231,8 +228,7 @@ class SweepJob:
             "scenario_hash": run.about["scenario_hash"],
             "summary": run.summary,
         }
-        write_file(self.file, json.dumps(result) + "\n")
-        return self.file
+        return self.results.write(self.point.key, result)
 
 
 def sweep(
@@ -269,14 +265,22 @@ def _run(
     plan: Plan, folder: Path, workers: int | None, processes: bool | None, progress: pool.Progress | None
 ) -> SweepResult:
     base, grid, every = plan.scenario, plan.grid, plan.points
-    begin_folder(folder, SWEEP_FILE)
-    results = folder / "results"
-    with named(results):
-        results.mkdir(parents=True, exist_ok=True)
-    about = {"format": 1, "scenario": base.to_toml(), "grid": dict(grid), "seeds": list(plan.seeds)}
-    add_file(folder, SWEEP_FILE, json.dumps(about, indent=1) + "\n")
-    there = {point.key for point in every if _finished(results / f"{point.key}.json")}
-    jobs = [SweepJob(point, results / f"{point.key}.json") for point in every if point.key not in there]
+    results = Results(folder)
+    scenarios = {id(point.lowered): point.lowered.scenario for point in every}
+    variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
+    with results.begun({"scenario": base.to_toml(), "grid": dict(grid)}, variants, plan.seeds):
+        return _run_in(results, plan, workers, processes, progress)
+
+
+def _run_in(
+    results: Results, plan: Plan, workers: int | None, processes: bool | None, progress: pool.Progress | None
+) -> SweepResult:
+    base, grid, every = plan.scenario, plan.grid, plan.points
+    there = {point.key for point in every if results.read(point.key) is not None}
+    missing = {point.key: point for point in every if point.key not in there}
+    for key in missing:
+        results.clear_way(key)
+    jobs = [SweepJob(point, results) for point in missing.values()]
     if processes is None:
         processes = busy_in_python((point.lowered for point in every), len(every), workers)
     done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
@@ -288,27 +292,13 @@ def _run(
             given = ", ".join(f"{key}={value}" for key, value in job.point.settings.items())
             failed.append(f"{given or base.name}, seed {job.point.seed}: {outcome}")
     # the settings are those of this sweep: another spelling of a value is the same run
-    rows = [
-        {**read_json(results / f"{point.key}.json"), "settings": dict(point.settings)}
-        for point in every
-        if (results / f"{point.key}.json").is_file()
-    ]
+    read = ((point, results.read(point.key)) for point in every)
+    rows = [{**found, "settings": dict(point.settings)} for point, found in read if found is not None]
     result = SweepResult(list(grid), rows, failed, len(there))
     if rows:
-        add_file(folder, "summary.csv", result.to_csv())
-        add_file(folder, "summary.md", result.to_markdown())
+        add_file(results.folder, "summary.csv", result.to_csv())
+        add_file(results.folder, "summary.md", result.to_markdown())
     return result
 
 
-def _finished(file: Path) -> bool:
-    """Whether a run's result is there and whole; a damaged file is as good as none."""
-    try:
-        found = read_json(file)
-    except TidegateError:
-        return False
-    if not isinstance(found, dict) or not {"summary", "digest", "seed"} <= found.keys():
-        return False
-    return isinstance(found["summary"], dict) and bool(found["summary"].get("flows"))
-
-
-__all__ = ["Plan", "Point", "SweepResult", "points", "sweep"]
+__all__ = ["SWEEP_FILE", "Plan", "Point", "SweepResult", "points", "sweep"]

@@ -76,8 +76,7 @@ class Reading:
         factory = chosen.factory()
         if factory is not None:
             self.inputs.python[chosen.label] = factory
-            if chosen.source is not None and chosen.source.is_file():
-                self.inputs.files[chosen.name] = digest(chosen.source)
+            self.inputs.files.update({name: digest(file) for name, file in chosen.code().items()})
 
 
 class _Place:
