@@ -22,7 +22,8 @@ def test_the_table_is_what_comes_out() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sprout_takes_the_encoder_for_the_link_and_our_rule_does_not(seed: int) -> None:
-    assert 0.2 < app_limited.used("sprout", seed) < 0.5
+    # 0.54 to 0.58; the others get 0.97
+    assert 0.5 < app_limited.used("sprout", seed) < 0.6
     for controller in ("sprout:aware", "sprout-ewma"):
         # TFRC holds nothing back here, and the encoder's luck is the same
         assert app_limited.used(controller, seed) == pytest.approx(app_limited.used("tfrc", seed), rel=0.005)

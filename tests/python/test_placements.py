@@ -67,7 +67,8 @@ def test_growth_waits_for_something_to_be_heard() -> None:
 def test_the_receiver_does_not_know_the_sessions_least_rate() -> None:
     said = recorded("cell-with-outages", "gcc-remb:draft-02", 1).noted("remb_sent")
     kept = recorded("cell-with-outages", "gcc:draft-02", 1).noted("delay_based")
-    assert said.min() == 5000
+    # it says less, down to its own least of 5 kb/s
+    assert 5000 <= said.min() < 10_000
     assert kept.min() == 30_000
 
 

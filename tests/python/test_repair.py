@@ -75,9 +75,13 @@ def test_repair_needs_video_and_packets_that_still_fit() -> None:
     with pytest.raises(ScenarioError, match="repairs video, and there is none"):
         call({"nack": True}, media=audio)
     call({}, media=audio)
-    largest = 65_535 - 28 - 24
+    # 24 bytes of header, and 12 for the marks of a key frame, which parity protects with the other extensions
+    largest = 65_535 - 28 - 24 - 12
     call({"nack": True}, media={"payload": f"{largest - 2}B"})
-    call({"fec": {"packets": 2}}, media={"payload": f"{largest - 28}B"})
+    call({"fec": {"packets": 2}}, media={"payload": f"{largest - 28 - 12}B"})
+    call({"nack": True}, media={"payload": f"{largest + 12 - 2}B", "marks": False})
+    with pytest.raises(ScenarioError, match="says by its marks where it belongs"):
+        call({"fec": {"packets": 2}}, media={"marks": False})
     for repair in ({"nack": True}, {"fec": {"packets": 2}}):
         with pytest.raises(ScenarioError, match="payload"):
             call(repair, media={"payload": f"{largest}B"})

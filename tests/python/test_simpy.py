@@ -270,7 +270,7 @@ def test_packets_tell_what_they_are() -> None:
     assert all(packet.rtcp is None and packet.tag is None and packet.marker is not None for packet in media)
     assert any(packet.marker for packet in media)
     assert all(a.sent_ns <= b.sent_ns for a, b in pairwise(media))
-    assert all(28 < packet.size <= 28 + 24 + 1200 for packet in media)
+    assert all(28 < packet.size <= 28 + 36 + 1200 for packet in media)
     for packet in rtcp:
         assert packet.rtcp is not None
         assert packet.size == len(packet.rtcp) + 28

@@ -2,6 +2,7 @@
 //!
 //! All that a receiver may know of a packet is here; what the simulator knows beside it is in [`crate::packet`].
 
+use crate::packet::Frame;
 use crate::units::Size;
 use std::sync::Arc;
 
@@ -50,6 +51,8 @@ pub struct RtpBody {
     pub transport_sequence: Option<u16>,
     /// abs-send-time in 2^-18 s, big endian (see [`crate::wire::rtp::abs_send_time`]).
     pub abs_send_time: Option<[u8; 3]>,
+    /// What it says of its frame.
+    pub marks: Option<Marks>,
     /// RTP payload type: seven bits.
     pub payload_type: u8,
     /// Bytes of padding, of which a packet of padding consists behind its header; zero for none.
@@ -58,9 +61,71 @@ pub struct RtpBody {
     pub marker: bool,
 }
 
+/// Where in its frame a packet is: the discriminants are the bits `start_of_frame` and `end_of_frame` of a dependency
+/// descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Position {
+    /// In between.
+    #[default]
+    Middle = 0b00,
+    /// The last of several.
+    Last = 0b01,
+    /// The first of several.
+    First = 0b10,
+    /// The only one.
+    Only = 0b11,
+}
+
+impl Position {
+    /// From the two bits; higher bits are ignored.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::Middle,
+            0b01 => Self::Last,
+            0b10 => Self::First,
+            _ => Self::Only,
+        }
+    }
+}
+
+/// What a video packet says of its frame, by a dependency descriptor (see [`crate::wire::descriptor`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Marks {
+    /// The last 16 bits of the frame's number.
+    pub frame: u16,
+    /// Where in the frame the packet is.
+    pub position: Position,
+    /// Whether the frame can be decoded without earlier ones.
+    pub key: bool,
+}
+
+impl Marks {
+    /// Those of a packet of `frame`.
+    #[must_use]
+    pub const fn of(frame: Frame) -> Self {
+        let position = Position::from_bits(frame.flags & (Frame::FIRST | Frame::LAST));
+        Self { frame: frame.number as u16, position, key: frame.flags & Frame::KEY != 0 }
+    }
+
+    /// The frame, of whose number `number` is the whole.
+    #[must_use]
+    pub const fn frame(self, number: u32) -> Frame {
+        let key = if self.key { Frame::KEY } else { 0 };
+        Frame { number, flags: self.position as u8 | key }
+    }
+
+    /// Whether the descriptor comes with the structure that templates belong to: on the first packet of a key frame.
+    #[must_use]
+    pub const fn has_structure(self) -> bool {
+        self.key && matches!(self.position, Position::First | Position::Only)
+    }
+}
+
 /// What a packet of parity says of the packets `original`, `original + offset`, `original + 2 offset` and so on:
-/// the exclusive or of what has to be restored (RFC 6015 section 4.2, which has the header extensions, and so the
-/// frame's number and marks, in the protected bytes).
+/// the exclusive or of what has to be restored (RFC 6015 section 4.2, which has the header extensions, and so what a
+/// packet says of its frame, in the protected bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parity {
     /// From one protected packet to the next.
@@ -69,22 +134,22 @@ pub struct Parity {
     pub count: u8,
     /// Of their payload types.
     pub payload_type: u8,
-    /// Of their flags.
-    pub flags: u8,
     /// Of their lengths behind the fixed header.
     pub length: u16,
     /// Of their timestamps.
     pub timestamp: u32,
-    /// Of the numbers of their frames.
-    pub frame: u32,
+    /// Of the first bytes behind their fixed headers, which hold header extensions; payloads are zeros.
+    pub protected: Protected,
 }
+
+/// As many bytes behind the fixed header of an RTP packet as hold its header extensions, but for long stamps.
+pub type Protected = [u8; 32];
 
 impl Parity {
     /// Bytes before the parity of the payloads (RFC 6015 section 4.2).
     pub const HEADER: u16 = 16;
 
-    /// Those bytes, with `base` the first number that is protected. The lower marks of the flags (RFC 6015 has
-    /// none) are the receiver's by the parity of the header extensions, which is not written.
+    /// Those bytes, with `base` the first number that is protected.
     #[must_use]
     pub fn header(&self, base: u16) -> [u8; 16] {
         let mut bytes = [0; 16];

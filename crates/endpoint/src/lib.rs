@@ -31,7 +31,7 @@ pub mod settings;
 
 pub use endpoint::Endpoint;
 pub use media::{Bounds, SourceSettings};
-pub use packetizer::{ABS_SEND_TIME_ID, Extensions, TRANSPORT_SEQUENCE_ID};
+pub use packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_ID};
 pub use reception::rtp_clock;
 pub use repair::Repair;
 pub use settings::{

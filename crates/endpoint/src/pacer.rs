@@ -74,7 +74,7 @@ pub(crate) struct Pacer {
     video: VecDeque<Queued>,
     /// Bytes that wait, as rates count them.
     backlog: u64,
-    /// What each packet weighs beyond its payload.
+    /// What each packet weighs beyond its payload, without its marks.
     header: u32,
     /// What a packet of padding weighs.
     padding_size: u32,
@@ -155,13 +155,18 @@ impl Pacer {
         (self.header, self.padding_size) = (header, padding_size);
     }
 
+    /// What a packet weighs.
+    fn weight(&self, packet: &Queued) -> u64 {
+        u64::from(packet.payload) + u64::from(self.header) + u64::from(packet.marks)
+    }
+
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
-        self.backlog += u64::from(packet.payload) + u64::from(self.header);
+        self.backlog += self.weight(&packet);
         if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
     }
 
     pub(crate) fn push_resent(&mut self, packet: Queued) {
-        self.backlog += u64::from(packet.payload) + u64::from(self.header);
+        self.backlog += self.weight(&packet);
         self.resent_backlog += u64::from(packet.payload);
         self.resent.push_back(packet);
     }
@@ -223,7 +228,7 @@ impl Pacer {
             (None, None) => None,
         };
         let (at, size) = match head {
-            Some((at, packet)) => (at, u64::from(packet.payload) + u64::from(self.header)),
+            Some((at, packet)) => (at, self.weight(packet)),
             None if self.padding > Rate::ZERO => (self.padded, u64::from(self.padding_size)),
             None => return Time::MAX,
         };
@@ -254,7 +259,7 @@ impl Pacer {
         let probe = self.probes.front().map(|cluster| cluster.probe.id);
         let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
         let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
-        self.backlog -= u64::from(packet.payload) + u64::from(self.header);
+        self.backlog -= self.weight(&packet);
         Some(Turn::Media(packet, probe))
     }
 
@@ -302,8 +307,16 @@ mod tests {
     use super::*;
     use tidegate_core::control::Probes;
 
-    const PACKET: Queued =
-        Queued { since: Time::ZERO, timestamp: 0, frame: 0, payload: 976, original: 0, stream: 0, flags: 0 };
+    const PACKET: Queued = Queued {
+        since: Time::ZERO,
+        timestamp: 0,
+        frame: 0,
+        payload: 976,
+        original: 0,
+        stream: 0,
+        flags: 0,
+        marks: 0,
+    };
     const SIZE: Size = Size::from_bytes(1000);
     const PROBE: Probe = Probe {
         id: 7,

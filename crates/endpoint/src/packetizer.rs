@@ -1,13 +1,16 @@
 //! From frames to RTP packets: sizes, marks and header bytes.
 
 use serde::{Deserialize, Serialize};
-use tidegate_core::datagram::Extension;
+use tidegate_core::datagram::{Extension, Marks};
+use tidegate_core::wire::descriptor;
 use tidegate_core::{Frame, Time};
 
 /// RFC 8285 identifier of abs-send-time in the packets of an endpoint.
 pub const ABS_SEND_TIME_ID: u8 = 3;
 /// RFC 8285 identifier of the transport-wide sequence number in the packets of an endpoint.
 pub const TRANSPORT_SEQUENCE_ID: u8 = 5;
+/// RFC 8285 identifier of the dependency descriptor in the video packets of an endpoint.
+pub const MARKS_ID: u8 = 6;
 
 /// Fixed part of an RTP header without contributing sources (RFC 3550 section 5.1).
 const RTP_HEADER: u32 = 12;
@@ -26,12 +29,15 @@ pub struct Extensions {
     pub transport_sequence: bool,
     /// The time of sending: 3 bytes.
     pub abs_send_time: bool,
+    /// On packets of video and their retransmissions, which frame they belong to: a dependency descriptor of 3 bytes,
+    /// and of 9 on the first packet of a key frame. Without it the receiver's driver tells playout.
+    pub marks: bool,
 }
 
 impl Default for Extensions {
-    /// Both.
+    /// All of them.
     fn default() -> Self {
-        Self { transport_sequence: true, abs_send_time: true }
+        Self { transport_sequence: true, abs_send_time: true, marks: true }
     }
 }
 
@@ -39,13 +45,14 @@ impl Extensions {
     /// Bytes of the RTP header without any.
     pub(crate) const NONE_LEN: u32 = RTP_HEADER;
 
-    /// Bytes of the RTP header with these extensions and what a controller stamped, as RFC 8285 lays
+    /// Bytes of the RTP header with these extensions, these marks and what a controller stamped, as RFC 8285 lays
     /// them out: one-byte elements where all fit, two-byte elements otherwise, padded to words.
     #[must_use]
-    pub fn header_len(self, stamp: Option<&Extension>) -> u32 {
+    pub fn header_len(self, marks: Option<Marks>, stamp: Option<&Extension>) -> u32 {
         let lengths = [
             self.abs_send_time.then_some(ABS_SEND_TIME),
             self.transport_sequence.then_some(TRANSPORT_SEQUENCE),
+            marks.map(|marks| descriptor::length(marks) as u32),
             stamp.map(|stamp| stamp.data.len() as u32),
         ];
         let one_byte =
@@ -55,9 +62,22 @@ impl Extensions {
         if elements == 0 { RTP_HEADER } else { RTP_HEADER + EXTENSION_HEADER + elements.next_multiple_of(4) }
     }
 
+    /// Bytes that the marks of `frame` add to a header.
+    pub(crate) fn marks_len(self, frame: Frame) -> u32 {
+        if !self.marks {
+            return 0;
+        }
+        self.header_len(Some(Marks::of(frame)), None) - self.header_len(None, None)
+    }
+
+    /// Bytes of the longest RTP header without a stamp.
+    pub(crate) fn longest_header(self) -> u32 {
+        self.header_len(None, None) + self.marks_len(Frame { number: 0, flags: Frame::KEY | Frame::FIRST })
+    }
+
     /// Whether `id` is taken by one of these.
     pub(crate) const fn uses(id: u8) -> bool {
-        id == ABS_SEND_TIME_ID || id == TRANSPORT_SEQUENCE_ID
+        id == ABS_SEND_TIME_ID || id == TRANSPORT_SEQUENCE_ID || id == MARKS_ID
     }
 }
 
@@ -79,6 +99,8 @@ pub(crate) struct Queued {
     pub(crate) stream: u8,
     /// As in [`Frame`].
     pub(crate) flags: u8,
+    /// Bytes that its marks add to its header, where rates count headers.
+    pub(crate) marks: u8,
 }
 
 impl Queued {
@@ -111,22 +133,35 @@ pub(crate) fn packets(slices: &[u32], limit: u16, first: Queued) -> impl Iterato
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_core::datagram::Position;
 
     #[test]
     fn headers_are_as_long_as_rfc_8285_makes_them() {
-        let with = |transport_sequence, abs_send_time| Extensions { transport_sequence, abs_send_time };
-        assert_eq!(with(false, false).header_len(None), 12);
-        assert_eq!(with(true, false).header_len(None), 20, "4 + 3 padded to 4");
-        assert_eq!(with(false, true).header_len(None), 20, "4 + 4");
-        assert_eq!(with(true, true).header_len(None), 24, "4 + 7 padded to 8");
+        let with =
+            |transport_sequence, abs_send_time| Extensions { transport_sequence, abs_send_time, marks: true };
+        assert_eq!(with(false, false).header_len(None, None), 12);
+        assert_eq!(with(true, false).header_len(None, None), 20, "4 + 3 padded to 4");
+        assert_eq!(with(false, true).header_len(None, None), 20, "4 + 4");
+        assert_eq!(with(true, true).header_len(None, None), 24, "4 + 7 padded to 8");
+        let mut marks = Marks { frame: 9, position: Position::First, key: false };
+        assert_eq!(with(true, true).header_len(Some(marks), None), 28, "4 + 11 padded to 12");
+        assert_eq!(with(false, true).header_len(Some(marks), None), 24, "4 + 8");
+        marks.key = true;
+        assert_eq!(with(true, true).header_len(Some(marks), None), 36, "4 + 17 padded to 20");
+        assert_eq!(with(true, true).longest_header(), 36);
+        assert_eq!(Extensions { marks: false, ..with(true, true) }.longest_header(), 24);
         let stamp = |id, length| Extension { id, data: vec![0; length] };
-        assert_eq!(with(true, true).header_len(Some(&stamp(1, 8))), 32, "4 + 16");
+        assert_eq!(with(true, true).header_len(None, Some(&stamp(1, 8))), 32, "4 + 16");
         assert_eq!(
-            with(true, true).header_len(Some(&stamp(15, 8))),
+            with(true, true).header_len(None, Some(&stamp(15, 8))),
             36,
             "two-byte: 4 + 5 + 4 + 10, padded to 20"
         );
-        assert_eq!(with(false, false).header_len(Some(&stamp(1, 17))), 36, "two-byte: 4 + 19 padded to 20");
+        assert_eq!(
+            with(false, false).header_len(None, Some(&stamp(1, 17))),
+            36,
+            "two-byte: 4 + 19 padded to 20"
+        );
     }
 
     #[test]
@@ -139,6 +174,7 @@ mod tests {
             original: 0,
             stream: 1,
             flags: Frame::KEY,
+            marks: 0,
         };
         let cut: Vec<(u16, u8)> = packets(&[2500], 1200, frame).map(|p| (p.payload, p.flags)).collect();
         assert_eq!(

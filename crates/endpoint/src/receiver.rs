@@ -2,25 +2,50 @@
 
 mod mend;
 
-use crate::packetizer::Extensions;
+use crate::datagram::header_len;
 use crate::playout::PlayoutBuffer;
 use crate::reception::{Reception, clock};
 use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
 use mend::Mend;
 use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverSeat, Urgency};
-use tidegate_core::datagram::RtpBody;
+use tidegate_core::datagram::{Marks, RtpBody};
 use tidegate_core::driver::Driver;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp::ReportBlock;
-use tidegate_core::{Datagram, FlowId, Level, Size, Span, Stream, Time};
+use tidegate_core::wire::wrap;
+use tidegate_core::{Datagram, FlowId, Frame, Level, Size, Span, Stream, Time};
 
 struct InStream {
     signalled: Signalled,
     reception: Reception,
     playout: Option<PlayoutBuffer>,
+    numbers: FrameNumbers,
     /// Whether its sender has said goodbye.
     gone: bool,
+}
+
+/// What the marks of a stream say, unwrapped.
+#[derive(Clone, Copy, Debug)]
+struct FrameNumbers {
+    /// The highest number of a frame so far.
+    newest: i64,
+    /// Whether the structure that templates belong to has come.
+    structured: bool,
+}
+
+impl FrameNumbers {
+    /// Before the first frame: any number of 16 bits may be the first.
+    const NONE: Self = Self { newest: WRAP / 2 - 1, structured: false };
+
+    /// The frame that a packet with these marks belongs to.
+    fn frame(&mut self, marks: Marks) -> Frame {
+        self.structured |= marks.has_structure();
+        let number = wrap::nearest(u32::from(marks.frame), 16, self.newest);
+        self.newest = self.newest.max(number);
+        // without the structure nobody knows what a template stands for
+        Marks { key: marks.key && self.structured, ..marks }.frame(number as u32)
+    }
 }
 
 /// Sequence numbers of 16 bits.
@@ -35,9 +60,6 @@ pub(crate) struct Receiver {
     streams: Vec<InStream>,
     /// Index of the stream of each payload type.
     by_type: [u8; 128],
-    extensions: Extensions,
-    /// Bytes of an RTP header without a stamp.
-    header: u32,
     half: Option<ReceiverSeat>,
     /// What repairs losses of video, if anything does.
     mend: Option<Mend>,
@@ -64,6 +86,7 @@ impl Receiver {
                     let video = signalled.kind == MediaKind::Video;
                     PlayoutBuffer::new(settings.flow, video, settings.playout, signalled.clock_rate)
                 }),
+                numbers: FrameNumbers::NONE,
                 gone: false,
             })
             .collect();
@@ -78,8 +101,6 @@ impl Receiver {
             feedback: FeedbackLog::new(settings.feedback, &ssrcs),
             streams,
             by_type,
-            extensions: settings.extensions,
-            header: settings.extensions.header_len(None),
             half,
             mend,
             transport: TransportNumbers::default(),
@@ -134,14 +155,11 @@ impl Receiver {
         );
         let rtp_size = packet.size.saturating_sub(overhead);
         if placed.first {
-            let header = match packet.extension() {
-                None => self.header,
-                stamp => self.extensions.header_len(stamp),
-            };
+            let header = header_len(body, packet.extension());
             match stream.signalled.kind {
                 MediaKind::Padding => {}
                 MediaKind::Video | MediaKind::Audio => {
-                    self.media(now, index, body, (placed.sequence, rtp_size, header), out);
+                    self.media(now, index, packet, body, (placed.sequence, rtp_size, header), out);
                 }
                 MediaKind::Retransmission | MediaKind::Parity => {
                     self.mend_packet(now, index, packet, body, (rtp_size, header), out);
@@ -167,18 +185,27 @@ impl Receiver {
         self.heard_half(now, said, out)
     }
 
+    /// The frame that a packet of the stream `index` belongs to, or that it repeats a packet of.
+    fn frame(&mut self, index: usize, body: &RtpBody, out: &mut dyn Driver) -> Frame {
+        match body.marks {
+            Some(marks) => self.streams[index].numbers.frame(marks),
+            None => out.true_frame(),
+        }
+    }
+
     /// Takes the first copy of a packet of media.
     fn media(
         &mut self,
         now: Time,
         index: usize,
+        packet: &Datagram,
         body: &RtpBody,
         place: (i64, u32, u32),
         out: &mut dyn Driver,
     ) {
         let (sequence, size, header) = place;
-        let frame = out.true_frame();
-        if self.mend_arrived(now, index, sequence, body, frame, size) {
+        let frame = self.frame(index, body, out);
+        if self.mend_arrived(now, index, (sequence, size), packet, body, frame) {
             return;
         }
         out.record().goodput(now, self.flow, Size::from_bytes(u64::from(size.saturating_sub(header))));
@@ -278,5 +305,29 @@ impl Receiver {
             }
         }
         self.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_unwrapped_and_mean_nothing_before_their_structure() {
+        let mut numbers = FrameNumbers::NONE;
+        let place = |number: u32, flags: u8| Marks::of(Frame { number, flags });
+        // the first packet of the key frame is lost
+        let frame = numbers.frame(place(0, Frame::KEY | Frame::LAST));
+        assert_eq!((frame.number, frame.flags), (0, Frame::LAST));
+        let frame = numbers.frame(place(0, Frame::KEY | Frame::FIRST));
+        assert_eq!(frame.flags, Frame::KEY | Frame::FIRST);
+        assert_eq!(numbers.frame(place(0, Frame::KEY)).flags, Frame::KEY);
+        for number in 1..200_000 {
+            assert_eq!(numbers.frame(place(number, 0)).number, number);
+            let late = number.saturating_sub(1000);
+            assert_eq!(numbers.frame(place(late, Frame::LAST)).number, late);
+        }
+        let mut later = FrameNumbers::NONE;
+        assert_eq!(later.frame(place(60_000, 0)).number, 60_000, "who comes later");
     }
 }

@@ -9,11 +9,11 @@ use crate::alr::AppLimit;
 use crate::history::History;
 use crate::media::Source;
 use crate::pacer::Pacer;
-use crate::packetizer::Extensions;
+use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
 use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
 use mend::Mend;
-use stream::OutStream;
+use stream::{Marked, OutStream};
 use tidegate_core::control::{Failure, Limits, Probes, Report};
 use tidegate_core::driver::Driver;
 use tidegate_core::record::FrameSent;
@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     extensions: Extensions,
     accounting: Accounting,
     queue_limit: Span,
-    /// Bytes of an RTP header without a stamp, and as the last packet had it.
+    /// Bytes of an RTP header without marks: without a stamp, and with that of the last packet.
     header: u32,
     stamped_header: u32,
     life: Life,
@@ -78,7 +78,8 @@ impl Sender {
     /// # Errors
     /// What is wrong with a source.
     pub(crate) fn new(settings: SendSettings, name: &str, seed: u64) -> Result<Self, String> {
-        let header = settings.extensions.header_len(None);
+        let extensions = settings.extensions;
+        let header = extensions.header_len(None, None);
         let counted = match settings.accounting {
             Accounting::Packets => header,
             Accounting::Payload => 0,
@@ -92,9 +93,16 @@ impl Sender {
                 .source
                 .build(seed, &component, u32::from(settings.payload))
                 .map_err(|problem| format!("stream {}: {problem}", stream.name))?;
-            let shape = stream::Shape { header: counted, payload: u32::from(settings.payload) };
+            let frames = stream.kind == MediaKind::Video && stream.signalled().frames;
+            let marks = Extensions { marks: extensions.marks && frames, ..extensions };
+            let weighs = settings.accounting == Accounting::Packets;
+            let marks = Marked { extensions: marks, weighs };
+            let shape = stream::Shape {
+                header: counted + marks.weight(Frame::default()),
+                payload: u32::from(settings.payload),
+            };
             streams.push(OutStream::new(
-                stream.signalled(),
+                (stream.signalled(), marks),
                 Some((source, shape)),
                 stream.pauses.clone(),
                 by_rtp_sequence,
@@ -109,7 +117,9 @@ impl Sender {
                 _ => "padding",
             };
             let rng = Stream::new(seed, &format!("{name}/{part}"), "rtp");
-            streams.push(OutStream::new(signalled, None, Vec::new(), by_rtp_sequence, rng));
+            let marks = signalled.kind == MediaKind::Retransmission && settings.marks();
+            let marks = Marked { extensions: Extensions { marks, ..extensions }, weighs: false };
+            streams.push(OutStream::new((signalled, marks), None, Vec::new(), by_rtp_sequence, rng));
         }
         Ok(Self {
             who: name.to_owned(),
@@ -121,7 +131,7 @@ impl Sender {
             ecn: settings.ecn,
             payload: settings.payload,
             padding_payload: settings.padding_payload,
-            extensions: settings.extensions,
+            extensions,
             accounting: settings.accounting,
             queue_limit: settings.queue_limit,
             header,
@@ -329,9 +339,10 @@ impl Sender {
             return;
         }
         let audio = signalled.kind == MediaKind::Audio;
-        let first = crate::packetizer::Queued { stream: index as u8, ..frame.first };
+        let first = Queued { stream: index as u8, ..frame.first };
+        let marks = stream.marks;
         for packet in crate::packetizer::packets(slices, limit, first) {
-            self.pacer.push(audio, packet);
+            self.pacer.push(audio, Queued { marks: marks.weight(packet.place()) as u8, ..packet });
         }
         if series && signalled.frames {
             self.note_backlog(now, out);

@@ -158,6 +158,13 @@ impl SendSettings {
         }
     }
 
+    /// Whether packets of video say to which frame they belong: those of a source without frames have nothing to say.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        let frames = |stream: &StreamSettings| stream.kind == MediaKind::Video && stream.signalled().frames;
+        self.extensions.marks && self.streams.iter().any(frames)
+    }
+
     /// What the peer is told of the streams when the session begins.
     #[must_use]
     pub fn signalled(&self) -> Vec<Signalled> {
@@ -295,8 +302,6 @@ pub struct ReceiveSettings {
     pub half: Option<Box<dyn ReceiverHalf>>,
     /// Per-packet feedback.
     pub feedback: FeedbackSettings,
-    /// Which header extensions the peer's packets carry.
-    pub extensions: Extensions,
     /// When frames are shown.
     pub playout: Playout,
     /// How losses of video are repaired.
@@ -312,7 +317,6 @@ impl ReceiveSettings {
             streams: peer.signalled(),
             half: None,
             feedback: FeedbackSettings { format: peer.feedback, ..FeedbackSettings::default() },
-            extensions: peer.extensions,
             playout: Playout::default(),
             repair: peer.repair,
         }

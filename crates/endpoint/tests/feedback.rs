@@ -140,7 +140,6 @@ fn rfc_8888_tells_arrivals_to_a_1024th_and_ecn() {
     let send = caller.send.as_mut().unwrap();
     send.ecn = Ecn::Ect1;
     send.extensions.transport_sequence = false;
-    callee.receive.as_mut().unwrap().extensions.transport_sequence = false;
     // the report timestamp, 2^-16 s in 32 bits, wraps 3 s after the start
     callee.clock_offset = Span::from_secs(65_536 * 40_000) - Span::from_secs(3);
     let offset = callee.clock_offset;
@@ -572,5 +571,5 @@ fn the_run_is_pinned() {
         add(&[packet.kind as u8]);
         add(packet.rtcp().unwrap_or_default());
     }
-    assert_eq!(hash, 0xd24b_b583_1214_7121, "{hash:#x}");
+    assert_eq!(hash, 0xc9a9_36bc_59fa_32f9, "{hash:#x}");
 }

@@ -127,10 +127,10 @@ fn a_half_reads_what_header_extensions_carry_and_no_more() {
         let (controller, _) = constant(Rate::from_mbps(1));
         let (mut caller, mut callee) = one_way(greedy, controller, FeedbackFormat::None);
         let heard = Arc::new(Mutex::new(vec![]));
-        let extensions = Extensions { transport_sequence: numbered, abs_send_time: timed };
+        let extensions =
+            Extensions { transport_sequence: numbered, abs_send_time: timed, ..Extensions::default() };
         caller.send.as_mut().unwrap().extensions = extensions;
         let receive = callee.receive.as_mut().unwrap();
-        receive.extensions = extensions;
         receive.half = Some(Box::new(Reader(heard.clone())));
         let mut world = World::new(caller, callee, delay(20));
         world.run(SECOND);

@@ -30,9 +30,9 @@ fn frames_on_an_even_path_are_shown_when_their_last_packet_arrives() {
     // the 250th is still on its way at 10 s
     assert_eq!(told.frames.len(), 250);
     for (k, (_, frame)) in told.frames.iter().take(249).enumerate() {
-        // 39.168 ms in the pacer (see the test of pacing) and 30 ms on the way
+        // 39.36 ms in the pacer (see the test of pacing) and 30 ms on the way
         let captured = Time::from_millis(40 * k as i64);
-        assert_eq!((frame.frame, frame.complete), (k as u32, Some(captured + Span::from_micros(69_168))));
+        assert_eq!((frame.frame, frame.complete), (k as u32, Some(captured + Span::from_micros(69_360))));
         // the timestamp's clock ticks every 11.1 us: that much may be in the delay
         let wait = frame.rendered.unwrap() - frame.complete.unwrap();
         assert!((0..11_112).contains(&wait.as_nanos()), "{wait}");
@@ -42,10 +42,27 @@ fn frames_on_an_even_path_are_shown_when_their_last_packet_arrives() {
         told.arrived
             .iter()
             .filter(|(_, p)| p.kind == Kind::Video)
-            .map(|(_, p)| u64::from(p.size) - 52)
+            .map(|(_, p)| u64::from(payload(p)))
             .sum::<u64>()
     );
     assert_eq!((told.late, told.freezes.len()), (0, 0));
+}
+
+#[test]
+fn without_marks_the_driver_tells_playout_and_packets_are_smaller() {
+    let (controller, _) = constant(Rate::from_mbps(1));
+    let (mut caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
+    caller.send.as_mut().unwrap().extensions.marks = false;
+    let mut world = World::new(caller, callee, delay(30));
+    world.run(Time::from_secs(10));
+    let told = world.finish();
+    assert_eq!(told.frames.len(), 250);
+    for (k, (_, frame)) in told.frames.iter().take(249).enumerate() {
+        // 4 packets of 1224 bytes at 1 Mb/s are 39.168 ms
+        let complete = Time::from_millis(40 * k as i64) + Span::from_micros(69_168);
+        assert_eq!((frame.frame, frame.complete), (k as u32, Some(complete)));
+    }
+    assert!(media(&told).iter().all(|(_, packet)| packet.rtp().is_some_and(|body| body.marks.is_none())));
 }
 
 /// Loses what is sent from `from` up to `to` ms.
@@ -228,7 +245,7 @@ fn no_packet_carries_bytes_of_two_slices() {
     // every other picture of 51 is left out; what became of the last is not known yet
     assert_eq!(told.frames.len(), 25);
     assert!(told.frames.iter().all(|(_, frame)| frame.rendered.is_some()));
-    let payloads: Vec<u32> = media(&told).iter().map(|(_, packet)| packet.size - 52).collect();
+    let payloads: Vec<u32> = media(&told).iter().map(|(_, packet)| payload(packet)).collect();
     for frame in payloads.chunks_exact(4) {
         assert_eq!(frame, [1000, 300, 1200, 300]);
     }

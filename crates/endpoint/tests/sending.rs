@@ -86,11 +86,17 @@ fn frames_are_cut_marked_and_paced() {
     assert_eq!(told.frames_sent.len(), 50);
     for (k, (at, frame)) in told.frames_sent.iter().enumerate() {
         assert_eq!((*at, frame.frame, frame.key), (Time::from_millis(40 * k as i64), k as u32, k == 0));
-        assert_eq!(frame.size, Size::from_bytes(4880));
+        assert_eq!(frame.size, Size::from_bytes(4860));
         let parts: Vec<&(Time, Packet)> =
             packets.iter().filter(|(_, p)| p.frame.number == k as u32).collect();
-        let sizes: Vec<u32> = parts.iter().map(|(_, p)| p.size - 52).collect();
-        assert_eq!(sizes, [1200, 1200, 1200, 1200, 80], "frame {k}");
+        let sizes: Vec<u32> = parts.iter().map(|(_, p)| payload(p)).collect();
+        assert_eq!(sizes, [1200, 1200, 1200, 1200, 60], "frame {k}");
+        // marks take 4 bytes, and 12 on the first packet of the key frame
+        let first = if k == 0 { 64 } else { 56 };
+        let headers: Vec<u32> = parts.iter().map(|(_, p)| p.size - payload(p)).collect();
+        assert_eq!(headers, [first, 56, 56, 56, 56]);
+        let marked = |p: &Packet| body(p).marks.expect("video is marked").frame(k as u32);
+        assert!(parts.iter().all(|(_, p)| marked(p) == p.frame));
         let flags: Vec<u8> = parts.iter().map(|(_, p)| p.frame.flags & !Frame::KEY).collect();
         assert_eq!(flags, [Frame::FIRST, 0, 0, 0, Frame::LAST]);
         assert!(
@@ -98,12 +104,15 @@ fn frames_are_cut_marked_and_paced() {
                 |(_, p)| body(p).timestamp == body(&packets[0].1).timestamp.wrapping_add(3600 * k as u32)
             )
         );
-        // paced at the rate at which it is made: 1224 bytes take 9.792 ms
+        // paced at the rate at which it is made: 1228 bytes take 9.824 ms, the 8 more of the key frame 64 us
         let times: Vec<i64> = parts.iter().map(|(sent, _)| (*sent - *at).as_nanos()).collect();
-        assert_eq!(times, [0, 9_792_000, 19_584_000, 29_376_000, 39_168_000]);
+        let even = [0, 9_824_000, 19_648_000, 29_472_000, 39_296_000];
+        let late = |at: i64| if at == 0 { 0 } else { at + 64_000 };
+        assert_eq!(times, even.map(late), "frame {k}");
     }
     let measured = rate(&packets, 2.0);
-    assert!((measured - 1e6).abs() < 1.0, "{measured}");
+    // 8 bytes in 2 s
+    assert!((measured - 1e6 - 32.0).abs() < 1.0, "{measured}");
 }
 
 #[test]
@@ -142,7 +151,7 @@ fn audio_has_its_rate_and_video_the_rest() {
     assert!((audio + video - 1e6).abs() < 2_000.0, "{audio} {video}");
     // 5 Mb/s of video need 21 packets a frame of 25000 bytes
     let wanted = heard.lock().unwrap().limits[0].1.wanted;
-    assert_eq!(wanted, Some(Rate::from_bps(5_000_000 + 25 * 21 * 24 * 8 + 29_600)));
+    assert_eq!(wanted, Some(Rate::from_bps(5_000_000 + 25 * 21 * 28 * 8 + 29_600)));
 }
 
 #[test]
@@ -382,7 +391,7 @@ fn the_controller_hears_of_pauses_and_of_an_application_that_does_not_fill_its_t
         .iter()
         .map(|(at, l)| (at.as_secs_f64(), l.wanted.map(Rate::as_bps), l.app_limited))
         .collect();
-    let (all, audio) = (Some(5_130_400), Some(29_600));
+    let (all, audio) = (Some(5_147_200), Some(29_600));
     assert_eq!(limits.len(), 5, "{limits:?}");
     assert_eq!(limits[0], (0.0, all, false));
     assert_eq!(limits[1], (10.0, audio, false));

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
 
 _RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
+_MARKS = 12  # bytes that the longest dependency descriptor adds to it
 _UDP_HEADERS = 28  # bytes of IPv4 and UDP, which a capture file has whatever the overhead
 
 Scalar = bool | int | float | str
@@ -207,6 +208,10 @@ class Media(Model):
     """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)
     """Headers of IPv4 and UDP."""
+    marks: bool = True
+    """Whether packets of video say to which frame they belong, by a header extension of 4 bytes (AV1's dependency
+    descriptor; 12 on the first packet of a key frame). Without it the simulator tells the receiver; for documents that
+    state the sizes of packets."""
     queue_limit: Duration = Duration(2_000_000_000)
     """How much may wait at the sender, as time at the target rate; what comes beyond that is not sent."""
     both_ways: bool = False
@@ -276,7 +281,14 @@ class Media(Model):
         if self.overhead > rules.MOST_OVERHEAD:
             yield Problem((*path, "overhead"), f'found "{self.overhead}"; expected at most {rules.MOST_OVERHEAD}')
             return
-        headers = max(self.overhead, _UDP_HEADERS) + _RTP_HEADER + self.repair.added
+        frames = self.video is not False and self.video.source not in ("greedy", "cbr")
+        if self.repair.fec and frames and not self.marks:
+            what = "found false; with fec expected true: what it restores says by its marks where it belongs"
+            yield Problem((*path, "marks"), what)
+        marks = _MARKS if self.marks and frames else 0
+        # parity protects the header extensions, too
+        marks *= 2 if self.repair.fec else 1
+        headers = max(self.overhead, _UDP_HEADERS) + _RTP_HEADER + marks + self.repair.added
         yield from rules.within((*path, "payload"), self.payload, Size(64), Size(rules.IP_PACKET - headers))
 
     def to_ir(self, reading: Reading) -> Any:

@@ -5,6 +5,7 @@
 //! the output as it was. Bytes from the network are never trusted: whatever they hold, decoding ends in
 //! a value or in an [`Error`] that says what was wrong and where.
 
+pub mod descriptor;
 mod error;
 pub mod ntp;
 mod reader;

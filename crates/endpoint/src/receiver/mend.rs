@@ -1,6 +1,7 @@
 //! The receiver's part in repair: what is missing, what is restored, and what it asks for.
 
 use super::Receiver;
+use crate::datagram::{marks, protected};
 use crate::packetizer::Extensions;
 use crate::repair::missing::{Missing, Place, Standing};
 use crate::repair::parity::{Decoder, Header};
@@ -49,6 +50,7 @@ impl Mend {
 struct Have {
     sequence: i64,
     header: Header,
+    frame: Frame,
     by: Kind,
 }
 
@@ -113,17 +115,24 @@ impl Receiver {
         &mut self,
         now: Time,
         index: usize,
-        sequence: i64,
+        (sequence, size): (i64, u32),
+        packet: &Datagram,
         body: &RtpBody,
         frame: Frame,
-        size: u32,
     ) -> bool {
         let Some(mend) = self.mend.as_mut().filter(|mend| mend.video == index) else { return false };
         let place = Place { frame: frame.number, last: frame.is_last() };
         let standing = mend.missing.arrived(now, sequence, place);
         if let Some(decoder) = &mut mend.decoder {
             let length = size.saturating_sub(Extensions::NONE_LEN);
-            decoder.have(sequence, Header::from_body(body, frame, u16::try_from(length).unwrap_or(u16::MAX)));
+            decoder.have(
+                sequence,
+                Header::of(
+                    body,
+                    protected(body, packet.extension()),
+                    u16::try_from(length).unwrap_or(u16::MAX),
+                ),
+            );
         }
         if let Some(playout) = &mut self.streams[index].playout {
             playout.hope(mend.missing.hope());
@@ -145,12 +154,19 @@ impl Receiver {
         let Some(next) = mend.missing.next() else { return };
         let number = wrap::nearest(u32::from(body.original), 16, next);
         if self.streams[index].signalled.kind == MediaKind::Retransmission {
+            let video = mend.video;
             let length = size.saturating_sub(Extensions::NONE_LEN + u32::from(OSN));
-            let resent = Header::from_body(body, out.true_frame(), u16::try_from(length).unwrap_or(u16::MAX));
-            let payload_type = self.streams[mend.video].signalled.payload_type;
-            let header_of = Header { payload_type, ..resent };
-            let have = Have { sequence: number, header: header_of, by: Kind::Retransmission };
-            self.restored(now, have, header, out);
+            let length = u16::try_from(length).unwrap_or(u16::MAX);
+            let protected = protected(body, packet.extension());
+            let payload_type = self.streams[video].signalled.payload_type;
+            let found = Header { payload_type, ..Header::of(body, protected, length) };
+            let frame = self.frame(video, body, out);
+            self.restored(
+                now,
+                Have { sequence: number, header: found, frame, by: Kind::Retransmission },
+                header,
+                out,
+            );
         } else if let (Some(decoder), Some(parity)) = (&mut mend.decoder, packet.parity()) {
             decoder.parity(number, *parity);
         }
@@ -167,16 +183,19 @@ impl Receiver {
             let newest = mend.missing.next().unwrap_or(0);
             let Some(decoder) = &mut mend.decoder else { return };
             let Some((sequence, found)) = decoder.restore(newest) else { return };
-            self.restored(now, Have { sequence, header: found, by: Kind::Repair }, header, out);
+            // a source without frames marks none
+            let stream = &mut self.streams[mend.video];
+            let frame = marks(&found.protected).map(|marks| stream.numbers.frame(marks)).unwrap_or_default();
+            self.restored(now, Have { sequence, header: found, frame, by: Kind::Repair }, header, out);
         }
     }
 
     /// Hands a packet that was restored to playout, if anybody waited for it; what brought it had a header of
     /// `header` bytes.
     fn restored(&mut self, now: Time, have: Have, header: u32, out: &mut dyn Driver) {
-        let Have { sequence, header: found, by } = have;
+        let Have { sequence, header: found, frame, by } = have;
         let Some(mend) = &mut self.mend else { return };
-        let place = Place { frame: found.frame, last: found.place().is_last() };
+        let place = Place { frame: frame.number, last: frame.is_last() };
         if !mend.missing.restored(now, sequence, by == Kind::Retransmission, place) {
             return;
         }
@@ -190,10 +209,10 @@ impl Receiver {
             None => true,
             Some(playout) => {
                 playout.hope(hope);
-                playout.packet(now, found.place(), found.timestamp, sequence, out)
+                playout.packet(now, frame, found.timestamp, sequence, out)
             }
         };
-        let (flow, frame, sequence) = (self.flow, found.frame, sequence as u16);
+        let (flow, frame, sequence) = (self.flow, frame.number, sequence as u16);
         out.record().repaired(now, &RepairRecord { flow, frame, sequence, by, in_time });
     }
 }

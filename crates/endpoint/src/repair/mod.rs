@@ -86,7 +86,7 @@ impl Repair {
     pub(crate) fn most_added(&self, extensions: Extensions) -> u32 {
         let resent = if self.nack.is_some() { u32::from(resend::OSN) } else { 0 };
         let parity = if self.fec.is_some() {
-            u32::from(Parity::HEADER) + extensions.header_len(None) - Extensions::NONE_LEN
+            u32::from(Parity::HEADER) + extensions.longest_header() - Extensions::NONE_LEN
         } else {
             0
         };

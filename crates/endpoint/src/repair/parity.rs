@@ -8,8 +8,7 @@
 use super::Fec;
 use crate::packetizer::Queued;
 use std::collections::VecDeque;
-use tidegate_core::Frame;
-use tidegate_core::datagram::{Parity, RtpBody};
+use tidegate_core::datagram::{Parity, Protected, RtpBody};
 
 /// Packets whose headers a receiver keeps: more than any group has.
 const KEPT: usize = 1024;
@@ -39,9 +38,9 @@ impl Encoder {
         Self { fec, sums: vec![Sum::default(); usize::from(fec.parity)], count: 0, made: VecDeque::new() }
     }
 
-    /// Adds a packet that leaves with the number `sequence` and `length` bytes behind the fixed header; says whether
-    /// the group is complete.
-    pub(crate) fn add(&mut self, sequence: u16, packet: &Queued, payload_type: u8, length: u16) -> bool {
+    /// Adds a packet that leaves with the number `sequence`, and is the `last` of its frame or not; says whether the
+    /// group is complete.
+    pub(crate) fn add(&mut self, sequence: u16, header: Header, last: bool) -> bool {
         let index = self.count % self.sums.len();
         let sum = &mut self.sums[index];
         if self.count == index {
@@ -50,10 +49,10 @@ impl Encoder {
         }
         let parity = &mut sum.parity;
         parity.count += 1;
-        add(parity, Header::of(packet, payload_type, length));
-        sum.longest = sum.longest.max(length);
+        add(parity, header);
+        sum.longest = sum.longest.max(header.length);
         self.count += 1;
-        self.count == usize::from(self.fec.packets) || self.fec.by_frame && packet.flags & Frame::LAST != 0
+        self.count == usize::from(self.fec.packets) || self.fec.by_frame && last
     }
 
     /// Ends the group: gives what is to be sent, as packets of `stream` like `last`, the last one of the group.
@@ -63,7 +62,7 @@ impl Encoder {
         sums[..count].iter().map(move |sum| {
             made.push_back(sum.parity);
             let payload = Parity::HEADER.saturating_add(sum.longest);
-            Queued { payload, original: sum.base, stream, flags: 0, ..last }
+            Queued { payload, original: sum.base, stream, flags: 0, marks: 0, ..last }
         })
     }
 
@@ -77,36 +76,24 @@ impl Encoder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) timestamp: u32,
-    pub(crate) frame: u32,
     pub(crate) length: u16,
     pub(crate) payload_type: u8,
-    pub(crate) flags: u8,
+    pub(crate) protected: Protected,
 }
 
 impl Header {
-    fn of(packet: &Queued, payload_type: u8, length: u16) -> Self {
-        let &Queued { timestamp, frame, flags, .. } = packet;
-        Self { timestamp, frame, length, payload_type, flags }
-    }
-
-    /// Of a packet with `length` bytes behind the fixed header.
-    pub(crate) fn from_body(body: &RtpBody, place: Frame, length: u16) -> Self {
+    /// Of a packet with `length` bytes behind the fixed header, the first of which are `protected`.
+    pub(crate) fn of(body: &RtpBody, protected: Protected, length: u16) -> Self {
         let &RtpBody { timestamp, payload_type, .. } = body;
-        Self { timestamp, frame: place.number, length, payload_type, flags: place.flags }
-    }
-
-    /// Where it belongs.
-    pub(crate) fn place(&self) -> Frame {
-        Frame { number: self.frame, flags: self.flags }
+        Self { timestamp, length, payload_type, protected }
     }
 }
 
 fn add(parity: &mut Parity, header: Header) {
     parity.timestamp ^= header.timestamp;
-    parity.frame ^= header.frame;
     parity.length ^= header.length;
     parity.payload_type ^= header.payload_type;
-    parity.flags ^= header.flags;
+    parity.protected.iter_mut().zip(header.protected).for_each(|(sum, byte)| *sum ^= byte);
 }
 
 /// Restores by parity.
@@ -166,8 +153,8 @@ impl Decoder {
             }
             self.waiting.remove(at);
             if let (Some(sequence), 1) = (missing, absent) {
-                let Parity { timestamp, frame, length, payload_type, flags, .. } = sum;
-                let header = Header { timestamp, frame, length, payload_type, flags };
+                let Parity { timestamp, length, payload_type, protected, .. } = sum;
+                let header = Header { timestamp, length, payload_type, protected };
                 self.have(sequence, header);
                 return Some((sequence, header));
             }
@@ -182,18 +169,22 @@ mod tests {
     use tidegate_core::Time;
     use tidegate_core::rng::Stream;
 
-    fn random(rng: &mut Stream) -> (Queued, u16) {
+    const LAST: Queued = Queued {
+        since: Time::ZERO,
+        timestamp: 0,
+        frame: 0,
+        payload: 0,
+        original: 0,
+        stream: 0,
+        flags: 0,
+        marks: 0,
+    };
+
+    fn random(rng: &mut Stream) -> Header {
         let bits = rng.next_u64();
-        let packet = Queued {
-            since: Time::ZERO,
-            timestamp: bits as u32,
-            frame: (bits >> 32) as u32,
-            payload: 0,
-            original: 0,
-            stream: 0,
-            flags: (bits >> 20) as u8 & 6,
-        };
-        (packet, (bits >> 40) as u16)
+        let mut protected = Protected::default();
+        protected.fill_with(|| rng.next_u64() as u8);
+        Header { timestamp: bits as u32, length: (bits >> 40) as u16, payload_type: 96, protected }
     }
 
     /// Sends groups of `packets` with `parity`, loses those of which `lost` says so, and gives the numbers (from 0)
@@ -205,16 +196,15 @@ mod tests {
         let mut sent = Vec::new();
         let mut missing = Vec::new();
         for sequence in 65_000..65_000 + count {
-            let (packet, length) = random(&mut rng);
-            let header = Header::of(&packet, 96, length);
+            let header = random(&mut rng);
             sent.push(header);
             if lost(false) {
                 missing.push(sequence);
             } else {
                 decoder.have(sequence, header);
             }
-            if encoder.add(sequence as u16, &packet, 96, length) {
-                let made: Vec<Queued> = encoder.close(packet, 3).collect();
+            if encoder.add(sequence as u16, header, false) {
+                let made: Vec<Queued> = encoder.close(LAST, 3).collect();
                 for queued in made {
                     let contents = encoder.leaves().expect("one each");
                     let base = tidegate_core::wire::wrap::nearest(u32::from(queued.original), 16, sequence);

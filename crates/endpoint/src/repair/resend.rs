@@ -95,7 +95,16 @@ mod tests {
     }
 
     fn packet(frame: u32) -> Queued {
-        Queued { since: Time::ZERO, timestamp: 9, frame, payload: 100, original: 0, stream: 0, flags: 3 }
+        Queued {
+            since: Time::ZERO,
+            timestamp: 9,
+            frame,
+            payload: 100,
+            original: 0,
+            stream: 0,
+            flags: 3,
+            marks: 0,
+        }
     }
 
     #[test]

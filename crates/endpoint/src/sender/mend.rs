@@ -2,11 +2,11 @@
 
 use super::Sender;
 use crate::packetizer::{Extensions, Queued};
-use crate::repair::parity::Encoder;
+use crate::repair::parity::{self, Encoder};
 use crate::repair::resend::Resend;
 use crate::repair::share::{Share, Use};
 use crate::settings::{MediaKind, SendSettings};
-use tidegate_core::datagram::Parity;
+use tidegate_core::datagram::{Parity, Protected, RtpBody};
 use tidegate_core::wire::rtcp::Nack;
 use tidegate_core::{Kind, Rate, Size, Span, Time};
 
@@ -79,6 +79,11 @@ impl Mend {
         late
     }
 
+    /// Whether video is protected by parity.
+    pub(super) fn protects(&self) -> bool {
+        self.parity.is_some()
+    }
+
     /// What the next packet of parity to leave contains.
     pub(super) fn parity_leaves(&mut self) -> Option<Parity> {
         self.parity.as_mut().and_then(|(_, encoder)| encoder.leaves())
@@ -91,8 +96,9 @@ pub(super) struct Leaving {
     /// As it waited, with the payload that it really has.
     pub(super) packet: Queued,
     pub(super) kind: Kind,
-    pub(super) sequence: u16,
-    pub(super) payload_type: u8,
+    pub(super) body: RtpBody,
+    /// The first bytes behind its fixed header, where parity protects it.
+    pub(super) protected: Protected,
     /// Bytes of its header, and as rates count it.
     pub(super) header: u32,
     pub(super) counted: Size,
@@ -121,7 +127,7 @@ impl Sender {
     /// Takes note of a packet that leaves: video is kept and protected, and everything counted.
     pub(super) fn mend(&mut self, now: Time, leaving: &Leaving) {
         let Some(mend) = &mut self.mend else { return };
-        let Leaving { packet, kind, sequence, payload_type, header, counted } = *leaving;
+        let Leaving { packet, kind, body, protected, header, counted } = *leaving;
         let what = match kind {
             Kind::Video => Use::Media,
             Kind::Retransmission => Use::Resent,
@@ -130,7 +136,7 @@ impl Sender {
         };
         mend.share.sent(now, what, counted);
         match (&mut mend.resend, what) {
-            (Some((_, resend)), Use::Media) => resend.sent(now, sequence, packet),
+            (Some((_, resend)), Use::Media) => resend.sent(now, body.sequence, packet),
             (Some((_, resend)), Use::Resent) => resend.left(now, packet.original),
             _ => {}
         }
@@ -138,7 +144,8 @@ impl Sender {
             // what is behind the fixed header, extensions included, is protected
             let length = u32::from(packet.payload) + header - Extensions::NONE_LEN;
             let length = u16::try_from(length).unwrap_or(u16::MAX);
-            if encoder.add(sequence, &packet, payload_type, length) {
+            let what = parity::Header::of(&body, protected, length);
+            if encoder.add(body.sequence, what, packet.place().is_last()) {
                 for made in encoder.close(Queued { since: now, ..packet }, *stream) {
                     self.pacer.push(false, made);
                 }

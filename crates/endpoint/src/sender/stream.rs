@@ -1,7 +1,7 @@
 //! One stream on its way out: its source, its numbers and its share of the target.
 
 use super::{Source, timestamp};
-use crate::packetizer::Queued;
+use crate::packetizer::{Extensions, Queued};
 use crate::settings::Signalled;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
@@ -40,6 +40,22 @@ impl Shape {
     }
 }
 
+/// What marks add to the headers of a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marked {
+    /// With marks where its packets have them.
+    pub(super) extensions: Extensions,
+    /// Whether rates count headers.
+    pub(super) weighs: bool,
+}
+
+impl Marked {
+    /// Bytes that rates count for the marks of `frame`.
+    pub(super) fn weight(self, frame: Frame) -> u32 {
+        if self.weighs { self.extensions.marks_len(frame) } else { 0 }
+    }
+}
+
 /// A frame with its number, and its packets' common part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
@@ -51,6 +67,7 @@ pub(super) struct Numbered {
 /// A stream that is sent.
 pub(super) struct OutStream {
     pub(super) signalled: Signalled,
+    pub(super) marks: Marked,
     source: Option<(Box<dyn Source>, Shape)>,
     pauses: Vec<(Time, Time)>,
     /// The pause that is on or comes next.
@@ -77,7 +94,7 @@ const REMEMBERED: usize = 1 << 15;
 
 impl OutStream {
     pub(super) fn new(
-        signalled: Signalled,
+        (signalled, marks): (Signalled, Marked),
         source: Option<(Box<dyn Source>, Shape)>,
         pauses: Vec<(Time, Time)>,
         by_rtp_sequence: bool,
@@ -85,6 +102,7 @@ impl OutStream {
     ) -> Self {
         Self {
             signalled,
+            marks,
             source,
             pauses,
             pause: 0,
@@ -166,8 +184,11 @@ impl OutStream {
                 original: 0,
                 stream: 0,
                 flags: if frame.key { Frame::KEY } else { 0 },
+                marks: 0,
             };
-            let header = source.packet_size().map_or(0, |_| header);
+            // a packet of such a source is a frame
+            let marks = Frame { flags: first.flags | Frame::FIRST | Frame::LAST, ..first.place() };
+            let header = source.packet_size().map_or(0, |_| header + self.marks.extensions.marks_len(marks));
             return Some(Numbered { number, bytes: frame.bytes.saturating_sub(header).max(1), first });
         }
         None
@@ -199,10 +220,10 @@ impl OutStream {
         Some(if source.packet_size().is_some() { max } else { shape.gross(max, source.frame_rate()) })
     }
 
-    /// From now on rates count `header` bytes beyond the payload of a packet.
+    /// From now on rates count `header` bytes beyond the payload and the marks of a packet.
     pub(super) fn set_header(&mut self, header: u32) {
         if let Some((_, shape)) = &mut self.source {
-            shape.header = header;
+            shape.header = header + self.marks.weight(Frame::default());
         }
     }
 
@@ -297,7 +318,9 @@ mod tests {
             clock_rate: 90_000,
             frames: true,
         };
-        let mut stream = OutStream::new(signalled, None, Vec::new(), true, Stream::new(1, "x", "rtp"));
+        let marks = Marked { extensions: Extensions::default(), weighs: true };
+        let mut stream =
+            OutStream::new((signalled, marks), None, Vec::new(), true, Stream::new(1, "x", "rtp"));
         let first = stream.rtp_next as u16;
         assert_eq!(stream.transport_of(first), None);
         for k in 0..100_000u64 {

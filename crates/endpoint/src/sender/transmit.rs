@@ -2,13 +2,14 @@
 
 use super::mend::{Leaving, Mend};
 use super::{Life, Path, Sender};
+use crate::datagram;
 use crate::pacer::Turn;
-use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, Queued, TRANSPORT_SEQUENCE_ID};
+use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, Queued, TRANSPORT_SEQUENCE_ID};
 use crate::reception::clock;
 use crate::settings::{Accounting, MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
-use tidegate_core::datagram::{Attachment, Extension, RtpBody};
+use tidegate_core::datagram::{Attachment, Extension, Marks, Protected, RtpBody};
 use tidegate_core::driver::{About, Driver};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Datagram, Frame, Kind, Size, Time};
@@ -35,11 +36,18 @@ impl Sender {
             Turn::Heartbeat => (padding, 1, None),
         };
         let sequence = self.history.next();
-        let stamp = self.stamp(now, sequence, payload, out);
-        let header = match &stamp {
-            None => self.header,
-            stamp => self.extensions.header_len(stamp.as_ref()),
+        let marks = match turn {
+            Turn::Media(packet, _) if self.streams[index].marks.extensions.marks => {
+                Some(Marks::of(packet.place()))
+            }
+            _ => None,
         };
+        let stamp = self.stamp(now, sequence, payload, marks, out);
+        let plain = match &stamp {
+            None => self.header,
+            stamp => self.extensions.header_len(None, stamp.as_ref()),
+        };
+        let header = marks.map_or(plain, |_| self.extensions.header_len(marks, stamp.as_ref()));
         if let (Turn::Media(..), Some(whole)) = (turn, self.streams[index].packet_size()) {
             if whole <= header {
                 let who = &self.who;
@@ -51,8 +59,8 @@ impl Sender {
             // the first packet was cut before its stamp was known
             payload = u16::try_from(whole - header).unwrap_or(u16::MAX);
         }
-        if header != self.stamped_header {
-            self.set_header(now, header);
+        if plain != self.stamped_header {
+            self.set_header(now, plain);
         }
         let size = u32::from(payload) + header;
         let most = largest_rtp(path.overhead);
@@ -84,6 +92,7 @@ impl Sender {
             original,
             transport_sequence: extensions.transport_sequence.then_some(sequence as u16),
             abs_send_time,
+            marks,
             payload_type: signalled.payload_type,
             padding: if is_padding { payload as u8 } else { 0 },
             marker: is_video && frame.is_last(),
@@ -100,6 +109,9 @@ impl Sender {
             out.record().paced(now, self.flow, now - packet.since);
         }
         let parity = self.mend.as_mut().filter(|_| kind == Kind::Repair).and_then(Mend::parity_leaves);
+        let protects = kind == Kind::Video && self.mend.as_ref().is_some_and(Mend::protects);
+        let protected =
+            if protects { datagram::protected(&body, stamp.as_ref()) } else { Protected::default() };
         let datagram = Datagram {
             size: size + path.overhead,
             ecn: self.ecn,
@@ -127,8 +139,7 @@ impl Sender {
         if let (true, Turn::Media(packet, _)) = (self.mend.is_some(), turn) {
             let packet = Queued { payload, ..packet };
             let counted = Size::from_bytes(u64::from(counted));
-            let RtpBody { sequence, payload_type, .. } = body;
-            self.mend(now, &Leaving { packet, kind, sequence, payload_type, header, counted });
+            self.mend(now, &Leaving { packet, kind, body, protected, header, counted });
         }
         self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
         if let Life::Running(seat) = &self.life
@@ -144,11 +155,19 @@ impl Sender {
         }
     }
 
-    fn stamp(&mut self, now: Time, sequence: u64, payload: u16, out: &mut dyn Driver) -> Option<Extension> {
+    fn stamp(
+        &mut self,
+        now: Time,
+        sequence: u64,
+        payload: u16,
+        marks: Option<Marks>,
+        out: &mut dyn Driver,
+    ) -> Option<Extension> {
         let Life::Running(seat) = &mut self.life else { return None };
+        let header = marks.map_or(self.header, |_| self.extensions.header_len(marks, None));
         let outgoing = Outgoing {
             sequence,
-            size: Size::from_bytes(u64::from(payload) + u64::from(self.header)),
+            size: Size::from_bytes(u64::from(payload) + u64::from(header)),
             backlog: self.pacer.backlog(),
         };
         let stamp = seat.stamp(now, &outgoing)?;
@@ -156,7 +175,7 @@ impl Sender {
             let (who, id, length) = (&self.who, stamp.id, stamp.data.len());
             out.fail(format!(
                 "controller of {who} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
-                 255 and neither {ABS_SEND_TIME_ID} nor {TRANSPORT_SEQUENCE_ID}, the data at most 255 bytes"
+                 255 and none of {ABS_SEND_TIME_ID}, {TRANSPORT_SEQUENCE_ID} and {MARKS_ID}, the data at most 255 bytes"
             ));
             return None;
         }

@@ -4,6 +4,7 @@ use super::{
     EndpointSettings, FeedbackFormat, LARGEST_PACKET, MediaKind, Playout, ReceiveSettings, RtcpMinimum,
     RtcpSettings, SendSettings, SettingsError, Signalled, largest_rtp,
 };
+use crate::packetizer::Extensions;
 use tidegate_core::{Rate, Span};
 
 impl EndpointSettings {
@@ -23,8 +24,9 @@ impl EndpointSettings {
 
     fn packet_problem(&self) -> Option<String> {
         let send = self.send.as_ref()?;
+        let extensions = Extensions { marks: send.marks(), ..send.extensions };
         let most = largest_rtp(self.overhead)
-            .saturating_sub(send.extensions.header_len(None) + send.repair.most_added(send.extensions));
+            .saturating_sub(extensions.longest_header() + send.repair.most_added(extensions));
         (u32::from(send.payload) > most).then(|| {
             format!(
                 "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {most} do",
@@ -74,6 +76,14 @@ impl SendSettings {
                 "its least rate {:?} is above its most {:?}",
                 self.limits.min, self.limits.max
             ));
+        }
+        let frames =
+            self.streams.iter().any(|stream| stream.kind == MediaKind::Video && stream.signalled().frames);
+        if self.repair.fec.is_some() && frames && !self.extensions.marks {
+            return Some(
+                "what parity restores says by its marks to which frame it belongs, and packets have none"
+                    .into(),
+            );
         }
         if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
             return Some("it is to get TWCC, but its packets carry no transport-wide sequence number".into());

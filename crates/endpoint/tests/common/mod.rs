@@ -10,6 +10,7 @@ use tidegate_core::{
     Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
     Size, Span, Time,
 };
+use tidegate_endpoint::datagram::header_len;
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
 };
@@ -248,6 +249,12 @@ pub fn one_way(
     callee.receive = Some(ReceiveSettings::new(&send));
     caller.send = Some(send);
     (caller, callee)
+}
+
+/// Bytes of the payload of a packet of RTP.
+pub fn payload(packet: &Packet) -> u32 {
+    let header = header_len(packet.rtp().expect("RTP"), packet.extension());
+    packet.size - 28 - header
 }
 
 pub fn media(told: &Told) -> Vec<(Time, Packet)> {

@@ -40,6 +40,7 @@ pub(super) fn connect(
         FeedbackFormat::None => tidegate_endpoint::FeedbackFormat::None,
     };
     send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
+    send.extensions.marks = media.marks;
     send.repair = media.repair;
     send.streams = streams(&flow.name, media, id, make)?;
     let mut receive = ReceiveSettings::new(&send);

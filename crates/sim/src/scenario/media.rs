@@ -33,6 +33,9 @@ pub struct MediaSpec {
     pub payload: u32,
     /// Bytes of IP and UDP headers.
     pub overhead: u32,
+    /// Whether packets of video say to which frame they belong.
+    #[serde(default = "marks")]
+    pub marks: bool,
     /// After so many RTP packets of media the flow ends, if it has not before.
     #[serde(default)]
     pub packets: Option<u64>,
@@ -51,6 +54,10 @@ pub struct MediaSpec {
 /// The endpoint's own limit.
 const fn tenth() -> f64 {
     0.1
+}
+
+const fn marks() -> bool {
+    true
 }
 
 const fn queue_limit() -> Span {

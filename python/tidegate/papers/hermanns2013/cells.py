@@ -43,6 +43,8 @@ class Caller:
         return {
             "flows.call.media.controller": self.controller,
             "flows.call.media.video": VIDEO,
+            # packets as Sprout's video calls had them: without what browsers mark frames with
+            "flows.call.media.marks": False,
             **self.changes,
         }
 

@@ -131,5 +131,7 @@ def _media(spec: str, setting: Setting) -> Media:
         video=video,
         feedback={"reports": setting.reports},
         queue_limit=setting.waits,
+        # ns-2's packets have the sizes that the document states
+        marks=False,
         **bound,
     )

@@ -43,6 +43,7 @@ def _run(
         feedback={"format": "none", "reports": "1000s"},
         queue_limit="100s",
         min_rate="1bps",
+        marks=False,
         **media,
     )
     return Scenario(

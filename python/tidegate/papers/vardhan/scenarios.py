@@ -191,6 +191,7 @@ def tfrc(
             controller={"name": "tfrc", **chosen},
             video={"source": "cbr", "schedule": schedule, "packet_size": Size(wire)},
             overhead=Size(IP_HEADERS),
+            marks=False,
             max_rate=max(rate for _, rate in schedule),
             feedback={"format": "none", "reports": "1000s"},
             queue_limit=limit,
