@@ -142,7 +142,7 @@ def test_aiortc_does_not_hear_of_losses() -> None:
 @pytest.mark.parametrize("label", [f"{preset}, second at {start}" for preset in PRESETS for start in ("0s", "20s")])
 def test_two_calls_share(label: str) -> None:
     row = rows("sharing")[label]
-    between(1 / 3, row["worst ratio"], 1.0, "RFC 8868 section 3.1: equal flows within a factor of three")
+    between(1 / 3, row["worst ratio"], 1.0, "RFC 8868 section 3: equal flows within a factor of three")
     # 0.9 is a ratio of 1 to 2, which additive increase and common decreases by 15 % every 5 to 10 s must have left
     # behind after 180 s: 0.85^18 = 5 % of the first difference
     between(0.9, row["Jain 200-300 s"], 1.0, "converges")

@@ -19,7 +19,7 @@ import pytest
 from support import ROOT, Cli, begin, interrupt
 from tidegate import paper
 from tidegate.errors import InputError, RunError
-from tidegate.paper import Measure, Result, Table, Verdict, facts, mutations, shipped, tables, words
+from tidegate.paper import Measure, Result, Table, Verdict, facts, mutations, opening, shipped, tables, words
 from tidegate.paper.experiment import CellValue
 from tidegate.paper.reading import load
 from tidegate.stats import Interval
@@ -183,6 +183,9 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     assert made.turned_by("long") is None, "what was not run says nothing"
     assert made.count("half", [one.claim.id for one in result.judgements]) == (1, 12)
     assert "(1 turn without the mechanism)" in facts.line(result)
+    said = opening.sentences(result)
+    assert said[1].startswith("Holds, and would not without the mechanism: “Twice the capacity offered")
+    assert said[2].startswith("Holds with and without it: “A packet of 1000 bytes")
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
     # eleven that do not turn, and the legend

@@ -66,7 +66,7 @@ def test_the_link_is_shared_and_used(label: str) -> None:
         1 + 1500 * 8 / 15e6 / 200,
         "a queue of 0.4 or 1 bandwidth-delay products keeps it busy",
     )
-    # RFC 8868 section 3.1 asks for a factor of three between equal flows
+    # RFC 8868 section 3 asks for a factor of three between equal flows
     assert row["TFRC least"] > row["TFRC most"] / 3
 
 

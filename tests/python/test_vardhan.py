@@ -102,8 +102,9 @@ def test_the_bottleneck_of_table_2_has_1_mbps(whole: dict[str, Claim], row: str)
 # --- beside the document --------------------------------------------------------------------------
 
 
-def test_nothing_differs_and_every_reason_holds(result: Result) -> None:
-    assert set(result.counts) == {Verdict.AGREES, Verdict.TREND}
+def test_what_differs_is_that_tfrc_competes_and_every_reason_holds(result: Result) -> None:
+    differs = {one.claim.id for one in result.judgements if one.verdict is Verdict.DIFFERS}
+    assert differs == {"tfrc-competes", "voip-beside-udp"}
     for one in result.judgements:
         assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, one.claim.id
     same_trend = {one.claim.cell for one in result.judgements if one.verdict is Verdict.TREND}
@@ -119,7 +120,16 @@ def test_nothing_differs_and_every_reason_holds(result: Result) -> None:
         ("table2", "tfrc.received"),
     }
     sentences = {one.claim.id for one in result.judgements if one.verdict is Verdict.TREND and one.claim.cell is None}
-    assert sentences == {"equation", "tfrc-competes", "tfrc-works-with-video"}
+    assert sentences == {"equation", "tfrc-works-with-video"}
+
+
+def test_voice_over_tfrc_keeps_the_limits_of_section_3_where_there_is_room_only(result: Result) -> None:
+    room, beside = "table3/100/tfrc", "table3.competing/100/tfrc"
+    assert ours(result, f"{room}.delay") + ours(result, f"{room}.waited") < 150 < ours(result, f"{beside}.waited")
+    assert ours(result, f"{room}.jitter") < 30
+    # what the stated bottleneck of table 2 gives, about twice what is printed
+    assert ours(result, "stated2/1024 kb/s, 100/tfrc.received") > 1.7 * 5343
+    assert (ours(result, "stated3.drop"), ours(result, "stated4.drop")) == (0, 0)
 
 
 @pytest.mark.parametrize("row", RATES)
@@ -223,11 +233,11 @@ def test_voice_loses_what_it_loses_in_ns2(time: int) -> None:
 
 @pytest.mark.parametrize("time", [20, 50, 70, 100])
 def test_video_loses_what_it_loses_in_ns2(time: int) -> None:
-    done = run(scenarios.video(f"{time}s"))
-    for flow, place in (("udp-1", "upper"), ("udp-2", "lower")):
-        seen, theirs = Count.of(done, [flow]), theirs_of("4", time, place)
-        # a new rate holds at once here, in ns-2 from the packet after the next
-        assert (seen.sent, seen.received, seen.dropped) == pytest.approx(theirs, abs=1), flow
+    # both flows send at one instant, and which of them ns-2 puts first is its own: only sums compare
+    seen = Count.of(run(scenarios.video(f"{time}s")))
+    theirs = theirs_of("4", time, "upper", "lower")
+    # a new rate holds at once here, in ns-2 from the packet after the next of each
+    assert (seen.sent, seen.received, seen.dropped) == pytest.approx(theirs, abs=2)
 
 
 # --- TFRC -----------------------------------------------------------------------------------------
@@ -321,9 +331,12 @@ def test_that_tcp_starves_needs_no_phase_but_the_counts_do(result: Result) -> No
     assert auto > 4 * off
 
 
-def test_one_of_two_flows_alike_loses_everything_where_they_are_in_step(result: Result) -> None:
-    assert ours(result, "twins/off/udp-1") == 0
-    assert ours(result, "twins/off/udp-2") > 3600
+def test_one_of_two_flows_alike_loses_everything_in_ns2_and_half_of_it_here(result: Result) -> None:
+    # what comes at one instant has an order of its own: in ns-2 one flow is always first, here neither is
+    assert ns2()["4", "udp", "upper", 100].dropped * ns2()["4", "udp", "lower", 100].dropped == 0
+    first, second = (ours(result, f"twins/off/{flow}") for flow in ("udp-1", "udp-2"))
+    assert 0.85 < first / second < 1.15
+    assert first + second == pytest.approx(3701, abs=4)
     for jitter in JITTERS[1:]:
         first, second = (ours(result, f"twins/{jitter}/{flow}") for flow in ("udp-1", "udp-2"))
         assert 0.85 < first / second < 1.15

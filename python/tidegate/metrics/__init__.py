@@ -50,7 +50,7 @@ _ALL = [
         "sending rate",
         "Mbit/s",
         "neither",
-        "Bytes put on the wire over the flow's time, headers included (RFC 8868 section 3.1, metric 1).",
+        "Bytes put on the wire over the flow's time, headers included (RFC 8868 section 3, metric 1).",
         1e-6,
         2,
     ),
@@ -59,7 +59,7 @@ _ALL = [
         "receive rate",
         "Mbit/s",
         "higher",
-        "Bytes that arrived over the flow's time, headers included (RFC 8868 section 3.1, metric 1).",
+        "Bytes that arrived over the flow's time, headers included (RFC 8868 section 3, metric 1).",
         1e-6,
         2,
         headline=True,
@@ -69,7 +69,7 @@ _ALL = [
         "goodput",
         "Mbit/s",
         "higher",
-        "Useful payload bytes over the flow's time: first copies of media, TCP in order (RFC 8868 section 3.1).",
+        "Useful payload bytes over the flow's time: first copies of media, TCP in order (RFC 8868 section 3).",
         1e-6,
         2,
     ),
@@ -79,7 +79,7 @@ _ALL = [
         "%",
         "higher",
         "Receive rate over the mean capacity, in the same time, of the tightest link on the flow's way "
-        "(RFC 8868 section 3.1, metric 10, averaged).",
+        "(RFC 8868 section 3, metric 10, averaged).",
         100,
         headline=True,
     ),
@@ -123,7 +123,7 @@ _ALL = [
         "%",
         "lower",
         "Packets lost over packets whose fate is known, of those sent after the warm-up "
-        "(RFC 8868 section 3.1, metric 5).",
+        "(RFC 8868 section 3, metric 5).",
         100,
         2,
         headline=True,
@@ -187,7 +187,7 @@ _ALL = [
         "discarded late",
         "packets",
         "lower",
-        "Packets that came too late for playout (RFC 8868 section 3.1, metric 5).",
+        "Packets that came too late for playout (RFC 8868 section 3, metric 5).",
         digits=0,
     ),
     *_delays(
@@ -215,7 +215,7 @@ _ALL = [
     *_delays(
         "one_way_delay_ms",
         "one-way delay",
-        "the time from the wire to arrival of the packets that arrived (RFC 8868 section 3.1, metric 4).",
+        "the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, metric 4).",
         "p95",
     ),
     *_jitters(
@@ -316,7 +316,7 @@ _ALL = [
         "s",
         "lower",
         "From the flow's start to the first second from which five in a row are within 10 % of its final share, "
-        "the mean of its last fifth (RFC 8868 section 3.1, metric 8, which leaves the rule open).",
+        "the mean of its last fifth (RFC 8868 section 3, metric 8, which leaves the rule open).",
     ),
     Metric(
         "oscillation_hz",
@@ -324,7 +324,7 @@ _ALL = [
         "1/s",
         "lower",
         "Full swings of the receive rate, by seconds, between 20 % under and 20 % over its mean, a second "
-        "(RFC 8868 section 3.1, metric 9 with the sending rate, which leaves the watermarks open).",
+        "(RFC 8868 section 3, metric 9 with the sending rate, which leaves the watermarks open).",
         digits=3,
     ),
     Metric(
@@ -419,7 +419,7 @@ _ALL = [
             "",
             "higher",
             f"Jain's fairness index (Jain, Chiu, Hawe 1984) of the flows' bytes in windows of {width} s, mean: "
-            "1 is equal, 1/n is one that has all (RFC 8868 section 3.1, metric 7).",
+            "1 is equal, 1/n is one that has all (RFC 8868 section 3, metric 7).",
             digits=3,
         )
         for width in (1, 5, 20)
@@ -430,7 +430,7 @@ _ALL = [
             f"least over largest share, {width} s",
             "",
             "higher",
-            f"Least over largest of the flows' bytes in windows of {width} s, mean; RFC 8868 section 3.1, metric 7 "
+            f"Least over largest of the flows' bytes in windows of {width} s, mean; RFC 8868 section 3, metric 7 "
             "wants at least 0.333.",
             digits=3,
         )

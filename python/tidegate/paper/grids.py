@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tidegate.paper import words
-from tidegate.paper.model import PublishedTable
+from tidegate.paper.model import Kind, PublishedTable
 from tidegate.paper.verdicts import Judgement, Verdict
 from tidegate.report.markup import Content, Markup, tag
 
@@ -43,12 +43,18 @@ def badge(one: Judgement, known: Mutations | None) -> Markup:
 
 
 def published_tables(result: Result) -> list[Markup]:
-    """All of them, each below what it is."""
+    """All of them, each below what it is; those of settings, which are no results, folded and last."""
     by_cell = {one.claim.cell: one for one in result.judgements if one.claim.cell}
-    return [
-        tag("div", tag("h3", f"{one.where}: {one.text}"), _table(one, by_cell, result.mutations), class_="document")
-        for one in result.document.paper.table
-    ]
+    shown, folded = [], []
+    for one in result.document.paper.table:
+        made = _table(one, by_cell, result.mutations)
+        title = f"{one.where}: {one.text}"
+        kinds = {judged.claim.kind for cell, judged in by_cell.items() if cell[0] == one.id}
+        if kinds == {Kind.SETTING}:
+            folded.append(tag("details", tag("summary", f"{title} (settings read back)"), made, class_="document"))
+        else:
+            shown.append(tag("div", tag("h3", title), made, class_="document"))
+    return shown + folded
 
 
 def _table(table: PublishedTable, by_cell: Mapping[tuple[str, str, str], Judgement], known: Mutations | None) -> Markup:

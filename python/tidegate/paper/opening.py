@@ -21,10 +21,14 @@ def sentences(result: Result) -> list[str]:
     """How many claims hold, which statements do and which do not, and what the mechanism has to do with it."""
     said = [f"{facts.line(result)}"]
     statements = [one for one in result.judgements if one.claim.kind is Kind.RESULT and one.claim.cell is None]
-    holds = [one for one in statements if one.verdict is Verdict.AGREES and one.sure is not False]
-    # first what would not hold without the mechanism
-    needed = [one for one in holds if _turned(result, one)]
-    said.append(_listed("Holds", needed or holds, "no statement of the text"))
+    alone = len(result.plan.seeds) == 1  # then nothing is sure
+    holds = [one for one in statements if one.verdict is Verdict.AGREES and (alone or one.sure is not False)]
+    if result.mutations is None:
+        said.append(_listed("Holds", holds, "no statement of the text"))
+    else:
+        needed = [one for one in holds if _turned(result, one)]
+        said.append(_listed("Holds, and would not without the mechanism", needed, "no statement of the text"))
+        said.append(_listed("Holds with and without it", [one for one in holds if one not in needed], "none"))
     fails = [one for one in statements if one.verdict is Verdict.DIFFERS]
     said.append(_listed("Does not hold", fails, "no statement of the text fails"))
     return said + without(result)

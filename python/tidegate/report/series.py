@@ -17,7 +17,7 @@ import numpy as np
 from tidegate import _view
 from tidegate._view import Floats, FlowSeries, RunLike
 
-#: Finest bin shown, in seconds: RFC 8868 section 3.1 logs rates every 200 ms.
+#: Finest bin shown, in seconds: RFC 8868 section 3 logs rates every 200 ms.
 MIN_BIN = 0.2
 #: Most points of a series: a screen has no more pixels than that.
 MAX_POINTS = 1500

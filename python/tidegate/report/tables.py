@@ -16,7 +16,7 @@ NOTHING = "\N{EN DASH}"
 #: Metrics of the headline table: those of every comparison, and what else tells controllers apart.
 SUBJECT = (*HEADLINE, *PICTURES, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
 
-#: How the flows share, at the scale in between (RFC 8868 section 3.1 names 1, 5 and 20 s).
+#: How the flows share, at the scale in between (RFC 8868 section 3 names 1, 5 and 20 s).
 FAIRNESS = ("jain_5s", "ratio_5s")
 
 #: Metrics of the table of flows.

@@ -1,4 +1,4 @@
-"""Recorded frame sizes: the ladders of RFC 8593 section 5, read from text files."""
+"""Recorded frame sizes: the ladders of RFC 8593 section 6, read from text files."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Scenario(Model):
     record: Level = "series"
     """How much is kept: summary, series, or every packet."""
     bin: Duration = Duration(200_000_000)
-    """Width of a bin of the series (RFC 8868 section 3.1: 200 ms)."""
+    """Width of a bin of the series (RFC 8868 section 3: 200 ms)."""
     capture: bool = False
     """Whether the bytes of every packet are kept for a capture file."""
     lte: Lte | None = None

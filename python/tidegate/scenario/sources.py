@@ -49,7 +49,7 @@ class Video(Model):
 
 
 class StatisticalVideo(Video):
-    """An encoder's statistics (RFC 8593 section 4)."""
+    """An encoder's statistics (RFC 8593 section 5)."""
 
     source: Literal["statistical"] = "statistical"
     """The kind of source."""
@@ -88,7 +88,7 @@ class GreedyVideo(Video):
 
 
 class FramesVideo(Video):
-    """Recorded frame sizes at several rates (RFC 8593 section 5)."""
+    """Recorded frame sizes at several rates (RFC 8593 section 6)."""
 
     source: Literal["frames"]
     """The kind of source."""

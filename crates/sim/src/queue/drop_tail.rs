@@ -18,7 +18,7 @@ pub struct DropTail {
     pub packets: Option<u32>,
     /// At most so many bytes.
     pub bytes: Option<Size>,
-    /// At most as many bytes as the link's nominal rate carries in this time (RFC 8868 section 4.2:
+    /// At most as many bytes as the link's nominal rate carries in this time (RFC 8868 section 4.3:
     /// seconds times bit/s over 8).
     pub time: Option<Span>,
     /// Whether the packet in service counts.

@@ -43,7 +43,7 @@ pub struct FlowSummary {
     pub start_s: f64,
     /// When it ends: its own stop, or the end of the run.
     pub stop_s: f64,
-    /// Bytes sent over time (RFC 8868 section 3.1, metric 1).
+    /// Bytes sent over time (RFC 8868 section 3, metric 1).
     pub sending_rate_bps: Metric,
     /// Bytes that arrived over time.
     pub receive_rate_bps: Metric,
@@ -185,7 +185,7 @@ pub struct LinkSummary {
     pub dropped_wire: u64,
 }
 
-/// How flows share the link that most of them cross (RFC 8868 section 3.1, metric 7).
+/// How flows share the link that most of them cross (RFC 8868 section 3, metric 7).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fairness {
     /// The flows compared.

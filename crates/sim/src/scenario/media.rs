@@ -160,7 +160,7 @@ pub enum VideoSource {
     Greedy,
     /// Every frame exactly target / fps.
     Ideal,
-    /// RFC 8593 section 4.
+    /// RFC 8593 section 5.
     Statistical {
         /// Reaction latency (tau_v).
         tau_v: Span,

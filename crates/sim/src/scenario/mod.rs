@@ -65,7 +65,7 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Self {
-        // RFC 8868 section 3.1 logs rates every 200 ms
+        // RFC 8868 section 3 logs rates every 200 ms
         Self { level: RecordLevel::Series, bin: Span::from_millis(200), capture: false }
     }
 }

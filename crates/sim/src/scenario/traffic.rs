@@ -81,7 +81,7 @@ pub enum TcpWorkload {
     Long,
     /// So many bytes.
     File(u64),
-    /// Downloads of uniform size, exponential idle times between (RFC 8868 section 4.4).
+    /// Downloads of uniform size, exponential idle times between (RFC 8868 section 5.1).
     Web {
         /// Least bytes.
         min: u64,

@@ -16,7 +16,7 @@ pub enum Workload {
         /// Its size.
         bytes: u64,
     },
-    /// Short downloads with idle times between them (RFC 8868 section 4.3: 30 to 50 kB, 10 s).
+    /// Short downloads with idle times between them (RFC 8868 section 5.1: 30 to 50 kB, 10 s).
     Web {
         /// No download is smaller, in bytes; sizes are uniform.
         min: u64,

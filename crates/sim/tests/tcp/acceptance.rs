@@ -179,7 +179,7 @@ fn a_short_download_takes_its_round_trips() {
     }
 }
 
-/// RFC 8868 section 4.3's short TCP: the mean time between downloads and their mean size.
+/// RFC 8868 section 5.1's short TCP: the mean time between downloads and their mean size.
 #[test]
 fn web_traffic_has_its_load() {
     let workload = Workload::Web { min: 30_000, max: 50_000, idle: Span::from_secs(10), begins_idle: true };
