@@ -13,7 +13,7 @@ from tidegate.units import Rate, show
 
 _COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces
 LARGEST = 100_000_000
-"""Bytes that may be a frame; the engine clips at 1 MB (RFC 8593 section 5)."""
+"""Bytes that may be a frame; the engine clips at 1 MB (RFC 8593 section 6.2.1)."""
 
 
 @dataclass(frozen=True)
