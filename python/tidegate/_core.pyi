@@ -16,14 +16,18 @@ __all__ = [
     "Ccfb",
     "ControllerSeat",
     "Decision",
+    "EcnCounts",
     "Fir",
     "InternalError",
     "Limits",
     "LossReport",
     "Nack",
+    "Needs",
+    "Outgoing",
     "Packet",
     "PacketResult",
     "Pli",
+    "Probe",
     "ReceiverReport",
     "ReceiverSeat",
     "Recording",
@@ -36,6 +40,7 @@ __all__ = [
     "Schedule",
     "Sdes",
     "SenderReport",
+    "Sent",
     "Sli",
     "Stream",
     "Table",
@@ -49,6 +54,7 @@ __all__ = [
     "check_controller",
     "controller",
     "controller_defaults",
+    "controller_needs",
     "controllers_json",
     "decode",
     "decode_rtp",
@@ -151,6 +157,24 @@ class LossReport:
         """Packets expected since the last report."""
 
 @final
+class EcnCounts:
+    """Packets received, by the ECN field that they had on arrival (the counters of RFC 6679 section 5.1)."""
+
+    def __new__(cls, not_ect: int = 0, ect0: int = 0, ect1: int = 0, ce: int = 0) -> Self: ...
+    @property
+    def not_ect(self) -> int:
+        """Not ECN-capable: sent so, or cleared on the way."""
+    @property
+    def ect0(self) -> int:
+        """ECT(0)."""
+    @property
+    def ect1(self) -> int:
+        """ECT(1)."""
+    @property
+    def ce(self) -> int:
+        """Congestion experienced."""
+
+@final
 class Report:
     """One feedback report, joined with what was sent."""
 
@@ -163,6 +187,7 @@ class Report:
         pacer_delay_ns: int = 0,
         report_rtt_ns: int | None = None,
         packet_rtt_ns: int | None = None,
+        ecn: EcnCounts | None = None,
         loss: LossReport | None = None,
         remb_bps: int | None = None,
         messages: Sequence[tuple[str, bytes]] = ...,
@@ -204,6 +229,9 @@ class Report:
     @property
     def rtt_ns(self) -> int | None:
         """A fresh round-trip sample in nanoseconds: that of a receiver report, or else that of the newest packet."""
+    @property
+    def ecn(self) -> EcnCounts | None:
+        """The packets of which this report is the first to say that they were received, by ECN field; None: the feedback does not tell."""
     @property
     def loss(self) -> LossReport | None:
         """Receiver-report statistics."""
@@ -247,6 +275,45 @@ class Limits:
         """The network route changed."""
 
 @final
+class Needs:
+    """What a controller needs of its session: which feedback it works from, and how its packets are sent."""
+
+    def __new__(
+        cls,
+        feedback: Literal["per-packet", "receiver-reports", "own", "none"] = "per-packet",
+        ecn: Literal["off", "ect0", "ect1"] = "off",
+    ) -> Self: ...
+    @property
+    def feedback(self) -> Literal["per-packet", "receiver-reports", "own", "none"]:
+        """One of "per-packet", "receiver-reports", "own" (messages of its receiver half) and "none"."""
+    @property
+    def ecn(self) -> Literal["off", "ect0", "ect1"]:
+        """The ECN codepoint of its packets: "off", "ect0" or "ect1"."""
+
+@final
+class Probe:
+    """A burst of packets sent faster than the media, to learn the capacity."""
+
+    def __new__(
+        cls, id: int, rate_bps: float, length_ns: int, min_packets: int = 1, spacing_ns: int | None = None
+    ) -> Self: ...
+    @property
+    def id(self) -> int:
+        """Comes back in the results of its packets."""
+    @property
+    def rate_bps(self) -> int:
+        """At which rate, in bit/s; more than zero."""
+    @property
+    def length_ns(self) -> int:
+        """At least as many bytes as the rate carries in this time, in nanoseconds."""
+    @property
+    def min_packets(self) -> int:
+        """At least this many packets."""
+    @property
+    def spacing_ns(self) -> int:
+        """At least this much time between one departure and the next, in nanoseconds: what the rate carries in it leaves at once."""
+
+@final
 class Decision:
     """The complete present policy of a controller."""
 
@@ -258,7 +325,7 @@ class Decision:
         min_gap_ns: int | None = None,
         window: int | None = None,
         alarm_ns: int | None = None,
-        probe: tuple[int, int, int, int] | None = None,
+        probes: Sequence[Probe] | None = None,
         pace_audio: bool = False,
         heartbeat_ns: int | None = None,
     ) -> Self: ...
@@ -281,14 +348,47 @@ class Decision:
     def alarm_ns(self) -> int | None:
         """When to be called next, in nanoseconds; not in the past, and once at each instant the present one."""
     @property
-    def probe(self) -> tuple[int, int, int, int] | None:
-        """A burst of probe packets: (id, rate in bit/s, length in ns, least packets)."""
+    def probes(self) -> list[Probe]:
+        """Bursts to be sent after those that were asked for before."""
     @property
     def pace_audio(self) -> bool:
         """Whether audio, too, waits for the pacing rate; otherwise it goes at once."""
     @property
     def heartbeat_ns(self) -> int | None:
         """The longest silence, in nanoseconds: then a small packet of padding goes, window or not."""
+
+@final
+class Sent:
+    """One packet has left."""
+
+    def __new__(cls, sequence: int, size: int, in_flight: int = 0, backlog: int = 0) -> Self: ...
+    @property
+    def sequence(self) -> int:
+        """Transport-wide sequence number, unwrapped."""
+    @property
+    def size(self) -> int:
+        """Bytes: payload and RTP header with extensions, without IP and UDP."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight, this packet included."""
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait in the pacer."""
+
+@final
+class Outgoing:
+    """One packet is about to leave."""
+
+    def __new__(cls, sequence: int, size: int, backlog: int = 0) -> Self: ...
+    @property
+    def sequence(self) -> int:
+        """Transport-wide sequence number, unwrapped."""
+    @property
+    def size(self) -> int:
+        """Bytes: payload and RTP header with extensions, without IP and UDP, before the stamp."""
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait in the pacer behind it."""
 
 @final
 class Arrived:
@@ -306,6 +406,7 @@ class Arrived:
         marker: bool = False,
         ecn: int = 0,
         extension: tuple[int, bytes] | None = None,
+        true_delay_ns: int | None = None,
     ) -> Self: ...
     @property
     def sequence(self) -> int | None:
@@ -334,6 +435,9 @@ class Arrived:
     @property
     def extension(self) -> tuple[int, bytes] | None:
         """What the sending half stamped on it: (id, bytes)."""
+    @property
+    def true_delay_ns(self) -> int | None:
+        """How long it was on its way, in nanoseconds, which no receiver can measure: only for a half that `needs_true_delay`, and only where the driver knows it."""
 
 @final
 class ControllerSeat:
@@ -345,14 +449,19 @@ class ControllerSeat:
         """The alarm of the last decision."""
     def on_limits(self, now_ns: int, limits: Limits) -> Decision:
         """New bounds, a new wanted rate, or a new route."""
-    def on_sent(self, now_ns: int, sequence: int, size: int, in_flight: int = 0, backlog: int = 0) -> Decision:
+    def on_sent(self, now_ns: int, packet: Sent) -> Decision:
         """One packet has left."""
-    def stamp(self, now_ns: int, sequence: int, size: int, backlog: int = 0) -> tuple[int, bytes] | None:
+    def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
         """What rides on a packet that is about to leave: (id, bytes) or None."""
+    @property
+    def needs(self) -> Needs:
+        """What the controller needs of its session."""
+    @property
+    def needs_sent(self) -> bool:
+        """Whether it wants `on_sent` to be called."""
     @property
     def decision(self) -> Decision:
         """The last decision."""
-    @property
     def in_flight(self) -> int | None:
         """Bytes in flight, if the controller counts them itself."""
     @property
@@ -368,6 +477,9 @@ class ReceiverSeat:
 
     def on_packet(self, now_ns: int, packet: Arrived) -> tuple[_Urgency, int | None]:
         """A data packet has arrived; how soon the half wants to speak, for "early" within which time."""
+    @property
+    def needs_true_delay(self) -> bool:
+        """Whether it wants to be told how long packets were on their way, which no receiver can measure."""
     def on_alarm(self, now_ns: int) -> tuple[_Urgency, int | None]:
         """Its alarm is due."""
     def message(self, now_ns: int) -> list[_Packet]:
@@ -437,6 +549,9 @@ def controllers_json() -> str:
 
 def controller_defaults(name: str, preset: str) -> str:
     """All settings of a preset, as JSON."""
+
+def controller_needs(name: str, preset: str = "", settings_json: str = "{}") -> Needs:
+    """What a controller with these settings needs of its session."""
 
 def check_controller(name: str, preset: str = "", settings_json: str = "{}") -> None:
     """Raises ValueError if the settings would not make a controller."""

@@ -33,11 +33,17 @@ from tidegate._core import (
     Arrived,
     ControllerSeat,
     Decision,
+    EcnCounts,
     Limits,
     LossReport,
+    Needs,
+    Outgoing,
     PacketResult,
+    Probe,
     ReceiverSeat,
     Report,
+    Sent,
+    Stream,
 )
 
 Answer = Decision | float | None
@@ -63,9 +69,10 @@ def _unwritten(method: _F) -> _F:
 
 
 class _Half:
-    """What both halves have: somewhere to put values worth plotting."""
+    """What both halves have: somewhere to put values worth plotting, and random numbers."""
 
     internals: dict[str, float]
+    rng: Stream
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
@@ -83,6 +90,15 @@ class Controller(_Half):
 
     internals: dict[str, float]
     """Values worth plotting, by name: recorded after each report as named series."""
+    rng: Stream
+    """Its own random substream, to be drawn from during a call with a time; there from the first call on."""
+    needs: Needs = Needs()
+    """What it needs of its session: where a scenario says `auto`, feedback and ECN go by this."""
+
+    @property
+    def needs_sent(self) -> bool:
+        """Whether `on_sent` is to be called: by default where it is written."""
+        return not hasattr(type(self).on_sent, "_tidegate_default")
 
     def __init__(self) -> None:
         """Takes the settings of the scenario, as keyword arguments."""
@@ -111,27 +127,27 @@ class Controller(_Half):
         return None
 
     @_unwritten
-    def on_sent(self, now_ns: int, sequence: int, size: int, in_flight: int, backlog: int) -> Answer:
-        """One packet has left; costs a call for every packet, so that only few should write it.
-
-        Args:
-            now_ns: The present.
-            sequence: Transport-wide sequence number, unwrapped.
-            size: Bytes of payload and RTP header with extensions, without IP and UDP.
-            in_flight: Bytes in flight, this packet included.
-            backlog: Bytes that wait in the pacer.
-        """
-        del now_ns, sequence, size, in_flight, backlog
+    def on_sent(self, now_ns: int, packet: Sent) -> Answer:
+        """One packet has left; costs a call for every packet, so that only few should write it."""
+        del now_ns, packet
         return None
 
     @_unwritten
-    def stamp(self, now_ns: int, sequence: int, size: int) -> tuple[int, bytes] | None:
+    def in_flight(self) -> int | None:
+        """Bytes in flight, for a scheme that learns from messages of its own what has left the network.
+
+        `None`: what per-packet feedback says. It is asked for after each other call, and may not change between two.
+        """
+        return None
+
+    @_unwritten
+    def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
         """What rides on a data packet: an RFC 8285 element's identifier and bytes.
 
         The identifier is 1 to 255, but not 3 or 5, which the engine itself uses; the bytes are at most 255.
         From 15 on, or with more than 16 bytes, the packet has two-byte headers.
         """
-        del now_ns, sequence, size
+        del now_ns, packet
         return None
 
 
@@ -143,6 +159,10 @@ class ReceiverHalf(_Half):
 
     internals: dict[str, float]
     """Values worth plotting, by name: recorded after each message as named series."""
+    rng: Stream
+    """Its own random substream, to be drawn from during a call; there from the first one on."""
+    needs_true_delay: bool = False
+    """Whether it is to get the simulator's one-way delays, which no receiver can measure."""
 
     def __init__(self) -> None:
         """Takes whatever its author wants."""
@@ -169,10 +189,15 @@ __all__ = [
     "Controller",
     "ControllerSeat",
     "Decision",
+    "EcnCounts",
     "Limits",
     "LossReport",
+    "Needs",
+    "Outgoing",
     "PacketResult",
+    "Probe",
     "ReceiverHalf",
     "ReceiverSeat",
     "Report",
+    "Sent",
 ]

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from tidegate import _core
-from tidegate.control import Controller
+from tidegate.control import Controller, Needs
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
@@ -80,10 +80,28 @@ class Choice:
         return None if self.made_by is None else partial(self.made_by, **self.settings)
 
     @property
-    def feedback(self) -> str:
-        """The format of per-packet feedback that it gets where a scenario names none."""
-        needs = registry()[self.name]["needs"] if self.made_by is None else "per-packet"
-        return "none" if needs in {"receiver-reports", "own"} else "twcc"
+    def needs(self) -> Needs:
+        """What it needs of its session; of a class in Python, what its attribute of that name says."""
+        if self.made_by is None:
+            return _core.controller_needs(self.name, self.preset, json.dumps(dict(self.settings)))
+        needs = getattr(self.made_by, "needs", Needs())
+        if not isinstance(needs, Needs):
+            raise ControllerError(f"{self.name}: needs: found {show(str(needs))}; expected a tidegate.Needs")
+        return needs
+
+    def session(self, feedback: str, ecn: str) -> tuple[str, str]:
+        """The format of feedback and the use of ECN that it gets where a scenario says these.
+
+        `auto` is what the controller needs; and per-packet feedback is RFC 8888 where packets can be marked, because
+        transport-wide feedback does not tell of marks.
+        """
+        needs = self.needs
+        ecn = needs.ecn if ecn == "auto" else ecn
+        if feedback != "auto":
+            return feedback, ecn
+        if needs.feedback in {"receiver-reports", "own"}:
+            return "none", ecn
+        return "twcc" if ecn == "off" else "ccfb", ecn
 
     def to_ir(self) -> dict[str, Any]:
         """As the engine takes it; a controller in Python goes by its label."""

@@ -288,7 +288,7 @@ def test_a_failure_is_placed_once(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE.format(body="raise KeyError"))
     got = cli(*PYTHON)
     assert re.fullmatch(
-        rf"tidegate: call\.sender at 0\.\d{{9}}s: on_report raised KeyError \({tmp_path}/mine\.py, line 8, in on_report\)\n",
+        rf"tidegate: call\.sender at 0\.\d{{9}}s: Mine\.on_report raised KeyError \({tmp_path}/mine\.py, line 8, in on_report\)\n",
         got.err,
     )
 
@@ -329,7 +329,7 @@ def test_what_the_engine_refuses_comes_in_parts(
 
 @pytest.mark.parametrize("body", ["raise ValueError('no')", "return 5"])
 def test_a_stamp_that_fails_fails_the_run(body: str, cli: Cli, tmp_path: Path) -> None:
-    stamp = f"\n    def stamp(self, now_ns, sequence, size):\n        {body}\n"
+    stamp = f"\n    def stamp(self, now_ns, packet):\n        {body}\n"
     (tmp_path / "mine.py").write_text(MINE.format(body="return 10**6" + stamp))
     got = cli(*PYTHON)
     assert got.code == 1

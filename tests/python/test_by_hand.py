@@ -103,6 +103,7 @@ class Proxy(tidegate.Controller):
             pacer_delay_ns=report.pacer_delay_ns,
             report_rtt_ns=report.report_rtt_ns,
             packet_rtt_ns=report.packet_rtt_ns,
+            ecn=report.ecn,
             loss=report.loss,
             remb_bps=report.remb_bps,
             messages=report.messages,
@@ -357,11 +358,11 @@ def test_what_is_cut_short_is_a_value_error() -> None:
 class Stamps(Proxy):
     """Stamps its running number on every packet, and the 51st time it cannot."""
 
-    def stamp(self, now_ns: int, sequence: int, size: int) -> tuple[int, bytes]:
-        assert size > 12
-        if sequence == 50:
+    def stamp(self, now_ns: int, packet: tidegate.Outgoing) -> tuple[int, bytes]:
+        assert packet.size > 12
+        if packet.sequence == 50:
             raise RuntimeError("no more ink")
-        return 7, sequence.to_bytes(4, "big")
+        return 7, packet.sequence.to_bytes(4, "big")
 
 
 def test_an_exception_in_stamp_ends_the_run() -> None:

@@ -157,10 +157,10 @@ class TestByHand:
         receiver = tidegate.receiver("tfrc")
         assert sender.decision.target_bps == 1460 * 8
         assert sender.decision.alarm_ns == 2 * 10**9
-        stamp = sender.stamp(0, 0, 1000)
+        stamp = sender.stamp(0, tidegate.Outgoing(0, 1000))
         assert stamp is not None
         assert len(stamp[1]) == 9
-        sender.on_sent(0, 0, 1000, 1000, 0)
+        sender.on_sent(0, tidegate.Sent(0, 1000, 1000))
         urgency, _ = receiver.on_packet(50_000_000, Arrived(0, 1000, 0, extension=stamp))
         assert urgency == "now"
         (message,) = receiver.message(51_000_000)

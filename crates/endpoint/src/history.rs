@@ -194,6 +194,21 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_without_a_time_is_news_once() {
+        let mut history = History::new();
+        (0..3).for_each(|k| history.sent(Time::from_millis(k), 100, None));
+        let mut report = Report::default();
+        assert!(history.received(1), "told for the first time");
+        assert!(!history.received(1), "told again");
+        assert_eq!(history.join(1, arrival(50), Ecn::Ce, &mut report), None, "and its time comes too late");
+        assert_eq!(history.join(2, None, Ecn::NotEct, &mut report), None);
+        assert!(history.received(2), "lost, and then not");
+        assert_eq!(history.join(0, arrival(50), Ecn::Ce, &mut report), Some(Time::ZERO));
+        assert!(!history.received(0));
+        assert!(!history.received(3) && !history.received(-1), "never sent");
+    }
+
+    #[test]
     fn what_is_old_is_forgotten_and_the_ring_grows_only_as_needed() {
         let mut history = History::new();
         // 100 packets a second for 100 s: at most 1000 are younger than 10 s

@@ -29,14 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", module.py().get_type::<errors::RunError>())?;
     module.add("InternalError", module.py().get_type::<guard::InternalError>())?;
     module.add_function(wrap_pyfunction!(guard::panic, module)?)?;
-    module.add_class::<control::PyPacketResult>()?;
-    module.add_class::<control::PyLossReport>()?;
-    module.add_class::<control::PyReport>()?;
-    module.add_class::<control::PyLimits>()?;
-    module.add_class::<control::PyDecision>()?;
-    module.add_class::<control::PyArrived>()?;
-    module.add_class::<control::seat::PySeat>()?;
-    module.add_class::<control::seat::PyReceiverSeat>()?;
+    control::register(module)?;
     module.add_class::<rtcp::PySchedule>()?;
     module.add_class::<run::Recording>()?;
     module.add_class::<world::PyPacket>()?;
@@ -44,11 +37,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<trace::PyTrace>()?;
     module.add_class::<trace::PyStream>()?;
-    module.add_function(wrap_pyfunction!(control::seat::controller, module)?)?;
-    module.add_function(wrap_pyfunction!(control::seat::receiver, module)?)?;
-    module.add_function(wrap_pyfunction!(control::seat::controllers_json, module)?)?;
-    module.add_function(wrap_pyfunction!(control::seat::controller_defaults, module)?)?;
-    module.add_function(wrap_pyfunction!(control::seat::check_controller, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(trace::lte_survey, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;

@@ -217,37 +217,59 @@ impl PyTrace {
 /// Random substreams for Python, the same ones that the engine draws from.
 #[pyclass(module = "tidegate._core", name = "Stream")]
 pub(crate) struct PyStream {
-    inner: Stream,
+    /// None while it is the engine's.
+    inner: Option<Stream>,
+}
+
+impl PyStream {
+    /// A stream to lend the engine's own with, during calls.
+    pub(crate) fn empty() -> Self {
+        Self { inner: None }
+    }
+
+    /// Takes what the engine lends, or gives it back.
+    pub(crate) fn swap(&mut self, lent: Option<Stream>) -> Option<Stream> {
+        std::mem::replace(&mut self.inner, lent)
+    }
+
+    fn get(&mut self) -> PyResult<&mut Stream> {
+        self.inner.as_mut().ok_or_else(|| {
+            let when = "on_report, on_alarm, on_limits, on_sent, on_packet and message";
+            bad(format!(
+                "this substream can be drawn from during {when} only, so that every run draws the same"
+            ))
+        })
+    }
 }
 
 #[pymethods]
 impl PyStream {
     #[new]
     fn new(seed: u64, component: &str, purpose: &str) -> Self {
-        Self { inner: Stream::new(seed, component, purpose) }
+        Self { inner: Some(Stream::new(seed, component, purpose)) }
     }
     /// 64 random bits.
-    fn next_u64(&mut self) -> u64 {
-        self.inner.next_u64()
+    fn next_u64(&mut self) -> PyResult<u64> {
+        Ok(self.get()?.next_u64())
     }
     /// Uniform in [0, 1).
-    fn uniform(&mut self) -> f64 {
-        self.inner.uniform()
+    fn uniform(&mut self) -> PyResult<f64> {
+        Ok(self.get()?.uniform())
     }
     /// Exponential with the given mean.
-    fn exponential(&mut self, mean: f64) -> f64 {
-        self.inner.exponential(mean)
+    fn exponential(&mut self, mean: f64) -> PyResult<f64> {
+        Ok(self.get()?.exponential(mean))
     }
     /// Standard normal.
-    fn normal(&mut self) -> f64 {
-        self.inner.normal()
+    fn normal(&mut self) -> PyResult<f64> {
+        Ok(self.get()?.normal())
     }
     /// Uniform whole number in [0, bound); 0 for a bound of 0.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.inner.below(bound)
+    fn below(&mut self, bound: u64) -> PyResult<u64> {
+        Ok(self.get()?.below(bound))
     }
     /// True with the given probability; draws one number whatever it is.
-    fn chance(&mut self, probability: f64) -> bool {
-        self.inner.chance(probability)
+    fn chance(&mut self, probability: f64) -> PyResult<bool> {
+        Ok(self.get()?.chance(probability))
     }
 }

@@ -87,7 +87,8 @@ class Feedback(Model):
     format: Literal["auto", "twcc", "ccfb", "none"] = "auto"
     """Transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or what the controller needs (auto).
 
-    A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc.
+    A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc, or
+    ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not tell of.
     """
     interval: Duration = Duration(50_000_000)
     """Time between two of them, counted from the first packet."""
@@ -204,6 +205,9 @@ class Media(Model):
     repair: Repair = Repair()
     """How losses of video are repaired: requests and retransmission (nack), requests of key frames (pli), parity (fec);
     by default not at all."""
+    ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
+    """The ECN codepoint of its RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or
+    what the controller needs (auto)."""
     payload: Size = Size(1200)
     """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)
@@ -298,8 +302,7 @@ class Media(Model):
         ir = super().to_ir(reading)
         ir["controller"] = chosen.to_ir()
         ir.update(min_rate=int(self.least_rate), max_rate=int(self.largest_rate), start_rate=int(self.first_rate))
-        if self.feedback.format == "auto":
-            ir["feedback"]["format"] = chosen.feedback
+        ir["feedback"]["format"], ir["ecn"] = chosen.session(self.feedback.format, self.ecn)
         for key in ("video", "audio"):
             ir[key] = ir[key] or None
         if not ir["repair"]:

@@ -1,16 +1,21 @@
 //! Python objects in the seat of a controller or a receiver half.
 
-use super::{PyArrived, PyDecision, PyLimits, PyReport, describe, rate_of};
+use super::decision::{PyDecision, PyLimits, PyNeeds};
+use super::packets::{PyArrived, PyOutgoing, PySent};
+use super::report::PyReport;
+use super::{bytes_of, describe, rate_of};
 use crate::errors::bad;
+use crate::trace::PyStream;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{
-    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Outgoing, ReceiverHalf, Report, Sent,
-    Urgency,
+    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Needs, Outgoing, ReceiverHalf, Report,
+    Sent, Urgency,
 };
 use tidegate_core::datagram::Extension;
-use tidegate_core::{Rate, Span, Time};
+use tidegate_core::{Rate, Size, Span, Stream, Time};
 
 /// Where the exception of a Python controller waits until the run has stopped.
 pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
@@ -18,12 +23,21 @@ pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
 /// A Python object in the seat of a controller or a receiver half.
 pub(crate) struct PyHalf {
     object: Py<PyAny>,
+    /// The name of its class, for errors.
+    class: String,
     raised: Raised,
     on_alarm: bool,
     on_sent: bool,
     stamp: bool,
-    /// Why `stamp` failed, until a call that can say so.
-    broken: Option<String>,
+    in_flight: bool,
+    needs: Needs,
+    needs_true_delay: bool,
+    /// What it draws from during a call; `None` where it has an attribute of that name, or room for none.
+    rng: Option<Py<PyStream>>,
+    /// The last answer of `in_flight`, until the next call: only calls change an object.
+    flying: Cell<Option<Option<Size>>>,
+    /// Why `stamp` or `in_flight` failed, until a call that can say so.
+    broken: RefCell<Option<String>>,
 }
 
 /// An exception in one line.
@@ -37,11 +51,25 @@ pub(crate) fn told(py: Python<'_>, method: &str, error: &PyErr) -> String {
     }
 }
 
+/// What a call came to that has no value.
+enum Wrong {
+    /// It raised this.
+    Raised(PyErr),
+    /// It answered what it must not; who, and what is wrong.
+    Answered(String),
+}
+
+impl From<PyErr> for Wrong {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
 impl PyHalf {
     /// Takes `object` for a seat.
     ///
     /// # Errors
-    /// When it lacks one of the `required` methods.
+    /// When it lacks one of the `required` methods, or one of its attributes is none of the contract.
     pub(crate) fn new(object: &Bound<'_, PyAny>, raised: Raised, required: &[&str]) -> PyResult<Self> {
         for method in required {
             if !object.hasattr(*method)? {
@@ -53,19 +81,57 @@ impl PyHalf {
         let has = |method: &str| -> PyResult<bool> {
             Ok(object.hasattr(method)? && !object.getattr(method)?.hasattr("_tidegate_default")?)
         };
+        let class = class_of(object);
+        let flag = |name: &str, default: bool| -> PyResult<bool> {
+            let Some(value) = object.getattr_opt(name)? else { return Ok(default) };
+            let wrong =
+                |_| bad(format!("{class}.{name}: found {}; it must be True or False", describe(&value)));
+            value.extract().map_err(wrong)
+        };
+        let needs = match object.getattr_opt("needs")? {
+            None => Needs::default(),
+            Some(needs) => needs
+                .cast::<PyNeeds>()
+                .map_err(|_| bad(format!("{class}.needs: found {}; it must be a Needs", describe(&needs))))?
+                .get()
+                .to_core(),
+        };
+        let mut rng = None;
+        if !object.hasattr("rng")? {
+            let lent = Py::new(object.py(), PyStream::empty())?;
+            // an object with slots may have no room for it, and then draws nothing
+            rng = object.setattr("rng", &lent).is_ok().then_some(lent);
+        }
         Ok(Self {
             on_alarm: has("on_alarm")?,
-            on_sent: has("on_sent")?,
+            on_sent: flag("needs_sent", has("on_sent")?)?,
             stamp: has("stamp")?,
+            in_flight: has("in_flight")?,
+            needs,
+            needs_true_delay: flag("needs_true_delay", false)?,
+            rng,
             object: object.clone().unbind(),
+            class,
             raised,
-            broken: None,
+            flying: Cell::new(None),
+            broken: RefCell::new(None),
         })
     }
 
-    fn failed(&self, py: Python<'_>, method: &str, error: PyErr, cx: &mut Context<'_>) {
-        cx.fail(told(py, method, &error));
-        self.keep(error);
+    /// The name of a method, for errors.
+    fn name(&self, method: &str) -> String {
+        format!("{}.{method}", self.class)
+    }
+
+    /// Ends the run.
+    fn failed(&self, py: Python<'_>, method: &str, wrong: Wrong, cx: &mut Context<'_>) {
+        match wrong {
+            Wrong::Raised(error) => {
+                cx.fail(told(py, &self.name(method), &error));
+                self.keep(error);
+            }
+            Wrong::Answered(what) => cx.fail(what),
+        }
     }
 
     /// Keeps the exception of a failed call for the error of the run.
@@ -75,32 +141,65 @@ impl PyHalf {
         }
     }
 
-    fn decide(
+    /// Notes why a call failed that cannot end the run itself: the next one does, or else the run's end.
+    fn break_down(&self, py: Python<'_>, method: &str, error: PyErr) {
+        self.broken.borrow_mut().get_or_insert_with(|| told(py, &self.name(method), &error));
+        self.keep(error);
+    }
+
+    /// Calls a method, with the controller's substream in the object's hands.
+    fn call<'py>(
         &self,
+        py: Python<'py>,
         method: &str,
+        args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
-        call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.flying.set(None);
+        let object = self.object.bind(py);
+        let args = args.into_pyobject(py)?;
+        let Some(rng) = &self.rng else { return object.call_method1(method, args) };
+        let lent = std::mem::replace(cx.rng, Stream::new(0, "", ""));
+        rng.bind(py).try_borrow_mut()?.swap(Some(lent));
+        let answer = object.call_method1(method, args);
+        if let Some(back) = rng.bind(py).try_borrow_mut()?.swap(None) {
+            *cx.rng = back;
+        }
+        answer
+    }
+
+    fn decide<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+        cx: &mut Context<'_>,
     ) -> Decision {
-        if let Some(reason) = &self.broken {
+        if let Some(reason) = &*self.broken.borrow() {
             cx.fail(reason.clone());
             return cx.unchanged();
         }
-        Python::attach(|py| {
-            let answer =
-                call(self.object.bind(py)).and_then(|answer| decision_of(answer.bind(py), method, cx));
-            match answer {
-                Ok(decision) => decision,
-                Err(error) => {
-                    self.failed(py, method, error, cx);
-                    cx.unchanged()
-                }
-            }
+        let name = || self.name(method);
+        let answer = self.call(py, method, args, cx).map_err(Wrong::from);
+        let decision = answer.and_then(|answer| decision_of(&answer, name, cx)).and_then(|decision| match cx
+            .objection(&decision)
+        {
+            None => Ok(decision),
+            Some(why) => Err(Wrong::Answered(format!("{} {why}", name()))),
+        });
+        decision.unwrap_or_else(|wrong| {
+            self.failed(py, method, wrong, cx);
+            cx.unchanged()
         })
     }
 }
 
 /// What a Python controller may answer: a `Decision`, a rate, or `None` for no change.
-fn decision_of(answer: &Bound<'_, PyAny>, method: &str, cx: &Context<'_>) -> PyResult<Decision> {
+fn decision_of(
+    answer: &Bound<'_, PyAny>,
+    name: impl Fn() -> String,
+    cx: &Context<'_>,
+) -> Result<Decision, Wrong> {
     if answer.is_none() {
         return Ok(cx.unchanged());
     }
@@ -108,68 +207,88 @@ fn decision_of(answer: &Bound<'_, PyAny>, method: &str, cx: &Context<'_>) -> PyR
         return Ok(decision.get().to_core());
     }
     if answer.extract::<f64>().is_err() {
-        return Err(bad(format!(
-            "{method} returned {}; it must be a Decision, a rate in bit/s, or None for no change",
+        return Err(Wrong::Answered(format!(
+            "{} returned {}; it must be a Decision, a rate in bit/s, or None for no change",
+            name(),
             describe(answer)
         )));
     }
-    rate_of(answer, method).map(|bps| Decision::rate(Rate::from_bps(bps)))
+    let rate =
+        rate_of(answer, &name()).map_err(|error| Wrong::Answered(error.value(answer.py()).to_string()))?;
+    Ok(Decision::rate(Rate::from_bps(rate)))
+}
+
+/// The name of an object's class.
+fn class_of(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
 impl Controller for PyHalf {
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
-        let decision = self.decide("on_report", cx, |object| {
+        Python::attach(|py| {
             let report = PyReport { inner: report.clone() };
-            Ok(object.call_method1("on_report", (now.as_nanos(), report))?.unbind())
-        });
-        self.note_internals(cx);
-        decision
+            let decision = self.decide(py, "on_report", (now.as_nanos(), report), cx);
+            self.note_internals(py, cx);
+            decision
+        })
     }
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
         if !self.on_alarm {
             return cx.unchanged();
         }
-        self.decide("on_alarm", cx, |object| Ok(object.call_method1("on_alarm", (now.as_nanos(),))?.unbind()))
+        Python::attach(|py| self.decide(py, "on_alarm", (now.as_nanos(),), cx))
     }
 
     fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision {
-        self.decide("on_limits", cx, |object| {
-            let limits = PyLimits::from_core(limits);
-            Ok(object.call_method1("on_limits", (now.as_nanos(), limits))?.unbind())
-        })
+        Python::attach(|py| self.decide(py, "on_limits", (now.as_nanos(), PyLimits::from_core(limits)), cx))
     }
 
     fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
-        self.decide("on_sent", cx, |object| {
-            let args = (
-                now.as_nanos(),
-                packet.sequence,
-                packet.size.as_bytes(),
-                packet.in_flight.as_bytes(),
-                packet.backlog.as_bytes(),
-            );
-            Ok(object.call_method1("on_sent", args)?.unbind())
-        })
+        Python::attach(|py| self.decide(py, "on_sent", (now.as_nanos(), PySent::from_core(packet)), cx))
     }
 
     fn needs_sent(&self) -> bool {
         self.on_sent
     }
 
+    fn in_flight(&self) -> Option<Size> {
+        if !self.in_flight {
+            return None;
+        }
+        if let Some(known) = self.flying.get() {
+            return known;
+        }
+        let counted = Python::attach(|py| {
+            let answer = self.object.bind(py).call_method0("in_flight").and_then(|answer| {
+                let bytes = |answer| bytes_of(answer, "its answer").map(Size::from_bytes);
+                (!answer.is_none()).then(|| bytes(&answer)).transpose()
+            });
+            answer.unwrap_or_else(|error| {
+                self.break_down(py, "in_flight", error);
+                None
+            })
+        });
+        self.flying.set(Some(counted));
+        counted
+    }
+
     fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
         if !self.stamp {
             return None;
         }
+        self.flying.set(None);
         Python::attach(|py| {
-            let args = (now.as_nanos(), packet.sequence, packet.size.as_bytes());
+            let args = (now.as_nanos(), PyOutgoing::from_core(packet));
             let answer = self.object.bind(py).call_method1("stamp", args);
             match answer.and_then(|answer| answer.extract::<Option<(u8, Vec<u8>)>>()) {
                 Ok(extension) => extension.map(|(id, data)| Extension { id, data }),
                 Err(error) => {
-                    // a stamp cannot fail the run itself: the next call does, or else the run's end
-                    self.broken.get_or_insert_with(|| told(py, "stamp", &error));
-                    self.keep(error);
+                    self.break_down(py, "stamp", error);
                     None
                 }
             }
@@ -180,57 +299,60 @@ impl Controller for PyHalf {
 impl PyHalf {
     /// Records what a call put into the attribute `internals` of the object, a dict of names and numbers,
     /// and empties it, so that the next call is not taken to have said the same again.
-    fn note_internals(&self, cx: &mut Context<'_>) {
+    fn note_internals(&self, py: Python<'_>, cx: &mut Context<'_>) {
         if !cx.wants_notes() {
             return;
         }
-        Python::attach(|py| {
-            let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
-            let Ok(internals) = internals.cast_into::<PyDict>() else { return };
-            for (name, value) in &internals {
-                if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
-                    cx.note(name, value);
-                }
+        let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
+        let Ok(internals) = internals.cast_into::<PyDict>() else { return };
+        for (name, value) in &internals {
+            if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
+                cx.note(name, value);
             }
-            internals.clear();
-        });
+        }
+        internals.clear();
     }
 
-    fn ask(
+    fn ask<'py>(
         &self,
+        py: Python<'py>,
         method: &str,
+        args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
-        call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Ask {
-        Python::attach(|py| {
-            match call(self.object.bind(py)).and_then(|answer| ask_of(answer.bind(py), method)) {
-                Ok(ask) => ask,
-                Err(error) => {
-                    self.failed(py, method, error, cx);
-                    Ask::default()
-                }
-            }
+        let answer = self.call(py, method, args, cx).map_err(Wrong::from);
+        let asked = answer.and_then(|answer| ask_of(&answer, &self.name(method)).map_err(Wrong::Answered));
+        let asked = asked.and_then(|ask| match cx.alarm_objection(ask.alarm) {
+            None => Ok(ask),
+            Some(why) => Err(Wrong::Answered(format!("{} {why}", self.name(method)))),
+        });
+        asked.unwrap_or_else(|wrong| {
+            self.failed(py, method, wrong, cx);
+            Ask::default()
         })
     }
 }
 
 /// What a Python receiver half may answer: None, an urgency, or (urgency, alarm in ns). An urgency is
 /// "none", "regular", "now", or a number: early, and worthless after so many nanoseconds.
-fn ask_of(answer: &Bound<'_, PyAny>, method: &str) -> PyResult<Ask> {
+fn ask_of(answer: &Bound<'_, PyAny>, name: &str) -> Result<Ask, String> {
     let (urgency, alarm) = match answer.extract::<(Bound<'_, PyAny>, Option<i64>)>() {
         Ok((urgency, alarm)) => (urgency, alarm.map(Time::from_nanos)),
         Err(_) => (answer.clone(), None),
     };
     let wrong = || {
-        bad(format!(
-            "{method} returned {}; it must be None, \"none\", \"regular\", \"now\", a number of nanoseconds within \
+        format!(
+            "{name} returned {}; it must be None, \"none\", \"regular\", \"now\", a number of nanoseconds within \
              which it must be early, or a pair of that and an alarm in nanoseconds",
             describe(answer)
-        ))
+        )
     };
     let urgency = if urgency.is_none() {
         Urgency::None
     } else if let Ok(within) = urgency.extract::<i64>() {
+        if within < 0 {
+            return Err(wrong());
+        }
         Urgency::Early(Span::from_nanos(within))
     } else {
         match urgency.extract::<String>().map_err(|_| wrong())?.as_str() {
@@ -245,41 +367,32 @@ fn ask_of(answer: &Bound<'_, PyAny>, method: &str) -> PyResult<Ask> {
 
 impl ReceiverHalf for PyHalf {
     fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask {
-        self.ask("on_packet", cx, |object| {
-            let packet = PyArrived {
-                sequence: packet.sequence,
-                size: packet.size.as_bytes(),
-                abs_send_time: packet.abs_send_time,
-                ssrc: packet.ssrc,
-                rtp_sequence: packet.rtp_sequence,
-                timestamp: packet.timestamp,
-                marker: packet.marker,
-                ecn: packet.ecn as u8,
-                extension: packet.extension.map(|e| (e.id, e.data.clone())),
-            };
-            Ok(object.call_method1("on_packet", (now.as_nanos(), packet))?.unbind())
-        })
+        Python::attach(|py| self.ask(py, "on_packet", (now.as_nanos(), PyArrived::from_core(packet)), cx))
     }
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Ask {
         if !self.on_alarm {
             return Ask::default();
         }
-        self.ask("on_alarm", cx, |object| Ok(object.call_method1("on_alarm", (now.as_nanos(),))?.unbind()))
+        Python::attach(|py| self.ask(py, "on_alarm", (now.as_nanos(),), cx))
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
-        let said = Python::attach(|py| {
-            let answer = self.object.bind(py).call_method1("message", (now.as_nanos(),));
-            match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
+        Python::attach(|py| {
+            let answer = self.call(py, "message", (now.as_nanos(),), cx);
+            let said = match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
                 Ok(packets) => packets,
                 Err(error) => {
-                    self.failed(py, "message", error, cx);
+                    self.failed(py, "message", Wrong::Raised(error), cx);
                     Feedback::new()
                 }
-            }
-        });
-        self.note_internals(cx);
-        said
+            };
+            self.note_internals(py, cx);
+            said
+        })
+    }
+
+    fn needs_true_delay(&self) -> bool {
+        self.needs_true_delay
     }
 }

@@ -1,13 +1,14 @@
 //! The engine's controllers, driven from Python.
 
-use super::{PyArrived, PyDecision, PyLimits, PyReport};
+use super::decision::{PyDecision, PyLimits, PyNeeds};
+use super::packets::{PyArrived, PyOutgoing, PySent};
+use super::report::PyReport;
 use crate::errors::{RunError, bad};
 use crate::guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tidegate_core::control::{self, Arrived, Limits, Outgoing, ReceiverSeat, Seat, Sent, Urgency};
-use tidegate_core::datagram::{Ecn, Extension};
+use tidegate_core::control::{self, Limits, ReceiverSeat, Seat, Urgency};
 use tidegate_core::{Size, Stream, Time};
 
 /// The values of the last call by name.
@@ -53,29 +54,23 @@ impl PySeat {
             .map(|d| PyDecision::from_core(&d))
     }
     /// One packet has left.
-    #[pyo3(signature = (now_ns, sequence, size, in_flight=0, backlog=0))]
-    fn on_sent(
-        &self,
-        now_ns: i64,
-        sequence: u64,
-        size: u64,
-        in_flight: u64,
-        backlog: u64,
-    ) -> PyResult<PyDecision> {
-        let sent = Sent {
-            sequence,
-            size: Size::from_bytes(size),
-            in_flight: Size::from_bytes(in_flight),
-            backlog: Size::from_bytes(backlog),
-        };
-        unpack(|| held(&self.seat).sent(Time::from_nanos(now_ns), &sent)).map(|d| PyDecision::from_core(&d))
+    fn on_sent(&self, now_ns: i64, packet: &PySent) -> PyResult<PyDecision> {
+        unpack(|| held(&self.seat).sent(Time::from_nanos(now_ns), &packet.to_core()))
+            .map(|d| PyDecision::from_core(&d))
     }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
-    #[pyo3(signature = (now_ns, sequence, size, backlog=0))]
-    fn stamp(&self, now_ns: i64, sequence: u64, size: u64, backlog: u64) -> Option<(u8, Vec<u8>)> {
-        let outgoing =
-            Outgoing { sequence, size: Size::from_bytes(size), backlog: Size::from_bytes(backlog) };
-        held(&self.seat).stamp(Time::from_nanos(now_ns), &outgoing).map(|e| (e.id, e.data))
+    fn stamp(&self, now_ns: i64, packet: &PyOutgoing) -> Option<(u8, Vec<u8>)> {
+        held(&self.seat).stamp(Time::from_nanos(now_ns), &packet.to_core()).map(|e| (e.id, e.data))
+    }
+    /// What the controller needs of its session.
+    #[getter]
+    fn needs(&self) -> PyNeeds {
+        PyNeeds::from_core(held(&self.seat).needs())
+    }
+    /// Whether it wants `on_sent` to be called.
+    #[getter]
+    fn needs_sent(&self) -> bool {
+        held(&self.seat).needs_sent()
     }
     /// The last decision.
     #[getter]
@@ -83,7 +78,6 @@ impl PySeat {
         PyDecision::from_core(&held(&self.seat).decision())
     }
     /// Bytes in flight, if the controller counts them itself.
-    #[getter]
     fn in_flight(&self) -> Option<u64> {
         held(&self.seat).in_flight().map(Size::as_bytes)
     }
@@ -114,21 +108,14 @@ impl PyReceiverSeat {
     /// A data packet has arrived; answers how soon the half wants to speak: ("none" | "regular" |
     /// "early" | "now", for "early" the nanoseconds within which).
     fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
-        let extension = packet.extension.as_ref().map(|(id, data)| Extension { id: *id, data: data.clone() });
-        let arrived = Arrived {
-            sequence: packet.sequence,
-            size: Size::from_bytes(packet.size),
-            abs_send_time: packet.abs_send_time,
-            ssrc: packet.ssrc,
-            rtp_sequence: packet.rtp_sequence,
-            timestamp: packet.timestamp,
-            marker: packet.marker,
-            ecn: Ecn::from_bits(packet.ecn),
-            extension: extension.as_ref(),
-            // whoever drives a seat from Python has two clocks
-            true_delay: None,
-        };
+        let stamp = packet.stamp();
+        let arrived = packet.to_core(stamp.as_ref());
         unpack(|| held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+    }
+    /// Whether it wants to be told how long packets were on their way, which no receiver can measure.
+    #[getter]
+    fn needs_true_delay(&self) -> bool {
+        held(&self.seat).needs_true_delay()
     }
     /// Its alarm is due.
     fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
@@ -233,6 +220,7 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                 "settings": settings,
                 "defaults": defaults,
                 "needs": needs.feedback.name(),
+                "ecn": needs.ecn.name(),
                 "receiver": entry.receiver.is_some(),
             }))
         })
@@ -246,6 +234,15 @@ pub(crate) fn controller_defaults(name: &str, preset: &str) -> PyResult<String> 
     let entry = find(name)?;
     let defaults = (entry.defaults)(preset_or_default(entry, preset)).map_err(bad)?;
     serde_json::to_string(&defaults).map_err(bad)
+}
+
+/// What a controller with these settings needs of its session.
+#[pyfunction]
+#[pyo3(signature = (name, preset="", settings_json="{}"))]
+pub(crate) fn controller_needs(name: &str, preset: &str, settings_json: &str) -> PyResult<PyNeeds> {
+    let entry = find(name)?;
+    let built = (entry.build)(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
+    Ok(PyNeeds::from_core(built.needs()))
 }
 
 /// Raises ValueError if the settings would not make a controller.

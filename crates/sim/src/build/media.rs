@@ -1,10 +1,12 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::{Makers, Refusal, Wanted};
-use crate::scenario::{FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource};
+use crate::scenario::{
+    EcnSpec, FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource,
+};
 use std::sync::Arc;
 use tidegate_core::control::Limits;
-use tidegate_core::{FlowId, Rate, Time};
+use tidegate_core::{Ecn, FlowId, Rate, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
@@ -41,6 +43,11 @@ pub(super) fn connect(
     };
     send.extensions.transport_sequence = media.feedback.format == FeedbackFormat::Twcc;
     send.extensions.marks = media.marks;
+    send.ecn = match media.ecn {
+        EcnSpec::Off => Ecn::NotEct,
+        EcnSpec::Ect0 => Ecn::Ect0,
+        EcnSpec::Ect1 => Ecn::Ect1,
+    };
     send.repair = media.repair;
     send.streams = streams(&flow.name, media, id, make)?;
     let mut receive = ReceiveSettings::new(&send);

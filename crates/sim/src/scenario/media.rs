@@ -29,6 +29,9 @@ pub struct MediaSpec {
     /// How losses of video are repaired.
     #[serde(default)]
     pub repair: Repair,
+    /// The ECN codepoint of its RTP packets.
+    #[serde(default)]
+    pub ecn: EcnSpec,
     /// RTP payload bytes of a full packet.
     pub payload: u32,
     /// Bytes of IP and UDP headers.
@@ -118,6 +121,19 @@ pub enum FeedbackFormat {
     Ccfb,
     /// None: receiver reports only.
     None,
+}
+
+/// The ECN codepoint that packets are sent with (RFC 3168 section 5, RFC 9331 section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnSpec {
+    /// Not-ECT.
+    #[default]
+    Off,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
 }
 
 /// Playout at the receiver.

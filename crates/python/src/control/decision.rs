@@ -1,0 +1,308 @@
+//! What controllers are bound by, need and decide, as Python sees it.
+
+use super::{bytes_of, describe, maybe, rate_of, span_of};
+use crate::errors::bad;
+use pyo3::prelude::*;
+use tidegate_core::control::{Decision, EcnUse, FeedbackKind, Limits, Needs, Probe, Probes};
+use tidegate_core::{Rate, Size, Span, Time};
+
+/// What the session allows and wants.
+#[pyclass(frozen, get_all, eq, module = "tidegate", name = "Limits")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyLimits {
+    /// Never less than this, in bit/s.
+    min_bps: u64,
+    /// Never more than this, in bit/s.
+    max_bps: u64,
+    /// Begin with this, in bit/s.
+    start_bps: u64,
+    /// What the sources would use if they could, in bit/s; None: as much as there is.
+    wanted_bps: Option<u64>,
+    /// Whether the sources use less than the target lately.
+    app_limited: bool,
+    /// The network route changed.
+    route_changed: bool,
+}
+
+#[pymethods]
+impl PyLimits {
+    #[new]
+    #[pyo3(signature = (min_bps=30_000, max_bps=10_000_000, start_bps=300_000, wanted_bps=None, app_limited=false, route_changed=false))]
+    fn new(
+        min_bps: u64,
+        max_bps: u64,
+        start_bps: u64,
+        wanted_bps: Option<u64>,
+        app_limited: bool,
+        route_changed: bool,
+    ) -> Self {
+        Self { min_bps, max_bps, start_bps, wanted_bps, app_limited, route_changed }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Limits(min_bps={}, max_bps={}, start_bps={})", self.min_bps, self.max_bps, self.start_bps)
+    }
+}
+
+impl PyLimits {
+    pub(super) fn from_core(limits: &Limits) -> Self {
+        Self {
+            min_bps: limits.min.as_bps(),
+            max_bps: limits.max.as_bps(),
+            start_bps: limits.start.as_bps(),
+            wanted_bps: limits.wanted.map(Rate::as_bps),
+            app_limited: limits.app_limited,
+            route_changed: limits.route_changed,
+        }
+    }
+
+    pub(super) fn to_core(&self) -> Limits {
+        Limits {
+            min: Rate::from_bps(self.min_bps),
+            max: Rate::from_bps(self.max_bps),
+            start: Rate::from_bps(self.start_bps),
+            wanted: self.wanted_bps.map(Rate::from_bps),
+            app_limited: self.app_limited,
+            route_changed: self.route_changed,
+        }
+    }
+}
+
+/// What a controller needs of its session: which feedback it works from, and how its packets are sent.
+#[pyclass(frozen, get_all, eq, module = "tidegate", name = "Needs")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyNeeds {
+    /// One of "per-packet", "receiver-reports", "own" (messages of its receiver half) and "none".
+    feedback: &'static str,
+    /// The ECN codepoint of its packets: "off", "ect0" or "ect1".
+    ecn: &'static str,
+}
+
+#[pymethods]
+impl PyNeeds {
+    #[new]
+    #[pyo3(signature = (feedback="per-packet", ecn="off"))]
+    fn new(feedback: &str, ecn: &str) -> PyResult<Self> {
+        let kinds = FeedbackKind::ALL.map(FeedbackKind::name);
+        let uses = EcnUse::ALL.map(EcnUse::name);
+        Ok(Self { feedback: one_of("feedback", feedback, &kinds)?, ecn: one_of("ecn", ecn, &uses)? })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Needs(feedback={:?}, ecn={:?})", self.feedback, self.ecn)
+    }
+}
+
+fn one_of(what: &str, found: &str, known: &[&'static str]) -> PyResult<&'static str> {
+    let name = known.iter().find(|name| **name == found).copied();
+    name.ok_or_else(|| bad(format!("{what}: found {found:?}; expected one of {}", known.join(", "))))
+}
+
+impl PyNeeds {
+    pub(super) fn from_core(needs: Needs) -> Self {
+        Self { feedback: needs.feedback.name(), ecn: needs.ecn.name() }
+    }
+
+    pub(super) fn to_core(&self) -> Needs {
+        let feedback = FeedbackKind::ALL.into_iter().find(|kind| kind.name() == self.feedback);
+        let ecn = EcnUse::ALL.into_iter().find(|ecn| ecn.name() == self.ecn);
+        Needs { feedback: feedback.unwrap_or_default(), ecn: ecn.unwrap_or_default() }
+    }
+}
+
+/// A burst of packets sent faster than the media, to learn the capacity.
+#[pyclass(frozen, get_all, eq, module = "tidegate", name = "Probe")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyProbe {
+    /// Comes back in the results of its packets.
+    id: u32,
+    /// At which rate, in bit/s; more than zero.
+    rate_bps: u64,
+    /// At least as many bytes as the rate carries in this time, in nanoseconds.
+    length_ns: i64,
+    /// At least this many packets.
+    min_packets: u32,
+    /// At least this much time between one departure and the next, in nanoseconds: what the rate carries in it leaves
+    /// at once.
+    spacing_ns: i64,
+}
+
+#[pymethods]
+impl PyProbe {
+    #[new]
+    #[pyo3(signature = (id, rate_bps, length_ns, min_packets=1, spacing_ns=None))]
+    fn new(
+        id: u32,
+        rate_bps: &Bound<'_, PyAny>,
+        length_ns: &Bound<'_, PyAny>,
+        min_packets: u32,
+        spacing_ns: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let rate_bps = rate_of(rate_bps, "rate_bps")?;
+        if rate_bps == 0 {
+            return Err(bad("rate_bps: found 0; a probe needs a rate"));
+        }
+        Ok(Self {
+            id,
+            rate_bps,
+            length_ns: span_of(length_ns, "length_ns")?,
+            min_packets,
+            spacing_ns: maybe(spacing_ns, |span| span_of(span, "spacing_ns"))?.unwrap_or(0),
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Probe(id={}, rate_bps={}, length_ns={}, min_packets={}, spacing_ns={})",
+            self.id, self.rate_bps, self.length_ns, self.min_packets, self.spacing_ns
+        )
+    }
+}
+
+impl PyProbe {
+    fn from_core(probe: &Probe) -> Self {
+        Self {
+            id: probe.id,
+            rate_bps: probe.rate.as_bps(),
+            length_ns: probe.length.as_nanos(),
+            min_packets: probe.min_packets,
+            spacing_ns: probe.spacing.as_nanos(),
+        }
+    }
+
+    fn to_core(&self) -> Probe {
+        Probe {
+            id: self.id,
+            rate: Rate::from_bps(self.rate_bps),
+            length: Span::from_nanos(self.length_ns),
+            min_packets: self.min_packets,
+            spacing: Span::from_nanos(self.spacing_ns),
+        }
+    }
+}
+
+fn probes_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<PyProbe>> {
+    let wrong = |found: &Bound<'_, PyAny>, what| bad(format!("probes: found {}; {what}", describe(found)));
+    let mut probes = Vec::new();
+    for probe in list.try_iter().map_err(|_| wrong(list, "it must be a list of Probe"))? {
+        let probe = probe?;
+        probes
+            .push(probe.cast::<PyProbe>().map_err(|_| wrong(&probe, "each must be a Probe"))?.get().clone());
+        if probes.len() > Probes::MOST {
+            let most = Probes::MOST;
+            return Err(bad(format!("probes: found more than {most}; a decision has at most {most}")));
+        }
+    }
+    Ok(probes)
+}
+
+/// The complete present policy of a controller.
+#[pyclass(frozen, get_all, eq, module = "tidegate", name = "Decision")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyDecision {
+    /// What the encoder may use, in bit/s.
+    target_bps: u64,
+    /// What the pacer may send, in bit/s.
+    pacing_bps: u64,
+    /// Keep at least this much on the wire, in bit/s.
+    padding_bps: u64,
+    /// At least this much time between two packets, in nanoseconds.
+    min_gap_ns: Option<i64>,
+    /// At most so many bytes in flight.
+    window: Option<u64>,
+    /// When to be called next, in nanoseconds; not in the past, and once at each instant the present one.
+    alarm_ns: Option<i64>,
+    /// Bursts to be sent after those that were asked for before.
+    probes: Vec<PyProbe>,
+    /// Whether audio, too, waits for the pacing rate; otherwise it goes at once.
+    pace_audio: bool,
+    /// The longest silence, in nanoseconds: then a small packet of padding goes, window or not.
+    heartbeat_ns: Option<i64>,
+}
+
+#[pymethods]
+impl PyDecision {
+    #[new]
+    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        target_bps: &Bound<'_, PyAny>,
+        pacing_bps: Option<&Bound<'_, PyAny>>,
+        padding_bps: Option<&Bound<'_, PyAny>>,
+        min_gap_ns: Option<&Bound<'_, PyAny>>,
+        window: Option<&Bound<'_, PyAny>>,
+        alarm_ns: Option<&Bound<'_, PyAny>>,
+        probes: Option<&Bound<'_, PyAny>>,
+        pace_audio: bool,
+        heartbeat_ns: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let target_bps = rate_of(target_bps, "target_bps")?;
+        let time = |at: &Bound<'_, PyAny>| {
+            let wrong = |_| {
+                bad(format!("alarm_ns: found {}; it must be a whole number of nanoseconds", describe(at)))
+            };
+            at.extract::<i64>().map_err(wrong)
+        };
+        Ok(Self {
+            target_bps,
+            pacing_bps: maybe(pacing_bps, |rate| rate_of(rate, "pacing_bps"))?.unwrap_or(target_bps),
+            padding_bps: maybe(padding_bps, |rate| rate_of(rate, "padding_bps"))?.unwrap_or(0),
+            min_gap_ns: maybe(min_gap_ns, |span| span_of(span, "min_gap_ns"))?,
+            window: maybe(window, |bytes| bytes_of(bytes, "window"))?,
+            alarm_ns: maybe(alarm_ns, time)?,
+            probes: maybe(probes, probes_of)?.unwrap_or_default(),
+            pace_audio,
+            heartbeat_ns: maybe(heartbeat_ns, |span| span_of(span, "heartbeat_ns"))?,
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let option = |value: Option<i64>| value.map_or("None".to_owned(), |v| v.to_string());
+        let probes: Vec<String> = self.probes.iter().map(PyProbe::__repr__).collect();
+        format!(
+            "Decision(target_bps={}, pacing_bps={}, padding_bps={}, min_gap_ns={}, window={}, alarm_ns={}, probes=[{}], \
+             pace_audio={}, heartbeat_ns={})",
+            self.target_bps,
+            self.pacing_bps,
+            self.padding_bps,
+            option(self.min_gap_ns),
+            self.window.map_or("None".to_owned(), |window| window.to_string()),
+            option(self.alarm_ns),
+            probes.join(", "),
+            if self.pace_audio { "True" } else { "False" },
+            option(self.heartbeat_ns),
+        )
+    }
+}
+
+impl PyDecision {
+    pub(super) fn from_core(decision: &Decision) -> Self {
+        Self {
+            target_bps: decision.target.as_bps(),
+            pacing_bps: decision.pacing.as_bps(),
+            padding_bps: decision.padding.as_bps(),
+            min_gap_ns: decision.min_gap.map(Span::as_nanos),
+            window: decision.window.map(Size::as_bytes),
+            alarm_ns: decision.alarm.map(Time::as_nanos),
+            probes: decision.probes.iter().map(PyProbe::from_core).collect(),
+            pace_audio: decision.pace_audio,
+            heartbeat_ns: decision.heartbeat.map(Span::as_nanos),
+        }
+    }
+
+    pub(super) fn to_core(&self) -> Decision {
+        let probes: Vec<Probe> = self.probes.iter().map(PyProbe::to_core).collect();
+        Decision {
+            target: Rate::from_bps(self.target_bps),
+            pacing: Rate::from_bps(self.pacing_bps),
+            padding: Rate::from_bps(self.padding_bps),
+            pace_audio: self.pace_audio,
+            min_gap: self.min_gap_ns.map(Span::from_nanos),
+            window: self.window.map(Size::from_bytes),
+            heartbeat: self.heartbeat_ns.map(Span::from_nanos),
+            alarm: self.alarm_ns.map(Time::from_nanos),
+            // the list was checked when it was made
+            probes: Probes::try_from(&probes[..]).unwrap_or_default(),
+        }
+    }
+}
