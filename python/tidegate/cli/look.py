@@ -290,7 +290,7 @@ def generate(
 
 
 def controllers(
-    name: Annotated[str | None, typer.Argument(help="One controller, with its settings.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One controller, or a preset of it, with its settings.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the controllers, or the settings of one.
@@ -298,30 +298,38 @@ def controllers(
     Example: tidegate controllers gcc
     """
     known = registry.registry()
-    if name is not None and name not in known:
-        hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-        raise InputError(f"{name}: no such controller{hint}")
+    chosen = None if name is None else registry.choose(name, Path())
+    if chosen is not None and chosen.name not in known:
+        raise InputError(f"{name}: is no controller of tidegate's; there are {', '.join(known)}")
     if as_json:
-        print_json(known[name] if name else list(known.values()))
+        print_json(known[chosen.name] if chosen is not None else list(known.values()))
         return
     to = console()
-    if name is None:
+    if chosen is None:
         table = plain_table("controller", "presets", "summary")
         table.columns[1].justify = table.columns[2].justify = "left"
+        table.columns[1].no_wrap = table.columns[2].no_wrap = False
         for one in known.values():
             table.add_row(one["name"], ", ".join(one["presets"]), one["summary"])
         print_table(table)
         to.print("\nAny class of your own: python:file.py:Class")
         return
-    one = known[name]
+    one = known[chosen.name]
+    preset = chosen.preset or one["presets"][0]
     to.print(f"{one['name']}: {one['summary']}")
-    to.print(f"needs feedback: {one['needs']}; receiving half: {'yes' if one['receiver'] else 'no'}\n")
-    table = plain_table("setting", *one["presets"], "unit", "meaning")
+    to.print(f"needs feedback: {one['needs']}; receiving half: {'yes' if one['receiver'] else 'no'}")
+    to.print(f"presets: {', '.join(one['presets'])}; below are the values of {preset}\n")
+    table = plain_table("setting", "value", "unit", "meaning")
     table.columns[-1].justify = table.columns[-2].justify = "left"
     table.columns[-1].no_wrap = False
+    values = {**one["defaults"][preset], **chosen.settings}
     for setting in one["settings"]:
-        values = [_value(one["defaults"][preset].get(setting["name"])) for preset in one["presets"]]
-        table.add_row(setting["name"], *values, setting["unit"], setting["doc"])
+        here = _value(values.get(setting["name"]))
+        there = {
+            other: _value(one["defaults"][other].get(setting["name"])) for other in one["presets"] if other != preset
+        }
+        others = "".join(f"; {other}: {value}" for other, value in there.items() if value != here)
+        table.add_row(setting["name"], here, setting["unit"], f"{setting['doc']}{others}")
     print_table(table)
 
 

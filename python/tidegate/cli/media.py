@@ -54,7 +54,7 @@ def clips(as_json: AsJson = False) -> None:
         table.add_row(one.name, f"{one.width}x{one.height}", f"{float(one.fps):.5g}")
     print_table(table)
     to = console()
-    to.print("\nOr the path of a video file. Settings, as in --media bikes:size=352x288,group=24:\n")
+    to.print("\nOr the path of a video file. Settings, as in --media bikes:size=320x136,group=24:\n")
     lines = plain_table("setting", "what it is")
     lines.columns[1].justify = "left"
     for name, doc in settings.table():

@@ -36,9 +36,25 @@ def _scenarios(incomplete: str) -> list[str]:
     return [name for name in shipped.names() if name.startswith(incomplete)]
 
 
-def _controllers(incomplete: str) -> list[str]:
+class _Behind(str):
+    """What stands behind a colon, which Typer would take out because it does not begin with the colon itself."""
+
+    __slots__ = ()
+
+    def startswith(self, *_: Any) -> bool:
+        """It has been chosen already."""
+        return True
+
+
+def _controllers(ctx: typer.Context, incomplete: str) -> list[str]:
     names = list(controllers.registry())
     presets = [f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]]
+    typed = [*(ctx.params.get("names") or ()), incomplete]
+    # Bash takes a colon for a word of its own, and puts what we answer behind it
+    if ":" in typed[-2:]:
+        colon = len(typed) - 1 - typed[::-1].index(":")
+        begun = f"{typed[colon - 1] if colon else ''}:{''.join(typed[colon + 1 :])}"
+        return [_Behind(preset.partition(":")[2]) for preset in presets if preset.startswith(begun)]
     return [name for name in [*names, *presets] if name.startswith(incomplete)]
 
 
@@ -61,7 +77,7 @@ Media = Annotated[
         "--media",
         metavar="CLIP",
         help="Real video: a clip from `tidegate media clips`, or a file, is encoded, sent, decoded and judged as it "
-        "is seen; settings behind a colon, as in bikes:size=352x288,b_frames=2. "
+        "is seen; settings behind a colon, as in bikes:size=320x136,b_frames=2. "
         f"An encoder in the loop, codec=openh264, is {'' if 'openh264' in _core.ENCODERS else 'not '}in this build.",
     ),
 ]
@@ -137,10 +153,21 @@ def _print_run(done: Run) -> None:
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
     flows = _view.point_to_point(done)
     shown = [name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in flows)]
-    table = plain_table("flow", "controller", *(_head(name) for name in shown), _head("quality"))
-    for flow in flows:
-        cells = [metric(name).show(flow.get(name)) for name in shown]
-        table.add_row(flow["flow"], str(flow.get("controller") or flow["kind"]), *cells, verdict([flow.get("quality")]))
+    heads = ["flow", "controller", *(_head(name) for name in shown), _head("quality")]
+    told = [
+        [
+            str(flow["flow"]),
+            str(flow.get("controller") or flow["kind"]),
+            *(metric(name).show(flow.get(name)) for name in shown),
+            verdict([flow.get("quality")]),
+        ]
+        for flow in flows
+    ]
+    # a few flows stand side by side, as controllers do in a comparison; many are a line each
+    lines = [list(line) for line in zip(heads, *told, strict=True)] if len(flows) <= _SIDE_BY_SIDE else [heads, *told]
+    table = plain_table(*lines[0])
+    for line in lines[1:]:
+        table.add_row(*line)
     if flows:
         print_table(table)
         to.print()
@@ -155,6 +182,7 @@ def _print_run(done: Run) -> None:
 
 
 _MEMBERS_SHOWN = 20
+_SIDE_BY_SIDE = 8  # flows of a run
 
 
 def _print_members(session: str, members: Sequence[Mapping[str, Any]]) -> None:
@@ -214,7 +242,7 @@ def compare(
 
     Example: tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
 
-    Example: tidegate compare gcc tfrc --media bikes:size=352x288 --out DIR
+    Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
     """
     made = comparing.scenario_for(
         base=scenario,

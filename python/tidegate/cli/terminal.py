@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
@@ -50,12 +50,43 @@ def _console(width: int | None) -> Console:
 
 
 def print_table(table: Table) -> None:
-    """A table at its full width: on a narrow terminal its lines run over rather than lose their numbers."""
+    """A table with all its numbers: on a terminal that is too narrow, its columns are told in several parts."""
     to = console()
     if all(column.no_wrap for column in table.columns):
-        wide = _console(_WIDEST)
-        to = _console(max(to.width, wide.measure(table).maximum))
+        parts = _split(table, to.width) if sys.stdout.isatty() else [table]
+        to = _console(max(to.width, *(_width(part) for part in parts)))
+        for number, part in enumerate(parts):
+            if number:
+                to.print()
+            to.print(part)
+        return
     to.print(table)
+
+
+def _width(table: Table) -> int:
+    return _console(_WIDEST).measure(table).maximum
+
+
+def _split(table: Table, width: int) -> list[Table]:
+    """A table's columns in parts that fit, the first column in each of them."""
+    parts: list[Table] = []
+    chosen: list[int] = []
+    for number in range(1, len(table.columns)):
+        if chosen and _width(_part(table, [0, *chosen, number])) > width:
+            parts.append(_part(table, [0, *chosen]))
+            chosen = []
+        chosen.append(number)
+    return [*parts, _part(table, [0, *chosen])]
+
+
+def _part(table: Table, columns: Sequence[int]) -> Table:
+    cells = [list(column.cells) for column in table.columns]
+    part = plain_table(*(str(table.columns[number].header) for number in columns))
+    for place, number in enumerate(columns):
+        part.columns[place].justify = table.columns[number].justify
+    for row in range(table.row_count):
+        part.add_row(*(cells[number][row] for number in columns))
+    return part
 
 
 def print_json(data: Any) -> None:

@@ -16,6 +16,7 @@ from tidegate.media.clip import Picture
 from tidegate.media.judge import Judged, Moment
 from tidegate.media.measures import GRADES, Floats
 from tidegate.plot import STYLE
+from tidegate.plot.style import finished
 
 _BIN_S = 0.5
 _AS_ENCODED: dict[str, Any] = {"linewidth": 1, "linestyle": (0, (4, 2)), "alpha": 0.8}
@@ -67,7 +68,7 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
         keys = [Line2D([], [], color=hues[name], label=name) for name in judged]
         keys.append(Line2D([], [], color=MUTED, label="as encoded", **_AS_ENCODED))
         figure.legend(handles=keys, loc="outside upper center", ncols=min(5, len(keys)))
-        return figure
+        return finished(figure)
 
 
 def _binned(columns: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[Floats, Floats]:
@@ -107,7 +108,7 @@ def contact_sheet(judged: Mapping[str, Judged]) -> Figure:
                 lower.imshow(rgb(moment.seen))
                 upper.set_title(f"{name}, {moment.t_s:.2f} s: sent, {moment.sent_db:.1f} dB", fontsize=9)
                 lower.set_title(f"seen, {moment.seen_db:.1f} dB", fontsize=9, fontweight="normal")
-        return figure
+        return finished(figure)
 
 
 def _worst(judged: Judged) -> list[Moment]:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from tidegate import _view
 from tidegate._palette import MUTED, colours
 from tidegate._view import RunLike
-from tidegate.plot.style import STYLE, delay_axis, draw_capacity, loss_axis, new_figure, rate_legend
+from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, loss_axis, new_figure, rate_legend
 
 
 def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
@@ -82,7 +82,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
             f"{flow} under {label} on “{run.summary.get('name', '?')}”, seed {_view.seed_of(run)}",
             x=0.01, ha="left", fontsize=15, fontweight="bold",
         )  # fmt: skip
-    return figure
+    return finished(figure)
 
 
 def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None = None) -> Figure:
@@ -123,4 +123,4 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
         axes[-1].set_xlabel("Time (s)")
         axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
         figure.suptitle(f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold")
-    return figure
+    return finished(figure)

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter
 from tidegate import _view
 from tidegate._palette import colours
 from tidegate._view import Runs
-from tidegate.plot.style import STYLE, new_figure, plain_log
+from tidegate.plot.style import STYLE, finished, new_figure, plain_log
 
 # Past this ratio between points a linear delay axis shows only the largest; a little distance still tells.
 _LOG_DELAY_RATIO = 5.0
@@ -67,7 +67,7 @@ def delay_cdf(runs: Runs) -> Figure:
         if ends:
             ax.legend(loc="upper left", bbox_to_anchor=(1.01, 0.9), borderaxespad=0)
         ax.set_title("One-way delay of the subject's packets")
-    return figure
+    return finished(figure)
 
 
 def rate_delay_scatter(runs: Runs) -> Figure:
@@ -136,7 +136,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
             fontsize=12,
         )
         ax.set_title("Rate against delay")
-    return figure
+    return finished(figure)
 
 
 def _reversed_delay_axis(ax: Axes, values: Sequence[float]) -> None:

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from tidegate import _view
 from tidegate._palette import MUTED, colours
 from tidegate._view import Floats, RunLike, Runs
-from tidegate.plot.style import STYLE, delay_axis, draw_capacity, largest, loss_axis, new_figure, rate_legend
+from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, largest, loss_axis, new_figure, rate_legend
 
 _NOTHING = "\N{EN DASH}"
 _MEGA = 1e6
@@ -269,4 +269,4 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         figure.suptitle(head, x=0.01, ha="left", fontsize=15, fontweight="bold")
         if note:
             figure.supxlabel(note, x=0.01, ha="left", fontsize=9.5, color="#555555")
-    return figure
+    return finished(figure)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from tidegate import _view
@@ -49,6 +52,23 @@ _LOG_RATIO = 30.0
 def new_figure(width: float, height: float) -> Figure:
     """A figure that pyplot does not know; width and height in inches."""
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
+
+
+def finished(figure: Figure) -> Figure:
+    """The figure with nothing in it that its font cannot write, and with names as they are.
+
+    A name is anybody's: one with a dollar is no formula, and letters that the font lacks would be boxes, and a warning
+    each. They are told by their number in Unicode.
+    """
+    font = font_manager.get_font(font_manager.findfont(FontProperties(family=["sans-serif"])))
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)  # noqa: S101
+        said = text.get_text()
+        text.set_parse_math(False)
+        if not said.isascii():
+            known = [one.isspace() or font.get_char_index(ord(one)) for one in said]
+            text.set_text("".join(one if ok else f"[{ord(one):X}]" for one, ok in zip(said, known, strict=True)))
+    return figure
 
 
 def largest(values: Sequence[Floats], quantile: float = 1.0) -> float:
