@@ -262,6 +262,11 @@ BROKEN = [
     ("returns nan", "return float('nan')", "on_report: NaN is not a rate; it must be finite and not negative"),
     ("returns text", "return 'fast'", "on_report returned 'fast' of type str; it must be a Decision, a rate in bit/s, or "
      "None for no change"),
+    ("returns True", "return True", "on_report returned True of type bool; it must be a Decision, a rate in bit/s, or None "
+     "for no change"),
+    ("True in a decision", "return tidegate.Decision(True)", "True of type bool is not a number of bit/s"),
+    ("text as an internal", "self.internals['state'] = 'up'; return 10**6", "internals: 'state' of type str is 'up' of type str; "
+     "internals are numbers by name"),
     ("negative rate", "return -1", "on_report: -1 is not a rate; it must be finite and not negative"),
     ("alarm in the past", "return tidegate.Decision(10**6, alarm_ns=now_ns - 1)", "which is in the past"),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ use super::{bytes_of, describe, rate_of};
 use crate::errors::bad;
 use crate::trace::PyStream;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{
@@ -206,7 +206,8 @@ fn decision_of(
     if let Ok(decision) = answer.cast::<PyDecision>() {
         return Ok(decision.get().to_core());
     }
-    if answer.extract::<f64>().is_err() {
+    // True is 1 to Python, and no rate to anybody
+    if answer.is_instance_of::<PyBool>() || answer.extract::<f64>().is_err() {
         return Err(Wrong::Answered(format!(
             "{} returned {}; it must be a Decision, a rate in bit/s, or None for no change",
             name(),
@@ -306,8 +307,13 @@ impl PyHalf {
         let Ok(internals) = self.object.bind(py).getattr("internals") else { return };
         let Ok(internals) = internals.cast_into::<PyDict>() else { return };
         for (name, value) in &internals {
-            if let (Ok(name), Ok(value)) = (name.extract::<String>(), value.extract::<f64>()) {
-                cx.note(name, value);
+            match (name.extract::<String>(), value.extract::<f64>()) {
+                (Ok(name), Ok(value)) => cx.note(name, value),
+                _ => {
+                    let (who, name, value) = (self.name("internals"), describe(&name), describe(&value));
+                    let what = format!("{who}: {name} is {value}; internals are numbers by name");
+                    self.failed(py, "internals", Wrong::Answered(what), cx);
+                }
             }
         }
         internals.clear();

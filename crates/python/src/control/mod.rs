@@ -9,6 +9,7 @@ pub(crate) mod seat;
 
 use crate::errors::bad;
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use tidegate_core::Rate;
 
 /// Adds the classes and functions of the contract to the module.
@@ -37,8 +38,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// A rate from Python: a non-negative finite number of bit/s.
 pub(crate) fn rate_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
-    let number: f64 =
-        value.extract().map_err(|_| bad(format!("{what}: {} is not a number of bit/s", describe(value))))?;
+    let wrong = || bad(format!("{what}: {} is not a number of bit/s", describe(value)));
+    if value.is_instance_of::<PyBool>() {
+        return Err(wrong());
+    }
+    let number: f64 = value.extract().map_err(|_| wrong())?;
     if !number.is_finite() || number < 0.0 {
         return Err(bad(format!("{what}: {number} is not a rate; it must be finite and not negative")));
     }
