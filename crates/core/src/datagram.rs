@@ -162,6 +162,21 @@ impl Parity {
         (bytes[13], bytes[14]) = (self.offset, self.count);
         bytes
     }
+
+    /// Reads them: the first number that is protected, and the rest.
+    #[must_use]
+    pub fn read(bytes: &[u8; 16]) -> (u16, Self) {
+        let [a, b, c, d, pt, _, _, _, t0, t1, t2, t3, _, offset, count, _] = *bytes;
+        let parity = Self {
+            offset,
+            count,
+            payload_type: pt & 0x7f,
+            length: u16::from_be_bytes([c, d]),
+            timestamp: u32::from_be_bytes([t0, t1, t2, t3]),
+            protected: Protected::default(),
+        };
+        (u16::from_be_bytes([a, b]), parity)
+    }
 }
 
 /// One RFC 8285 header extension element as real bytes.

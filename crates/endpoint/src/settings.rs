@@ -193,9 +193,9 @@ impl SendSettings {
 }
 
 /// Payload type of the retransmission stream: the one after that of video, as libwebrtc numbers them.
-const RETRANSMISSION_TYPE: u8 = 97;
+pub(crate) const RETRANSMISSION_TYPE: u8 = 97;
 /// Payload type of the parity stream.
-const PARITY_TYPE: u8 = 98;
+pub(crate) const PARITY_TYPE: u8 = 98;
 /// SSRCs of both, the flow in the low bits.
 const RETRANSMISSION_SSRC: u32 = 0x7274_0000;
 const PARITY_SSRC: u32 = 0x6665_0000;

@@ -24,6 +24,8 @@ struct Desk {
     overhead: u32,
     /// For each flow that packets were sent for, how many.
     numbers: Vec<(FlowId, u32)>,
+    /// Whether what comes in goes through bytes.
+    through_bytes: bool,
 }
 
 impl Desk {
@@ -38,6 +40,19 @@ impl Desk {
         *number = this.wrapping_add(1);
         this
     }
+}
+
+/// A datagram of RTP or RTCP as it is read from its bytes, which are as many as its size says. What the headers below
+/// hold is as it was.
+fn through(sent: &Datagram, overhead: u32) -> Result<Datagram, String> {
+    let mut bytes = Vec::with_capacity(sent.size as usize);
+    datagram::encode(sent, overhead, &mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 + u64::from(overhead) != u64::from(sent.size) {
+        let length = bytes.len();
+        return Err(format!("{length} bytes and {overhead} of headers make no packet of {}", sent.size));
+    }
+    let read = datagram::decode(&bytes, overhead).map_err(|error| error.to_string())?;
+    Ok(Datagram { ports: sent.ports, ecn: sent.ecn, dscp: sent.dscp, ..read })
 }
 
 /// The outside of an endpoint, for one call.
@@ -95,7 +110,14 @@ impl<P: Peer> Host<P> {
     /// A host of `peer`, whose packets take `route` and have `overhead` bytes of IP and UDP header.
     #[must_use]
     pub fn new(peer: P, route: RouteId, overhead: u32) -> Self {
-        Self { peer, desk: Desk { route, overhead, numbers: Vec::with_capacity(2) } }
+        Self { peer, desk: Desk { route, overhead, numbers: Vec::with_capacity(2), through_bytes: false } }
+    }
+
+    /// From now on the peer gets each datagram as it is read from its bytes, if `so`.
+    #[must_use]
+    pub fn through_bytes(mut self, so: bool) -> Self {
+        self.desk.through_bytes = so;
+        self
     }
 
     #[inline]
@@ -129,8 +151,16 @@ impl<P: Peer> Node for Host<P> {
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
+        let read = if self.desk.through_bytes {
+            match through(&packet, self.desk.overhead) {
+                Ok(read) => Some(read),
+                Err(what) => return out.fail(format!("a {} packet as bytes: {what}", packet.kind.name())),
+            }
+        } else {
+            None
+        };
         let (peer, mut line) = self.line(out, Some(&packet));
-        peer.receive(now, &packet, &mut line);
+        peer.receive(now, read.as_ref().unwrap_or(&packet), &mut line);
         out.recycle(packet);
     }
 

@@ -416,7 +416,8 @@ impl<'a> Builder<'a> {
         for (settings, route) in [(caller, there), (callee, home)] {
             let overhead = settings.overhead;
             let endpoint = Endpoint::new(settings)?;
-            self.nodes.push(Box::new(Host::new(endpoint, route, overhead)));
+            self.nodes
+                .push(Box::new(Host::new(endpoint, route, overhead).through_bytes(self.scenario.bytes)));
         }
         Ok(())
     }

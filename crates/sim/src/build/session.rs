@@ -183,7 +183,9 @@ impl Builder<'_> {
         for (seat, route) in seats.iter().zip(routes) {
             let settings = settings(self.seed(&seat.name), session, seat);
             let participant = Participant::new(settings)?;
-            self.nodes.push(Box::new(Host::new(participant, route, session.overhead)));
+            self.nodes.push(Box::new(
+                Host::new(participant, route, session.overhead).through_bytes(self.scenario.bytes),
+            ));
             infos.push(info(seat, self.scenario.duration));
             members.push(MemberInfo {
                 flow: seat.flow,

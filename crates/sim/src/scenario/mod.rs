@@ -48,6 +48,10 @@ pub struct Scenario {
     /// The sessions of many members.
     #[serde(default)]
     pub sessions: Vec<SessionSpec>,
+    /// Whether every datagram of RTP and RTCP goes through its bytes before its receiver sees it: slower, and to change
+    /// nothing.
+    #[serde(default)]
+    pub bytes: bool,
 }
 
 /// How much of a run is kept.
