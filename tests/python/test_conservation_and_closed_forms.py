@@ -294,3 +294,16 @@ def test_what_is_sent_arrives_or_is_lost(seed: int) -> None:
     for sent, flow in ((column(done, "series", "packets_sent", f["flow"]), f) for f in done.summary["flows"]):
         assert sent.sum() == flow["packets_sent"]
         assert column(done, "series", "packets_arrived", flow["flow"]).sum() == flow["packets_received"]
+
+
+# --- how many, and how much -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize(("count", "payload"), [(1, "1200B"), (51, "1200B"), (51, "200B"), (1000, "200B")])
+def test_a_flow_ends_after_so_many_packets_also_inside_a_frame(count: int, payload: str, both_ways: bool) -> None:
+    media = {"controller": "gcc", "packets": count, "payload": payload, "both_ways": both_ways}
+    done = run(scenario(flows=[{"name": "call", "media": media}]), record="packets")
+    kinds, names = column(done, "packets", "kind"), column(done, "packets", "flow")
+    for flow in done.summary["flows"]:
+        assert ((names == flow["flow"]) & (kinds == "video")).sum() == count

@@ -275,6 +275,8 @@ impl Sender {
         self.wakeup = match self.life {
             Life::Waiting(_) => self.start,
             Life::Over => Time::MAX,
+            // what its last frame has too much stays where it is
+            Life::Running(_) if self.packets_left == 0 => self.stop,
             Life::Running(_) => self
                 .pacer
                 .due(self.in_flight())
