@@ -296,6 +296,24 @@ def test_what_is_sent_arrives_or_is_lost(seed: int) -> None:
         assert column(done, "series", "packets_arrived", flow["flow"]).sum() == flow["packets_received"]
 
 
+# --- recorded delays ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", [0, 250])
+def test_a_recorded_delay_is_added_to_the_links(tmp_path: Path, own: int) -> None:
+    (tmp_path / "net.csv").write_text("# duration_s=2\ntime_ms,rate_kbps,delay_ms\n0,2000,10\n1000,2000,30\n")
+    capacity = {"trace": str(tmp_path / "net.csv")}
+    links = [{"name": "link", "capacity": capacity, "delay": f"{own}ms"}]
+    done = run(scenario(duration="8s", links=links), record="packets")
+    sent = column(done, "packets", "sent_s")
+    took = column(done, "packets", "arrived_s") - sent
+    leaves = sent + SIZE * 8 / 2e6
+    expected = SIZE * 8 / 2e6 + own / 1e3 + np.where(leaves % 2 < 1, 10e-3, 30e-3)
+    there = np.isfinite(took)
+    assert there.sum() > 70
+    assert took[there] == pytest.approx(expected[there], abs=1e-8)
+
+
 # --- how many, and how much -----------------------------------------------------------------------
 
 

@@ -43,6 +43,13 @@ impl<T> Phases<T> {
         Ok(Self { phases, period, origin: Time::ZERO, index: 0 })
     }
 
+    /// The same phases with other values.
+    #[must_use]
+    pub fn map<U>(&self, value: impl Fn(&T) -> U) -> Phases<U> {
+        let phases = self.phases.iter().map(|(at, old)| (*at, value(old))).collect();
+        Phases { phases, period: self.period, origin: Time::ZERO, index: 0 }
+    }
+
     /// The phases and their times.
     #[must_use]
     pub fn phases(&self) -> &[(Time, T)] {

@@ -259,13 +259,12 @@ impl Trace {
         }
     }
 
-    /// A link that follows it, with losses and delays as far as it tells them and else without loss and
-    /// with `delay`.
+    /// A link that follows it, with losses as far as it tells them, and with `delay` and what it tells on top.
     #[must_use]
     pub fn link(&self, delay: Span) -> LinkSettings {
         let plain = LinkSettings::new(self.service(), delay);
         LinkSettings {
-            delay: self.delay.clone().unwrap_or(plain.delay),
+            delay: self.delay.as_ref().map_or(plain.delay, |told| told.map(|&own| delay + own)),
             loss: self.loss.clone().unwrap_or(plain.loss),
             ..plain
         }
