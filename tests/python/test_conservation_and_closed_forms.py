@@ -325,3 +325,19 @@ def test_a_flow_ends_after_so_many_packets_also_inside_a_frame(count: int, paylo
     kinds, names = column(done, "packets", "kind"), column(done, "packets", "flow")
     for flow in done.summary["flows"]:
         assert ((names == flow["flow"]) & (kinds == "video")).sum() == count
+
+
+@pytest.mark.parametrize(
+    ("video", "most"),
+    [
+        ({}, 20e6),
+        ({"max": "3Mbps"}, 3e6),
+    ],
+)
+def test_a_greedy_source_fills_max_rate_unless_it_has_a_max(video: dict[str, Any], most: float) -> None:
+    media = {"controller": "fixed:20Mbps", "max_rate": "20Mbps", "video": {"source": "greedy", **video}}
+    links = [{"name": "link", "capacity": "100Mbps", "delay": "10ms"}]
+    done = run(scenario(links=links, flows=[{"name": "call", "media": media}]))
+    # what max bounds is media: with 24 bytes of header on 1200
+    headers = 1224 / 1200 if video else 1
+    assert done.summary["flows"][0]["sending_rate_bps"] == pytest.approx(most * headers * 1252 / 1224, rel=2e-3)

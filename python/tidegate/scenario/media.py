@@ -13,7 +13,7 @@ from tidegate.scenario import rules
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, lowered, one_of, shape
 from tidegate.scenario.repair import Repair
-from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, StatisticalVideo
+from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, GreedyVideo, StatisticalVideo
 from tidegate.units import Duration, Rate, Size, show
 
 if TYPE_CHECKING:
@@ -305,6 +305,8 @@ class Media(Model):
         ir["feedback"]["format"], ir["ecn"] = chosen.session(self.feedback.format, self.ecn)
         for key in ("video", "audio"):
             ir[key] = ir[key] or None
+        if isinstance(self.video, GreedyVideo):
+            ir["video"]["max"] = int(self.video.most(self.max_rate))
         if not ir["repair"]:
             del ir["repair"]
         del ir["both_ways"]  # there are two flows then

@@ -81,10 +81,19 @@ class IdealVideo(Video):
 
 
 class GreedyVideo(Video):
-    """Always something to send: what the controller allows is what is sent."""
+    """Always something to send: what the controller allows is what is sent.
+
+    Its `max` is the flow's `max_rate` where it has one, unless somebody said so.
+    """
 
     source: Literal["greedy"]
     """The kind of source."""
+
+    def most(self, max_rate: Rate | None) -> Rate:
+        """Its largest rate in a flow with this `max_rate`."""
+        if max_rate is None or "max" in self.model_fields_set:
+            return self.max
+        return Rate(max(self.min, max_rate))
 
 
 class FramesVideo(Video):
