@@ -296,6 +296,40 @@ def test_what_is_sent_arrives_or_is_lost(seed: int) -> None:
         assert column(done, "series", "packets_arrived", flow["flow"]).sum() == flow["packets_received"]
 
 
+def test_packets_under_way_at_the_end_have_rows_without_an_arrival() -> None:
+    """One every 10 ms from 0 to 1 s, and 250.1 ms until it arrives: those sent from 750 ms on are 26."""
+    done = run(
+        scenario(
+            duration="1s",
+            links=[{"name": "link", "capacity": "100Mbps", "delay": "250ms"}],
+            flows=[{"name": "udp", "udp": {"rate": "960kbps", "packet_size": f"{SIZE}B"}}],
+        ),
+        record="packets",
+    )
+    fates, arrived = column(done, "packets", "fate"), column(done, "packets", "arrived_s")
+    (flow,) = done.summary["flows"]
+    assert len(fates) == flow["packets_sent"]
+    late = column(done, "packets", "sent_s") > 1 - 0.25 - SIZE * 8 / 1e8
+    assert ((fates == "under way") == late).all()
+    assert late.sum() == 26
+    assert np.isnan(arrived[late]).all()
+    assert np.isfinite(arrived[~late]).all()
+    assert set(column(done, "packets", "where")[late]) == {"link"}
+    assert np.isnan(column(done, "packets", "queueing_delay_ms")[late]).all()
+
+
+def test_a_queue_that_is_never_served_still_has_its_packets_in_the_table() -> None:
+    done = run(
+        scenario(duration="10s", links=[{"name": "link", "capacity": "10kbps", "queue": {"packets": 40}}]),
+        record="packets",
+    )
+    fates = column(done, "packets", "fate")
+    (flow,) = done.summary["flows"]
+    assert len(fates) == flow["packets_sent"] == 105
+    assert (fates == "arrived").sum() == flow["packets_received"]
+    assert (fates == "under way").sum() == 105 - flow["packets_received"] - flow["lost_queue"] >= 40
+
+
 # --- recorded delays ------------------------------------------------------------------------------
 
 

@@ -78,8 +78,17 @@ pub trait Node: Send + Any {
     /// Takes `packet` in at `port`.
     fn receive(&mut self, now: Time, port: Port, packet: Box<Packet>, out: &mut Outbox);
 
-    /// What is inside, counted from the contents.
-    fn inside(&self) -> Inside;
+    /// Shows every packet that it holds; by default it holds none.
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        let _ = visit;
+    }
+
+    /// How much is inside, counted from the contents.
+    fn inside(&self) -> Inside {
+        let mut inside = Inside::default();
+        self.contents(&mut |packet| inside.add(packet));
+        inside
+    }
 
     /// How full its queue is at `now`, for those that have one.
     fn backlog(&self, now: Time) -> Option<Backlog> {

@@ -4,7 +4,6 @@ use crate::invalid::{Invalid, ensure};
 use crate::jitter::SendingJitter;
 use crate::service::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use tidegate_core::datagram::DISCARD_PORT;
-use tidegate_core::node::Inside;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
@@ -246,10 +245,6 @@ impl Node for Cross {
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         // nobody answers a datagram; whatever is routed here has arrived
         out.deliver(now, &packet);
-    }
-
-    fn inside(&self) -> Inside {
-        Inside::default()
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use tidegate_core::datagram::DISCARD_PORT;
-use tidegate_core::node::Inside;
 use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Time};
 
 /// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
@@ -72,11 +71,9 @@ impl Node for ExternalLink {
         self.held.push_back(Some(packet));
     }
 
-    fn inside(&self) -> Inside {
-        let mut inside = Inside::default();
-        self.held.iter().flatten().for_each(|packet| inside.add(packet));
-        self.due.iter().for_each(|(_, packet, _)| inside.add(packet));
-        inside
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.held.iter().flatten().for_each(|packet| visit(packet));
+        self.due.iter().for_each(|(_, packet, _)| visit(packet));
     }
 }
 
@@ -141,11 +138,6 @@ impl Node for ExternalSource {
         out.deliver(now, &packet);
         out.recycle(packet);
     }
-
-    fn inside(&self) -> Inside {
-        // what is fed but not due yet is no packet yet
-        Inside::default()
-    }
 }
 
 /// Where a fed flow ends: every packet has arrived, and is shown to the driver.
@@ -179,9 +171,5 @@ impl Node for ExternalSink {
         out.hand(self.arrived, (*packet).clone());
         self.arrived += 1;
         out.recycle(packet);
-    }
-
-    fn inside(&self) -> Inside {
-        Inside::default()
     }
 }

@@ -1,7 +1,6 @@
 //! Where a multicast tree branches.
 
 use std::collections::BTreeMap;
-use tidegate_core::node::Inside;
 use tidegate_core::packet::RouteId;
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
@@ -46,9 +45,5 @@ impl Node for Fork {
         }
         (packet.route, packet.hop) = (last, 0);
         out.forward(Port::ZERO, packet);
-    }
-
-    fn inside(&self) -> Inside {
-        Inside::default()
     }
 }

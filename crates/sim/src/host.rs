@@ -3,7 +3,6 @@
 //! It takes datagrams out of their envelopes for the endpoint, puts what the endpoint sends into envelopes, and joins
 //! these to the facts that the endpoint tells the record.
 
-use tidegate_core::node::Inside;
 use tidegate_core::rng::Draws;
 use tidegate_core::{
     About, Datagram, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Recorder, RouteId, Span, Time,
@@ -162,11 +161,6 @@ impl<P: Peer> Node for Host<P> {
         let (peer, mut line) = self.line(out, Some(&packet));
         peer.receive(now, read.as_ref().unwrap_or(&packet), &mut line);
         out.recycle(packet);
-    }
-
-    fn inside(&self) -> Inside {
-        // what waits in a pacer is media, not yet packets of the network
-        Inside::default()
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

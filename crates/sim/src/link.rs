@@ -15,7 +15,7 @@ use crate::service::{Server, Service};
 use crate::wire::Wire;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use tidegate_core::node::{Backlog, Inside};
+use tidegate_core::node::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Node, Outbox, Packet, Port, Rate, Size, Span, Time};
 
@@ -331,13 +331,11 @@ impl Node for Link {
         self.line.push_back(Entry { start: served.start, finish: served.finish, arrival, fate, packet });
     }
 
-    fn inside(&self) -> Inside {
-        let mut inside = Inside::default();
-        self.line.iter().for_each(|entry| inside.add(&entry.packet));
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.line.iter().for_each(|entry| visit(&entry.packet));
         if let Some(scatter) = &self.scatter {
-            scatter.heap.iter().for_each(|Reverse(scattered)| inside.add(&scattered.entry.packet));
+            scatter.heap.iter().for_each(|Reverse(scattered)| visit(&scattered.entry.packet));
         }
-        inside
     }
 
     fn backlog(&self, now: Time) -> Option<Backlog> {

@@ -1,6 +1,5 @@
 //! Where cross traffic ends.
 
-use tidegate_core::node::Inside;
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
 /// A node at which every packet has arrived.
@@ -32,9 +31,5 @@ impl Node for Sink {
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
         out.recycle(packet);
-    }
-
-    fn inside(&self) -> Inside {
-        Inside::default()
     }
 }

@@ -258,6 +258,10 @@ impl World {
             self.failed()?;
         }
         self.check()?;
+        for (id, node) in self.nodes.iter().enumerate() {
+            let record = &mut self.out.record;
+            node.contents(&mut |packet| record.under_way(packet, NodeId(id as u32)));
+        }
         Ok(self.out.record)
     }
 

@@ -11,7 +11,7 @@ use super::uplink;
 use super::user::{REPORT_PERIOD, Radio, TICK};
 use crate::invalid::{Invalid, ensure};
 use std::collections::VecDeque;
-use tidegate_core::node::{Backlog, Inside};
+use tidegate_core::node::Backlog;
 use tidegate_core::record::{CellRecord, RadioRecord};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Level, Node, Outbox, Packet, Port, Span, Time};
@@ -463,10 +463,8 @@ impl Node for Network {
         }
     }
 
-    fn inside(&self) -> Inside {
-        let mut inside = Inside::default();
-        self.bearers.iter().flatten().for_each(|bearer| bearer.count(&mut inside));
-        inside
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.bearers.iter().flatten().for_each(|bearer| bearer.contents(visit));
     }
 
     fn backlog(&self, _now: Time) -> Option<Backlog> {

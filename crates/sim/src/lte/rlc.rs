@@ -5,7 +5,7 @@
 //! Offsets count the bytes of started packets with their PDCP header; a segment is a stretch of them.
 
 use std::collections::VecDeque;
-use tidegate_core::node::{Backlog, Inside};
+use tidegate_core::node::Backlog;
 use tidegate_core::{Cause, Outbox, Packet, Port, Size, Span, Time};
 
 /// Bytes of RLC and MAC headers in a transport block (TS 36.322 section 6.2.1.4: 2; TS 36.321 section 6.1.2: 3).
@@ -253,10 +253,10 @@ impl Bearer {
         self.delivered = self.started;
     }
 
-    /// Adds what is inside.
-    pub fn count(&self, inside: &mut Inside) {
-        self.queue.iter().for_each(|waiting| inside.add(&waiting.packet));
-        self.flight.iter().for_each(|flying| inside.add(&flying.packet));
+    /// Shows every packet inside.
+    pub fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.queue.iter().for_each(|waiting| visit(&waiting.packet));
+        self.flight.iter().for_each(|flying| visit(&flying.packet));
     }
 
     /// What waits, all of it or in part.
@@ -273,6 +273,7 @@ impl Bearer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_core::node::Inside;
     use tidegate_core::record::Nothing;
     use tidegate_core::rng::Stream;
     use tidegate_core::{Datagram, FlowId, Kind, RouteId};
@@ -290,7 +291,7 @@ mod tests {
 
     fn inside(bearer: &Bearer) -> Inside {
         let mut inside = Inside::default();
-        bearer.count(&mut inside);
+        bearer.contents(&mut |packet| inside.add(packet));
         inside
     }
 

@@ -69,7 +69,16 @@ pub struct LinkStats {
     pub carried: u64,
 }
 
-/// A packet whose fate is known.
+/// What became of a packet, and at which node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Arrived,
+    Died(Cause, u32),
+    /// The run ended before.
+    UnderWay(u32),
+}
+
+/// A packet and what became of it.
 #[derive(Clone, Copy, Debug)]
 struct PacketRow {
     flow: u32,
@@ -82,8 +91,7 @@ struct PacketRow {
     /// When it arrived or died.
     ended: Time,
     queued: Span,
-    /// `None`: arrived.
-    death: Option<(Cause, u32)>,
+    fate: Fate,
 }
 
 /// A frame on its way: what its sender told, until its receiver tells the rest.
@@ -300,7 +308,7 @@ impl Recording {
         }
     }
 
-    fn row(&mut self, now: Time, packet: &Packet, death: Option<(Cause, u32)>) {
+    fn row(&mut self, now: Time, packet: &Packet, fate: Fate) {
         if self.level == Level::Packets {
             let media = match packet.body {
                 Body::Rtp(body) if packet.kind != Kind::Padding => Some((packet.frame.number, body.sequence)),
@@ -315,7 +323,7 @@ impl Recording {
                 sent: packet.sent,
                 ended: now,
                 queued: packet.queued,
-                death,
+                fate,
             });
         }
     }

@@ -1,6 +1,6 @@
 //! What a run says, taken in fact by fact.
 
-use super::{Captured, DecisionRow, FrameOpen, Recording};
+use super::{Captured, DecisionRow, Fate, FrameOpen, Recording};
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
 use tidegate_core::record::{
@@ -89,7 +89,7 @@ impl Recorder for Recording {
                 bin.queued_sum += packet.queued;
             }
         }
-        self.row(now, packet, None);
+        self.row(now, packet, Fate::Arrived);
     }
 
     fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {
@@ -112,7 +112,12 @@ impl Recorder for Recording {
                 bins.at(now).packets_lost += 1;
             }
         }
-        self.row(now, packet, Some((cause, node.0)));
+        self.row(now, packet, Fate::Died(cause, node.0));
+    }
+
+    // not in the digest: it follows from what was sent, and what arrived or died
+    fn under_way(&mut self, packet: &Packet, node: NodeId) {
+        self.row(Time::MAX, packet, Fate::UnderWay(node.0));
     }
 
     fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {

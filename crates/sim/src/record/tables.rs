@@ -1,7 +1,7 @@
 //! The recording as tables.
 
 use super::table::{Column, Table};
-use super::{FrameOpen, PacketRow, Recording};
+use super::{Fate, FrameOpen, PacketRow, Recording};
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::{Cause, Kind, Level, Span, Time};
 
@@ -270,15 +270,30 @@ impl Recording {
     fn packets_table(&self) -> Table {
         let mut rows: Vec<&PacketRow> = self.packets.iter().collect();
         rows.sort_by_key(|r| (r.sent, r.flow, r.sequence, r.ended));
-        let arrived = |r: &PacketRow| if r.death.is_none() { r.ended.as_secs_f64() } else { f64::NAN };
+        let arrived = |r: &PacketRow| if r.fate == Fate::Arrived { r.ended.as_secs_f64() } else { f64::NAN };
+        // how long it will have waited is not known before it has
+        let waited = |r: &PacketRow| match r.fate {
+            Fate::UnderWay(_) => f64::NAN,
+            _ => r.queued.as_millis_f64(),
+        };
         let media = |part: fn((u32, u16)) -> f64| {
             Column::F64(rows.iter().map(|r| r.media.map_or(f64::NAN, part)).collect())
         };
         let mut fates = vec!["arrived".to_owned()];
         fates.extend(Cause::ALL.iter().map(|cause| cause.name().to_owned()));
+        fates.push("under way".to_owned());
+        let fate = |r: &PacketRow| match r.fate {
+            Fate::Arrived => 0,
+            Fate::Died(cause, _) => cause as u32 + 1,
+            Fate::UnderWay(_) => Cause::ALL.len() as u32 + 1,
+        };
         let mut places = self.node_names.clone();
         places.push(String::new());
         let nowhere = places.len() as u32 - 1;
+        let place = |r: &PacketRow| match r.fate {
+            Fate::Arrived => nowhere,
+            Fate::Died(_, node) | Fate::UnderWay(node) => node,
+        };
         Table::default()
             .with("flow", self.words(rows.iter().map(|r| r.flow)))
             .with(
@@ -292,21 +307,9 @@ impl Recording {
             .with("size", Column::U32(rows.iter().map(|r| r.size).collect()))
             .with("sent_s", Column::F64(rows.iter().map(|r| r.sent.as_secs_f64()).collect()))
             .with("arrived_s", Column::F64(rows.iter().map(|r| arrived(r)).collect()))
-            .with(
-                "fate",
-                Column::Words {
-                    words: fates,
-                    codes: rows.iter().map(|r| r.death.map_or(0, |(cause, _)| cause as u32 + 1)).collect(),
-                },
-            )
-            .with(
-                "where",
-                Column::Words {
-                    words: places,
-                    codes: rows.iter().map(|r| r.death.map_or(nowhere, |(_, node)| node)).collect(),
-                },
-            )
-            .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| r.queued.as_millis_f64()).collect()))
+            .with("fate", Column::Words { words: fates, codes: rows.iter().map(|r| fate(r)).collect() })
+            .with("where", Column::Words { words: places, codes: rows.iter().map(|r| place(r)).collect() })
+            .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| waited(r)).collect()))
             .with("frame", media(|(frame, _)| f64::from(frame)))
             .with("rtp_sequence", media(|(_, sequence)| f64::from(sequence)))
     }

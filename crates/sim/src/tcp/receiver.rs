@@ -5,7 +5,6 @@ use super::{RECEIVER_PORT, SENDER_PORT, TcpSettings};
 use crate::invalid::Invalid;
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
-use tidegate_core::node::Inside;
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
 
 /// The receiving end of a connection, with an application that reads at once.
@@ -195,9 +194,5 @@ impl Node for TcpReceiver {
         } else if body.length > 0 {
             self.segment(now, start, body.length, out);
         }
-    }
-
-    fn inside(&self) -> Inside {
-        Inside::default()
     }
 }

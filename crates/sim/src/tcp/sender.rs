@@ -13,7 +13,6 @@ use crate::invalid::Invalid;
 use crate::jitter::SendingJitter;
 use std::collections::VecDeque;
 use tidegate_core::datagram::TcpBody;
-use tidegate_core::node::Inside;
 use tidegate_core::rng::Draws;
 use tidegate_core::{
     Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
@@ -425,11 +424,6 @@ impl Node for TcpSender {
         self.acknowledgement(now, body, packet.sack(), out);
         out.recycle(packet);
         self.note(now, out);
-    }
-
-    fn inside(&self) -> Inside {
-        // a packet that waits for its departure is not made before
-        Inside::default()
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
