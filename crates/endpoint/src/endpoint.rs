@@ -336,7 +336,7 @@ impl Endpoint {
                     rtcp::Packet::SenderReport(report) => {
                         receiver.sender_report(now, report.ssrc, report.middle());
                     }
-                    rtcp::Packet::Bye(bye) => receiver.bye(&bye.ssrcs),
+                    rtcp::Packet::Bye(bye) => receiver.bye(now, &bye.ssrcs),
                     _ => {}
                 }
             }

@@ -62,7 +62,8 @@ pub(crate) struct PlayoutBuffer {
 }
 
 impl PlayoutBuffer {
-    pub(crate) fn new(flow: FlowId, video: bool, mode: Playout, clock_rate: u32) -> Self {
+    /// For a stream that begins at `start`.
+    pub(crate) fn new(flow: FlowId, video: bool, mode: Playout, clock_rate: u32, start: Time) -> Self {
         Self {
             flow,
             video,
@@ -76,7 +77,7 @@ impl PlayoutBuffer {
             timestamp: 0,
             clock: DelayClock::default(),
             due: Time::MAX,
-            freeze: FreezeWatch::default(),
+            freeze: FreezeWatch::new(start),
             hope: None,
             broken: None,
         }
@@ -277,15 +278,14 @@ impl PlayoutBuffer {
         out.record().frame(now, &frame);
     }
 
-    /// The run ends: what is open stays unseen, and if the picture stands still while the stream goes on
-    /// (`live`), that is a freeze, too.
-    pub(crate) fn finish(&mut self, now: Time, live: bool, out: &mut dyn Driver) {
+    /// The run ends: what is open stays unseen, and if the picture stands still until the stream ends, at `end`, or
+    /// there never was one, that is a freeze, too.
+    pub(crate) fn finish(&mut self, now: Time, end: Time, out: &mut dyn Driver) {
         while !self.slots.is_empty() {
             self.give_up_front(now, out);
         }
         if self.video
-            && live
-            && let Some(length) = self.freeze.standing(now)
+            && let Some(length) = self.freeze.standing(end)
         {
             out.record().freeze(now, self.flow, length);
         }
@@ -336,9 +336,11 @@ impl DelayClock {
         let passed = (media - self.newest).max(Span::ZERO);
         self.newest = self.newest.max(media);
         let slowest = self.recent.iter().copied().max().unwrap_or(transit);
-        let aim = (slowest + min).min(self.fastest + max);
-        self.offset =
-            Some(if aim > offset { aim } else { offset - (offset - aim).min(passed.scaled(shrink)) });
+        let most = self.fastest + max;
+        let aim = (slowest + min).min(most);
+        let slowly = if aim > offset { aim } else { offset - (offset - aim).min(passed.scaled(shrink)) };
+        // a faster frame than any before lowers the most at once: what waits for longer is shown at once, or late
+        self.offset = Some(slowly.min(most));
     }
 
     /// When a frame captured at `media` is shown.

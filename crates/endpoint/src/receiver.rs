@@ -22,7 +22,7 @@ struct InStream {
     playout: Option<PlayoutBuffer>,
     numbers: FrameNumbers,
     /// Whether its sender has said goodbye.
-    gone: bool,
+    gone: Option<Time>,
 }
 
 /// What the marks of a stream say, unwrapped.
@@ -84,10 +84,11 @@ impl Receiver {
                 reception: Reception::new(signalled.ssrc, signalled.clock_rate),
                 playout: signalled.frames.then(|| {
                     let video = signalled.kind == MediaKind::Video;
-                    PlayoutBuffer::new(settings.flow, video, settings.playout, signalled.clock_rate)
+                    let clock_rate = signalled.clock_rate;
+                    PlayoutBuffer::new(settings.flow, video, settings.playout, clock_rate, settings.start)
                 }),
                 numbers: FrameNumbers::NONE,
-                gone: false,
+                gone: None,
             })
             .collect();
         let mend = Mend::new(&settings);
@@ -276,15 +277,17 @@ impl Receiver {
     }
 
     /// Takes note of a goodbye.
-    pub(crate) fn bye(&mut self, ssrcs: &[u32]) {
+    pub(crate) fn bye(&mut self, now: Time, ssrcs: &[u32]) {
         for stream in &mut self.streams {
-            stream.gone |= ssrcs.contains(&stream.signalled.ssrc);
+            if ssrcs.contains(&stream.signalled.ssrc) {
+                stream.gone.get_or_insert(now);
+            }
         }
     }
 
     /// Whether everybody has said goodbye.
     pub(crate) fn is_deserted(&self) -> bool {
-        self.streams.iter().all(|stream| stream.gone)
+        self.streams.iter().all(|stream| stream.gone.is_some())
     }
 
     /// Reports on the sources heard since the last ones.
@@ -301,7 +304,7 @@ impl Receiver {
     pub(crate) fn finish(&mut self, now: Time, out: &mut dyn Driver) {
         for stream in &mut self.streams {
             if let Some(playout) = &mut stream.playout {
-                playout.finish(now, !stream.gone, out);
+                playout.finish(now, stream.gone.unwrap_or(now), out);
             }
         }
         self.settle();

@@ -165,6 +165,15 @@ impl SendSettings {
         self.extensions.marks && self.streams.iter().any(frames)
     }
 
+    /// When the first of its video streams begins: at the start of the flow, or at the end of a pause over it.
+    fn first_picture(&self) -> Time {
+        let video = self.streams.iter().filter(|stream| stream.kind == MediaKind::Video);
+        let begins = |stream: &StreamSettings| {
+            stream.pauses.iter().fold(self.start, |at, &(from, to)| if from <= at { at.max(to) } else { at })
+        };
+        video.map(begins).min().unwrap_or(self.start)
+    }
+
     /// What the peer is told of the streams when the session begins.
     #[must_use]
     pub fn signalled(&self) -> Vec<Signalled> {
@@ -304,6 +313,8 @@ pub struct ReceiveSettings {
     pub feedback: FeedbackSettings,
     /// When frames are shown.
     pub playout: Playout,
+    /// From when on there should be pictures.
+    pub start: Time,
     /// How losses of video are repaired.
     pub repair: Repair,
 }
@@ -318,6 +329,7 @@ impl ReceiveSettings {
             half: None,
             feedback: FeedbackSettings { format: peer.feedback, ..FeedbackSettings::default() },
             playout: Playout::default(),
+            start: peer.first_picture(),
             repair: peer.repair,
         }
     }

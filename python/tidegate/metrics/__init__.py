@@ -280,7 +280,8 @@ _ALL = [
         "freezes",
         "",
         "lower",
-        "Gaps between rendered frames above max(3 x mean gap, mean gap + 150 ms) (W3C webrtc-stats).",
+        "Gaps between rendered frames above max(3 x mean gap, mean gap + 150 ms) (W3C webrtc-stats), the end included; "
+        "and no picture in the first second or longer.",
         digits=1,
     ),
     Metric(
@@ -288,7 +289,8 @@ _ALL = [
         "time frozen",
         "s",
         "lower",
-        "Total length of the freezes (W3C webrtc-stats, totalFreezesDuration).",
+        "Total length of the freezes (W3C webrtc-stats, totalFreezesDuration), of a late first picture and of an early "
+        "last one.",
         digits=2,
         headline=True,
     ),

@@ -1,4 +1,5 @@
-//! Freezes, as W3C webrtc-stats defines `freezeCount` and libwebrtc counts them.
+//! Freezes, as W3C webrtc-stats defines `freezeCount` and libwebrtc counts them, and the time without any picture at
+//! the beginning, which they leave out.
 
 use std::collections::VecDeque;
 use tidegate_core::{Span, Time};
@@ -9,10 +10,15 @@ const WINDOW: usize = 30;
 const GAPS_MIN: usize = 5;
 /// `kMinIncreaseForFreezeMs`: 150 ms.
 const INCREASE_MIN: Span = Span::from_millis(150);
+/// Ours: who sees no picture for longer than this since the start sees a screen that has frozen. Sooner a call has
+/// just begun: its first key frame takes some 0.4 s at the usual 300 kbit/s.
+const BEGIN_MAX: Span = Span::from_secs(1);
 
 /// Watches the gaps between the frames that are shown.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FreezeWatch {
+    /// From when on there should be pictures.
+    start: Time,
     /// When the last frame was shown, its number, and when it was captured.
     last: Option<(Time, u32, Span)>,
     gaps: VecDeque<Span>,
@@ -20,13 +26,25 @@ pub(super) struct FreezeWatch {
 }
 
 impl FreezeWatch {
+    /// For a stream that begins at `start`.
+    pub(super) fn new(start: Time) -> Self {
+        Self { start, last: None, gaps: VecDeque::new(), sum: Span::ZERO }
+    }
+
+    /// For how long there was no picture until `now`, if that is too long.
+    fn without(&self, now: Time) -> Option<Span> {
+        Some(now - self.start).filter(|&length| length > BEGIN_MAX)
+    }
+
     /// A frame is shown; if the picture has stood still before it, for how long. As in libwebrtc the
     /// gap itself counts in the mean that it is measured against.
     ///
     /// A gap without a lost frame that was there at capture already is the source's: it has paused, and
     /// nothing was frozen on the way (libwebrtc is told of pauses by signalling).
     pub(super) fn shown(&mut self, now: Time, number: u32, media: Span) -> Option<Span> {
-        let (before, last_number, last_media) = self.last.replace((now, number, media))?;
+        let Some((before, last_number, last_media)) = self.last.replace((now, number, media)) else {
+            return self.without(now);
+        };
         let gap = now - before;
         if number == last_number.wrapping_add(1) && self.is_long(media - last_media) {
             return None;
@@ -47,9 +65,11 @@ impl FreezeWatch {
         count >= GAPS_MIN && length >= threshold(self.sum - dropped + length, count)
     }
 
-    /// For how long the picture has stood still at `now`, if that is a freeze by now.
+    /// For how long the picture has stood still at `now`, if that is a freeze by now; since the start, if there was
+    /// none yet.
     pub(super) fn standing(&self, now: Time) -> Option<Span> {
-        let length = now - self.last?.0;
+        let Some((last, ..)) = self.last else { return self.without(now) };
+        let length = now - last;
         self.is_long(length).then_some(length)
     }
 }
@@ -66,7 +86,7 @@ mod tests {
 
     /// Shows frames with the given gaps in ms (captured evenly every 40 ms) and gives the freezes.
     fn freezes(gaps: &[i64]) -> Vec<i64> {
-        let (mut watch, mut now, mut media) = (FreezeWatch::default(), Time::ZERO, Span::ZERO);
+        let (mut watch, mut now, mut media) = (FreezeWatch::new(Time::ZERO), Time::ZERO, Span::ZERO);
         let mut number = 0;
         assert_eq!(watch.shown(now, number, media), None);
         let mut found = Vec::new();
@@ -98,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_pause_of_the_source_is_no_freeze_but_the_loss_of_frames_is() {
-        let mut watch = FreezeWatch::default();
+        let mut watch = FreezeWatch::new(Time::ZERO);
         let at = |k: i64| (Time::from_millis(40 * k), Span::from_millis(40 * k));
         for k in 0..40 {
             assert_eq!(watch.shown(at(k).0, k as u32, at(k).1), None);
@@ -107,5 +127,18 @@ mod tests {
         assert_eq!(watch.shown(at(549).0, 50, at(549).1), Some(Span::from_millis(400)), "nine lost");
         assert_eq!(watch.standing(at(550).0), None);
         assert_eq!(watch.standing(at(649).0), Some(Span::from_secs(4)));
+    }
+    #[test]
+    fn no_picture_yet_is_a_freeze_after_a_second() {
+        let shown = |millis: i64| {
+            let mut watch = FreezeWatch::new(Time::from_millis(3000));
+            watch.shown(Time::from_millis(millis), 0, Span::ZERO)
+        };
+        assert_eq!(shown(4000), None);
+        assert_eq!(shown(4001), Some(Span::from_millis(1001)));
+        assert_eq!(shown(9000), Some(Span::from_secs(6)));
+        let never = FreezeWatch::new(Time::from_millis(3000));
+        assert_eq!(never.standing(Time::from_secs(2)), None, "it has not begun");
+        assert_eq!(never.standing(Time::from_secs(20)), Some(Span::from_secs(17)));
     }
 }

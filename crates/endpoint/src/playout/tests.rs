@@ -64,7 +64,7 @@ impl Bench {
     fn new(mode: Playout) -> Self {
         let told = Arc::new(Mutex::new(Told::default()));
         Self {
-            buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000),
+            buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000, Time::ZERO),
             out: Listener(Log(told.clone()), 0),
             told,
         }
@@ -177,7 +177,7 @@ fn lost_frames_are_told_when_a_later_one_is_shown() {
         bench.whole(100 + 40 * i64::from(k), k);
     }
     bench.part(901, 21, 0);
-    bench.buffer.finish(Time::from_millis(1860), true, &mut bench.out);
+    bench.buffer.finish(Time::from_millis(1860), Time::from_millis(1860), &mut bench.out);
     let told = bench.told.lock().expect("told");
     assert_eq!(told.frames[20..], [(20, None, None), (21, None, None)]);
     assert_eq!(told.freezes, [1000]);
@@ -191,4 +191,48 @@ fn a_jump_over_many_frames_loses_them_all() {
     assert_eq!(frames.len(), 10_001);
     assert!(frames[1..10_000].iter().all(|&(_, complete, shown)| complete.is_none() && shown.is_none()));
     assert_eq!(frames[10_000], (10_000, Some(400_100), Some(400_100)));
+}
+
+#[test]
+fn the_most_delay_holds_from_the_first_fast_frame_on() {
+    let mode = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.1 };
+    let mut bench = Bench::new(mode);
+    // 150 frames come at once after 6 s, one a millisecond; all later ones take 200 ms
+    for k in 0..150u32 {
+        bench.whole(6000 + i64::from(k), k);
+    }
+    for k in 150..300u32 {
+        bench.whole(40 * i64::from(k) + 200, k);
+    }
+    let frames = bench.until(20_000);
+    let shown: Vec<i64> = frames.iter().map(|frame| frame.2.expect("shown")).collect();
+    assert_eq!(shown.len(), 300);
+    // With frame k the fastest took 6000 - 39 k, and nothing waits for longer than a second more. So frame j, due
+    // at 40 j + 7000 - 39 k, is shown when frame k = j + 25 comes, as long as there are such.
+    assert_eq!(shown[0], 6000);
+    assert!((1..=124).all(|j| shown[j] == 6025 + j as i64));
+    // from then on the fastest is frame 149 with 189 ms
+    assert!((125..300).all(|j| shown[j] - 40 * j as i64 <= 1189), "{shown:?}");
+    assert_eq!(shown[125], 40 * 125 + 1189);
+    // no picture for six seconds
+    assert_eq!(bench.told.lock().expect("told").freezes, [6000]);
+}
+
+#[test]
+fn no_picture_at_all_and_none_until_the_goodbye_are_freezes() {
+    let mode = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.1 };
+    let freezes = |frames: u32, end: i64| {
+        let mut bench = Bench::new(mode);
+        for k in 0..frames {
+            bench.whole(100 + 40 * i64::from(k), k);
+        }
+        bench.buffer.finish(Time::from_secs(20), Time::from_millis(end), &mut bench.out);
+        let told = bench.told.lock().expect("told");
+        told.freezes.clone()
+    };
+    assert_eq!(freezes(0, 20_000), [20_000]);
+    // the last of 100 is shown at 4060 ms; the stream ends at 10 s or with its last picture
+    assert_eq!(freezes(100, 10_000), [5940]);
+    assert_eq!(freezes(100, 4100), []);
+    assert_eq!(freezes(100, 4000), [], "a goodbye overtook it");
 }
