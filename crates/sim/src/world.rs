@@ -12,6 +12,8 @@ use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
 /// So many events at one instant, for each node, are taken for a loop that does not end.
 const EVENTS_AT_ONE_INSTANT: u64 = 100_000;
+/// And so many packets, beside some for each node: packets that answer packets at once need no event.
+const PACKETS_AT_ONE_INSTANT: u64 = 1_000_000;
 
 /// Why a world stopped before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,7 @@ pub struct World {
     out: Outbox,
     events: u64,
     events_now: u64,
+    packets_now: u64,
     samples: Option<(Span, Time)>,
     watched: Vec<NodeId>,
 }
@@ -99,6 +102,7 @@ impl World {
             out: Outbox::new(nodes.len().max(1), record),
             events: 0,
             events_now: 0,
+            packets_now: 0,
             samples: None,
             watched: Vec::new(),
             nodes,
@@ -297,6 +301,7 @@ impl World {
             self.sample(at);
             self.now = at;
             self.events_now = 0;
+            self.packets_now = 0;
         }
         self.events += 1;
         self.events_now += 1;
@@ -335,6 +340,12 @@ impl World {
     fn deliver(&mut self, id: NodeId, port: Port, packet: Box<Packet>) -> Result<(), Stopped> {
         self.out.turn(id);
         self.out.enter();
+        self.packets_now += 1;
+        if self.packets_now > PACKETS_AT_ONE_INSTANT + 1000 * self.nodes.len() as u64 {
+            return Err(
+                self.stopped(id, format!("{} packets at one instant: time does not pass", self.packets_now))
+            );
+        }
         let node = &mut self.nodes[id.0 as usize];
         node.receive(self.now, port, packet, &mut self.out);
         self.wakeups.set(id, node.next_wakeup());

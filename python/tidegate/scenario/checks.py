@@ -11,6 +11,7 @@ from tidegate.scenario import population, rules
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
+from tidegate.scenario.loops import timeless
 from tidegate.scenario.sessions import Session
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from flow.problems(("flows", position), scenario.duration)
     yield from population.problems(scenario)
     yield from _routes(scenario)
+    yield from timeless(scenario)
     for position, session in enumerate(scenario.sessions):
         yield from _places(session, ("sessions", position), scenario)
         yield from session.problems(("sessions", position), scenario.duration)

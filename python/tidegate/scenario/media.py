@@ -109,10 +109,9 @@ class Feedback(Model):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         del duration
-        if not self.interval:
-            yield rules.positive((*path, "interval"), self.interval)
-        if self.reports == 0:
-            yield rules.positive((*path, "reports"), self.reports)
+        yield from rules.timer((*path, "interval"), self.interval)
+        if self.reports is not None:
+            yield from rules.timer((*path, "reports"), self.reports)
         if self.bandwidth is not None:
             yield from rules.rate((*path, "bandwidth"), self.bandwidth)
         if self.profile == "avpf":

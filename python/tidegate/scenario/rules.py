@@ -13,6 +13,8 @@ MOST_OVERHEAD = Size(1000)
 """Of the headers below RTP."""
 MOST_RATE = Rate(10**12)
 """Of a sender: 12 ns for a packet of 1500 bytes, where the clock ticks in ns."""
+LEAST_INTERVAL = Duration(1_000_000)
+"""Of what is done again and again: of reports, audio, and requests of key frames."""
 MOST_BINS = 10_000_000
 """Of series, and of statuses one after the other."""
 
@@ -20,6 +22,14 @@ MOST_BINS = 10_000_000
 def positive(path: Path, value: Quantity) -> Problem:
     """`value` should not have been zero."""
     return Problem(path, f'found "{value}"; expected more than zero')
+
+
+def timer(path: Path, interval: Duration) -> Iterator[Problem]:
+    """What happens once each interval: so seldom that a run ends."""
+    if not interval:
+        yield positive(path, interval)
+    elif interval < LEAST_INTERVAL:
+        yield Problem(path, f'found "{interval}"; expected at least {LEAST_INTERVAL}')
 
 
 def order(low: tuple[str, Quantity], high: tuple[str, Quantity], path: Path) -> Iterator[Problem]:

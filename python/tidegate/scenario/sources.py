@@ -285,8 +285,7 @@ class Audio(Model):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         yield from rules.rate((*path, "rate"), self.rate)
-        if not self.interval:
-            yield rules.positive((*path, "interval"), self.interval)
+        yield from rules.timer((*path, "interval"), self.interval)
         if self.rate * self.interval > frames.LARGEST * 8 * 10**9:
             what = f'found "{self.interval}"; that makes packets of more than {Size(frames.LARGEST)}'
             yield Problem((*path, "interval"), what)

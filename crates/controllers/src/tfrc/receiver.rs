@@ -40,6 +40,10 @@ pub struct Receiver {
     timer: Option<Time>,
 }
 
+/// No feedback timer is shorter: while RTCP's profile holds feedback back, the timer rings each round trip, which may be
+/// a microsecond.
+const TIMER_LEAST: Span = Span::from_millis(1);
+
 /// The receive rate of a stampede is counted over this many packets at most.
 const ARRIVALS_MOST: usize = 1 << 16;
 
@@ -129,7 +133,7 @@ impl Receiver {
     }
 
     fn speak(&mut self, now: Time) -> Ask {
-        self.timer = (self.rtt > Span::ZERO).then(|| now + self.rtt);
+        self.timer = (self.rtt > Span::ZERO).then(|| now + self.rtt.max(TIMER_LEAST));
         Ask { urgency: Urgency::Now, alarm: self.timer }
     }
 

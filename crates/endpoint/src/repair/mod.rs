@@ -60,6 +60,11 @@ pub struct Pli {
     pub interval: Span,
 }
 
+impl Pli {
+    /// The least interval: a request that is repeated sooner tells nothing new, and takes an event each time.
+    pub const INTERVAL_LEAST: Span = Span::from_millis(1);
+}
+
 impl Default for Pli {
     /// 300 ms (libwebrtc `encoder_rtcp_feedback.cc`: `kMinKeyframeSendIntervalMs`).
     fn default() -> Self {
@@ -103,11 +108,12 @@ impl Repair {
             ));
         }
         if let Some(pli) = &self.pli
-            && pli.interval <= Span::ZERO
+            && pli.interval < Pli::INTERVAL_LEAST
         {
             return Some(format!(
-                "key frames are asked for every {}; the interval must be positive",
-                pli.interval
+                "key frames are asked for every {}; the interval must be at least {}",
+                pli.interval,
+                Pli::INTERVAL_LEAST
             ));
         }
         if let Some(fec) = &self.fec
