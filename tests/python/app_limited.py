@@ -52,7 +52,7 @@ def mean(value: Callable[[str, int], float], controller: str) -> float:
 def media(run: Run) -> tuple[Floats, Floats, Floats]:
     """When each packet of media was sent and when it arrived, in s, and its bytes."""
     packets = run.table("packets")
-    video = packets.to_numpy("kind") == "video"
+    video = (packets.to_numpy("kind") == "video") & (packets.to_numpy("fate") != "under way")
     sent, arrived, size = (packets.to_numpy(name)[video] for name in ("sent_s", "arrived_s", "size"))
     return sent, arrived, size
 

@@ -125,7 +125,7 @@ class Alone:
         """Of a run that has recorded packets."""
         end = run.scenario.duration.seconds
         packets = run.table("packets")
-        media = packets.to_numpy("kind") == "video"
+        media = (packets.to_numpy("kind") == "video") & (packets.to_numpy("fate") != "under way")
         sent, arrived, size = (packets.to_numpy(name)[media] for name in ("sent_s", "arrived_s", "size"))
         came = np.isfinite(arrived)
         seconds = np.arange(end + 1)

@@ -213,7 +213,8 @@ def ratios_of(run: Run, window: int) -> tuple[Floats, Floats]:
 def _media(run: Run) -> tuple[float, Floats, Floats]:
     """Bytes of a media packet; when each was sent and when it arrived, NaN for never, in s."""
     packets = run.table("packets")
-    media = packets.to_numpy("kind") == "video"
+    # what is under way at the end is neither in time nor late
+    media = (packets.to_numpy("kind") == "video") & (packets.to_numpy("fate") != "under way")
     sizes = packets.to_numpy("size")[media]
     return float(sizes[0]), packets.to_numpy("sent_s")[media], packets.to_numpy("arrived_s")[media]
 

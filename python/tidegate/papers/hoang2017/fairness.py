@@ -141,14 +141,16 @@ def keep(run: Run) -> Shared:
     tcp = [flow for flow in metrics if flow != "rrtcc"]
     packets, series = run.table("packets"), run.table("series")
     sent, who = packets.to_numpy("sent_s"), packets.to_numpy("flow")
-    data = packets.to_numpy("kind") == "data"
+    # what is under way at the end is neither in time nor late
+    known = packets.to_numpy("fate") != "under way"
+    data = (packets.to_numpy("kind") == "data") & known
     internals = run.table("internals")
     done = internals.to_numpy("name") == "download_ms"
     whose = internals.to_numpy("flow")[done]
     ended, length = internals.to_numpy("t_s")[done], internals.to_numpy("value")[done] / 1e3
     on = {flow: _on(sent[data & (who == flow)], ended[whose == flow], length[whose == flow]) for flow in tcp}
     carried = sum(metrics[flow]["goodput_bps"] * (metrics[flow]["stop_s"] - metrics[flow]["start_s"]) for flow in tcp)
-    took = (packets.to_numpy("arrived_s") - sent)[who == "rrtcc"]
+    took = (packets.to_numpy("arrived_s") - sent)[(who == "rrtcc") & known]
     name, at, rate = (series.to_numpy(key) for key in ("flow", "t_s", "receive_rate_bps"))
     return Shared(
         digest=run.digest,

@@ -100,6 +100,7 @@ def _packets(run: Run) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
     """When each packet of the video was sent and arrived, s, and the number of its frame."""
     table = run.table("packets")
     video = (table.to_numpy("flow") == "video") & (table.to_numpy("kind") == "video")
+    video &= table.to_numpy("fate") != "under way"  # at the end
     frame = table.to_numpy("frame")[video].astype(np.int64)
     return table.to_numpy("sent_s")[video], table.to_numpy("arrived_s")[video], frame
 
