@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import math
 import statistics
 from functools import cache
 
 from gcc_experiments import Experiment, Row
 from support import ROOT
-from tfrc_experiments import KILO, Flow, greedy, path, run_all, scenario
+from tfrc_experiments import greedy, path, run_all, scenario
+from tidegate import Flow
 
 RATES = ROOT / "benches" / "reference" / "tfrc_ns2.csv"
 LOSSES = (0.01, 0.05, 0.1)
@@ -32,12 +34,12 @@ def ours(loss: float, rto_rtts: int) -> list[float]:
     one = scenario(
         path(f"{100 * loss:g}%", "10Mbps"), 30 + SECONDS, Flow(name="call", media=media), warmup=30, record="summary"
     )
-    return [run.summary["flows"][0]["packets_sent"] * BITS / SECONDS / KILO for run in run_all([one], SEEDS)]
+    return [run.summary["flows"][0]["packets_sent"] * BITS / SECONDS / 1e3 for run in run_all([one], SEEDS)]
 
 
 def error(rates: list[float]) -> float:
     """The standard error of their mean."""
-    return statistics.stdev(rates) / len(rates) ** 0.5
+    return statistics.stdev(rates) / math.sqrt(len(rates))
 
 
 @cache
