@@ -14,7 +14,9 @@ from tidegate.paper.mutations import AS_RUN, Mutations
 from tidegate.paper.reading import load
 
 MUST_TURN = {
-    "hoang2017": {"constant": ["two-to-three-times", "stable-estimate", "goodput-trend"]},
+    "hoang2017": {
+        "constant": ["table-1", "loss-based", "minimum", "two-to-three-times", "stable-estimate", "goodput-trend"]
+    },
     "burmeister2001": {
         "no suppression": ["reports-each", "reports-with-rtt", "rtt-shared", "table7/1.00/2"],
         "AVP": ["exactly-five", "patience", "newpred-128k", "table3/20 kbps, 0.01/avpf.mwt"],

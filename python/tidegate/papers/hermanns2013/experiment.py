@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Table
 from tidegate.paper import Experiment as Base
 from tidegate.paper.experiment import CellValue
 from tidegate.papers.hermanns2013 import figures
-from tidegate.papers.hermanns2013.alone import GREEDY, Alone, AloneJob
+from tidegate.papers.hermanns2013.alone import GREEDY, SETTLED_S, Alone, AloneJob
 from tidegate.papers.hermanns2013.cells import BURSTS, CALLERS, EQUAL, VIDEO, Caller, Calls, Cell, CellJob
 from tidegate.papers.hermanns2013.variants import FPS, VARIANTS
 from tidegate.pool import Job
@@ -105,6 +106,11 @@ def _at(fps: int, video: Mapping[str, Any]) -> Caller:
     return Caller("", "sprout", {"flows.call.media.video": {**video, "fps": fps}})
 
 
+def _settled(one: Alone) -> npt.NDArray[np.float64]:
+    """The rate of each second once it has settled."""
+    return one.rate[int(SETTLED_S) :]
+
+
 def _loads(plan: Plan) -> Sequence[int]:
     return QUICK_LOADS if plan.quick else LOADS
 
@@ -186,6 +192,9 @@ class Results:
         yield "received.mean_ratio", Measure.of(ratio, "", "the same over all ticks")
         ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs if bulk.ticks and call.ticks]
         yield "forecast.ratio", Measure.of(ratio, "", "forecast, file transfer over video, on the same luck")
+        beside = [float(np.corrcoef(_settled(call), _settled(bulk))[0, 1]) for call, bulk in pairs]
+        about = "correlation of a call's rate, by seconds, with a file transfer's on the same luck"
+        yield "channel.call", Measure.of(beside, "", about)
         more = [
             two.mean - one.mean
             for one, two in zip(self.of("alone", "bulk"), self.of("alone", "aware_bulk"), strict=True)

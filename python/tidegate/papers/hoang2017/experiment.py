@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from tidegate.papers.hoang2017.calls import (
     LATE,
     THESIS,
     UDP_RATE,
+    Call,
     PairJob,
     Pairs,
     Variant,
@@ -28,6 +30,7 @@ from tidegate.papers.hoang2017.fairness import (
     LOAD,
     LOADS,
     PUBLISHED,
+    TABLE_1,
     TCP_FLOWS,
     FairnessJob,
     Shared,
@@ -40,6 +43,9 @@ PUBLISHED_ESTIMATE = 7_082_516.0
 
 CONFIGURATION = "2"
 """That of tables 7 and 8."""
+
+LEAST, MOST = 3e6, 10e6
+"""Bounds of the rate, bit/s (table 7)."""
 
 JUDGED = {FIXED_THRESHOLD: "fair", ADAPTIVE: "adaptive"}
 """Whose fairness claims speak of, and under which name."""
@@ -85,6 +91,8 @@ class Experiment(Base):
         for (delay, controller, load), runs in shared.items():
             if controller in JUDGED and load == LOAD:
                 measures |= {f"{JUDGED[controller]}.{key}.{delay}": one for key, one in _fairness(delay, runs)}
+        measures |= dict(_machine([run for key, runs in shared.items() if key[1] == ADAPTIVE for run in runs]))
+        measures |= dict(_formulas([pair[1] for pairs in calls.values() for pair in pairs]))
         return Outcome(
             measures,
             tables=[*_tables(variants, calls), *_fairness_tables(shared)],
@@ -158,6 +166,39 @@ def _unrest(ratios: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Standard deviation of the reported loss ratios in both halves of a call."""
     first, second = np.array_split(ratios, 2)
     return float(first.std()), float(second.std())
+
+
+def _machine(runs: Sequence[Shared]) -> Iterator[tuple[str, Measure]]:
+    """What of the changes of the rate controller's state is in table 1."""
+    found = Counter(dict[tuple[int, int, int], int]())
+    for run in runs:
+        found.update(run.changes)
+    allowed = sum(count for change, count in found.items() if change in TABLE_1)
+    share = allowed / found.total() if found else float("nan")
+    yield "machine.allowed", Measure.exact(share, "", "share of the changes of state that table 1 has")
+    yield "machine.kinds", Measure.exact(float(len(found)), "", "different changes of state that were met")
+
+
+def _formulas(calls: Sequence[Call]) -> Iterator[tuple[str, Measure]]:
+    """How many reports were answered as sections 2.2.2.3 and 2.2.2.4 have it, and the fastest growth of A_r."""
+    known = [call for call in calls if len(call.a_s) == len(call.reports) > 1]
+    branches = [0, 0, 0]
+    right = 0
+    for call in known:
+        before = np.concatenate([[UDP_RATE], call.a_s[:-1]])
+        for was, a_s, ratio in zip(before, call.a_s, call.ratios, strict=True):
+            branch = 0 if ratio > 0.1 else 1 if ratio >= 0.02 else 2  # noqa: PLR2004
+            wanted = (was * (1 - 0.5 * ratio), was, 1.05 * was + 1000)[branch]
+            right += bool(abs(a_s / min(max(wanted, LEAST), MOST) - 1) < 1e-9)  # noqa: PLR2004
+            branches[branch] += 1
+    share = right / sum(branches) if known else float("nan")
+    yield "formula.loss", Measure.exact(share, "", "share of the reports after which A_s is that of the formula")
+    yield "formula.branches", Measure.exact(float(min(branches)), "", "reports in the rarest of its three cases")
+    least = [np.clip(np.minimum(call.a_s, call.a_r), LEAST, MOST) for call in known]
+    same = [float(np.mean(np.abs(call.a - one) <= 1)) for call, one in zip(known, least, strict=True)]
+    yield "formula.min", Measure.of(same, "", "share of the reports after which A is the smaller of A_s and A_r")
+    growth = [float((call.a_r[1:] / call.a_r[:-1]).max()) for call in known]
+    yield "formula.growth", Measure.exact(max(growth, default=float("nan")), "", "largest A_r over the one before it")
 
 
 def _variant(name: str, pairs: Pairs) -> Iterator[tuple[str, Measure]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -125,6 +126,8 @@ class Shared:
     """Goodput of all flows together, bit/s."""
     settled: float
     """Rate of RRTCC in the second half of the run, bit/s."""
+    changes: Mapping[tuple[int, int, int], int]
+    """How often the rate controller went from one state to another: signal, before, after; see `TABLE_1`."""
     rates: Mapping[str, tuple[Floats, Floats]]
     """By flow: beginnings of bins in s, and the rate received in each, bit/s."""
 
@@ -161,8 +164,35 @@ def keep(run: Run) -> Shared:
         on=sum(on.values()) / (TCP_FLOWS * DURATION),
         total=sum(flow["goodput_bps"] for flow in metrics.values()),
         settled=float(np.nanmean(rate[(name == "rrtcc") & (at >= DURATION / 2)])),
+        changes=_changes(internals.to_numpy("name"), internals.to_numpy("t_s"), internals.to_numpy("value")),
         rates={flow: (at[name == flow], rate[name == flow]) for flow in metrics},
     )
+
+
+NORMAL, OVER, UNDER = range(3)
+"""Signals of the over-use detector, as it notes them."""
+HOLD, INCREASE, DECREASE = range(3)
+"""States of the rate controller, as it notes them."""
+TABLE_1 = {
+    (OVER, HOLD, DECREASE),
+    (OVER, INCREASE, DECREASE),
+    (NORMAL, HOLD, INCREASE),
+    (NORMAL, DECREASE, HOLD),
+    (UNDER, INCREASE, HOLD),
+    (UNDER, DECREASE, HOLD),
+}
+"""Changes of state that the thesis's table 1 has: signal, before, after."""
+
+
+def _changes(name: npt.NDArray[np.str_], at: Floats, value: Floats) -> Mapping[tuple[int, int, int], int]:
+    """The changes of state, each with the last signal before it."""
+    signal, when = value[name == "state"], at[name == "state"]
+    state, then = value[name == "rate_state"], at[name == "rate_state"]
+    found: Counter[tuple[int, int, int]] = Counter()
+    for place in np.flatnonzero(np.diff(state)) + 1:
+        last = int(np.searchsorted(when, then[place], side="right")) - 1
+        found[int(signal[last]), int(state[place - 1]), int(state[place])] += 1
+    return dict(found)
 
 
 def _on(sent: Floats, ended: Floats, took: Floats) -> float:
