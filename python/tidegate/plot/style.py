@@ -62,7 +62,6 @@ def finished(figure: Figure) -> Figure:
     """
     font = font_manager.get_font(font_manager.findfont(FontProperties(family=["sans-serif"])))
     for text in figure.findobj(Text):
-        assert isinstance(text, Text)  # noqa: S101
         said = text.get_text()
         text.set_parse_math(False)
         if not said.isascii():
