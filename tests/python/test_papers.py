@@ -190,7 +190,7 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     text = page.read_text("utf-8")
     # eleven that do not turn, and the legend
     assert text.count(words.RING) == 11 + 1
-    assert "Without the mechanism (half: half of &lt;it&gt;; 1 seeds) 1 of 12 verdicts turn" in text
+    assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts turn" in text
     assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
     (folder / mutations.FILE).write_text("{}", "utf-8")
     with pytest.raises(InputError, match=r"mutations\.json: cannot be used \(KeyError"):

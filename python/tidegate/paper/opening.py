@@ -55,6 +55,7 @@ def without(result: Result) -> list[str]:
     if known is None:
         return ["Nobody has tried which verdicts turn without the document's mechanism."]
     said = []
+    seeds = "one seed" if known.seeds == 1 else f"{known.seeds} seeds"
     for name, about in known.about.items():
         every = [one.claim.id for one in result.judgements]
         found = [
@@ -64,7 +65,7 @@ def without(result: Result) -> list[str]:
         ]
         (turned, judged), (of_held, held) = known.count(name, every), known.count(name, found)
         said.append(
-            f"Without the mechanism ({name}: {about}; {known.seeds} seeds) {turned} of {judged} verdicts turn, and "
+            f"Without the mechanism ({name}: {about}; {seeds}) {turned} of {judged} verdicts turn, and "
             f"{of_held} of the {held} published numbers and statements that hold."
         )
     return said

@@ -111,7 +111,7 @@ VERBS = {
     Verdict.AGREES: "agree",
     Verdict.TREND: "show the same trend",
     Verdict.DIFFERS: "differ",
-    Verdict.NOT_RUN: "were not run",
+    Verdict.NOT_RUN: "not run",
 }
 """Of several claims."""
 
