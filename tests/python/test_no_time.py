@@ -9,6 +9,7 @@ import pytest
 
 import tidegate
 from tidegate import Scenario, ScenarioError
+from tidegate.scenario import checks
 
 LINK: dict[str, Any] = {"name": "link"}
 
@@ -47,6 +48,18 @@ def test_a_tcp_in_a_loop_without_time_is_refused_when_it_is_read() -> None:
         Scenario.from_dict({"duration": "2s", "links": links, "flows": [{"tcp": {}}]})
     # others keep a rate, and need no time of the network
     assert tidegate.run(scenario({"media": {"controller": "gcc"}})).summary["flows"][0]["packets_sent"] > 50
+
+
+@pytest.mark.parametrize("record", ["summary", "packets"])
+def test_packets_that_answer_packets_at_one_instant_are_stopped_within_a_second(
+    monkeypatch: pytest.MonkeyPatch, record: Any
+) -> None:
+    """The engine's own guard: what a scenario's checks do not know of, a model in SimPy for one, can be such a loop."""
+    monkeypatch.setattr(checks, "timeless", lambda _: iter(()))
+    began = time.perf_counter()
+    with pytest.raises(tidegate.RunError, match="packets at one instant: time does not pass"):
+        tidegate.run(scenario({"tcp": {}}), record=record)
+    assert time.perf_counter() - began < 1
 
 
 def test_a_round_trip_of_a_nanosecond_does_not_last_for_ever() -> None:

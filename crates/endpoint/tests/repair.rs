@@ -372,8 +372,8 @@ fn settings_without_sense_are_refused() {
         (fec(3, 0), "0 packets of parity"),
         (Repair { nack: Some(Nack { requests: 0, ..Nack::default() }), ..Repair::default() }, "0 times"),
         (
-            Repair { pli: Some(Pli { interval: Span::ZERO }), ..Repair::default() },
-            "the interval must be positive",
+            Repair { pli: Some(Pli { interval: Span::from_micros(999) }), ..Repair::default() },
+            "the interval must be at least 1.000000ms",
         ),
     ] {
         let (caller, _) = pair(repair, fixed(200));
