@@ -10,6 +10,7 @@ from typing_extensions import Buffer
 __all__ = [
     "COMMIT",
     "ENCODERS",
+    "METRICS",
     "App",
     "Arrived",
     "Bye",
@@ -79,6 +80,7 @@ __all__ = [
 __version__: str
 COMMIT: str
 ENCODERS: list[str]
+METRICS: list[tuple[str, list[tuple[str, str, str, Literal["higher", "lower", "neither"], str, float, int, int]]]]
 
 class Refused(ValueError):
     """A scenario that cannot be run.

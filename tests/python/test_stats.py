@@ -6,6 +6,8 @@ import math
 
 import pytest
 
+from support import PLAIN
+from tidegate import Scenario, _core, run
 from tidegate.metrics import HEADLINE, METRICS, PICTURES, metric
 from tidegate.stats import Interval, best, t_probability, t_quantile
 
@@ -41,6 +43,27 @@ def test_who_is_best() -> None:
     assert best({"a": far, "b": near}, "neither") == frozenset()
     assert best({"a": far, "b": Interval(1.15, 0.1, 5)}, "lower") == frozenset(), "nobody can be told apart"
     assert best({"a": far, "b": Interval(math.nan, None, 0)}, "lower") == frozenset()
+
+
+def test_the_rows_of_metrics_are_the_keys_of_a_summary() -> None:
+    summary = run(Scenario.parse(PLAIN), record="summary").summary
+    parts = {"flows": summary["flows"][0], "links": summary["links"][0], "fairness": summary["fairness"]}
+    rows = {part: [row[0] for row in rows] for part, rows in _core.METRICS}
+    for part, found in parts.items():
+        assert [key for key in found if key in rows[part]] == rows[part], "in the order of the summary"
+        # names and times need no row, and what a link has in common with a flow has one there
+        assert set(found) - set(rows[part]) <= {
+            "flow",
+            "link",
+            "kind",
+            "controller",
+            "start_s",
+            "stop_s",
+            "flows",
+            "utilisation",
+        }
+    assert set().union(*rows.values()) <= set(METRICS)
+    assert [name for name in METRICS if name.startswith("picture_")] == list(METRICS)[-17:], "and those of pictures"
 
 
 def test_every_metric_says_what_it_is() -> None:

@@ -17,6 +17,18 @@ mod wire;
 mod world;
 
 use pyo3::prelude::*;
+use tidegate_sim::record::metrics::{FAIRNESS, FLOWS, LINKS, MEMBERS, Row};
+
+/// A metric: name, label, unit, which direction is better, definition, scale, digits, place in comparisons.
+type Metric = (&'static str, &'static str, &'static str, &'static str, &'static str, f64, u8, u8);
+
+/// The rows of each part of a summary.
+fn metrics() -> Vec<(&'static str, Vec<Metric>)> {
+    let plain = |r: &Row| (r.name, r.label, r.unit, r.better, r.definition, r.scale, r.digits, r.headline);
+    [("flows", FLOWS), ("links", LINKS), ("fairness", FAIRNESS), ("members", MEMBERS)]
+        .map(|(part, rows)| (part, rows.iter().map(plain).collect()))
+        .into()
+}
 
 /// The compiled core of tidegate.
 #[pymodule]
@@ -24,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("COMMIT", env!("TIDEGATE_COMMIT"))?;
     module.add("ENCODERS", encoder::ENCODERS.to_vec())?;
+    module.add("METRICS", metrics())?;
     module.add("Refused", module.py().get_type::<errors::Refused>())?;
     guard::note_places();
     module.add("RunError", module.py().get_type::<errors::RunError>())?;

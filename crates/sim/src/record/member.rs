@@ -2,8 +2,8 @@
 
 use super::Recording;
 use super::histogram::Histogram;
+pub use super::metrics::MemberSummary;
 use super::table::{Column, Table};
-use serde::Serialize;
 use tidegate_core::record::{LossRecord, Reporting};
 use tidegate_core::{FlowId, Rate, Span, Time};
 
@@ -31,51 +31,6 @@ pub(super) struct MemberStats {
     report_delay: Histogram,
     /// From detection to recovery.
     recovery: Histogram,
-}
-
-/// The metrics of one member.
-#[derive(Clone, Debug, Serialize)]
-pub struct MemberSummary {
-    /// Its flow: `SESSION.MEMBER`.
-    pub flow: String,
-    /// Its name in the session.
-    pub member: String,
-    /// `avp` or `avpf`.
-    pub profile: String,
-    /// RTCP packets that it sent.
-    pub rtcp_packets: u64,
-    /// RTCP bytes that it sent over time, IP and UDP headers included.
-    pub rtcp_bps: Option<f64>,
-    /// That over the session bandwidth: RFC 3550 section 6.2 allows 0.05 for all members together.
-    pub rtcp_share: Option<f64>,
-    /// Losses that it saw and whose report is settled.
-    pub losses: u64,
-    /// Reported in early packets.
-    pub reported_early: u64,
-    /// Reported in regular packets.
-    pub reported_regular: u64,
-    /// Not reported, because somebody else had.
-    pub suppressed: u64,
-    /// Not reported, because it would have been too late.
-    pub not_allowed: u64,
-    /// From detection to sending, of the reports sent.
-    pub waiting_ms_mean: Option<f64>,
-    /// Its 95th percentile.
-    pub waiting_ms_p95: Option<f64>,
-    /// Its largest value.
-    pub waiting_ms_max: Option<f64>,
-    /// Of packets that it sent, losses that it was told of.
-    pub losses_heard: u64,
-    /// From sending such a packet to the first report.
-    pub loss_report_delay_ms_mean: Option<f64>,
-    /// Its 95th percentile.
-    pub loss_report_delay_ms_p95: Option<f64>,
-    /// Losses whose damage was mended.
-    pub recovered: u64,
-    /// From detection to that.
-    pub recovery_ms_mean: Option<f64>,
-    /// Its 95th percentile.
-    pub recovery_ms_p95: Option<f64>,
 }
 
 impl Recording {

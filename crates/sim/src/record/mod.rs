@@ -10,6 +10,7 @@ pub mod flow;
 pub mod histogram;
 pub mod jitter;
 pub mod member;
+pub mod metrics;
 pub mod pcapng;
 pub mod quality;
 mod recorder;

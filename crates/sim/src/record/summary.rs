@@ -1,14 +1,12 @@
 //! Metrics of a run: RFC 8868 section 3, and what users of calls look at.
 
 use super::flow::{Bins, FlowStats};
-use super::member::MemberSummary;
+use super::metrics::Metric;
+pub use super::metrics::{Fairness, FlowSummary, LinkSummary, MemberSummary};
 use super::quality::Quality;
 use super::{FlowInfo, Recording};
 use serde::Serialize;
 use tidegate_core::{Cause, Span, Time, math};
-
-/// A metric; `None` (null) where it has no meaning for the flow.
-type Metric = Option<f64>;
 
 /// The metrics of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -28,180 +26,6 @@ pub struct Summary {
     pub members: Vec<MemberSummary>,
     /// How the flows share; null for a single one.
     pub fairness: Fairness,
-}
-
-/// The metrics of one flow. Rates in bit/s count bytes on the wire, headers included.
-#[derive(Clone, Debug, Serialize)]
-pub struct FlowSummary {
-    /// Its name.
-    pub flow: String,
-    /// `media`, `udp` or `tcp`.
-    pub kind: &'static str,
-    /// What controls it.
-    pub controller: String,
-    /// When it is active, in seconds.
-    pub start_s: f64,
-    /// When it ends: its own stop, or the end of the run.
-    pub stop_s: f64,
-    /// Bytes sent over time (RFC 8868 section 3, metric 1).
-    pub sending_rate_bps: Metric,
-    /// Bytes that arrived over time.
-    pub receive_rate_bps: Metric,
-    /// Useful payload bytes over time.
-    pub goodput_bps: Metric,
-    /// Packets sent, feedback left out.
-    pub packets_sent: u64,
-    /// Packets that arrived after the warm-up, whenever they were sent.
-    pub packets_received: u64,
-    /// Bytes sent.
-    pub bytes_sent: u64,
-    /// Bytes that arrived.
-    pub bytes_received: u64,
-    /// Packets lost over packets whose fate is known, of those sent after the warm-up.
-    pub loss_fraction: Metric,
-    /// Packets of audio and video that neither arrived nor were repaired in time for playout, over those whose fate
-    /// is known; null for other flows.
-    pub residual_loss_fraction: Metric,
-    /// Bytes of retransmission and parity over bytes of audio and video, sent.
-    pub repair_overhead: Metric,
-    /// RTCP packets with a Generic NACK, from the receiver.
-    pub nacks: Option<u64>,
-    /// Packets sent once more.
-    pub retransmissions: Option<u64>,
-    /// Lost packets that retransmission restored in time.
-    pub repaired_resent: Option<u64>,
-    /// Lost packets that parity restored in time.
-    pub repaired_parity: Option<u64>,
-    /// RTCP packets with a picture loss indication, from the receiver.
-    pub plis: Option<u64>,
-    /// Video frames that can be decoded without earlier ones.
-    pub key_frames: Option<u64>,
-    /// Packets lost to full queues.
-    pub lost_queue: u64,
-    /// Packets lost on the wire.
-    pub lost_wire: u64,
-    /// Packets that came too late for playout.
-    pub discarded_late: u64,
-    /// Time that media packets waited at their sender, before the wire.
-    pub sender_delay_ms_mean: Metric,
-    /// Its median.
-    pub sender_delay_ms_p50: Metric,
-    /// Its 95th percentile.
-    pub sender_delay_ms_p95: Metric,
-    /// Its 99th percentile.
-    pub sender_delay_ms_p99: Metric,
-    /// Its largest value.
-    pub sender_delay_ms_max: Metric,
-    /// Frames, of video and audio, that were not sent because too much waited at the sender.
-    pub sender_skipped_frames: Option<u64>,
-    /// Their bytes.
-    pub sender_skipped_bytes: Option<u64>,
-    /// One-way delay from wire to arrival.
-    pub one_way_delay_ms_mean: Metric,
-    /// Its standard deviation.
-    pub one_way_delay_ms_std: Metric,
-    /// Its least value.
-    pub one_way_delay_ms_min: Metric,
-    /// Its median.
-    pub one_way_delay_ms_p50: Metric,
-    /// Its 95th percentile.
-    pub one_way_delay_ms_p95: Metric,
-    /// Its 99th percentile.
-    pub one_way_delay_ms_p99: Metric,
-    /// Its largest value.
-    pub one_way_delay_ms_max: Metric,
-    /// Interarrival jitter (RFC 3550 section 6.4.1) by the time on the wire, mean over packets.
-    pub jitter_ms_mean: Metric,
-    /// Its largest value.
-    pub jitter_ms_max: Metric,
-    /// Interarrival jitter by the RTP timestamp, which holds the waiting at the sender, mean over packets.
-    pub media_jitter_ms_mean: Metric,
-    /// Its largest value.
-    pub media_jitter_ms_max: Metric,
-    /// Whether loss, delay and jitter are those that a call bears, sender included: `met`, or what is over.
-    pub quality: Option<String>,
-    /// The same of the network alone.
-    pub quality_network: Option<String>,
-    /// Rating R of the audio by the E-model (ITU-T G.107) as G.711 with concealment.
-    pub r_factor: Metric,
-    /// Its mean opinion score.
-    pub mos: Metric,
-    /// The score without concealment.
-    pub mos_without_plc: Metric,
-    /// Time spent waiting in queues.
-    pub queueing_delay_ms_mean: Metric,
-    /// Its median.
-    pub queueing_delay_ms_p50: Metric,
-    /// Its 95th percentile.
-    pub queueing_delay_ms_p95: Metric,
-    /// Its 99th percentile.
-    pub queueing_delay_ms_p99: Metric,
-    /// Its largest value.
-    pub queueing_delay_ms_max: Metric,
-    /// Capture to rendering of video frames.
-    pub frame_delay_ms_mean: Metric,
-    /// Its median.
-    pub frame_delay_ms_p50: Metric,
-    /// Its 95th percentile.
-    pub frame_delay_ms_p95: Metric,
-    /// Its 99th percentile.
-    pub frame_delay_ms_p99: Metric,
-    /// Its largest value.
-    pub frame_delay_ms_max: Metric,
-    /// Video frames captured.
-    pub frames_sent: Option<u64>,
-    /// Video frames rendered.
-    pub frames_rendered: Option<u64>,
-    /// Freezes (webrtc-stats).
-    pub freezes: Option<u64>,
-    /// Their total length.
-    pub freeze_time_s: Metric,
-    /// Feedback bytes over time (RTCP or bare ACKs).
-    pub feedback_rate_bps: Metric,
-    /// Feedback bytes over bytes that arrived.
-    pub feedback_overhead: Metric,
-    /// Receive rate over the mean capacity, in the same time, of the tightest link on its way.
-    pub utilisation: Metric,
-    /// First time from which the receive rate stays within 10 % of its final share for 5 s, from the flow's start.
-    pub convergence_time_s: Metric,
-    /// Full swings of the receive rate between 20 % under and 20 % over its mean, per second.
-    pub oscillation_hz: Metric,
-}
-
-/// The metrics of one link.
-#[derive(Clone, Debug, Serialize)]
-pub struct LinkSummary {
-    /// Its name.
-    pub link: String,
-    /// Mean capacity; null: no limit.
-    pub capacity_bps: Metric,
-    /// Bytes carried over time.
-    pub carried_bps: f64,
-    /// Carried over capacity.
-    pub utilisation: Metric,
-    /// Packets that found the queue full.
-    pub dropped_queue: u64,
-    /// Packets lost on the wire.
-    pub dropped_wire: u64,
-}
-
-/// How flows share the link that most of them cross (RFC 8868 section 3, metric 7).
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Fairness {
-    /// The flows compared.
-    pub flows: Vec<String>,
-    /// Jain's index over windows of 1 s, mean.
-    pub jain_1s: Metric,
-    /// Over windows of 5 s.
-    pub jain_5s: Metric,
-    /// Over windows of 20 s.
-    pub jain_20s: Metric,
-    /// Least rate over largest rate in windows of 1 s, mean; 1 is equal, RFC 8868 wants at least 0.333.
-    pub ratio_1s: Metric,
-    /// In windows of 5 s.
-    pub ratio_5s: Metric,
-    /// In windows of 20 s.
-    pub ratio_20s: Metric,
 }
 
 /// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 for equal shares, 1/n for one that has all.
