@@ -179,8 +179,8 @@ def test_the_trap_and_the_way_out(seed: int) -> None:
 
 
 def test_its_rate_moves_twice_as_much() -> None:
-    """Over three seeds: of one by itself, 1.7 to 3.8 times."""
-    trapped, aware = ([alone(key, seed).steps for seed in (1, 2, 3)] for key in ("sprout", "aware"))
+    """Over eight seeds, 2.1 times: of one by itself, 1.5 to 2.8 times."""
+    trapped, aware = ([alone(key, seed).steps for seed in range(1, 9)] for key in ("sprout", "aware"))
     assert np.mean(trapped) > 2 * np.mean(aware)
 
 
