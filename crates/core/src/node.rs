@@ -7,7 +7,7 @@
 use crate::packet::Packet;
 use crate::record::{Cause, Recorder};
 use crate::rng::Draws;
-use crate::units::{Size, Time};
+use crate::units::{Rate, Size, Time};
 use std::any::Any;
 use std::collections::VecDeque;
 
@@ -93,6 +93,13 @@ pub trait Node: Send + Any {
     /// How full its queue is at `now`, for those that have one.
     fn backlog(&self, now: Time) -> Option<Backlog> {
         let _ = now;
+        None
+    }
+
+    /// What it can carry on average in `[from, to)`, whatever the traffic, for those that know: as it was, or as it
+    /// will be if nobody changes it; [`Rate::MAX`] for no limit.
+    fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
+        let _ = (from, to);
         None
     }
 

@@ -3,7 +3,7 @@
 use crate::control::Decision;
 use crate::node::{Backlog, NodeId};
 use crate::packet::{FlowId, Kind, Packet};
-use crate::units::{Size, Span, Time};
+use crate::units::{Rate, Size, Span, Time};
 use std::any::Any;
 
 /// Why a packet died. The discriminants are the codes in recorded tables.
@@ -284,6 +284,8 @@ pub trait Recorder: Send + Any {
     fn radio(&mut self, now: Time, radio: &RadioRecord) {}
     /// What a cell of a radio network did.
     fn cell(&mut self, now: Time, cell: &CellRecord) {}
+    /// What a link could carry on average from `from` on, once a bin, at its end.
+    fn capacity(&mut self, from: Time, node: NodeId, rate: Rate) {}
     /// How full a queue is, once a bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
 }

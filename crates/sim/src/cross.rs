@@ -2,7 +2,7 @@
 
 use crate::invalid::{Invalid, ensure};
 use crate::jitter::SendingJitter;
-use crate::service::{Constant, Schedule, Steps, WORK_PER_BYTE};
+use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};

@@ -6,7 +6,7 @@
 //! threshold." With capacity C and offered rate R a packet is lost with probability max(0, 1 - C/R), so that
 //! C/R of what comes in, on average C, goes through.
 
-use crate::service::StatusProcess;
+use crate::link::capacity::StatusProcess;
 use std::collections::VecDeque;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Stream, Time};

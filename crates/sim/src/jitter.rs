@@ -1,7 +1,7 @@
 //! Delay that varies from packet to packet: on a link's wire, and in a sending host.
 
 use crate::invalid::{Invalid, ensure};
-use crate::service::Served;
+use crate::link::capacity::Served;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time};
 

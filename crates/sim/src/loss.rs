@@ -92,6 +92,13 @@ impl LossProcess {
         Ok((!never).then(|| Self { phases, bad: false, luck: Stream::new(seed, name, "loss") }))
     }
 
+    /// From now on packets are lost like this.
+    pub(crate) fn change(&mut self, loss: Loss) -> Result<(), Invalid> {
+        loss.check()?;
+        (self.phases, self.bad) = (Phases::constant(loss), false);
+        Ok(())
+    }
+
     /// Whether the packet that leaves at `now` is lost.
     pub(crate) fn takes(&mut self, now: Time) -> bool {
         let u = self.luck.uniform();

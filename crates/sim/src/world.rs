@@ -74,6 +74,8 @@ pub struct World {
     packets_now: u64,
     samples: Option<(Span, Time)>,
     watched: Vec<NodeId>,
+    /// Nodes that know their capacity.
+    measured: Vec<NodeId>,
 }
 
 impl World {
@@ -105,6 +107,7 @@ impl World {
             packets_now: 0,
             samples: None,
             watched: Vec::new(),
+            measured: Vec::new(),
             nodes,
         }
     }
@@ -123,13 +126,17 @@ impl World {
         self
     }
 
-    /// Tells the recorder the backlog of every queue once every `bin`.
+    /// Tells the recorder the backlog of every queue and the capacity of every link once every `bin`.
     pub fn sample_every(&mut self, bin: Span) {
         assert!(bin > Span::ZERO, "a bin of {bin}");
         self.watched = (0..self.nodes.len() as u32)
             .map(NodeId)
             .filter(|id| self.nodes[id.0 as usize].backlog(self.now).is_some())
             .collect();
+        let now = self.now;
+        let nodes = (0_u32..).map(NodeId).zip(&mut self.nodes);
+        let knows = nodes.filter_map(|(id, node)| node.capacity(now, now + bin).map(|_| id));
+        self.measured = knows.collect();
         self.samples = Some((bin, self.now));
     }
 
@@ -255,7 +262,21 @@ impl World {
     ///
     /// # Errors
     /// When a node fails at its end, or a packet went missing.
-    pub fn finish(mut self) -> Result<Box<dyn Recorder>, Stopped> {
+    pub fn finish(self) -> Result<Box<dyn Recorder>, Stopped> {
+        self.finish_with_nodes().map(|(record, _)| record)
+    }
+
+    /// [`World::finish`], and the nodes as they are then.
+    ///
+    /// # Errors
+    /// As [`World::finish`].
+    pub fn finish_with_nodes(mut self) -> Result<(Box<dyn Recorder>, Vec<Box<dyn Node>>), Stopped> {
+        // the bin that the end cuts short
+        if let Some((bin, next)) = self.samples
+            && next - bin < self.now
+        {
+            self.measure(next - bin, self.now);
+        }
         for id in 0..self.nodes.len() {
             self.out.turn(NodeId(id as u32));
             self.nodes[id].finish(self.now, &mut self.out);
@@ -266,7 +287,7 @@ impl World {
             let record = &mut self.out.record;
             node.contents(&mut |packet| record.under_way(packet, NodeId(id as u32)));
         }
-        Ok(self.out.record)
+        Ok((self.out.record, self.nodes))
     }
 
     /// Asserts conservation at every node:
@@ -375,7 +396,7 @@ impl World {
         self.stopped(self.out.node(), reason)
     }
 
-    /// Samples the queues at every bin boundary before `until`.
+    /// Samples the queues at every bin boundary before `until`, and what could be carried in the bin that ends there.
     #[inline]
     fn sample(&mut self, until: Time) {
         let Some((bin, mut next)) = self.samples else { return };
@@ -385,9 +406,21 @@ impl World {
                     self.out.record.backlog(next, id, backlog);
                 }
             }
+            if next > Time::ZERO {
+                self.measure(next - bin, next);
+            }
             next += bin;
         }
         self.samples = Some((bin, next));
+    }
+
+    /// Tells the recorder what each link could carry in `[from, to)`.
+    fn measure(&mut self, from: Time, to: Time) {
+        for &id in &self.measured {
+            if let Some(rate) = self.nodes[id.0 as usize].capacity(from, to) {
+                self.out.record.capacity(from, id, rate);
+            }
+        }
     }
 
     #[cold]

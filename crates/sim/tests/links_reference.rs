@@ -9,8 +9,8 @@ use tidegate_core::record::Nothing;
 use tidegate_core::{
     Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Size, Span, Stream, Time,
 };
-use tidegate_sim::queue::DropTail;
-use tidegate_sim::service::{Recorded, Service, Steps};
+use tidegate_sim::link::capacity::{Recorded, Service, Steps};
+use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::{Link, LinkSettings};
 
 /// What became of a packet: when it arrived and how long it had waited, or nothing if it was dropped.

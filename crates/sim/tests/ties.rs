@@ -7,7 +7,7 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time};
 use tidegate_sim::build::{Experiment, Outcome, from_registry};
 use tidegate_sim::cross::{CrossSettings, Pattern};
-use tidegate_sim::queue::DropTail;
+use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
 
@@ -57,8 +57,8 @@ impl Node for Restless {
         }
     }
 
-    fn inside(&self) -> Inside {
-        self.node.inside()
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.node.contents(visit);
     }
 
     fn backlog(&self, now: Time) -> Option<Backlog> {

@@ -348,6 +348,9 @@ class Way(Model):
     """Probability that a byte is hit; a packet with a hit byte is dropped."""
     jitter: Jitter = "none"
     """Delay jitter."""
+    service: Literal["fifo", "managed"] = "fifo"
+    """How it is computed: each packet's stay at once (fast), or packet by packet, so that whoever drives the world can
+    change the link while packets wait. The results are the same."""
 
 
 if TYPE_CHECKING:

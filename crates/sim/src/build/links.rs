@@ -1,23 +1,32 @@
 //! Links, and the tightest one on a flow's path.
 
 use super::{BuildError, Builder, Refusal};
+use crate::external::ExternalLink;
+use crate::invalid::Invalid;
 use crate::jitter::Jitter;
-use crate::link::{Link, LinkSettings};
+use crate::link::capacity::{BrownianSettings, Service, Steps};
+use crate::link::queue::DropTail;
+use crate::link::{Link, LinkSettings, ManagedLink};
 use crate::loss::Loss;
 use crate::phases::Phases;
-use crate::queue::DropTail;
 use crate::record::FlowInfo;
-use crate::scenario::{Capacity, JitterSpec, LinkSpec, LossSpec};
-use crate::service::{BrownianSettings, Service, Steps};
+use crate::scenario::{Capacity, JitterSpec, LinkService, LinkSpec, LossSpec};
 use std::collections::BTreeMap;
-use tidegate_core::{Rate, Size, Time};
+use tidegate_core::{Node, NodeId, Rate, Size, Time};
 
 impl Builder<'_> {
-    pub(super) fn link(&self, spec: &LinkSpec) -> Result<Link, BuildError> {
+    pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, BuildError> {
         let place = format!("links.{}", spec.name);
         let settings = self.link_settings(spec).map_err(|refusal| refusal.at(&place))?;
-        Link::new(&spec.name, self.seed(&spec.name), settings)
-            .map_err(|invalid| Refusal::from(invalid).at(&place))
+        let (name, seed) = (&spec.name, self.seed(&spec.name));
+        let link: Result<Box<dyn Node>, Invalid> = match (&spec.capacity, spec.service) {
+            (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
+            (_, LinkService::Fifo) => Link::new(name, seed, settings).map(|link| Box::new(link) as _),
+            (_, LinkService::Managed) => {
+                ManagedLink::new(name, seed, settings).map(|link| Box::new(link) as _)
+            }
+        };
+        link.map_err(|invalid| Refusal::from(invalid).at(&place))
     }
 
     fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, Refusal> {
@@ -62,22 +71,20 @@ impl Builder<'_> {
     }
 }
 
-/// Mean capacity of a link between two instants; `None`: no limit.
-pub(super) fn capacity(link: &Link, begin: Time, end: Time) -> Option<Rate> {
-    Some(link.mean_rate(begin, end)).filter(|&rate| rate != Rate::MAX)
+/// Mean capacity of a link between two instants; `None`: no limit, or none that is known (a radio network's depends on
+/// who is where, an external link's on its driver).
+pub(super) fn capacity(nodes: &mut [Box<dyn Node>], link: NodeId, begin: Time, end: Time) -> Option<Rate> {
+    nodes[link.0 as usize].capacity(begin, end).filter(|&rate| rate != Rate::MAX)
 }
 
 /// Fills in what each flow could have had at most while it was active and the statistics ran, from `begin` on.
-pub(super) fn set_tightest(flows: &mut [FlowInfo], links: &[Link], begin: Time) {
+pub(super) fn set_tightest(flows: &mut [FlowInfo], nodes: &mut [Box<dyn Node>], begin: Time) {
     // many flows are active over the same stretch of time, and a generated link is costly to average
     let mut known = BTreeMap::new();
     for flow in flows {
         let (from, to) = (begin.max(flow.start), flow.stop);
-        let capacities = flow.links.iter().filter_map(|link| {
-            let index = link.0 as usize;
-            // a radio network is none of them
-            links.get(index)?;
-            *known.entry((index, from, to)).or_insert_with(|| capacity(&links[index], from, to))
+        let capacities = flow.links.iter().filter_map(|&link| {
+            *known.entry((link, from, to)).or_insert_with(|| capacity(nodes, link, from, to))
         });
         flow.tightest = capacities.min();
     }

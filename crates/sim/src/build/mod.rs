@@ -8,9 +8,7 @@ mod media;
 mod session;
 mod traffic;
 
-use crate::external::ExternalLink;
 use crate::host::Host;
-use crate::link::Link;
 use crate::lte::Network;
 use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
@@ -39,8 +37,6 @@ fn refused<T>(key: &str, value: Span, expected: &str) -> Result<T, BuildError> {
 /// An experiment under way.
 pub struct Experiment {
     world: World,
-    /// The links as they began, to tell their capacity.
-    links: Vec<Link>,
     duration: Span,
     warmup: Span,
     /// Bytes that each node had carried when the warm-up ended.
@@ -151,16 +147,17 @@ impl Experiment {
             node.draws(&mut |drawn| draws.push(drawn));
         }
         draws.sort_by(|a, b| a.name.cmp(&b.name));
-        let recorder: Box<dyn Any> = self.world.finish()?;
+        let (recorder, mut nodes) = self.world.finish_with_nodes()?;
+        let recorder: Box<dyn Any> = recorder;
         let Ok(mut recording) = recorder.downcast::<Recording>() else {
             unreachable!("a builder's world always writes to a Recording")
         };
         let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
         recording.close_frames(end);
         recording.end(end);
-        set_tightest(&mut recording.flows, &self.links, begin);
-        for (info, link) in recording.links.iter_mut().zip(&self.links) {
-            info.capacity = capacity(link, begin, end);
+        set_tightest(&mut recording.flows, &mut nodes, begin);
+        for info in &mut recording.links {
+            info.capacity = capacity(&mut nodes, info.node, begin, end);
         }
         let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
         recording.set_carried(|node| {
@@ -178,7 +175,6 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     traces: &'a [Arc<Trace>],
     graph: Graph<'a>,
-    links: Vec<Link>,
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
     external: External,
@@ -204,20 +200,16 @@ impl<'a> Builder<'a> {
             scenario,
             traces,
             graph,
-            links: Vec::new(),
             nodes: Vec::new(),
             routes: Vec::new(),
             external: External::default(),
         };
         for spec in &scenario.links {
-            let link = builder.link(spec)?;
             if matches!(spec.capacity, Capacity::External) {
                 builder.external.links.push((spec.name.clone(), builder.next_node(0)));
-                builder.nodes.push(Box::new(ExternalLink::new(&spec.name)));
-            } else {
-                builder.nodes.push(Box::new(link.clone()));
             }
-            builder.links.push(link);
+            let link = builder.link(spec)?;
+            builder.nodes.push(link);
         }
         if let Some(radio) = &scenario.lte {
             let place = "lte";
@@ -280,7 +272,7 @@ impl<'a> Builder<'a> {
 
     fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, BuildError> {
         let scenario = self.scenario;
-        let (begin, end) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
+        let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
             node: NodeId(index as u32),
             name: spec.name.clone(),
@@ -309,35 +301,24 @@ impl<'a> Builder<'a> {
         if scenario.record.capture {
             recording = recording.with_capture();
         }
-        if level >= Level::Series {
-            // what an external link can carry, its driver knows
-            let known = |index: &usize| !matches!(scenario.links[*index].capacity, Capacity::External);
-            for index in (0..scenario.links.len()).filter(known) {
-                for (at, rate) in self.links[index].capacity_series(Time::ZERO, end, bin) {
-                    recording.set_capacity(at, NodeId(index as u32), rate);
-                }
-            }
-        }
         let mut world = World::new(self.nodes, self.routes, Box::new(recording));
         if level >= Level::Series {
             world.sample_every(bin);
         }
-        let Self { links, external, .. } = self;
         let (duration, warmup) = (scenario.duration, scenario.warmup);
-        Ok(Experiment { world, links, duration, warmup, before: None, external })
+        Ok(Experiment { world, duration, warmup, before: None, external: self.external })
     }
 
     /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
-    fn sending_jitter(&self) -> Option<Span> {
+    fn sending_jitter(&mut self) -> Option<Span> {
         match self.scenario.sending_jitter {
             SendingJitter::Off => None,
             SendingJitter::Fixed(span) => Some(span).filter(|&span| span > Span::ZERO),
             SendingJitter::Auto => {
                 let end = Time::ZERO + self.scenario.duration;
-                let slowest = self
-                    .links
-                    .iter()
-                    .filter_map(|link| capacity(link, Time::ZERO, end))
+                let links = (0..self.scenario.links.len() as u32).map(NodeId);
+                let slowest = links
+                    .filter_map(|link| capacity(&mut self.nodes, link, Time::ZERO, end))
                     .min()
                     .filter(|&rate| rate > Rate::ZERO)?;
                 Some(slowest.time_for(Size::from_bytes(1500)).min(Span::from_millis(12)))

@@ -3,8 +3,8 @@
 use super::{Builder, ExternalFlow, Refusal};
 use crate::cross::{Cross, CrossSettings, Pattern};
 use crate::external::{ExternalSink, ExternalSource};
+use crate::link::capacity::Steps;
 use crate::scenario::{FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
-use crate::service::Steps;
 use crate::sink::Sink;
 use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use tidegate_core::{FlowId, NodeId, Port, Span, Time};

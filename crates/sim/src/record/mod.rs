@@ -247,11 +247,6 @@ impl Recording {
         }
     }
 
-    /// Books the true capacity of a link from `at` on.
-    pub fn set_capacity(&mut self, at: Time, node: NodeId, rate: Rate) {
-        self.truth.push((at, node.0, rate));
-    }
-
     /// The packets kept for a capture file, in order of sending.
     #[must_use]
     pub fn captured(&self) -> &[Captured] {
@@ -291,7 +286,7 @@ impl Recording {
         for flow in &mut self.flows {
             flow.stop = flow.stop.min(end).max(flow.start);
         }
-        self.truth.retain(|&(at, ..)| at < end);
+        self.truth.sort_by_key(|&(at, node, _)| (node, at));
     }
 
     /// Books the frames whose receiver never heard of them, when the run is over at `end`.

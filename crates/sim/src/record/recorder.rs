@@ -6,7 +6,7 @@ use tidegate_core::node::Backlog;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };
-use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Recorder, Size, Span, Time};
+use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// Tags that keep facts of different kinds apart in the digest.
 mod tag {
@@ -310,6 +310,12 @@ impl Recorder for Recording {
     fn cell(&mut self, now: Time, cell: &CellRecord) {
         if self.level >= Level::Series {
             self.cells.push((now, *cell));
+        }
+    }
+
+    fn capacity(&mut self, from: Time, node: NodeId, rate: Rate) {
+        if self.level >= Level::Series {
+            self.truth.push((from, node.0, rate));
         }
     }
 

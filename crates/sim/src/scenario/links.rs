@@ -1,7 +1,7 @@
 //! Links: capacity over time, queue, losses, jitter.
 
+use crate::link::capacity::Statuses;
 use crate::loss::GilbertElliott;
-use crate::service::Statuses;
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
 
@@ -20,6 +20,9 @@ pub struct LinkSpec {
     /// Propagation delay.
     #[serde(default)]
     pub delay: Span,
+    /// How it is computed.
+    #[serde(default)]
+    pub service: LinkService,
     /// Drop-tail queue.
     #[serde(default)]
     pub queue: QueueSpec,
@@ -32,6 +35,17 @@ pub struct LinkSpec {
     /// Delay jitter.
     #[serde(default)]
     pub jitter: JitterSpec,
+}
+
+/// How a link is computed; with a drop-tail queue both give the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkService {
+    /// A packet's whole stay when it comes in: fast.
+    #[default]
+    Fifo,
+    /// Packet by packet, so that the driver can change the link while packets wait.
+    Managed,
 }
 
 /// A link's capacity over time.

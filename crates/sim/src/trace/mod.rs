@@ -11,9 +11,9 @@ mod write;
 
 use crate::invalid::Invalid;
 use crate::link::LinkSettings;
+use crate::link::capacity::{Brownian, BrownianSettings, Instants, Recorded, Service, Steps};
 use crate::loss::Loss;
 use crate::phases::Phases;
-use crate::service::{Brownian, BrownianSettings, Instants, Recorded, Service, Steps};
 use tidegate_core::{Rate, Span, Stream, Time};
 
 /// A file that cannot be read as a trace.

@@ -2,8 +2,8 @@
 
 use super::{Capacity, Trace};
 use crate::invalid::{Invalid, ensure};
+use crate::link::capacity::{Recorded, Steps};
 use crate::phases::Phases;
-use crate::service::{Recorded, Steps};
 use tidegate_core::{Span, Time};
 
 impl Trace {

@@ -1,7 +1,7 @@
 //! Traces of numbers in columns.
 
 use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
-use crate::service::{MAHIMAHI_BYTES, Recorded};
+use crate::link::capacity::{MAHIMAHI_BYTES, Recorded};
 use tidegate_core::Span;
 
 const NOT_A_TRACE: &str =

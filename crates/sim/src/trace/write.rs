@@ -2,8 +2,8 @@
 
 use super::{Capacity, Trace};
 use crate::invalid::{Invalid, ensure};
+use crate::link::capacity::{MAHIMAHI_BYTES, Schedule};
 use crate::loss::Loss;
-use crate::service::{MAHIMAHI_BYTES, Schedule};
 use std::fmt::Write as _;
 use tidegate_core::{Rate, Size, Span, Time};
 

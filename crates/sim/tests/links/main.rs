@@ -7,10 +7,10 @@ use tidegate_core::node::{Backlog, NodeId};
 use tidegate_core::{Cause, FlowId, Node, Packet, Port, Rate, Recorder, RouteId, Size, Span, Time};
 use tidegate_sim::cross::{CrossSettings, Pattern};
 use tidegate_sim::jitter::Jitter;
+use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Service, Steps};
+use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::loss::{GilbertElliott, Loss};
 use tidegate_sim::phases::Phases;
-use tidegate_sim::queue::DropTail;
-use tidegate_sim::service::{BrownianSettings, Recorded, Service, Steps};
 use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
 
 /// Keeps when each packet arrived and what it had waited, and what died of what.
@@ -208,10 +208,10 @@ fn a_scheduled_link_carries_the_integral_of_its_rate() {
     let settings = LinkSettings::new(Service::Schedule(steps), Span::from_millis(10));
     let settings = settings.with_queue(DropTail::time(Span::from_millis(300)));
     // 0.4 + 0.5 + 0.12 Mbit in each second; 1.02 Mbit/s over 300 ms are 38250 B, thus 25 packets
-    let link = Link::new("link", 1, settings.clone()).unwrap();
+    let mut link = Link::new("link", 1, settings.clone()).unwrap();
     assert_eq!(link.nominal_rate(), Rate::from_kbps(1020));
-    assert_eq!(link.mean_rate(at(0), at(3000)), Rate::from_kbps(1020));
-    assert_eq!(link.mean_rate(at(600), at(1000)), Rate::from_kbps(300));
+    assert_eq!(link.capacity(at(0), at(3000)), Some(Rate::from_kbps(1020)));
+    assert_eq!(link.capacity(at(600), at(1000)), Some(Rate::from_kbps(300)));
     assert_eq!(
         link.capacity_series(at(200), at(900), Span::from_millis(300)),
         [
@@ -239,7 +239,7 @@ fn a_recorded_link_carries_its_opportunities_to_the_packet() {
     let millis = [0, 1, 1, 1, 7, 8, 30, 30, 31, 64, 65, 66, 90, 90, 100];
     let list = Recorded::new(millis, 1504).unwrap();
     let settings = LinkSettings::new(Service::Opportunities(list), Span::from_millis(10));
-    let link = Link::new("link", 1, settings.clone()).unwrap();
+    let mut link = Link::new("link", 1, settings.clone()).unwrap();
     assert_eq!(link.nominal_rate(), Rate::from_bps(15 * 1504 * 8 * 10));
     let series = link.capacity_series(at(0), at(200), Span::from_millis(50));
     // the opportunity of 100 ms falls in the third bin, with that of 0 ms of the next round

@@ -3,7 +3,7 @@
 use super::*;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, Kind, Outbox};
-use tidegate_sim::service::{Status, Statuses};
+use tidegate_sim::link::capacity::{Status, Statuses};
 
 /// A link of statuses (capacity in Mbit/s, probability) with a new one every 2 s.
 fn statuses(of: &[(u64, f64)], rate_window: Span, delay: Span) -> LinkSettings {
@@ -65,7 +65,7 @@ fn packets_meet_the_statuses_that_the_record_shows() {
     assert!(met.iter().all(|&count| count > 50), "{met:?}");
     // the same, to the packet, where a status carries everything or nothing
     let settings = statuses(&[(1000, 0.5), (0, 0.5)], Span::ZERO, Span::ZERO);
-    let link = Link::new("link", 1, settings.clone()).unwrap();
+    let mut link = Link::new("link", 1, settings.clone()).unwrap();
     let series = link.capacity_series(Time::ZERO, Time::from_secs(60), Span::from_millis(1));
     let seen = run(mbps(8), 1000, settings, Time::from_secs(60));
     let open: Vec<u32> =

@@ -6,7 +6,7 @@ use tidegate_core::node::Census;
 use tidegate_core::{
     Body, FlowId, Kind, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time,
 };
-use tidegate_sim::queue::DropTail;
+use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::tcp::{Increase, RttSampling, TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use tidegate_sim::{Link, LinkSettings, World};
 

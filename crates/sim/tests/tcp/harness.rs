@@ -6,7 +6,7 @@ use tidegate_core::{
     Cause, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span,
     Stream, Time,
 };
-use tidegate_sim::queue::DropTail;
+use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::tcp::{TcpReceiver, TcpSender, TcpSettings};
 use tidegate_sim::{Link, LinkSettings, World};
 
@@ -250,9 +250,7 @@ impl Node for Chaos {
             Some(most) => self.held.push((now + most.scaled(self.luck.uniform()), packet)),
         }
     }
-    fn inside(&self) -> Inside {
-        let mut inside = Inside::default();
-        self.held.iter().for_each(|(_, packet)| inside.add(packet));
-        inside
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.held.iter().for_each(|(_, packet)| visit(packet));
     }
 }

@@ -150,17 +150,21 @@ impl Schedule {
         &self.steps
     }
 
-    /// Serves `size` bytes that came at `now`, after all that came before.
-    pub fn serve(&mut self, now: Time, size: u32) -> Served {
-        const NEVER: Served = Served { start: Time::MAX, finish: Time::MAX };
-        if self.done < now.as_nanos() {
-            self.done = now.as_nanos();
+    /// When the service of a packet would begin that has been there since `from`; [`Time::MAX`] for never.
+    pub fn begins(&mut self, from: Time) -> Time {
+        if self.done < from.as_nanos() {
+            self.done = from.as_nanos();
             self.spent = 0;
         }
-        if !self.seek_capacity() {
-            return NEVER;
+        if self.seek_capacity() { self.rounded() } else { Time::MAX }
+    }
+
+    /// Serves `size` bytes that came at `now`, after all that came before.
+    pub fn serve(&mut self, now: Time, size: u32) -> Served {
+        let start = self.begins(now);
+        if start == Time::MAX {
+            return Served { start, finish: start };
         }
-        let start = self.rounded();
         let mut work = u128::from(size) * WORK_PER_BYTE + self.spent;
         loop {
             let rate = u128::from(self.steps.steps[self.index].rate);

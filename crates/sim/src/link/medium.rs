@@ -3,15 +3,15 @@
 use crate::excess::Excess;
 use crate::invalid::{Invalid, ensure};
 use crate::jitter::{Jitter, JitterProcess};
+use crate::link::capacity::Served;
 use crate::loss::{ByteErrors, Loss, LossProcess};
 use crate::phases::Phases;
-use crate::service::Served;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Span, Time};
 
 /// The medium between the two ends of a link.
 #[derive(Clone, Debug)]
-pub(crate) struct Wire {
+pub(crate) struct Medium {
     delay: Phases<Span>,
     /// The last arrival, where order is kept: a delay that shrinks does not let packets overtake.
     last: Option<Time>,
@@ -21,8 +21,8 @@ pub(crate) struct Wire {
     errors: Option<ByteErrors>,
 }
 
-impl Wire {
-    /// The wire of the link called `name` in the run with `seed`.
+impl Medium {
+    /// The medium of the link called `name` in the run with `seed`.
     pub(crate) fn new(
         delay: Phases<Span>,
         jitter: Jitter,
@@ -45,7 +45,25 @@ impl Wire {
         })
     }
 
-    /// The delay, if that is all there is to this wire.
+    /// From now on a bit travels so long; packets do not overtake each other because of it.
+    pub(crate) fn set_delay(&mut self, delay: Span) -> Result<(), Invalid> {
+        ensure(!delay.is_negative(), || format!("a delay of {delay}"))?;
+        self.delay = Phases::constant(delay);
+        Ok(())
+    }
+
+    /// From now on packets are lost like this, with the luck of the same substream.
+    pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Invalid> {
+        ensure(self.excess.is_none(), || {
+            "a loss beside statuses: what they lose follows from their capacity".to_owned()
+        })?;
+        match &mut self.loss {
+            Some(process) => process.change(loss),
+            none => LossProcess::new(Phases::constant(loss), seed, name).map(|process| *none = process),
+        }
+    }
+
+    /// The delay, if that is all there is to this medium.
     pub(crate) fn plain_delay(&self) -> Option<Span> {
         let lossless = self.loss.is_none() && self.excess.is_none() && self.errors.is_none();
         let plain = lossless && self.jitter.is_none();

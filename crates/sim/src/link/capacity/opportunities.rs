@@ -40,13 +40,18 @@ impl<I: Instants> Opportunities<I> {
         Self { instants, bytes, at: i64::MIN, left: 0 }
     }
 
-    /// Serves `size` bytes that came at `now`, after all that came before.
-    pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
-        if self.left == 0 || self.at <= now.as_nanos() {
-            self.at = self.instants.next_after(now.as_nanos());
+    /// When the service of a packet would begin that has been there since `from`.
+    pub(crate) fn begins(&mut self, from: Time) -> Time {
+        if self.left == 0 || self.at <= from.as_nanos() {
+            self.at = self.instants.next_after(from.as_nanos());
             self.left = self.bytes;
         }
-        let start = Time::from_nanos(self.at);
+        Time::from_nanos(self.at)
+    }
+
+    /// Serves `size` bytes that came at `now`, after all that came before.
+    pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
+        let start = self.begins(now);
         let mut need = size;
         while need > self.left && self.at != i64::MAX {
             need -= self.left;

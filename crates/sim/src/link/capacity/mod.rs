@@ -8,6 +8,7 @@ mod constant;
 mod opportunities;
 mod schedule;
 mod statuses;
+mod variable;
 
 pub(crate) use brownian::Brownian;
 pub use brownian::BrownianSettings;
@@ -23,6 +24,7 @@ use crate::invalid::Invalid;
 use opportunities::{Opportunities, Playback};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
+use variable::Variable;
 
 /// Work is counted in bit times nanosecond per second, so that a rate in bit/s does `rate` of it in
 /// each nanosecond and everything stays an integer.
@@ -89,14 +91,15 @@ impl Service {
                 settings.check()?;
                 let process = Brownian::new(*settings, Stream::new(seed, name, "service"));
                 Server::Brownian {
-                    start: Box::new(process.clone()),
+                    replay: Box::new(Replay::new(process.clone())),
                     now: Box::new(Opportunities::new(process, settings.bytes)),
                 }
             }
             Self::Statuses(settings) => {
                 settings.check()?;
                 let luck = Stream::new(seed, name, "status");
-                Server::Statuses(Box::new(StatusProcess::new(settings.clone(), luck)))
+                let start = StatusProcess::new(settings.clone(), luck);
+                Server::Statuses(Box::new(StatusReplay { process: start.clone(), start, asked: Time::ZERO }))
             }
         })
     }
@@ -107,15 +110,16 @@ impl Service {
 pub(crate) enum Server {
     Infinite,
     Constant(Constant),
+    /// One rate, until the driver says otherwise.
+    Variable(Variable),
     Schedule(Box<Schedule>),
     Opportunities(Box<Opportunities<Playback>>),
-    /// The process as it began, to tell the capacity without disturbing it, and where it is now.
+    /// The process that tells the capacity, and the one that packets meet.
     Brownian {
-        start: Box<Brownian>,
+        replay: Box<Replay>,
         now: Box<Opportunities<Brownian>>,
     },
-    /// The process as it began, to tell the capacity; the wire has the one that packets meet.
-    Statuses(Box<StatusProcess>),
+    Statuses(Box<StatusReplay>),
 }
 
 impl Server {
@@ -125,6 +129,7 @@ impl Server {
         match self {
             Self::Constant(service) => service.serve(now, size),
             Self::Infinite | Self::Statuses(_) => Served { start: now, finish: now },
+            Self::Variable(service) => service.serve(now, size),
             Self::Schedule(service) => service.serve(now, size),
             Self::Opportunities(service) => service.serve(now, size),
             Self::Brownian { now: service, .. } => service.serve(now, size),
@@ -138,49 +143,79 @@ impl Server {
         match self {
             Self::Infinite | Self::Statuses(_) => true,
             Self::Constant(service) => service.rate() > Rate::ZERO,
+            Self::Variable(service) => service.rate() > Rate::ZERO,
             Self::Schedule(service) => service.steps().rate_at(now) > Rate::ZERO,
             Self::Opportunities(_) | Self::Brownian { .. } => false,
         }
     }
 
-    /// The capacity in each `bin` from `from` until `to` (the last one may be shorter): exact means of a
-    /// rate, opportunities that fall in the bin times their bytes over its length.
-    pub(crate) fn capacity_series(&self, from: Time, to: Time, bin: Span) -> Vec<(Time, Rate)> {
-        let mut series = Vec::new();
-        if bin <= Span::ZERO {
-            return series;
+    /// This, where it is of one rate able to change that.
+    pub(crate) fn variable(self) -> Self {
+        match self {
+            Self::Infinite => Self::Variable(Variable::new(Rate::MAX)),
+            Self::Constant(service) => Self::Variable(Variable::new(service.rate())),
+            other => other,
         }
-        let mut mean: Box<dyn FnMut(Time, Time) -> Rate + '_> = match self {
-            Self::Infinite => Box::new(|_, _| Rate::MAX),
-            Self::Constant(service) => Box::new(|_, _| service.rate()),
-            Self::Schedule(service) => Box::new(|begin, end| service.steps().mean_rate(begin, end)),
-            Self::Opportunities(service) => Box::new(|begin, end| {
+    }
+
+    /// From `now` on it has `rate`; see [`Variable::set_rate`].
+    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate, serving: bool) -> Result<Option<Time>, Invalid> {
+        match self {
+            Self::Variable(service) => Ok(service.set_rate(now, rate, serving)),
+            _ => Err(Invalid("its capacity follows a schedule, a trace or chance; only a constant one is the driver's to change".to_owned())),
+        }
+    }
+
+    /// When the service of a packet would begin that has been there since `from`, after all that came before.
+    /// [`Server::serve`] with the same `from` then begins at this time.
+    pub(crate) fn begins(&mut self, from: Time) -> Time {
+        match self {
+            Self::Infinite | Self::Statuses(_) => from,
+            Self::Constant(service) => service.begins(from),
+            Self::Variable(service) => service.begins(from),
+            Self::Schedule(service) => service.begins(from),
+            Self::Opportunities(service) => service.begins(from),
+            Self::Brownian { now: service, .. } => service.begins(from),
+        }
+    }
+
+    /// The mean capacity over `[from, to)`, as it was, or as it will be if nobody changes it: exact means of a
+    /// rate, opportunities that fall into it times their bytes over its length. Cheapest in order of time.
+    pub(crate) fn mean_rate(&mut self, from: Time, to: Time) -> Rate {
+        if to <= from {
+            return Rate::ZERO;
+        }
+        match self {
+            Self::Infinite => Rate::MAX,
+            Self::Constant(service) => service.rate(),
+            Self::Variable(service) => service.mean_rate(from, to),
+            Self::Schedule(service) => service.steps().mean_rate(from, to),
+            Self::Opportunities(service) => {
                 let list = &service.instants.list;
-                let count = list.count_before(end) - list.count_before(begin);
-                Size::from_bytes(count * u64::from(list.bytes())).per(end - begin)
-            }),
-            Self::Brownian { start, .. } => {
-                let mut replay = Replay::new(start);
-                Box::new(move |begin, end| replay.bytes_between(begin, end).per(end - begin))
+                let count = list.count_before(to) - list.count_before(from);
+                Size::from_bytes(count * u64::from(list.bytes())).per(to - from)
             }
-            Self::Statuses(start) => {
-                let mut replay = start.clone();
-                Box::new(move |begin, end| replay.mean_rate(begin, end))
-            }
-        };
+            Self::Brownian { replay, .. } => replay.bytes_between(from, to).per(to - from),
+            Self::Statuses(replay) => replay.mean_rate(from, to),
+        }
+    }
+
+    /// [`Server::mean_rate`] in each `bin` from `from` until `to`; the last one may be shorter.
+    pub(crate) fn capacity_series(&mut self, from: Time, to: Time, bin: Span) -> Vec<(Time, Rate)> {
+        let mut series = Vec::new();
         let mut begin = from;
-        while begin < to {
+        while begin < to && bin > Span::ZERO {
             let end = if to - begin < bin { to } else { begin + bin };
-            series.push((begin, mean(begin, end)));
+            series.push((begin, self.mean_rate(begin, end)));
             begin = end;
         }
         series
     }
 
-    /// What the wire loses because it is too much.
+    /// What the medium loses because it is too much.
     pub(crate) fn excess(&self, seed: u64, name: &str) -> Option<Excess> {
         match self {
-            Self::Statuses(start) => Some(Excess::new((**start).clone(), seed, name)),
+            Self::Statuses(replay) => Some(Excess::new(replay.start.clone(), seed, name)),
             _ => None,
         }
     }
@@ -193,20 +228,28 @@ impl Server {
     }
 }
 
-/// The Brownian process once more from its beginning, for the record of its capacity.
-struct Replay {
+/// A Brownian process once more from its beginning, to tell its capacity.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay {
+    start: Brownian,
     process: Brownian,
+    /// The next opportunity, and up to where it has been asked.
     pending: i64,
+    asked: Time,
 }
 
 impl Replay {
-    fn new(start: &Brownian) -> Self {
+    fn new(start: Brownian) -> Self {
         let mut process = start.clone();
         let pending = process.next();
-        Self { process, pending }
+        Self { start, process, pending, asked: Time::ZERO }
     }
 
     fn bytes_between(&mut self, begin: Time, end: Time) -> Size {
+        if begin < self.asked {
+            *self = Self::new(self.start.clone());
+        }
+        self.asked = end;
         let mut bytes = 0;
         while self.pending < end.as_nanos() {
             if self.pending >= begin.as_nanos() {
@@ -215,5 +258,23 @@ impl Replay {
             self.pending = self.process.next();
         }
         Size::from_bytes(bytes)
+    }
+}
+
+/// Statuses once more from the first, to tell the capacity; the medium has those that packets meet.
+#[derive(Clone, Debug)]
+pub(crate) struct StatusReplay {
+    start: StatusProcess,
+    process: StatusProcess,
+    asked: Time,
+}
+
+impl StatusReplay {
+    fn mean_rate(&mut self, begin: Time, end: Time) -> Rate {
+        if begin < self.asked {
+            self.process = self.start.clone();
+        }
+        self.asked = end;
+        self.process.mean_rate(begin, end)
     }
 }

@@ -66,6 +66,12 @@ impl Constant {
         Served { start, finish: self.rounded() }
     }
 
+    /// When the service of a packet would begin that has been there since `from`.
+    #[must_use]
+    pub fn begins(&self, from: Time) -> Time {
+        from.max(self.rounded())
+    }
+
     /// The end of the last service, rounded up to a nanosecond.
     #[inline]
     const fn rounded(&self) -> Time {

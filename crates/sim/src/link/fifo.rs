@@ -1,0 +1,230 @@
+//! A link with a drop-tail queue that computes a packet's whole stay when it comes in.
+//!
+//! When its service begins and ends (every service is first come, first served), and when it arrives at the far end:
+//! all of that is known at once, because nothing that comes later changes it. A packet becomes one entry of one FIFO,
+//! and the link is woken for the front of it only. How full the queue is follows from a cursor into the FIFO, between
+//! what is still to be served and what is already on the medium. Only jitter that reorders needs a heap, for what is
+//! on the medium.
+
+use super::LinkSettings;
+use super::capacity::Server;
+use super::flight::{Flying, Scatter};
+use super::medium::Medium;
+use super::queue::Room;
+use crate::invalid::Invalid;
+use std::collections::VecDeque;
+use tidegate_core::node::Backlog;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Cause, Node, Outbox, Packet, Port, Rate, Size, Span, Time};
+
+/// A packet between the moment it is taken in and the moment it arrives.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// When its first byte is served.
+    start: Time,
+    /// When its last byte has been served.
+    finish: Time,
+    /// When it arrives.
+    arrival: Time,
+    /// What it dies of, if it does.
+    fate: Option<Cause>,
+    packet: Box<Packet>,
+}
+
+impl Entry {
+    #[inline]
+    fn flying(self) -> Flying {
+        Flying { arrival: self.arrival, fate: self.fate, packet: self.packet }
+    }
+}
+
+/// One direction of a link.
+///
+/// A packet that the medium's loss model takes stays inside until it would have arrived, and is then
+/// recorded as dropped.
+#[derive(Clone, Debug)]
+pub struct Link {
+    name: String,
+    server: Server,
+    nominal: Rate,
+    room: Room,
+    /// The propagation delay, where that is all that the medium does.
+    plain: Option<Span>,
+    medium: Box<Medium>,
+    /// Everything inside, in the order of service; with `scatter` only what is not yet on the medium.
+    line: VecDeque<Entry>,
+    /// So many entries of `line` had been served when it was last looked at.
+    served: usize,
+    /// Bytes of the entries behind them.
+    held: u64,
+    scatter: Option<Box<Scatter>>,
+}
+
+impl Link {
+    /// A link called `name` in the run with `seed`.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Invalid> {
+        let name = name.into();
+        let nominal = settings.nominal_rate();
+        let room = settings.queue.resolve(nominal);
+        let scatter = settings.jitter.reorders().then(Box::default);
+        let (server, medium) = settings.parts(&name, seed)?;
+        Ok(Self {
+            name,
+            server,
+            nominal,
+            room,
+            plain: medium.plain_delay(),
+            medium: Box::new(medium),
+            line: VecDeque::with_capacity(64),
+            served: 0,
+            held: 0,
+            scatter,
+        })
+    }
+
+    /// The rate that a queue limit in time is computed from.
+    #[must_use]
+    pub fn nominal_rate(&self) -> Rate {
+        self.nominal
+    }
+
+    /// The capacity in each `bin` of `[from, to)`, whatever the traffic: what the record calls truth. The last bin
+    /// may be shorter; a bin that is not positive gives nothing. See [`Node::capacity`].
+    #[must_use]
+    pub fn capacity_series(&mut self, from: Time, to: Time, bin: Span) -> Vec<(Time, Rate)> {
+        self.server.capacity_series(from, to, bin)
+    }
+
+    /// Moves the cursor behind all that has been served by `now`.
+    #[inline]
+    fn settle(&mut self, now: Time) {
+        while let Some(entry) = self.line.get(self.served) {
+            if entry.finish > now {
+                break;
+            }
+            self.held -= u64::from(entry.packet.size);
+            self.served += 1;
+        }
+    }
+
+    /// Whether the queue takes in `size` more bytes; the cursor must be up to date.
+    #[inline]
+    fn admits(&self, now: Time, size: u32) -> bool {
+        if self.room.is_unlimited() {
+            return true;
+        }
+        let mut packets = (self.line.len() - self.served) as u64;
+        let mut bytes = self.held;
+        if !self.room.counts_in_service {
+            match self.line.get(self.served) {
+                None if self.server.is_ready(now) => return true,
+                Some(first) if first.start <= now => {
+                    packets -= 1;
+                    bytes -= u64::from(first.packet.size);
+                }
+                _ => {}
+            }
+        }
+        self.room.fits(packets, bytes, size)
+    }
+
+    /// Takes the front entry off the line.
+    #[inline]
+    fn pop(&mut self) -> Option<Entry> {
+        let entry = self.line.pop_front()?;
+        match self.served.checked_sub(1) {
+            Some(served) => self.served = served,
+            None => self.held -= u64::from(entry.packet.size),
+        }
+        Some(entry)
+    }
+
+    /// What has been served goes on the medium, and what has arrived leaves it.
+    fn advance_scattered(&mut self, now: Time, out: &mut Outbox) {
+        while self.line.front().is_some_and(|entry| entry.finish <= now) {
+            let Some(entry) = self.pop() else { return };
+            if let Some(scatter) = &mut self.scatter {
+                scatter.push(entry.flying());
+            }
+        }
+        let Some(scatter) = &mut self.scatter else { return };
+        while let Some(flying) = scatter.arrived(now) {
+            flying.land(now, out);
+        }
+    }
+}
+
+impl Node for Link {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    fn next_wakeup(&self) -> Option<Time> {
+        let next = match &self.scatter {
+            None => self.line.front().map(|entry| entry.arrival),
+            Some(scatter) => {
+                let line = self.line.front().map(|entry| entry.finish);
+                [line, scatter.next()].into_iter().flatten().min()
+            }
+        };
+        next.filter(|&at| at != Time::MAX)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        if self.scatter.is_some() {
+            return self.advance_scattered(now, out);
+        }
+        while self.line.front().is_some_and(|entry| entry.arrival <= now) {
+            let Some(entry) = self.pop() else { return };
+            entry.flying().land(now, out);
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Time, _port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
+        self.settle(now);
+        if !self.admits(now, packet.size) {
+            out.discard(now, &packet, Cause::Queue);
+            return;
+        }
+        let served = self.server.serve(now, packet.size);
+        packet.queued += served.start - now;
+        self.held += u64::from(packet.size);
+        let (arrival, fate) = match self.plain {
+            Some(delay) => (served.finish + delay, None),
+            None => self.medium.carry(served, packet.size),
+        };
+        self.line.push_back(Entry { start: served.start, finish: served.finish, arrival, fate, packet });
+    }
+
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.line.iter().for_each(|entry| visit(&entry.packet));
+        if let Some(scatter) = &self.scatter {
+            scatter.each(visit);
+        }
+    }
+
+    fn backlog(&self, now: Time) -> Option<Backlog> {
+        let mut packets = self.line.len() - self.served;
+        let mut bytes = self.held;
+        for entry in self.line.iter().skip(self.served).take_while(|entry| entry.finish <= now) {
+            packets -= 1;
+            bytes -= u64::from(entry.packet.size);
+        }
+        Some(Backlog { packets: u32::try_from(packets).unwrap_or(u32::MAX), bytes: Size::from_bytes(bytes) })
+    }
+
+    fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
+        Some(self.server.mean_rate(from, to))
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        self.server.draws(visit);
+        self.medium.draws(visit);
+    }
+}

@@ -1,0 +1,130 @@
+//! Packets between the transmitter and the far end of a link.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use tidegate_core::{Cause, Outbox, Packet, Port, Time};
+
+/// A packet that has been served.
+#[derive(Clone, Debug)]
+pub(super) struct Flying {
+    /// When it arrives.
+    pub(super) arrival: Time,
+    /// What it dies of, if it does.
+    pub(super) fate: Option<Cause>,
+    pub(super) packet: Box<Packet>,
+}
+
+impl Flying {
+    /// At its far end a packet leaves or is found missing.
+    #[inline]
+    pub(super) fn land(self, now: Time, out: &mut Outbox) {
+        match self.fate {
+            None => out.forward(Port::ZERO, self.packet),
+            Some(cause) => out.discard(now, &self.packet, cause),
+        }
+    }
+}
+
+/// On a medium that reorders; the order of service breaks ties.
+#[derive(Clone, Debug)]
+struct Scattered {
+    order: u64,
+    flying: Flying,
+}
+
+impl Scattered {
+    const fn key(&self) -> (Time, u64) {
+        (self.flying.arrival, self.order)
+    }
+}
+
+impl PartialEq for Scattered {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Scattered {}
+impl PartialOrd for Scattered {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Scattered {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// A medium that reorders.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scatter {
+    heap: BinaryHeap<Reverse<Scattered>>,
+    order: u64,
+}
+
+impl Scatter {
+    pub(super) fn push(&mut self, flying: Flying) {
+        self.order += 1;
+        self.heap.push(Reverse(Scattered { order: self.order, flying }));
+    }
+
+    /// When the first one arrives.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(first)| first.flying.arrival)
+    }
+
+    /// Takes out the first one if it has arrived.
+    pub(super) fn arrived(&mut self, now: Time) -> Option<Flying> {
+        self.next().filter(|&arrival| arrival <= now)?;
+        self.heap.pop().map(|Reverse(first)| first.flying)
+    }
+
+    pub(super) fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.heap.iter().for_each(|Reverse(scattered)| visit(&scattered.flying.packet));
+    }
+}
+
+/// All that is under way.
+#[derive(Clone, Debug)]
+pub(super) enum Flight {
+    /// In order of arrival.
+    Ordered(VecDeque<Flying>),
+    Scattered(Scatter),
+}
+
+impl Flight {
+    pub(super) fn new(reorders: bool) -> Self {
+        if reorders { Self::Scattered(Scatter::default()) } else { Self::Ordered(VecDeque::new()) }
+    }
+
+    pub(super) fn push(&mut self, flying: Flying) {
+        match self {
+            Self::Ordered(line) => line.push_back(flying),
+            Self::Scattered(scatter) => scatter.push(flying),
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        match self {
+            Self::Ordered(line) => line.front().map(|first| first.arrival),
+            Self::Scattered(scatter) => scatter.next(),
+        }
+    }
+
+    pub(super) fn arrived(&mut self, now: Time) -> Option<Flying> {
+        match self {
+            Self::Ordered(line) => {
+                line.front().filter(|first| first.arrival <= now)?;
+                line.pop_front()
+            }
+            Self::Scattered(scatter) => scatter.arrived(now),
+        }
+    }
+
+    pub(super) fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+        match self {
+            Self::Ordered(line) => line.iter().for_each(|flying| visit(&flying.packet)),
+            Self::Scattered(scatter) => scatter.each(visit),
+        }
+    }
+}

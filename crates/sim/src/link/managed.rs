@@ -1,0 +1,208 @@
+//! A link that serves packet by packet and asks a queue discipline.
+//!
+//! What a packet meets is decided when it happens: the discipline says what goes when the transmitter is free, the
+//! medium takes what has been served. So packets may be dropped at either end of the queue, and the driver may change
+//! the link while they wait. With drop-tail it does the same as [`super::Link`], which computes a packet's whole
+//! stay at once and is faster.
+
+use super::LinkSettings;
+use super::capacity::{Served, Server};
+use super::flight::{Flight, Flying};
+use super::medium::Medium;
+use super::queue::{Moment, QueueDiscipline, Tail, Waiting};
+use crate::invalid::Invalid;
+use crate::loss::Loss;
+use tidegate_core::node::Backlog;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
+
+/// One direction of a link, packet by packet.
+pub struct ManagedLink {
+    name: String,
+    seed: u64,
+    nominal: Rate,
+    server: Server,
+    queue: Box<dyn QueueDiscipline>,
+    /// When the transmitter can begin the next packet, while something waits and none is in service, and since when
+    /// the transmitter has known of it (what [`Server::serve`] is to be told).
+    next: Option<Next>,
+    serving: Option<(Served, Box<Packet>)>,
+    medium: Box<Medium>,
+    flight: Flight,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    from: Time,
+    begins: Time,
+}
+
+impl ManagedLink {
+    /// A link called `name` in the run with `seed`, with the drop-tail queue of its `settings`.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Invalid> {
+        let nominal = settings.nominal_rate();
+        let queue = Tail::new(settings.queue.resolve(nominal));
+        Self::with_queue(name, seed, settings, Box::new(queue))
+    }
+
+    /// A link called `name` in the run with `seed`, with a queue discipline of one's own.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn with_queue(
+        name: impl Into<String>,
+        seed: u64,
+        settings: LinkSettings,
+        queue: Box<dyn QueueDiscipline>,
+    ) -> Result<Self, Invalid> {
+        let name = name.into();
+        let nominal = settings.nominal_rate();
+        let flight = Flight::new(settings.jitter.reorders());
+        let (server, medium) = settings.parts(&name, seed)?;
+        let medium = Box::new(medium);
+        Ok(Self {
+            name,
+            seed,
+            nominal,
+            server: server.variable(),
+            queue,
+            next: None,
+            serving: None,
+            medium,
+            flight,
+        })
+    }
+
+    /// From `now` on it carries `rate`; the bits that are left of a packet in service go at the new rate. To be called
+    /// at the present time ([`crate::World::tell`]).
+    ///
+    /// # Errors
+    /// If its capacity is not a constant one.
+    pub fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Invalid> {
+        let current = self.serving.as_mut().filter(|(served, _)| served.finish > now);
+        let finish = self.server.set_rate(now, rate, current.is_some())?;
+        if let (Some((served, _)), Some(finish)) = (current, finish) {
+            served.finish = finish;
+        }
+        if let Some(Next { from, .. }) = self.next {
+            self.call(from);
+        }
+        Ok(())
+    }
+
+    /// From now on a bit travels so long: it holds for packets that are served from now on.
+    ///
+    /// # Errors
+    /// If it is negative.
+    pub fn set_delay(&mut self, delay: Span) -> Result<(), Invalid> {
+        self.medium.set_delay(delay)
+    }
+
+    /// From now on packets that are served are lost like this.
+    ///
+    /// # Errors
+    /// If there is no such loss, or it follows from statuses.
+    pub fn set_loss(&mut self, loss: Loss) -> Result<(), Invalid> {
+        self.medium.set_loss(loss, self.seed, &self.name)
+    }
+
+    /// Whatever of ends and beginnings of service is due.
+    fn serve(&mut self, now: Time, out: &mut Outbox) {
+        loop {
+            if let Some((served, packet)) = self.serving.take_if(|(served, _)| served.finish <= now) {
+                let (arrival, fate) = self.medium.carry(served, packet.size);
+                self.flight.push(Flying { arrival, fate, packet });
+                if self.queue.backlog().packets > 0 {
+                    // it has waited since before the end of this service: the transmitter does not pause
+                    self.call(served.finish - Span::from_nanos(1));
+                }
+            }
+            let Some(Next { from, .. }) = self.next.take_if(|next| next.begins <= now) else { return };
+            let mut moment = Moment { now, nominal: self.nominal, in_service: None, is_free: true, out };
+            let Some(Waiting { since, mut packet }) = self.queue.dequeue(&mut moment) else { return };
+            packet.queued += now - since;
+            let finish = self.server.serve(from, packet.size).finish.max(now);
+            self.serving = Some((Served { start: now, finish }, packet));
+        }
+    }
+
+    /// Something waits, and has since `from`.
+    fn call(&mut self, from: Time) {
+        self.next = Some(Next { from, begins: self.server.begins(from) });
+    }
+
+    /// Has the discipline do something, and sees to it that what waits will be served.
+    fn ask(
+        &mut self,
+        now: Time,
+        out: &mut Outbox,
+        ask: impl FnOnce(&mut dyn QueueDiscipline, &mut Moment<'_>),
+    ) {
+        self.serve(now, out);
+        let in_service = self.serving.as_ref().map(|(_, packet)| packet.size);
+        let is_free = in_service.is_none() && self.next.is_none() && self.server.begins(now) <= now;
+        let mut moment = Moment { now, nominal: self.nominal, in_service, is_free, out };
+        ask(&mut *self.queue, &mut moment);
+        if self.serving.is_none() && self.next.is_none() && self.queue.backlog().packets > 0 {
+            self.call(now);
+        }
+        self.serve(now, out);
+    }
+}
+
+impl Node for ManagedLink {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let service = self.serving.as_ref().map(|(served, _)| served.finish);
+        let times =
+            [service, self.next.map(|next| next.begins), self.queue.next_wakeup(), self.flight.next()];
+        times.into_iter().flatten().min().filter(|&at| at != Time::MAX)
+    }
+
+    fn advance(&mut self, now: Time, out: &mut Outbox) {
+        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+            self.ask(now, out, |queue, moment| queue.wake(moment));
+        } else {
+            self.serve(now, out);
+        }
+        while let Some(flying) = self.flight.arrived(now) {
+            flying.land(now, out);
+        }
+    }
+
+    fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
+        self.ask(now, out, |queue, moment| queue.enqueue(moment, Waiting { since: now, packet }));
+    }
+
+    fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.queue.each(visit);
+        self.serving.iter().for_each(|(_, packet)| visit(packet));
+        self.flight.each(visit);
+    }
+
+    fn backlog(&self, now: Time) -> Option<Backlog> {
+        let Backlog { mut packets, bytes } = self.queue.backlog();
+        let mut bytes = bytes.as_bytes();
+        if let Some((_, packet)) = self.serving.as_ref().filter(|(served, _)| served.finish > now) {
+            packets += 1;
+            bytes += u64::from(packet.size);
+        }
+        Some(Backlog { packets, bytes: Size::from_bytes(bytes) })
+    }
+
+    fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
+        Some(self.server.mean_rate(from, to))
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        self.server.draws(visit);
+        self.queue.draws(visit);
+        self.medium.draws(visit);
+    }
+}

@@ -1,0 +1,113 @@
+//! One direction of a link: queue, service, propagation.
+//!
+//! * [`capacity`]: how fast it puts packets on the medium;
+//! * [`queue`]: what waits, who goes next and who is dropped;
+//! * `medium`: propagation, jitter and losses after service;
+//! * `fifo` and `managed`: two nodes made of these. [`Link`] has a drop-tail queue and computes a packet's whole
+//!   stay when it comes in, which is fast; [`ManagedLink`] goes packet by packet, has any [`queue::QueueDiscipline`],
+//!   and its driver may change it while packets wait.
+
+pub mod capacity;
+mod fifo;
+mod flight;
+mod managed;
+mod medium;
+pub mod queue;
+
+pub use fifo::Link;
+pub use managed::ManagedLink;
+
+use crate::invalid::{Invalid, ensure};
+use crate::jitter::Jitter;
+use crate::loss::Loss;
+use crate::phases::Phases;
+use capacity::{Server, Service};
+use medium::Medium;
+use queue::DropTail;
+use tidegate_core::{Rate, Span};
+
+/// What a link is made of.
+#[derive(Clone, Debug)]
+pub struct LinkSettings {
+    /// How fast it puts packets on the wire.
+    pub service: Service,
+    /// The rate that a queue limit in time is computed from; `None`: [`Service::nominal_rate`].
+    pub nominal: Option<Rate>,
+    /// What it holds while the wire is busy.
+    pub queue: DropTail,
+    /// How long a bit travels, by the time at which it leaves.
+    pub delay: Phases<Span>,
+    /// How that varies from packet to packet.
+    pub jitter: Jitter,
+    /// Losses on the wire, by the time at which a packet leaves.
+    pub loss: Phases<Loss>,
+    /// The probability that a byte is hit by an error, which the whole packet dies of.
+    pub byte_error: f64,
+}
+
+impl LinkSettings {
+    /// A link with `service` and propagation `delay`, an endless queue, and nothing lost.
+    #[must_use]
+    pub fn new(service: Service, delay: Span) -> Self {
+        Self {
+            service,
+            nominal: None,
+            queue: DropTail::UNLIMITED,
+            delay: Phases::constant(delay),
+            jitter: Jitter::None,
+            loss: Phases::constant(Loss::None),
+            byte_error: 0.0,
+        }
+    }
+
+    /// A link of constant `rate` and propagation `delay` with an endless queue, and nothing lost.
+    #[must_use]
+    pub fn constant(rate: Rate, delay: Span) -> Self {
+        Self::new(Service::constant(rate), delay)
+    }
+
+    /// This, with `queue`.
+    #[must_use]
+    pub fn with_queue(self, queue: DropTail) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// This, with `jitter`.
+    #[must_use]
+    pub fn with_jitter(self, jitter: Jitter) -> Self {
+        Self { jitter, ..self }
+    }
+
+    /// This, with `loss` all the time.
+    #[must_use]
+    pub fn with_loss(self, loss: Loss) -> Self {
+        Self { loss: Phases::constant(loss), ..self }
+    }
+
+    /// The rate that a queue limit in time is computed from.
+    #[must_use]
+    pub fn nominal_rate(&self) -> Rate {
+        self.nominal.unwrap_or_else(|| self.service.nominal_rate())
+    }
+
+    /// The transmitter and the medium of the link called `name` in the run with `seed`.
+    fn parts(self, name: &str, seed: u64) -> Result<(Server, Medium), Invalid> {
+        let build = || -> Result<(Server, Medium), Invalid> {
+            let server = self.service.start(seed, name)?;
+            let excess = server.excess(seed, name);
+            if excess.is_some() {
+                ensure(self.queue.resolve(self.service.nominal_rate()).is_unlimited(), || {
+                    "a queue limit beside statuses: what they cannot carry is lost, and nothing waits"
+                        .to_owned()
+                })?;
+                ensure(self.loss == Phases::constant(Loss::None), || {
+                    "a loss beside statuses: what they lose follows from their capacity".to_owned()
+                })?;
+            }
+            let medium =
+                Medium::new(self.delay, self.jitter, self.loss, excess, self.byte_error, seed, name)?;
+            Ok((server, medium))
+        };
+        build().map_err(|Invalid(what)| Invalid(format!("link {name}: {what}")))
+    }
+}

@@ -1,0 +1,85 @@
+//! The contract of what waits in a link and who goes next.
+
+use tidegate_core::node::Backlog;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Cause, Outbox, Packet, Rate, Time};
+
+/// A packet in a queue.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// When it came in: [`Moment::now`] less this is its sojourn time.
+    pub since: Time,
+    /// The packet.
+    pub packet: Box<Packet>,
+}
+
+/// The present of a link, as its queue discipline sees it, and the only way in which one lets packets die or
+/// marks them.
+pub struct Moment<'a> {
+    /// The present time.
+    pub now: Time,
+    /// The link's nominal rate: what limits in time are computed from.
+    pub nominal: Rate,
+    /// The size of the packet in service, if there is one.
+    pub in_service: Option<u32>,
+    /// Whether a packet that comes now to an empty queue goes into service at once.
+    pub is_free: bool,
+    pub(crate) out: &'a mut Outbox,
+}
+
+impl Moment<'_> {
+    /// Lets a packet die; it is recorded as dropped by the queue.
+    pub fn drop(&mut self, packet: Box<Packet>) {
+        self.out.discard(self.now, &packet, Cause::Queue);
+        self.out.recycle(packet);
+    }
+}
+
+/// Decides what a link takes in, what goes next, and who is dropped.
+///
+/// The link asks at three times: when a packet comes ([`enqueue`](Self::enqueue)), when the transmitter is free and
+/// could begin a packet at this very instant ([`dequeue`](Self::dequeue)), and when the discipline asked to be woken
+/// ([`wake`](Self::wake)). At each of them it may drop any packet that it holds. Every packet that it was given
+/// comes back exactly once: out of `dequeue`, or through [`Moment::drop`]; the world's accounting of packets finds
+/// whoever loses one.
+///
+/// How the known ones fit:
+///
+/// * CoDel (RFC 8289): `dequeue` drops at the head until the sojourn time or the drop law lets one pass.
+/// * PIE (RFC 8033): `enqueue` draws and drops; `wake` every 16 ms (T_UPDATE) computes the probability, from
+///   the sojourn time of what left last or from the head's.
+/// * FQ-CoDel (RFC 8290): `enqueue` hashes the 5-tuple into one of the queues, and drops from the head of the longest
+///   one when full; `dequeue` goes round by deficits, with CoDel in each queue.
+/// * DualPI2 (RFC 9332): `enqueue` classifies by the ECN field; `wake` every 16 ms; `dequeue` takes from one of the two
+///   queues by weight and drops there by the coupled probability.
+/// * A policer: `enqueue` drops what finds no tokens; nothing waits longer than the transmitter is busy.
+/// * A shaper: `dequeue` gives nothing while there are no tokens, and `next_wakeup` says when there will be.
+pub trait QueueDiscipline: Send {
+    /// A packet comes in.
+    fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting);
+
+    /// What goes into service now. `None`, though something waits: the link asks again when a packet comes or the
+    /// discipline is woken.
+    fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting>;
+
+    /// When it wants to act by itself, whatever comes or goes; later than the last call.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    /// Does whatever is due.
+    fn wake(&mut self, moment: &mut Moment<'_>) {
+        let _ = moment;
+    }
+
+    /// What waits, without the packet in service.
+    fn backlog(&self) -> Backlog;
+
+    /// Shows each packet that waits.
+    fn each(&self, visit: &mut dyn FnMut(&Packet));
+
+    /// Shows what each of its random substreams gave out.
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        let _ = visit;
+    }
+}

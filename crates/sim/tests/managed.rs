@@ -1,0 +1,250 @@
+//! The link that goes packet by packet against the one that computes a packet's whole stay at once.
+
+use serde_json::{Value, json};
+use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
+use tidegate_sim::build::{Experiment, Outcome, from_registry};
+use tidegate_sim::cross::{CrossSettings, Pattern};
+use tidegate_sim::link::capacity::{Service, Steps};
+use tidegate_sim::loss::Loss;
+use tidegate_sim::scenario::{LinkService, Scenario};
+use tidegate_sim::{Cross, LinkSettings, ManagedLink, Sink, World};
+
+const SECOND: i64 = 1_000_000_000;
+
+fn run(scenario: &Scenario, service: LinkService) -> Outcome {
+    let mut scenario = scenario.clone();
+    scenario.links.iter_mut().for_each(|link| link.service = service);
+    let mut experiment = Experiment::new(&scenario, &[], &mut from_registry).unwrap();
+    experiment.run_until(Time::MAX).unwrap();
+    experiment.finish().unwrap()
+}
+
+/// Digests, tables and metrics.
+fn assert_same(scenario: &Scenario) -> Outcome {
+    let [fifo, managed] = [LinkService::Fifo, LinkService::Managed].map(|service| run(scenario, service));
+    let name = &scenario.name;
+    assert_eq!(managed.summary.digest, fifo.summary.digest, "{name}");
+    for table in ["packets", "queues", "series", "truth"] {
+        let [one, other] = [&managed, &fifo].map(|outcome| {
+            outcome.recording.table(table).map(|table| format!("{:?}", table.columns)).unwrap_or_default()
+        });
+        assert!(one == other, "{name}: {table}");
+    }
+    let [one, other] = [&managed, &fifo].map(|outcome| serde_json::to_string(&outcome.summary).unwrap());
+    assert_eq!(one, other, "{name}");
+    assert_eq!(managed.hops, fifo.hops, "{name}");
+    managed
+}
+
+#[test]
+fn drop_tail_is_the_same_packet_by_packet() {
+    for text in [
+        include_str!("digest/brownian.json"),
+        include_str!("digest/lossy.json"),
+        include_str!("digest/both-ways.json"),
+    ] {
+        assert_same(&serde_json::from_str(text).unwrap());
+    }
+}
+
+/// Every kind of capacity, limit, jitter and loss, with packets that come at the instants at which others leave.
+#[test]
+fn drop_tail_is_the_same_whatever_the_link() {
+    let statuses = json!({"statuses": {
+        "interval": SECOND / 4, "rate_window": 0,
+        "statuses": [
+            {"name": "much", "capacity": 4_000_000, "probability": 0.5},
+            {"name": "little", "capacity": 500_000, "probability": 0.5},
+        ],
+    }});
+    let capacities = [
+        json!("infinite"),
+        json!({"constant": 2_000_000}),
+        json!({"constant": 2_333_333}),
+        json!({"constant": 0}),
+        json!({"schedule": {"steps": [[0, 0], [SECOND, 3_000_000], [2 * SECOND, 777_777]], "period": 3 * SECOND}}),
+        json!({"schedule": {"steps": [[0, 3_000_000], [2 * SECOND, 0]]}}),
+        json!({"brownian": {"start": 2_000_000, "max": 4_000_000, "sigma": 1_000_000, "outage_escape": 1.0}}),
+        statuses.clone(),
+    ];
+    let queues = [
+        json!({}),
+        json!({"packets": 1}),
+        json!({"packets": 1, "counts_in_service": false}),
+        json!({"packets": 7, "counts_in_service": false}),
+        json!({"bytes": 2500, "counts_in_service": true}),
+        json!({"time": SECOND / 20, "counts_in_service": false}),
+    ];
+    let jitters = [
+        json!("none"),
+        json!({"rfc8868": {"std": 5_000_000, "n_std": 3.0}}),
+        json!({"uniform": {"max": 8_000_000}}),
+        json!({"normal": {"std": 3_000_000}}),
+    ];
+    let losses = [json!("none"), json!({"bernoulli": 0.1}), json!({"schedule": [[0, 0.0], [SECOND, 0.3]]})];
+    let mut luck = Stream::new(1, "managed", "test");
+    let mut pick = |from: &[Value]| from[luck.below(from.len() as u64) as usize].clone();
+    let mut carried = 0;
+    for turn in 0..150 {
+        let capacity = pick(&capacities);
+        let fixed = capacity == statuses;
+        let (queue, loss) = (pick(&queues), pick(&losses));
+        let link = |name: &str, from: &str, to: &str, jitter: Value| {
+            json!({
+                "name": name, "from": from, "to": to, "capacity": capacity, "delay": 5_000_000,
+                "queue": if fixed { json!({}) } else { queue.clone() },
+                "loss": if fixed { json!("none") } else { loss.clone() },
+                "jitter": jitter, "byte_error": 1e-5,
+            })
+        };
+        let udp = |name: &str, pattern: Value, rate: u64| {
+            let kind = json!({"udp": {"pattern": pattern, "rate": rate, "packet_size": 1000}});
+            json!({"name": name, "from": "a", "to": "c", "kind": kind})
+        };
+        let tcp = json!({"tcp": {
+            "algorithm": "cubic", "workload": "long", "initial_window": 10, "min_rto": SECOND,
+            "delayed_ack": true, "handshake": true, "receive_window": 100_000, "packet_size": 1000,
+        }});
+        let scenario = json!({
+            "name": format!("turn {turn}"), "duration": 5 * SECOND, "seed": turn, "sending_jitter": "off",
+            "record": {"level": "packets", "bin": SECOND / 10},
+            "links": [
+                link("one", "a", "b", pick(&jitters)),
+                link("two", "b", "c", pick(&jitters)),
+                link("back", "c", "a", json!("none")),
+            ],
+            "flows": [
+                udp("steady", json!("cbr"), 1_000_000),
+                udp("random", json!("poisson"), 700_000),
+                {"name": "file", "from": "a", "to": "c", "start": SECOND / 2, "kind": tcp},
+            ],
+        });
+        carried += assert_same(&serde_json::from_value(scenario).unwrap()).hops;
+    }
+    assert!(carried > 100_000, "{carried} packets");
+}
+
+/// Keeps when packets arrived, and what each had waited.
+#[derive(Default)]
+struct Arrivals(Vec<(Time, Span)>);
+
+impl Recorder for Arrivals {
+    fn arrived(&mut self, now: Time, packet: &Packet) {
+        self.0.push((now, packet.queued));
+    }
+}
+
+/// A world of packets of 1000 bytes every millisecond from 0 on, 20 of them, through a managed link.
+fn through(settings: LinkSettings) -> World {
+    let source = CrossSettings {
+        flow: FlowId(0),
+        route: RouteId(0),
+        size: 1000,
+        start: Time::ZERO,
+        stop: Time::from_millis(20),
+        pattern: Pattern::Constant(Rate::from_mbps(8)),
+        jitter: Span::ZERO,
+    };
+    let nodes: Vec<Box<dyn Node>> = vec![
+        Box::new(Cross::new("source", 1, source).unwrap()),
+        Box::new(ManagedLink::new("link", 1, settings).unwrap()),
+        Box::new(Sink::new("sink")),
+    ];
+    let route = [1, 2].map(|node| (NodeId(node), Port::ZERO)).to_vec();
+    World::new(nodes, vec![route], Box::<Arrivals>::default())
+}
+
+fn told<R>(world: &mut World, tell: impl FnOnce(&mut ManagedLink) -> R) -> R {
+    world.tell(NodeId(1), tell).unwrap()
+}
+
+fn arrivals(world: World) -> Vec<(Time, Span)> {
+    let seen: Box<dyn std::any::Any> = world.finish().unwrap();
+    seen.downcast::<Arrivals>().unwrap().0
+}
+
+/// 4 Mbit/s serve a packet in 2 ms, of which one comes every millisecond: the k-th, from 0 on, would leave at
+/// 2 (k + 1) ms. At 21 ms the eleventh is half served and nine wait; at 1 Mbit/s its second half takes 4 ms and each
+/// of the others 8.
+#[test]
+fn a_rate_that_is_quartered_under_a_full_queue_holds_for_the_bits_that_are_left() {
+    let ms = Time::from_millis;
+    let mut world = through(LinkSettings::constant(Rate::from_mbps(4), Span::from_millis(5)));
+    world.run_until(ms(21)).unwrap();
+    told(&mut world, |link| link.set_capacity(ms(21), Rate::from_mbps(1))).unwrap();
+    world.run_until(ms(200)).unwrap();
+    assert_eq!(told(&mut world, |link| link.capacity(ms(0), ms(42))), Some(Rate::from_kbps(2500)));
+    let seen = arrivals(world);
+    assert_eq!(seen.len(), 20);
+    for (k, &(at, queued)) in (0_i64..).zip(&seen) {
+        let (start, end) = match k {
+            0..=9 => (2 * k, 2 * (k + 1)),
+            10 => (20, 25),
+            _ => (25 + 8 * (k - 11), 25 + 8 * (k - 10)),
+        };
+        assert_eq!((at, queued), (ms(end + 5), ms(start) - ms(k)), "packet {k}");
+    }
+}
+
+#[test]
+fn a_link_that_is_switched_off_and_on_goes_on_where_it_stopped() {
+    let ms = Time::from_millis;
+    let mut world = through(LinkSettings::constant(Rate::from_mbps(8), Span::ZERO));
+    world.run_until(Time::from_micros(4500)).unwrap();
+    told(&mut world, |link| link.set_capacity(Time::from_micros(4500), Rate::ZERO)).unwrap();
+    world.run_until(ms(30)).unwrap();
+    assert_eq!(world.peek(), None, "nothing goes any more");
+    told(&mut world, |link| link.set_capacity(ms(30), Rate::from_mbps(16))).unwrap();
+    world.run_until(ms(100)).unwrap();
+    let seen = arrivals(world);
+    let micros: Vec<i64> = seen.iter().map(|(at, _)| at.as_nanos() / 1000).collect();
+    // four at a millisecond each; half of the fifth is left, a quarter of a millisecond, and the others take half of one
+    let later = (0..16).map(|k| 30_250 + 500 * k);
+    assert_eq!(micros, [1000, 2000, 3000, 4000].into_iter().chain(later).collect::<Vec<_>>());
+}
+
+#[test]
+fn delay_and_loss_change_for_what_is_served_from_then_on() {
+    let ms = Time::from_millis;
+    let mut world = through(LinkSettings::constant(Rate::from_mbps(8), Span::from_millis(10)));
+    world.run_until(Time::from_micros(5500)).unwrap();
+    told(&mut world, |link| link.set_delay(Span::from_millis(2))).unwrap();
+    world.run_until(Time::from_micros(9500)).unwrap();
+    told(&mut world, |link| link.set_loss(Loss::Bernoulli(1.0))).unwrap();
+    world.run_until(Time::from_micros(14_500)).unwrap();
+    told(&mut world, |link| link.set_loss(Loss::None)).unwrap();
+    assert!(told(&mut world, |link| link.set_delay(Span::from_millis(-1))).is_err());
+    assert!(told(&mut world, |link| link.set_loss(Loss::Bernoulli(2.0))).is_err());
+    world.run_until(ms(100)).unwrap();
+    let seen: Vec<i64> = arrivals(world).iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
+    // served at 1 to 20 ms: five with 10 ms; what would overtake the fifth comes with it; 10 to 14 die
+    let expected = [11, 12, 13, 14, 15, 15, 15, 15, 15, 17, 18, 19, 20, 21, 22];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_capacity_that_is_not_constant_is_nobodys_to_change() {
+    let steps = Steps::new(&[(Time::ZERO, Rate::from_mbps(8))], None).unwrap();
+    let mut world = through(LinkSettings::new(Service::Schedule(steps), Span::ZERO));
+    let refused = told(&mut world, |link| link.set_capacity(Time::ZERO, Rate::from_mbps(1)));
+    assert!(refused.unwrap_err().to_string().contains("only a constant one"));
+}
+
+#[test]
+fn a_wait_is_what_the_queue_makes_of_it() {
+    // 8 Mbit/s and 1000 bytes: a millisecond each; a burst of two every 5 ms waits 0 and 1 ms
+    let udp = |name: &str| json!({"name": name, "from": "a", "to": "b", "kind": {"udp": {"pattern": "cbr", "rate": 1_600_000, "packet_size": 1000}}});
+    let scenario = json!({
+        "name": "bursts", "duration": SECOND, "seed": 1, "sending_jitter": "off",
+        "record": {"level": "packets", "bin": SECOND / 10},
+        "links": [{
+            "name": "link", "from": "a", "to": "b", "capacity": {"constant": 8_000_000}, "delay": 2_000_000,
+            "service": "managed",
+        }],
+        "flows": [udp("one"), udp("other")],
+    });
+    let outcome = run(&serde_json::from_value(scenario).unwrap(), LinkService::Managed);
+    for flow in &outcome.summary.flows {
+        assert_eq!((flow.one_way_delay_ms_min, flow.one_way_delay_ms_max), (Some(3.0), Some(4.0)));
+    }
+}
