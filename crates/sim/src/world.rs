@@ -34,6 +34,9 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
+/// What a world leaves behind: what was recorded, and the nodes.
+pub type Ended = (Box<dyn Recorder>, Vec<Box<dyn Node>>);
+
 /// All routes as rows of one table: a hop is looked up for every packet at every node.
 struct Routes {
     /// Cells in a row: the longest route, and one behind its end.
@@ -270,7 +273,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::finish`].
-    pub fn finish_with_nodes(mut self) -> Result<(Box<dyn Recorder>, Vec<Box<dyn Node>>), Stopped> {
+    pub fn finish_with_nodes(mut self) -> Result<Ended, Stopped> {
         // the bin that the end cuts short
         if let Some((bin, next)) = self.samples
             && next - bin < self.now

@@ -236,9 +236,9 @@ rows! {
         carried_bps: f64 => "carried", "Mbit/s", higher, 1e-06, 2;
         "Carried over capacity."
         utilisation: Metric;
-        "Packets that found the queue full."
+        "All packets that found the queue full, feedback among them."
         dropped_queue: u64 => "dropped, queue full", "packets", lower, 1.0, 0;
-        "Packets lost by the link itself."
+        "All packets lost by the link itself, feedback among them."
         dropped_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
     }
 }

@@ -100,13 +100,16 @@ impl Recorder for Recording {
             now.as_nanos() as u64,
             u64::from(node.0) << 8 | cause as u64,
         ]);
+        // a link counts whatever died on it, a flow what it sends and not the feedback about it
+        if stats.counts(packet.sent)
+            && let Some(link) = self.link_of[node.0 as usize]
+        {
+            self.link_stats[link as usize].dropped[cause as usize].add(packet);
+        }
         if !packet.kind.is_feedback() {
             if stats.counts(packet.sent) {
                 stats.dropped[cause as usize].add(packet);
                 stats.repair.lost(packet);
-                if let Some(link) = self.link_of[node.0 as usize] {
-                    self.link_stats[link as usize].dropped[cause as usize].add(packet);
-                }
             }
             if let Some(bins) = self.series.get_mut(flow) {
                 bins.at(now).packets_lost += 1;

@@ -1,7 +1,6 @@
 //! A dumbbell of TCP flows, a recorder that tallies, and a link that loses, doubles and disorders.
 
 use std::any::Any;
-use tidegate_core::node::Inside;
 use tidegate_core::{
     Cause, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span,
     Stream, Time,
