@@ -185,6 +185,7 @@ def run(
                 "utilisation": float(carried / capacity.mean()),
                 "dropped_queue": int(lost.sum()),
                 "dropped_wire": 0,
+                "marked": 0,
             },
             {
                 "link": "bottleneck.back",
@@ -193,6 +194,7 @@ def run(
                 "utilisation": None,
                 "dropped_queue": 0,
                 "dropped_wire": 0,
+                "marked": 0,
             },
         ],
         "fairness": {"jain_1s": 0.9, "jain_5s": 0.93, "jain_20s": None},

@@ -32,6 +32,12 @@ impl Ecn {
             _ => Self::Ce,
         }
     }
+
+    /// Whether a queue may mark instead of dropping (RFC 3168 section 5).
+    #[must_use]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
 }
 
 /// The header fields of an RTP packet (RFC 3550 section 5.1), its header extensions (RFC 8285), and the first field

@@ -4,6 +4,7 @@
 //! [`Node::advance`] at that time, and hands over packets with [`Node::receive`]. Whatever a node has
 //! to say goes into the [`Outbox`], a reused buffer: nothing has to be drained, nothing can be forgotten.
 
+use crate::datagram::Ecn;
 use crate::packet::Packet;
 use crate::record::{Cause, Recorder};
 use crate::rng::Draws;
@@ -274,6 +275,16 @@ impl Outbox {
         self.mine().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
+    }
+
+    /// Marks a packet with congestion experienced, if it is of an ECN-capable transport; says whether. One that bears
+    /// the mark already keeps it and is not told of again.
+    pub fn mark(&mut self, now: Time, packet: &mut Packet) -> bool {
+        if packet.ecn.is_capable() && packet.ecn != Ecn::Ce {
+            packet.ecn = Ecn::Ce;
+            self.record.marked(now, packet, self.node);
+        }
+        packet.ecn.is_capable()
     }
 
     /// Shows a packet, which the node calls `number`, to the driver.

@@ -245,6 +245,8 @@ pub trait Recorder: Send + Any {
     fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {}
     /// The run is over, and a packet is still on its way, at `node`.
     fn under_way(&mut self, packet: &Packet, node: NodeId) {}
+    /// `node` has marked a packet with congestion experienced (ECN) instead of dropping it.
+    fn marked(&mut self, now: Time, packet: &Packet, node: NodeId) {}
     /// The RTP bytes of a packet that starts its way, for a capture file: asked for only if
     /// [`Recorder::wants_bytes`].
     fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {}

@@ -417,7 +417,7 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
 
 
 def _network(every: Sequence[RunLike]) -> Markup:
-    names = ("capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire")
+    names = ("capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire", "marked")
     heads = (
         "Link",
         "Capacity, mean",
@@ -425,6 +425,7 @@ def _network(every: Sequence[RunLike]) -> Markup:
         "Utilisation",
         "Dropped by the queue",
         "Lost on the wire",
+        "Marked by the queue",
     )
     rows = []
     for entry in every[0].summary.get("links", ()):

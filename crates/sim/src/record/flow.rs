@@ -115,6 +115,8 @@ pub struct FlowStats {
     pub received: Count,
     /// Those of them that died, by [`Cause`].
     pub dropped: [Count; Cause::ALL.len()],
+    /// Packets that a queue marked with congestion experienced.
+    pub marked: u64,
     /// Feedback (RTCP, bare ACKs) sent after the warm-up.
     pub feedback: Count,
     /// Useful bytes after the warm-up.
@@ -173,6 +175,7 @@ impl FlowStats {
             arrived: Count::default(),
             received: Count::default(),
             dropped: Default::default(),
+            marked: 0,
             feedback: Count::default(),
             good: 0,
             late: 0,

@@ -108,6 +108,9 @@ rows! {
         lost_queue: u64 => "lost in queues", "packets", lower, 1.0, 0;
         "Packets lost to a link's loss model."
         lost_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
+        "Packets that a queue marked with congestion experienced (ECN) instead of dropping them; of a link all, feedback \
+         among them."
+        marked: u64 => "marked by queues", "packets", neither, 1.0, 0;
         "Packets that came too late for playout (RFC 8868 section 3, metric 5)."
         discarded_late: u64 => "discarded late", "packets", lower, 1.0, 0;
         "Mean of the time that media packets waited at their sender, from capture to the wire; one-way \
@@ -240,6 +243,8 @@ rows! {
         dropped_queue: u64 => "dropped, queue full", "packets", lower, 1.0, 0;
         "All packets lost by the link itself, feedback among them."
         dropped_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
+        "All packets that its queue marked with congestion experienced (ECN), feedback among them."
+        marked: u64;
     }
 }
 

@@ -28,7 +28,7 @@ use tidegate_core::node::Backlog;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };
-use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
+use tidegate_core::{Cause, Ecn, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
 
 /// What the recording must know of a flow.
 #[derive(Clone, Debug)]
@@ -66,6 +66,8 @@ pub struct LinkInfo {
 pub struct LinkStats {
     /// Packets that died here after the warm-up, by [`Cause`].
     pub dropped: [Count; Cause::ALL.len()],
+    /// Packets that it marked with congestion experienced after the warm-up.
+    pub marked: u64,
     /// Bytes that it carried after the warm-up.
     pub carried: u64,
 }
@@ -93,6 +95,8 @@ struct PacketRow {
     ended: Time,
     queued: Span,
     fate: Fate,
+    /// The ECN field of its IP header at its end.
+    ecn: Ecn,
 }
 
 /// A frame on its way: what its sender told, until its receiver tells the rest.
@@ -123,6 +127,8 @@ pub struct Captured {
     pub rtcp: bool,
     /// Its route, which tells the direction.
     pub route: u32,
+    /// The ECN field of its IP header, as it was sent.
+    pub ecn: Ecn,
     /// The bytes above UDP.
     pub bytes: Vec<u8>,
 }
@@ -320,6 +326,7 @@ impl Recording {
                 ended: now,
                 queued: packet.queued,
                 fate,
+                ecn: packet.ecn,
             });
         }
     }

@@ -86,7 +86,7 @@ fn datagram(packet: &Captured, from_sender: bool) -> Vec<u8> {
     let host = |number: u8| [10, flow[2], flow[3], number];
     let (source, destination) = if from_sender { (host(1), host(2)) } else { (host(2), host(1)) };
     let mut ip = Vec::with_capacity(28 + packet.bytes.len());
-    ip.extend([0x45, 0]);
+    ip.extend([0x45, packet.ecn as u8]);
     ip.extend((20 + udp_length).to_be_bytes());
     // identification 0 and "don't fragment" (RFC 6864: atomic datagrams need no identification)
     ip.extend([0, 0, 0x40, 0]);
@@ -115,7 +115,7 @@ fn checksum(header: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::{FlowId, Time};
+    use tidegate_core::{Ecn, FlowId, Time};
 
     #[test]
     fn the_checksum_of_rfc_1071() {
@@ -130,11 +130,13 @@ mod tests {
             flow: FlowId(258),
             rtcp: true,
             route: 0,
+            ecn: Ecn::Ect1,
             bytes: vec![1, 2, 3],
         };
         let ip = datagram(&packet, false);
         assert_eq!(ip.len(), 31);
         assert_eq!(ip[12..20], [10, 1, 2, 2, 10, 1, 2, 1]);
+        assert_eq!(ip[1], 1, "ECT(1) in the lower bits of the second byte (RFC 3168 section 5)");
         assert_eq!(checksum(&ip[..20]), 0, "a right header sums to zero");
         let mut out = Vec::new();
         enhanced_packet(&mut out, &packet, false);

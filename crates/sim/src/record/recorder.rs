@@ -24,6 +24,7 @@ mod tag {
     pub(super) const LOSS_REPORTED: u64 = 12 << 56;
     pub(super) const RECOVERED: u64 = 13 << 56;
     pub(super) const REPAIRED: u64 = 14 << 56;
+    pub(super) const MARKED: u64 = 15 << 56;
 }
 
 fn identity(packet: &Packet) -> u64 {
@@ -123,12 +124,26 @@ impl Recorder for Recording {
         self.row(Time::MAX, packet, Fate::UnderWay(node.0));
     }
 
+    fn marked(&mut self, now: Time, packet: &Packet, node: NodeId) {
+        let stats = &mut self.stats[packet.flow.0 as usize];
+        stats.digest.add_all([tag::MARKED ^ identity(packet), now.as_nanos() as u64, u64::from(node.0)]);
+        if stats.counts(packet.sent) {
+            if let Some(link) = self.link_of[node.0 as usize] {
+                self.link_stats[link as usize].marked += 1;
+            }
+            if !packet.kind.is_feedback() {
+                stats.marked += 1;
+            }
+        }
+    }
+
     fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {
         self.captured.push(Captured {
             at: now,
             flow: packet.flow,
             rtcp: packet.kind == Kind::Rtcp,
             route: packet.route.0,
+            ecn: packet.ecn,
             bytes: bytes.to_vec(),
         });
     }

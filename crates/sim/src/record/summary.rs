@@ -63,6 +63,7 @@ impl Recording {
                         dropped_queue: stats.dropped[Cause::Queue as usize].packets,
                         dropped_wire: stats.dropped.iter().map(|d| d.packets).sum::<u64>()
                             - stats.dropped[Cause::Queue as usize].packets,
+                        marked: stats.marked,
                     }
                 })
                 .collect(),
@@ -107,6 +108,7 @@ impl Recording {
             key_frames: media.then_some(stats.key_frames),
             lost_queue: queue.packets,
             lost_wire: lost.packets - queue.packets,
+            marked: stats.marked,
             discarded_late: stats.late,
             sender_delay_ms_mean: stats.paced.mean_ms(),
             sender_delay_ms_p50: stats.paced.quantile_ms(0.50),

@@ -309,6 +309,14 @@ impl Recording {
             .with("arrived_s", Column::F64(rows.iter().map(|r| arrived(r)).collect()))
             .with("fate", Column::Words { words: fates, codes: rows.iter().map(|r| fate(r)).collect() })
             .with("where", Column::Words { words: places, codes: rows.iter().map(|r| place(r)).collect() })
+            .with(
+                "ecn",
+                Column::Words {
+                    // the two bits of the IP header
+                    words: ["not-ect", "ect1", "ect0", "ce"].map(str::to_owned).to_vec(),
+                    codes: rows.iter().map(|r| r.ecn as u32).collect(),
+                },
+            )
             .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| waited(r)).collect()))
             .with("frame", media(|(frame, _)| f64::from(frame)))
             .with("rtp_sequence", media(|(_, sequence)| f64::from(sequence)))

@@ -33,6 +33,13 @@ impl Moment<'_> {
         self.out.discard(self.now, &packet, Cause::Queue);
         self.out.recycle(packet);
     }
+
+    /// Marks a packet with congestion experienced, if its transport is ECN-capable; says whether. If not it is to be
+    /// dropped where the scheme drops.
+    #[must_use]
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        self.out.mark(self.now, packet)
+    }
 }
 
 /// Decides what a link takes in, what goes next, and who is dropped.
