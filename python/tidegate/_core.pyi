@@ -854,6 +854,15 @@ class World:
         """Lets a packet die of "queue", "loss", "corrupt" or "outage"."""
     def feed(self, flow: str, size: int, tag: int, at_ns: int) -> None:
         """Sends a datagram of `size` bytes on the wire on an external flow; `tag` is for its receiver."""
+    def change(
+        self,
+        link: str,
+        at_ns: int,
+        capacity_bps: int | None = None,
+        delay_ns: int | None = None,
+        loss: float | None = None,
+    ) -> None:
+        """Changes a managed link from `at_ns` on: what is None stays."""
     def finish(self, at_ns: int | None = None) -> Recording:
         """Ends the run after `at_ns`, or at its end if that is earlier."""
 

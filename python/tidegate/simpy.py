@@ -41,7 +41,7 @@ from tidegate.running import Run, engine_errors, run_of
 from tidegate.scenario import Flow, Link, Media, Scenario
 from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import Level
-from tidegate.units import Duration
+from tidegate.units import Duration, Fraction, Rate
 
 try:
     import simpy
@@ -270,6 +270,35 @@ class World:
             except TypeError:
                 raise InputError(f"{flow}: {name}: found {value!r}; expected a whole number") from None
         self._act(lambda now: self._core.feed(flow, size, tag, now))
+
+    def change(
+        self,
+        link: str,
+        *,
+        capacity: Rate | str | None = None,
+        delay: Duration | str | None = None,
+        loss: Fraction | float | str | None = None,
+    ) -> None:
+        """Changes a link with `service = "managed"` from now on; what is not given stays.
+
+        Args:
+            link: Its name; `NAME.back` is the other direction.
+            capacity: What it carries. The bits that are left of a packet in service go at the new rate; 0bps holds it.
+            delay: Propagation delay of what is served from now on; order is kept.
+            loss: Fraction lost of what is served from now on.
+
+        Raises:
+            InputError: when there is no such link, its capacity is not a constant one, or the world has ended.
+        """
+        self._act(
+            lambda now: self._core.change(
+                link,
+                now,
+                None if capacity is None else int(Rate.parse(capacity)),
+                None if delay is None else int(Duration.parse(delay)),
+                None if loss is None else float(Fraction.parse(loss)),
+            )
+        )
 
     def forward(self, packet: Packet) -> None:
         """Lets a packet of an external link go on along its route, now. When the world has ended nothing happens."""

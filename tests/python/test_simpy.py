@@ -340,6 +340,34 @@ def test_the_example_says_that_they_are_equal() -> None:
     assert second == f"digest {digest}, of the engine's own network {digest}"
 
 
+def test_a_link_that_the_model_changes() -> None:
+    links = [Link(name="link", capacity="4Mbps", delay="5ms", service="managed", queue={}, back=False)]
+    flow = Flow(name="steady", udp=Udp(rate="8Mbps", packet_size="1000B"), stop="20ms")
+    scenario = Scenario(duration="1s", sending_jitter="off", record="packets", links=links, flows=[flow])
+    env = Environment()
+    world = World(env, scenario)
+
+    def change() -> Steps:
+        yield env.timeout("21ms")
+        world.change("link", capacity="1Mbps")
+
+    env.process(change())
+    run = env.run(until=world.done)
+    arrived = np.rint(run.table("packets").to_numpy("arrived_s") * 1000)
+    # 2 ms each; the eleventh has half of it left, which takes 4; the others 8 each
+    np.testing.assert_array_equal(arrived, [*range(7, 26, 2), 30, *range(38, 103, 8)])
+    link = run.summary["links"][0]
+    assert link["capacity_bps"] == (4e6 * 21 + 1e6 * 979) / 1000
+    truth = run.table("truth").to_numpy("capacity_bps")
+    assert truth[0] == (4e6 * 21 + 1e6 * 79) / 100
+    assert set(truth[1:]) == {1e6}
+    with pytest.raises(tidegate.errors.InputError, match="this world has finished"):
+        world.change("link", capacity="1Mbps")
+    plain = World(Environment(), Scenario(duration="1s", links=[Link(name="link")], flows=[flow]))
+    with pytest.raises(tidegate.errors.InputError, match=r'links\.link: no such link .* service = "managed"'):
+        plain.change("link", delay="1ms")
+
+
 def test_streams_are_those_of_the_engine() -> None:
     scenario = through({"capacity": "infinite", "delay": "1ms", "loss": "5%", "queue": {}})
     run = tidegate.run(scenario)
@@ -362,7 +390,7 @@ def test_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "simpy.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == page.count("```python") == 6
+    assert len(blocks) == page.count("```python") == 7
     names: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, "docs/simpy.md", "exec"), names)

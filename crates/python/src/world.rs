@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::node::Handed;
-use tidegate_core::{Cause, NodeId, Packet, Time};
-use tidegate_sim::build::{Experiment, ExternalFlow};
+use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
+use tidegate_sim::build::{Experiment, ExternalFlow, LinkChange};
 
 /// What is known from the beginning: what flows are called by their number, and external links by their node.
 struct Names {
@@ -337,6 +337,21 @@ impl PyWorld {
             }
             if experiment.feed(*source, at, size, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
         })
+    }
+
+    /// Changes a managed link from `at_ns` on: what is None stays.
+    #[pyo3(signature = (link, at_ns, capacity_bps=None, delay_ns=None, loss=None))]
+    fn change(
+        &self,
+        link: &str,
+        at_ns: i64,
+        capacity_bps: Option<u64>,
+        delay_ns: Option<i64>,
+        loss: Option<f64>,
+    ) -> PyResult<()> {
+        let (capacity, delay) = (capacity_bps.map(Rate::from_bps), delay_ns.map(Span::from_nanos));
+        let change = LinkChange { capacity, delay, loss };
+        self.act(at_ns, |experiment, at| experiment.change(link, at, change).map_err(bad))
     }
 
     /// Ends the run after `at_ns`, or at its end if that is earlier.

@@ -78,8 +78,8 @@ fn drop_tail_is_the_same_whatever_the_link() {
     let jitters = [
         json!("none"),
         json!({"rfc8868": {"std": 5_000_000, "n_std": 3.0}}),
-        json!({"uniform": {"max": 8_000_000}}),
-        json!({"normal": {"std": 3_000_000}}),
+        json!({"uniform": 8_000_000}),
+        json!({"normal": 3_000_000}),
     ];
     let losses = [json!("none"), json!({"bernoulli": 0.1}), json!({"schedule": [[0, 0.0], [SECOND, 0.3]]})];
     let mut luck = Stream::new(1, "managed", "test");

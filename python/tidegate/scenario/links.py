@@ -350,7 +350,7 @@ class Way(Model):
     """Delay jitter."""
     service: Literal["fifo", "managed"] = "fifo"
     """How it is computed: each packet's stay at once (fast), or packet by packet, so that whoever drives the world can
-    change the link while packets wait. The results are the same."""
+    change the link while packets wait (see tidegate.simpy). The results are the same."""
 
 
 if TYPE_CHECKING:

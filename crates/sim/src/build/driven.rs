@@ -3,9 +3,13 @@
 
 use super::{Experiment, Outcome};
 use crate::external::{ExternalLink, ExternalSource};
+use crate::invalid::Invalid;
+use crate::link::ManagedLink;
+use crate::loss::Loss;
 use crate::world::Stopped;
+use std::any::Any;
 use tidegate_core::node::Handed;
-use tidegate_core::{Cause, NodeId, Span, Time};
+use tidegate_core::{Cause, NodeId, Rate, Span, Time};
 
 /// The parts of an experiment that are its driver's.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +42,17 @@ pub struct ExternalFlow {
     pub start: Time,
     /// Nor from this on.
     pub stop: Time,
+}
+
+/// What changes of a link; the rest stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkChange {
+    /// What it carries; the bits that are left of a packet in service go at the new rate.
+    pub capacity: Option<Rate>,
+    /// Propagation delay of what is served from now on.
+    pub delay: Option<Span>,
+    /// The probability at which what is served from now on is lost.
+    pub loss: Option<f64>,
 }
 
 impl Experiment {
@@ -88,6 +103,27 @@ impl Experiment {
     #[must_use]
     pub fn settle(&mut self, link: NodeId, number: u64, at: Time, cause: Option<Cause>) -> bool {
         self.world.tell(link, |link: &mut ExternalLink| link.settle(number, at, cause)).unwrap_or(false)
+    }
+
+    /// Changes the link called `name` from `at` on; the world must have done all that happens before `at`.
+    ///
+    /// # Errors
+    /// If there is no managed link of that name, or a value is out of its range.
+    pub fn change(&mut self, name: &str, at: Time, change: LinkChange) -> Result<(), Invalid> {
+        let nodes = self.world.nodes();
+        let place =
+            nodes.iter().position(|node| node.name() == name && (&**node as &dyn Any).is::<ManagedLink>());
+        let place = place.ok_or_else(|| {
+            Invalid(format!(
+                "links.{name}: no such link that can be changed; that needs service = \"managed\""
+            ))
+        })?;
+        let told = self.world.tell(NodeId(place as u32), |link: &mut ManagedLink| {
+            change.delay.map_or(Ok(()), |delay| link.set_delay(delay))?;
+            change.loss.map_or(Ok(()), |loss| link.set_loss(Loss::Bernoulli(loss)))?;
+            change.capacity.map_or(Ok(()), |rate| link.set_capacity(at, rate))
+        });
+        told.unwrap_or(Ok(())).map_err(|Invalid(what)| Invalid(format!("links.{name}: {what}")))
     }
 
     /// Feeds the external flow with node `source`: `size` bytes leave at `at`, with a number for the receiver.

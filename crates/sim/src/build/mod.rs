@@ -17,7 +17,7 @@ pub use crate::refusal::{BuildError, Refusal};
 use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
-pub use driven::{External, ExternalFlow};
+pub use driven::{External, ExternalFlow, LinkChange};
 use graph::Graph;
 use links::{capacity, set_tightest};
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
