@@ -359,7 +359,7 @@ def test_a_link_that_the_model_changes() -> None:
     link = run.summary["links"][0]
     assert link["capacity_bps"] == (4e6 * 21 + 1e6 * 979) / 1000
     truth = run.table("truth").to_numpy("capacity_bps")
-    assert truth[0] == (4e6 * 21 + 1e6 * 79) / 100
+    assert truth[0] == (4e6 * 21 + 1e6 * 179) / 200, "a bin of 200 ms"
     assert set(truth[1:]) == {1e6}
     with pytest.raises(tidegate.errors.InputError, match="this world has finished"):
         world.change("link", capacity="1Mbps")
