@@ -402,7 +402,16 @@ impl World {
     /// Samples the queues at every bin boundary before `until`, and what could be carried in the bin that ends there.
     #[inline]
     fn sample(&mut self, until: Time) {
-        let Some((bin, mut next)) = self.samples else { return };
+        // asked at every event, and mostly for nothing
+        if let Some((bin, next)) = self.samples
+            && next < until
+        {
+            self.sample_from(bin, next, until);
+        }
+    }
+
+    #[cold]
+    fn sample_from(&mut self, bin: Span, mut next: Time, until: Time) {
         while next < until {
             for &id in &self.watched {
                 if let Some(backlog) = self.nodes[id.0 as usize].backlog(next) {
