@@ -61,6 +61,7 @@ def test_the_rows_of_metrics_are_the_keys_of_a_summary() -> None:
             "stop_s",
             "flows",
             "utilisation",
+            "marked",
         }
     assert set().union(*rows.values()) <= set(METRICS)
     assert [name for name in METRICS if name.startswith("picture_")] == list(METRICS)[-17:], "and those of pictures"
