@@ -38,7 +38,7 @@ def controller(
     """Makes one of the engine's controllers, to be driven by hand.
 
     Args:
-        name: Its name in the registry: `gcc`, `tfrc`, `tfrc-sp`, `fixed`.
+        name: Its name in the registry; `tidegate controllers` lists them.
         preset: A preset of it; its default if empty.
         seed: Of its random substream.
         now_ns: When it begins, in nanoseconds; later calls must not be earlier.
@@ -59,7 +59,7 @@ def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) 
     """Makes the receiving half of one of the engine's controllers, to be driven by hand.
 
     Args:
-        name: Its name in the registry: `tfrc`, `tfrc-sp`.
+        name: Its name in the registry, of a controller that has a receiving half.
         preset: A preset of it; its default if empty.
         seed: Of its random substream.
         settings: What differs from the preset.

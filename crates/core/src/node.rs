@@ -1,6 +1,6 @@
-//! The contract of everything that a driver drives: endpoints, links, TCP, radio networks.
+//! The contract of everything that a world drives: links, TCP, radio networks, hosts of endpoints.
 //!
-//! A driver (virtual time, wall clock, SimPy) does three things: it asks for the next wakeup, calls
+//! A driver (virtual time, SimPy) does three things: it asks for the next wakeup, calls
 //! [`Node::advance`] at that time, and hands over packets with [`Node::receive`]. Whatever a node has
 //! to say goes into the [`Outbox`], a reused buffer: nothing has to be drained, nothing can be forgotten.
 

@@ -1,8 +1,8 @@
 //! A participant of an RTP session, without I/O.
 //!
-//! An [`Endpoint`] is a [`tidegate_core::Peer`]: it sees datagrams, and nothing of what its driver knows beside them. It sends media under one congestion
-//! controller, or receives a peer's, or both: a call one way is a sending endpoint and a receiving
-//! one, a call both ways two endpoints that do both.
+//! An [`Endpoint`] is a [`tidegate_core::Peer`]: it sees datagrams, and nothing of what its driver knows beside
+//! them. It sends media under one congestion controller, or receives a peer's, or both: a call one way is a
+//! sending endpoint and a receiving one, a call both ways two endpoints that do both.
 //!
 //! ```text
 //!   source -> packetizer -> pacer -> RTP ~~~~~~> statistics, arrival log, playout

@@ -1,7 +1,8 @@
 //! How fast a link puts packets on the wire.
 //!
-//! Every service is first come, first served and lazily evaluated: when a packet comes in, the time at
-//! which it will have been served is computed at once from where the service of the one before ended.
+//! Every service is first come, first served and lazily evaluated: when it is handed a packet (at arrival by
+//! `fifo`, at the beginning of service by `managed`), the time at which that will have been served is computed
+//! at once from where the service of the one before ended.
 
 mod brownian;
 mod constant;

@@ -4,7 +4,8 @@ use tidegate_core::{Rate, Size, Span};
 
 /// The limits of a drop-tail queue. Several may be given: a packet must fit all of them.
 ///
-/// What the limits count: packets that wait, and by default not the one in service. That is the way of
+/// What the limits count: packets that wait, and by default not the one in service (a queue of a scenario
+/// counts it unless told otherwise: [`crate::scenario::QueueSpec`]). That is the way of
 /// a device queue in ns-3 and of ns-2, where a packet in transmission has left the queue object. (ns-2's
 /// `DropTail::enque` drops when `length + 1 >= limit`, so that its limit of 50 is 49 here.) With
 /// [`DropTail::counts_in_service`] everything that has not fully left counts, as in libwebrtc's and
