@@ -14,9 +14,9 @@ from tidegate.folders import MANIFEST, Manifest
 from tidegate.metrics import METRICS
 
 _WORDS = {
-    "flow", "kind", "controller", "quality", "quality_network", "link", "member", "session", "profile",
+    "flow", "kind", "controller", "quality", "quality_network", "link", "member", "profile",
 }  # fmt: skip
-_LISTS = {"flows": ("flow", "kind"), "links": ("link",), "members": ("member", "session")}
+_LISTS = {"flows": ("flow", "kind"), "links": ("link",), "members": ("flow", "member", "profile")}
 
 
 def read_json(path: Path) -> Any:

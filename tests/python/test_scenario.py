@@ -48,6 +48,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                 "loss": "none",
                 "byte_error": 0.0,
                 "jitter": "none",
+                "service": "fifo",
             }
             for name, ends in (("cable", ("left", "right")), ("cable.back", ("right", "left")))
         ],

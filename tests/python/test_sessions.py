@@ -229,7 +229,7 @@ def test_a_session_of_two_is_a_flow_as_well(cli: Cli) -> None:
     done = cli("run", "newpred")
     assert done.code == 0, done.err
     (flows,) = [block.splitlines() for block in done.out.split("\n\n") if block.startswith("flow")]
-    assert [line.split()[0] for line in flows[1:]] == ["video.sender"]
+    assert flows[0].split() == ["flow", "video.sender"], "a column for each flow"
     page = html(Source({"avpf": [tidegate.run("newpred")]}))
     assert "In numbers" in page
     assert "<td>video.sender</td>" in page
