@@ -50,17 +50,24 @@ impl Moment<'_> {
 /// comes back exactly once: out of `dequeue`, or through [`Moment::drop`]; the world's accounting of packets finds
 /// whoever loses one.
 ///
+/// One that needs chance draws from a substream of its own, of the run's seed and the link's name, and shows it in
+/// [`draws`](Self::draws).
+///
 /// How the known ones fit:
 ///
-/// * CoDel (RFC 8289): `dequeue` drops at the head until the sojourn time or the drop law lets one pass.
-/// * PIE (RFC 8033): `enqueue` draws and drops; `wake` every 16 ms (T_UPDATE) computes the probability, from
-///   the sojourn time of what left last or from the head's.
-/// * FQ-CoDel (RFC 8290): `enqueue` hashes the 5-tuple into one of the queues, and drops from the head of the longest
-///   one when full; `dequeue` goes round by deficits, with CoDel in each queue.
-/// * DualPI2 (RFC 9332): `enqueue` classifies by the ECN field; `wake` every 16 ms; `dequeue` takes from one of the two
-///   queues by weight and drops there by the coupled probability.
+/// * CoDel (RFC 8289): `dequeue` marks or drops at the head until the sojourn time or the control law lets one pass.
+/// * PIE (RFC 8033): `enqueue` draws and marks or drops; `wake` every 15 ms (`T_UPDATE`, section 4.2) computes the
+///   probability, from the sojourn time of what left last or from the head's.
+/// * FQ-CoDel (RFC 8290): `enqueue` hashes flow, protocol and ports into one of the queues, and drops from the head of
+///   the longest one, up to 64 at once, when full; `dequeue` goes round by deficits, with CoDel in each queue. A
+///   datagram here has no addresses, and all flows of one kind have the same ports, so [`Packet::flow`] stands for the
+///   hosts: by ports alone all TCP flows would share one queue.
+/// * DualPI2 (RFC 9332): `enqueue` classifies by the ECN field; `wake` every 16 ms computes the base probability from
+///   the sojourn times of the heads; `dequeue` takes from one of the two queues by weight, and marks or drops there by
+///   the coupled probability.
 /// * A policer: `enqueue` drops what finds no tokens; nothing waits longer than the transmitter is busy.
-/// * A shaper: `dequeue` gives nothing while there are no tokens, and `next_wakeup` says when there will be.
+/// * A shaper: `dequeue` gives nothing while there are no tokens, `next_wakeup` says when there will be, and `wake` adds
+///   them: it may come while a packet is in service, when `dequeue` is not asked.
 pub trait QueueDiscipline: Send {
     /// A packet comes in.
     fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting);
@@ -69,7 +76,8 @@ pub trait QueueDiscipline: Send {
     /// discipline is woken.
     fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting>;
 
-    /// When it wants to act by itself, whatever comes or goes; later than the last call.
+    /// When it wants to act by itself, whatever comes or goes; later than the last call. So who gives a time here
+    /// needs a `wake` that moves it: the world stops a run in which time does not pass.
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
@@ -79,7 +87,7 @@ pub trait QueueDiscipline: Send {
         let _ = moment;
     }
 
-    /// What waits, without the packet in service.
+    /// What waits, without the packet in service. Asked for every packet: to be kept, not counted anew.
     fn backlog(&self) -> Backlog;
 
     /// Shows each packet that waits.
