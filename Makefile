@@ -10,7 +10,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo test test-rust test-python test-slow test-codec lint format fuzz bench docs wheel clean
+.PHONY: help setup quick demo test test-rust test-python test-slow mutations test-codec lint format fuzz bench docs wheel clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -18,6 +18,7 @@ help:
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
 	@echo "make test       Rust and Python tests, under ten minutes"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
+	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, stubs, licences"
 	@echo "make format     formats Rust and Python"
@@ -60,7 +61,11 @@ test-python: setup
 
 test-slow: setup
 	cargo test --locked --release --workspace --exclude tidegate-python --quiet -- --ignored
-	$(BIN)/python -m pytest -q -m slow tests
+	$(BIN)/python -m pytest -q -m 'slow and not mutation' tests
+
+# half an hour: each paper again without its mechanism, against what is kept with it
+mutations: setup
+	$(BIN)/python -m pytest -q -s -m mutation tests
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools

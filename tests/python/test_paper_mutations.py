@@ -78,6 +78,7 @@ def holding(key: str, got: Mutations) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.mutation
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("key", shipped.names())
 def test_made_anew_they_are_what_is_kept(key: str) -> None:
