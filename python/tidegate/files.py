@@ -1,7 +1,8 @@
-"""Writing files: whole or not at all."""
+"""Files: written whole or not at all, and told apart by their contents."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,12 @@ def named(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file's contents; what goes wrong is the system's error."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_file(path: Path, data: str | bytes) -> None:

@@ -14,7 +14,6 @@ import ctypes
 import errno
 import filecmp
 import glob
-import hashlib
 import json
 import logging
 import os
@@ -29,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.errors import OutputError
-from tidegate.files import TEMPORARY, named, usual_mode, write_file
+from tidegate.files import TEMPORARY, named, sha256, usual_mode, write_file
 
 if sys.platform != "win32":
     import fcntl
@@ -79,12 +78,6 @@ class Manifest:
         with suppress(OSError):
             return name in self.files and stat.S_ISREG(path.lstat().st_mode) and sha256(path) == self.files[name]
         return False
-
-
-def sha256(path: Path) -> str:
-    """Hash of a file's contents."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:

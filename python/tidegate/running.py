@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import platform
@@ -20,7 +19,7 @@ import numpy as np
 from tidegate import _core, pool, subject
 from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
-from tidegate.files import named, write_file
+from tidegate.files import named, sha256, write_file
 from tidegate.folders import write_folder
 from tidegate.saved import Contents, check_run, read_json
 from tidegate.scenario import Scenario
@@ -43,8 +42,7 @@ def versions() -> Mapping[str, str]:
 @cache
 def build() -> str:
     """Which build of the engine this is: a hash of the extension, which differs within a version, too."""
-    with Path(_core.__file__).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return sha256(Path(_core.__file__))[:16]
 
 
 def version() -> str:

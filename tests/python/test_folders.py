@@ -15,6 +15,7 @@ import pytest
 from support import PLAIN, ROOT, Cli
 from tidegate import Run, Scenario, compare, folders, run, scenario_for
 from tidegate.errors import OutputError
+from tidegate.files import sha256
 from tidegate.folders import MANIFEST, Manifest, add_file, begin_folder, check_folder, write_folder
 
 KIND = "mark"
@@ -113,7 +114,7 @@ def test_a_manifest_reaches_nothing_outside_its_folder(place: Path) -> None:
     outside = place.parent / "outside"
     outside.write_text("mine")
     fill(place)
-    Manifest(KIND, {"../outside": folders.sha256(outside), KIND: "0" * 64}).write(place)
+    Manifest(KIND, {"../outside": sha256(outside), KIND: "0" * 64}).write(place)
     fill(place)
     assert outside.read_text() == "mine"
     assert told(place) == {KIND: "it", f"{KIND}.kept-1": "it"}
@@ -317,4 +318,4 @@ def test_a_manifest_names_everything(tmp_path: Path) -> None:
     found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()} - {MANIFEST}
     assert found == set(listed)
     assert {"report.html", "runs/fixed-seed1/run.json", f"runs/fixed-seed1/{MANIFEST}"} < found
-    assert all(folders.sha256(place / name) == content for name, content in listed.items())
+    assert all(sha256(place / name) == content for name, content in listed.items())

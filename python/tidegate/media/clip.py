@@ -6,7 +6,6 @@ A picture is a `uint8` array of shape (height * 3 / 2, width): the Y plane, then
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import re
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.errors import InputError, did_you_mean
+from tidegate.files import sha256
 from tidegate.media.cache import scratch
 from tidegate.media.extra import needs
 from tidegate.units import show
@@ -209,9 +209,7 @@ class File:
             if first is None:
                 raise InputError(f"{path}: has a video stream without pictures")
             width, height = size or check_size(first.width, first.height, str(path))
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(path, width, height, Fraction(rate), digest, name or path.name)
+        return cls(path, width, height, Fraction(rate), sha256(path), name or path.name)
 
     @property
     def identity(self) -> str:

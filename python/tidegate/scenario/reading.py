@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate import trace
 from tidegate.errors import InputError, TidegateError, TraceError
+from tidegate.files import sha256
 
 if TYPE_CHECKING:
     from tidegate.controllers import Choice
@@ -116,7 +116,6 @@ def digest(path: Path) -> str:
         TidegateError: when it cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(path)
     except OSError as error:
         raise TidegateError(f"{path}: cannot be read: {error.strerror}") from None
