@@ -15,14 +15,14 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from tidegate import _core
+from tidegate import _core, unrun
 from tidegate.control import Controller, Needs
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
@@ -59,6 +59,8 @@ class Choice:
     """What makes it, for a controller written in Python: a class, or a function."""
     source: Path | None = None
     """The file of that class."""
+    is_run: bool = True
+    """Whether the code of a controller written in Python was run, so that it can be made and asked what it needs."""
 
     @property
     def label(self) -> str:
@@ -81,7 +83,12 @@ class Choice:
 
     @property
     def needs(self) -> Needs:
-        """What it needs of its session; of a class in Python, what its attribute of that name says."""
+        """What it needs of its session; of a class in Python, what its attribute of that name says.
+
+        Where its code was not run, what a class needs that says nothing.
+        """
+        if not self.is_run:
+            return Needs()
         if self.made_by is None:
             return _core.controller_needs(self.name, self.preset, json.dumps(dict(self.settings)))
         needs = getattr(self.made_by, "needs", Needs())
@@ -105,7 +112,7 @@ class Choice:
 
     def to_ir(self) -> dict[str, Any]:
         """As the engine takes it; a controller in Python goes by its label."""
-        if self.made_by is not None:
+        if self.made_by is not None or not self.is_run:
             return {"name": self.label, "preset": "", "settings": {}, "python": True}
         settings = dict(self.settings)
         return {"name": self.name, "preset": self.preset, "settings": settings, "python": False}
@@ -127,12 +134,14 @@ class Named(Protocol):
         """Its settings."""
 
 
-def choose(what: str | type[Any] | Named, base: Path) -> Choice:
+def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) -> Choice:
     """The controller that a scenario names: text, a table, or a class.
 
     Args:
         what: A name with its parts, a `tidegate.scenario.Controller`, or a class.
         base: Where names of Python files begin.
+        run_code: Whether a module that is named may be imported, which runs it; otherwise its text alone is looked at,
+            and the choice cannot make a controller.
 
     Raises:
         ControllerError: when there is none of that name, preset or setting.
@@ -146,7 +155,7 @@ def choose(what: str | type[Any] | Named, base: Path) -> Choice:
     else:
         text, preset, settings = what.name, what.preset, what.settings
     if text == "python" or text.startswith("python:"):
-        return _python(text, preset, settings, base)
+        return _python(text, preset, settings, base, run_code=run_code)
     name, _, rest = text.partition(":")
     entry = _entry(name)
     for part in filter(None, (part.strip() for part in rest.split(","))):
@@ -212,7 +221,7 @@ def _in_unit(name: str, entry: Mapping[str, Any], key: str, value: Scalar) -> Sc
     return int(base) // factor if int(base) % factor == 0 else int(base) / factor
 
 
-def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path) -> Choice:
+def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, *, run_code: bool) -> Choice:
     match = re.fullmatch(r"python:(?P<where>[^:]+):(?P<name>[^:]+)(?::(?P<parts>.*))?", text)
     if match is None:
         right = "python:file.py:Class or python:package.module:Class"
@@ -226,18 +235,27 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path) 
             raise ControllerError(f"{text}: found {show(part)}; expected key=value")
         given[key.strip()] = _scalar(value.strip())
     where = match["where"]
+    name = f"python:{where}:{match['name']}"
     source = (base / where).resolve() if where.endswith(".py") else None
+    if source is not None and not source.is_file():
+        raise ControllerError(f"{where}: there is no such file (looked for {source})")
+    if not run_code:
+        names = unrun.names(source or unrun.file_of(where), where)
+        if names is not None and match["name"] not in names:
+            raise _no_class(where, match["name"], names)
+        return Choice(name, settings=given, is_run=False)
     module = _load_file(source, where) if source else _import(where)
     made_by = getattr(module, match["name"], None)
     if not callable(made_by):
-        made = [name for name, item in vars(module).items() if isinstance(item, type)]
-        hint = did_you_mean(match["name"], made)
-        raise ControllerError(f"{where}: there is no class {match['name']} in it{hint}")
-    name = f"python:{where}:{match['name']}"
+        raise _no_class(where, match["name"], [name for name, item in vars(module).items() if isinstance(item, type)])
     if isinstance(made_by, type):
         _check_class(made_by, name)
     _check_settings(made_by, given, name)
     return Choice(name, settings=given, made_by=made_by, source=source or _source(made_by))
+
+
+def _no_class(where: str, name: str, known: Iterable[str]) -> ControllerError:
+    return ControllerError(f"{where}: there is no class {name} in it{did_you_mean(name, known)}")
 
 
 _STAMP = "_tidegate_stamp"  # of the file that a module was read from: a changed one is read anew
@@ -269,8 +287,6 @@ def _source(made_by: Callable[..., Any]) -> Path | None:
 
 
 def _load_file(path: Path, shown: str) -> Any:
-    if not path.is_file():
-        raise ControllerError(f"{shown}: there is no such file (looked for {path})")
     name = f"tidegate_controller_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
     stamp = path.stat().st_mtime_ns, path.stat().st_size
     if name in sys.modules and vars(sys.modules[name]).get(_STAMP) == stamp:

@@ -6,12 +6,13 @@ import csv
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tidegate import _core, _view, comparing, controllers, sweeping
+from tidegate import _core, _view, comparing, controllers, subject, sweeping
 from tidegate.cli.terminal import (
     Stopped,
     comparison_table,
@@ -113,6 +114,7 @@ def run(
     made = Scenario.load(scenario, _changes(set_))
     if out is not None:
         check_folder(out, RUN_FILE)
+    _say_what_code_is_run(scenario, made.code)
     if media is not None and record not in {None, "packets"}:
         raise InputError(f"--record: found {record}; --media needs packets")
     with results_only():
@@ -139,6 +141,16 @@ def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool
         done = comparing.execute([RunJob(chain.feed(made), seed, "packets")], progress=chain.running)
         (judged,) = chain.judge(done)
         return judged.judged_run()
+
+
+def _say_what_code_is_run(file: str, named: Sequence[str]) -> None:
+    """Says so where a scenario brings code with it that nobody typed."""
+    if not named:
+        return
+    with suppress(InputError):  # of a file that is right only with what was typed
+        named = [one for one in named if one in Scenario.load(file).code]
+    if named:
+        say(f"{file} names Python code, which runs with your rights: {', '.join(named)}")
 
 
 def _say_what_is_missing() -> None:
@@ -259,6 +271,10 @@ def compare(
         check_folder(out, comparing.COMPARISON_FILE)
     if media is not None:
         _say_what_is_missing()
+    if scenario is not None:
+        compared = subject.of_scenario(made, "controller")
+        others = made.model_copy(update={"flows": [flow for at, flow in enumerate(made.flows) if at != compared]})
+        _say_what_code_is_run(scenario, others.code)
     with (
         results_only(),
         stoppable("stopped; nothing was written"),
@@ -332,6 +348,7 @@ def sweep(
         if key in grid:
             raise InputError(f"--set {key}: is given twice; write {key}=A,B")
         grid[key] = _split(key, values)
+    _say_what_code_is_run(scenario, made.code)
     with results_only():
         plan = sweeping.Plan.of(made, grid, comparing.seeds_from(seeds))
     check_folder(out, sweeping.SWEEP_FILE, exchanged=False)

@@ -41,15 +41,17 @@ class Lowered:
     Args:
         scenario: What is to be run.
         files: What has been read for others; by default all is read anew.
+        run_code: Whether Python modules that the scenario names may be imported, which runs them; without that it can
+            be checked, and not run.
 
     Raises:
         InputError: when a file or a controller that the scenario names is not usable.
     """
 
-    def __init__(self, scenario: Scenario, files: Files | None = None) -> None:
+    def __init__(self, scenario: Scenario, files: Files | None = None, *, run_code: bool = True) -> None:
         self.scenario = scenario
         self._key = f"{os.getpid()} {next(_numbers)}"
-        self._parts: tuple[Ir, Inputs] | None = _lower(scenario, files or Files())
+        self._parts: tuple[Ir, Inputs] | None = _lower(scenario, files or Files(), run_code=run_code)
         self._hashes: dict[str, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -63,7 +65,7 @@ class Lowered:
 
     def _lowered(self) -> tuple[Ir, Inputs]:
         if self._parts is None:
-            self._parts = _lower(self.scenario, Files())
+            self._parts = _lower(self.scenario, Files(), run_code=True)
         return self._parts
 
     def experiment(self, *, seed: int | None = None, record: str | None = None) -> Experiment:
@@ -109,17 +111,19 @@ def _in_this_process(key: str, scenario: Scenario) -> Lowered:
     return found
 
 
-def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = None) -> Experiment:
+def lower(
+    scenario: Scenario, *, seed: int | None = None, record: str | None = None, run_code: bool = True
+) -> Experiment:
     """The experiment of one run of a scenario; for several see [Lowered][tidegate.scenario.lower.Lowered].
 
     Raises:
         InputError: when a file or a controller that it names is not usable.
     """
-    return Lowered(scenario).experiment(seed=seed, record=record)
+    return Lowered(scenario, run_code=run_code).experiment(seed=seed, record=record)
 
 
-def _lower(scenario: Scenario, files: Files) -> tuple[Ir, Inputs]:
-    reading = Reading(scenario, files)
+def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inputs]:
+    reading = Reading(scenario, files, run_code=run_code)
     ir: Ir = {
         "name": scenario.name,
         "duration": int(scenario.duration),

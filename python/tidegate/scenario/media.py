@@ -296,7 +296,7 @@ class Media(Model):
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
-        chosen = controllers.choose(self.controller, reading.base)
+        chosen = controllers.choose(self.controller, reading.base, run_code=reading.run_code)
         reading.controller(chosen)
         ir = super().to_ir(reading)
         ir["controller"] = chosen.to_ir()

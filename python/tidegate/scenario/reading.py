@@ -29,6 +29,8 @@ class Inputs:
     """What makes controllers written in Python, and iterators over pictures, by their name in the experiment."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of every file that the experiment was made from, by name."""
+    unrun: list[str] = field(default_factory=list)
+    """Controllers written in Python whose code was only looked at: the experiment cannot be run."""
 
 
 class Files:
@@ -46,9 +48,10 @@ class Files:
 
 
 class Reading:
-    """One pass over a scenario: where its files begin, and what they hold."""
+    """One pass over a scenario: where its files begin, what they hold, and whether code that it names may run."""
 
-    def __init__(self, scenario: Scenario, files: Files) -> None:
+    def __init__(self, scenario: Scenario, files: Files, *, run_code: bool = True) -> None:
+        self.run_code = run_code
         self.scenario = scenario
         self.base = scenario.base
         self.files = files
@@ -73,6 +76,8 @@ class Reading:
 
     def controller(self, chosen: Choice) -> None:
         """Notes a controller, for what it takes to make one written in Python."""
+        if not chosen.is_run and chosen.label not in self.inputs.unrun:
+            self.inputs.unrun.append(chosen.label)
         factory = chosen.factory()
         if factory is not None:
             self.inputs.python[chosen.label] = factory

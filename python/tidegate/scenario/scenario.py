@@ -176,14 +176,29 @@ class Scenario(Model):
         """The folder that names of files in it begin at."""
         return self._base
 
+    @property
+    def code(self) -> list[str]:
+        """What it names of controllers written in Python, which running it runs.
+
+        >>> Scenario.load("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}).code
+        ['python:mine.py:Mine']
+        """
+        named = [flow.media.controller for flow in self.flows if flow.media is not None]
+        texts = (one if isinstance(one, str) else getattr(one, "name", "") for one in named)
+        return list(dict.fromkeys(text for text in texts if text == "python" or text.startswith("python:")))
+
     def where(self, key: str) -> str:
         """File and line of a dotted key, or of the table that it would be in; empty where nobody knows."""
         while key and key not in self._places:
             key = key.rpartition(".")[0]
         return self._places.get(key, "")
 
-    def check(self) -> None:
+    def check(self, *, run_code: bool = False) -> None:
         """Checks what no single key can tell: names, routes, times, files and controllers.
+
+        Args:
+            run_code: Whether Python modules of controllers are imported, which runs them; otherwise it is checked that
+                they are there, are Python, and have a class of the name.
 
         Raises:
             ScenarioError: lists every problem.
@@ -194,7 +209,7 @@ class Scenario(Model):
             raise ScenarioError(one.text(self.name, _names(self.to_dict())) for one in found)
         from tidegate.scenario.lower import lower
 
-        lower(self)
+        lower(self, run_code=run_code)
 
     def with_changes(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Self:
         """A copy with values replaced by dotted key, as `--set` does.

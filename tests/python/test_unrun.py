@@ -1,0 +1,213 @@
+"""Which verbs run the Python code that a scenario names: those that run it, say so, and no others."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support import PLAIN, Cli
+from tidegate import Comparison, ControllerError, InputError, Run, Scenario, controllers, unrun
+
+CODE = """\
+from pathlib import Path
+from tidegate import Controller, Decision
+
+marker = Path(__file__).with_name("marker")
+marker.write_text(marker.read_text() + "x" if marker.exists() else "x")
+
+
+class Mine(Controller):
+    def on_report(self, now_ns, report):
+        return Decision(target_bps=500_000)
+"""
+
+NAMED = "python:code/mine.py:Mine"
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """The file that is there once the code has run, beside a scenario that names the code."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "mine.py").write_text(CODE)
+    (tmp_path / "net.toml").write_text(PLAIN.replace('"gcc"', f'"{NAMED}"').replace('"4s"', '"1s"'))
+    return tmp_path / "code" / "marker"
+
+
+READERS: list[list[str]] = [
+    ["scenario", "check", "net.toml"],
+    ["scenario", "check", "--ir", "net.toml"],
+    ["scenario", "show", "net.toml"],
+    ["scenario", "list"],
+    ["scenario", "schema"],
+    ["trace", "show", "net.toml"],
+    ["trace", "show", "code/mine.py"],
+    ["trace", "convert", "code/mine.py", "x.csv"],
+    ["report", "net.toml"],
+    ["paper", "list"],
+    ["media", "clips"],
+    ["controllers"],
+    ["controllers", NAMED],
+    ["--help"],
+]
+
+
+@pytest.mark.parametrize("argv", READERS, ids=" ".join)
+def test_verbs_that_read_run_nothing(cli: Cli, marker: Path, argv: list[str]) -> None:
+    cli(*argv)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["run", "net.toml"], True),
+        (["run", "net.toml", "--json", "--seed", "3"], True),
+        (["run", "net.toml", "--set", "flows.call.media.controller=python:code/mine.py:Mine:x=1"], False),
+        (["sweep", "net.toml", "--set", "links.cable.delay=5ms,6ms", "--out", "swept"], True),
+        # the subject's controller is replaced by those that were typed
+        (["compare", "fixed", "--scenario", "net.toml"], False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_verbs_that_run_say_so_once(cli: Cli, marker: Path, argv: list[str], says: bool) -> None:
+    got = cli(*argv)
+    told = f"tidegate: net.toml names Python code, which runs with your rights: {NAMED}\n"
+    assert got.err.count("rights") == got.err.count(told) == int(says)
+    assert marker.exists() is (argv[0] != "compare")
+
+
+def test_compare_says_what_the_competitors_of_a_file_run(cli: Cli, marker: Path) -> None:
+    both = Path("net.toml")
+    both.write_text(both.read_text() + f'\n[[flows]]\nname = "other"\nmedia = {{ controller = "{NAMED}" }}\n')
+    got = cli("compare", "fixed", "--scenario", "net.toml")
+    assert got.code == 0
+    assert got.err == f"tidegate: net.toml names Python code, which runs with your rights: {NAMED}\n"
+    assert marker.exists()
+
+
+def test_what_check_says(cli: Cli, marker: Path) -> None:
+    got = cli("scenario", "check", "net.toml")
+    assert (got.code, got.err) == (0, "")
+    assert got.out == (
+        f"net.toml: good (2 one-way links, 1 flows, 1s)\nnot run, only looked at: {NAMED} (--run-code imports it)\n"
+    )
+    refused = cli("scenario", "check", "net.toml", "--ir")
+    right = "which only running it tells; add --run-code"
+    assert (refused.code, refused.err) == (2, f"tidegate: --ir: depends on what {NAMED} needs, {right}\n")
+    assert not marker.exists()
+
+    assert '"python": true' in cli("scenario", "check", "net.toml", "--ir", "--run-code").out
+    assert marker.exists()
+
+
+WRONG: list[tuple[str, str]] = [
+    ("x = (", "SyntaxError: '(' was never closed (line 1)"),
+    ("x = 1\n\0", "source code string cannot contain null bytes"),
+    ("class Nine: ...", "there is no class Mine in it; did you mean Nine?"),
+    ("def f():\n    class Mine: ...", "there is no class Mine in it"),
+    ("(" * 5000, "cannot be imported: "),
+]
+
+
+@pytest.mark.parametrize(("code", "why"), WRONG)
+def test_what_check_finds_without_running(cli: Cli, marker: Path, code: str, why: str) -> None:
+    Path("code/mine.py").write_text(code)
+    got = cli("scenario", "check", "net.toml")
+    assert got.code == 2
+    assert got.err.startswith("tidegate: net.toml:10: flows.call.media: code/mine.py: ")
+    assert why in got.err
+    Path("code/mine.py").unlink()
+    assert "there is no such file" in cli("scenario", "check", "net.toml").err
+
+
+HOLDS = [
+    "class Mine: ...",
+    "def Mine(): ...",
+    "Mine = object",
+    "Mine: type = object",
+    "a, (b, Mine) = 1, (2, 3)",
+    "from x import Mine",
+    "from x import y as Mine",
+    "import Mine.z",
+    "from x import *",
+    "def __getattr__(name): ...",
+    "try:\n    import x\nexcept ImportError:\n    class Mine: ...",
+    "if 0:\n    pass\nelse:\n    class Mine: ...",
+    "match 1:\n    case 2:\n        Mine = 3",
+    "with x as Mine: ...",
+    "for Mine in (): ...",
+]
+
+
+@pytest.mark.parametrize("code", HOLDS)
+def test_names_at_the_top_of_a_file(tmp_path: Path, code: str) -> None:
+    file = tmp_path / "x.py"
+    file.write_text(code)
+    names = unrun.names(file, "x.py")
+    assert names is None or "Mine" in names
+
+
+def test_a_module_is_found_without_the_packages_that_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    inner = tmp_path / "tg_outer" / "inner"
+    inner.mkdir(parents=True)
+    for place in (inner.parent, inner):
+        (place / "__init__.py").write_text(CODE)
+    (inner / "mine.py").write_text(CODE)
+    found = controllers.choose("python:tg_outer.inner.mine:Mine", tmp_path, run_code=False)
+    assert (found.label, found.is_run) == ("python:tg_outer.inner.mine:Mine", False)
+    with pytest.raises(ControllerError, match=r"no class Mind in it; did you mean Mine\?"):
+        controllers.choose("python:tg_outer.inner.mine:Mind", tmp_path, run_code=False)
+    for missing in ("tg_outer.none", "tg_outer.none.deeper", "tg_none", "tg_outer.inner.mine.more"):
+        with pytest.raises(ControllerError, match="No module named"):
+            controllers.choose(f"python:{missing}:Mine", tmp_path, run_code=False)
+    assert not list(tmp_path.rglob("marker"))
+    assert not [name for name in sys.modules if name.startswith("tg_outer")]
+    # nothing can be said of what has no text
+    assert controllers.choose("python:math:Mine", tmp_path, run_code=False).label == "python:math:Mine"
+
+
+def test_in_python_a_check_runs_nothing_unless_it_is_told_to(marker: Path) -> None:
+    made = Scenario.load(marker.parents[1] / "net.toml")
+    made.check()
+    assert made.code == [NAMED]
+    assert not marker.exists()
+    made.check(run_code=True)
+    assert marker.exists()
+
+
+def _nothing(_: Path) -> None: ...
+
+
+@pytest.mark.parametrize("more", [_nothing, lambda folder: (folder / "code" / "mine.py").unlink()])
+def test_saved_results_are_read_without_the_code(cli: Cli, marker: Path, more: Callable[[Path], None]) -> None:
+    assert cli("run", "net.toml", "--out", "one").code == 0
+    assert cli("compare", NAMED, "fixed", "--scenario", "net.toml", "--out", "two").code == 0
+    marker.unlink()
+    for name in [name for name in sys.modules if name.startswith("tidegate_controller_")]:
+        del sys.modules[name]
+    more(Path())
+    assert cli("report", "one").code == cli("report", "two").code == 0
+    assert Run.load("one").scenario.code == [NAMED]
+    assert Run.load("one").table("truth").num_rows
+    assert Comparison.load("two").table.to_markdown()
+    assert not marker.exists()
+
+
+def test_a_folder_of_a_paper_is_judged_before_its_code_runs(cli: Cli, tmp_path: Path) -> None:
+    from tidegate.paper import shipped
+
+    folder = tmp_path / "paper"
+    shutil.copytree(shipped.find("hermanns2013"), folder)
+    (folder / "experiment.py").write_text(CODE)
+    with pytest.raises(InputError, match="defines no class"):
+        shipped.experiment(folder)
+    assert (folder / "marker").exists()  # the code of a paper is run by whoever runs the paper
+    (folder / "marker").unlink()
+    (folder / "paper.toml").write_text("x = 1\n")
+    assert cli("paper", "paper", "--quick").code == 2
+    assert not (folder / "marker").exists()
