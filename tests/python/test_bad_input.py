@@ -396,8 +396,23 @@ def test_a_broken_line_in_a_trace(format_: str, cli: Cli, tmp_path: Path) -> Non
     got = cli("trace", "show", "t.trace", "--format", format_)
     assert got.code == 2
     assert got.err.startswith("tidegate: t.trace:4: ") or got.err.startswith("tidegate: t.trace, line 4: ")
-    assert "12x4" in got.err
-    assert "expected" in got.err
+    assert "found 4 characters that are no numbers; expected" in got.err
+
+
+def test_what_is_no_trace_is_not_shown(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("-----BEGIN PRIVATE KEY-----\nMIIhidden\n")
+    (tmp_path / "chat_600.txt").write_text("a b c d hidden\n")
+    for got in (
+        cli("trace", "show", "key"),
+        cli("compare", "gcc", "--link", "key"),
+        *(cli("trace", "show", "key", "--format", form) for form in ("mahimahi", "csv", "opennetlab", "raca")),
+        cli("run", "home-broadband", "--set", "flows.call.media.video={ladder='chat_600.txt'}"),
+        cli("run", "home-broadband", "--set", "flows.call.media.video={ladder='chat_600.txt'}", "--json"),
+    ):
+        assert got.code == 2
+        assert "key" in got.err or "chat_600.txt:1: found 5 columns" in got.err
+        assert "PRIVATE" not in got.err
+        assert "hidden" not in got.err
 
 
 def test_a_full_disk(cli: Cli, tmp_path: Path) -> None:

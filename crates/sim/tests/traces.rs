@@ -125,7 +125,11 @@ fn tables_with_named_units() {
 #[test]
 fn errors_say_where_and_what() {
     let cases: [(Format, &str, &[&str]); 16] = [
-        (Format::Mahimahi, "1\n2\nx\n", &["f, line 3", "\"x\"", "whole milliseconds"]),
+        (
+            Format::Mahimahi,
+            "1\n2\nx\n",
+            &["f, line 3", "1 character that is no number", "whole milliseconds"],
+        ),
         (Format::Mahimahi, "1\n5\n4\n", &["f, line 3", "\"4\"", "at least 5"]),
         (Format::Mahimahi, "0\n0\n", &["later than 0 ms"]),
         (Format::Mahimahi, "4294967296\n", &["line 1", "below 2^32"]),
@@ -146,7 +150,7 @@ fn errors_say_where_and_what() {
         ),
         (Format::PantheonPath, "{\"timestamps\": [0], \"bandwidths\": []}", &["1 timestamps, 0 bandwidths"]),
         (Format::Csv, "time_s,rate_bps\n0,1\n1\n", &["line 3", "2 columns"]),
-        (Format::Csv, "time_s,rate\n0,1\n", &["the columns time_s, rate", "rate_mbps"]),
+        (Format::Csv, "time_s,rate\n0,1\n", &["a header line with 2 names", "rate_mbps"]),
         (Format::Csv, "time_s,rate_bps\n2,1\n", &["line 2", "a first row at time 0"]),
         (
             Format::Raca,
@@ -164,6 +168,49 @@ fn errors_say_where_and_what() {
     for unknown in ["", "hello world\n", "{\"a\": 1}", "[]", "a,b\n1,2\n", "{"] {
         assert!(Trace::sniff("f", unknown.as_bytes()).is_err(), "{unknown:?}");
     }
+}
+
+/// Somebody takes a wrong file for a trace, and its contents do not end up in a log.
+#[test]
+fn errors_do_not_repeat_what_is_no_trace() {
+    let secrets = [
+        "root:x:0:0:root:/root:/bin/bash\nhidden:$6$abc:19000:0:99999:7:::\n",
+        "hidden,hidden\n",
+        "hidden\n",
+        "-----BEGIN PRIVATE KEY-----\nMIIhiddenQAB\n",
+        "{\"hidden\": \"hidden\"}",
+        "{\"uplink\": {\"trace_pattern\": [{\"duration\": \"hidden \\\", expected hidden\", \"capacity\": 1}]}}",
+        "{\"uplink\": \"hidden\"}",
+        "{\"timestamps\": [\"hidden\"], \"bandwidths\": 0}",
+        "[{\"CapacityRatio\": \"hidden\"}]",
+        "\"hidden\"",
+        "[hidden",
+        "time_s,rate_bps,hidden\n0,hidden,1\n",
+        "time_s,rate_bps\nhidden,0,1\n",
+        "hidden,time_s\n1,2\n",
+        "# duration_s=hidden\ntime_s,rate_bps\n0,1\n",
+        "# :recommended_freqeuncy=hidden\n1\n",
+        "Timestamp,DL_bitrate,hidden\nhidden,hidden,hidden\n",
+        "Timestamp,DL_bitrate\n2020.02.29_23.59.59,hidden\n",
+        "app_throughput,delivery_time\n1,hidden\n",
+        "0\n1\nhidden\n",
+        "0 1\n1 hidden\n",
+    ];
+    let options = ReadOptions { frequency: Some(10.0), reference: Some(Rate::from_mbps(1)), ..DEFAULT };
+    let mut errors = 0;
+    for text in secrets {
+        let sniffed = Trace::read("f", text.as_bytes(), &options);
+        let read = Format::ALL.map(|format| Trace::read_as(format, "f", text.as_bytes(), &options));
+        for error in read.into_iter().chain([sniffed]).filter_map(Result::err) {
+            errors += 1;
+            let said = error.to_string();
+            assert!(!["hidden", "root", "MII"].iter().any(|part| said.contains(part)), "{text:?}: {said}");
+        }
+    }
+    assert!(errors > 180, "{errors}");
+    // numbers are repeated, because it is numbers that are mended
+    let said = Trace::read("f", b"0 1\n1 -2\n", &options).unwrap_err().to_string();
+    assert!(said.contains("line 2: found \"1 -2\""), "{said}");
 }
 
 /// Every reader takes every text with a piece changed, and says no or gives a trace that can be used.

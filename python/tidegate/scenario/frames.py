@@ -63,7 +63,9 @@ def _rung(path: Path) -> Rung:
         words = line.split()
         if len(words) != _COLUMNS or not words[-1].isascii() or not words[-1].isdigit():
             right = "frame, type, two columns more, and the size in bytes"
-            raise ScenarioError([f"{path}:{number}: found {show(line.strip())}; expected {right}"])
+            # not its text: whatever the file is, it is not what it was taken for
+            found = f"{len(words)} columns" + (", the last one no number" if len(words) == _COLUMNS else "")
+            raise ScenarioError([f"{path}:{number}: found {found}; expected {right}"])
         size = int(words[-1][:12])
         if size > LARGEST:
             raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; that is no frame"])

@@ -33,10 +33,16 @@ impl<'a> Table<'a> {
         self.names.iter().position(|&known| known == name)
     }
 
+    /// Its header, for an error: names of others are not repeated, see `line_error`.
+    fn shown(&self) -> String {
+        match self.names.as_slice() {
+            [_] => "a first line without a comma".to_owned(),
+            names => format!("a header line with {} names", names.len()),
+        }
+    }
+
     fn column(&self, file: &File<'_>, name: &str) -> Result<usize, TraceError> {
-        self.find(name).ok_or_else(|| {
-            file.error(None, format!("the columns {}", self.names.join(", ")), format!("a column {name}"))
-        })
+        self.find(name).ok_or_else(|| file.error(None, self.shown(), format!("a column {name}")))
     }
 }
 
@@ -141,7 +147,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
         found.ok_or_else(|| {
             let expected = format!("one of {}", names.join(", "));
-            file.error(None, format!("the columns {}", table.names.join(", ")), expected)
+            file.error(None, table.shown(), expected)
         })
     };
     let (times, second) = one_of(&[("time_s", 1.0), ("time_ms", 1e-3)])?;

@@ -27,8 +27,26 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
 fn parse<T: DeserializeOwned>(file: &File<'_>, expected: &str) -> Result<T, TraceError> {
     serde_json::from_str(file.text).map_err(|error| {
         let place = (error.line() > 0).then(|| format!("line {}", error.line()));
-        file.error(place, error.to_string(), expected)
+        file.error(place, shown(&error), expected)
     })
+}
+
+/// What is wrong with JSON, without what it holds: serde repeats the text that it met.
+fn shown(error: &serde_json::Error) -> String {
+    match error.classify() {
+        serde_json::error::Category::Data => {
+            let said = error.to_string();
+            let said = said.split(" at line ").next().unwrap_or_default();
+            match (said.split_once(" \""), said.rsplit_once(", expected ")) {
+                // invalid type: string "...", expected f64
+                (Some((begin, _)), Some((_, expected))) => format!("{begin}, where {expected} is expected"),
+                (Some((begin, _)), None) => begin.to_owned(),
+                (None, _) => said.to_owned(),
+            }
+        }
+        serde_json::error::Category::Eof => "JSON that is cut short".to_owned(),
+        _ => format!("what is no JSON, at column {}", error.column()),
+    }
 }
 
 /// A fraction, or what is wrong with it.

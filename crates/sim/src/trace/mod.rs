@@ -333,13 +333,28 @@ impl<'a> File<'a> {
     }
 
     pub(crate) fn line_error(&self, line: usize, found: &str, expected: impl Into<String>) -> TraceError {
-        // a wrong file may have lines of any length
-        let mut shown: String = found.chars().take(60).collect();
-        if shown.len() < found.len() {
-            shown.push_str("...");
-        }
-        self.error(Some(format!("line {line}")), format!("\"{shown}\""), expected)
+        self.error(Some(format!("line {line}")), shown(found), expected)
     }
+}
+
+/// What was found, for an error. A file that somebody took for a trace may hold anything, a password or a key, and
+/// an error goes to logs and screens: so only what a trace is made of is repeated, numbers and what stands between them.
+fn shown(found: &str) -> String {
+    const LONGEST: usize = 40;
+    let numeric = |c: char| {
+        c.is_ascii_digit() || matches!(c, ' ' | '\t' | '.' | ',' | '-' | '+' | 'e' | 'E' | '_' | ':')
+    };
+    if found.is_empty() {
+        return "nothing".to_owned();
+    }
+    if found.len() <= LONGEST && found.chars().all(numeric) {
+        return format!("\"{found}\"");
+    }
+    let count = found.chars().count();
+    if count == 1 {
+        return "1 character that is no number".to_owned();
+    }
+    format!("{count} characters that are no numbers")
 }
 
 /// A rate of `value` times `unit` bit/s, if that is a rate a link may have.
