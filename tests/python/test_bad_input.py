@@ -311,7 +311,7 @@ def test_a_failure_is_placed_once(cli: Cli, tmp_path: Path) -> None:
             "one of fixed, gcc",
             10,
         ),
-        ("links.cable.byte_error", 2.0, "links.cable", "2", "", 3),
+        ("links.cable.settings.byte_error", 2.0, "links.cable", "2", "", 3),
     ],
 )
 def test_what_the_engine_refuses_comes_in_parts(

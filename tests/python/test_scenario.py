@@ -43,12 +43,14 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                 "from": ends[0],
                 "to": ends[1],
                 "capacity": {"constant": 2_000_000},
-                "delay": 10_000_000,
-                "queue": {"packets": None, "bytes": None, "time": 300_000_000, "counts_in_service": True},
-                "loss": "none",
-                "byte_error": 0.0,
-                "jitter": "none",
                 "service": "fifo",
+                "settings": {
+                    "delay": 10_000_000,
+                    "queue": {"packets": None, "bytes": None, "time": 300_000_000, "counts_in_service": True},
+                    "loss": "none",
+                    "byte_error": 0.0,
+                    "jitter": "none",
+                },
             }
             for name, ends in (("cable", ("left", "right")), ("cable.back", ("right", "left")))
         ],
@@ -180,7 +182,7 @@ tcp = { workload = { file = "1MB" } }
 
 def test_everything_at_once() -> None:
     ir = json.loads(json.dumps(ir_of(EVERYTHING)))
-    cable, back, second, third = ir["links"]
+    cable, back, second, third = (link | link["settings"] for link in ir["links"])
     assert cable["capacity"] == {"schedule": {"steps": [[0, 10**6], [40 * 10**9, 0]], "period": 50 * 10**9}}
     assert cable["queue"] == {"packets": 100, "bytes": 10**6, "time": None, "counts_in_service": False}
     states = cable["loss"]["gilbert_elliott"]
@@ -195,7 +197,7 @@ def test_everything_at_once() -> None:
     assert set(back["queue"].values()) == {None, True}
     assert second["capacity"]["brownian"]["start"] == 3_000_000
     assert second["loss"]["gilbert_elliott"] == {"to_bad": 0.1, "to_good": 0.5, "loss_good": 0.0, "loss_bad": 0.9}
-    assert third["loss"] == {"schedule": [[0, 0.01], [10**10, 0.0]]}
+    assert third["loss"] == [[0, {"bernoulli": 0.01}], [10**10, {"bernoulli": 0.0}]]
     flows = {flow["name"]: flow for flow in ir["flows"]}
     assert list(flows) == ["call-1", "call-1.back", "call-2", "call-2.back", "talk", "cross", "web", "file"]
     assert flows["call-2"]["start"] == 3 * 10**9
@@ -403,8 +405,8 @@ def test_the_cases_of_rfc_8867_are_what_it_says(case: str) -> None:
     constant = link["capacity"].get("constant")
     steps = link["capacity"]["schedule"]["steps"] if constant is None else [[0, constant]]
     assert steps == [[at * second, round(rate * 1e6)] for at, rate in capacity]
-    assert link["queue"]["time"] == 300_000_000
-    assert link["loss"] == "none"
+    assert link["settings"]["queue"]["time"] == 300_000_000
+    assert link["settings"]["loss"] == "none"
     media = [flow for flow in ir["flows"] if "media" in flow["kind"]]
     stops = [None if flow["stop"] is None else flow["stop"] / second for flow in media]
     assert list(zip((flow["start"] / second for flow in media), stops, strict=True)) == calls
@@ -412,13 +414,13 @@ def test_the_cases_of_rfc_8867_are_what_it_says(case: str) -> None:
         spec = flow["kind"]["media"]
         assert (spec["video"]["min"], spec["video"]["max"], spec["start_rate"]) == (150_000, 1_500_000, 150_000)
         assert spec["audio"] == {"rate": 20_000, "interval": 20_000_000}
-    ways = [sum(one["delay"] for one in ir["links"] if one["from"] in (flow["from"], "router") or one is link)
+    ways = [sum(one["settings"]["delay"] for one in ir["links"] if one["from"] in (flow["from"], "router") or one is link)
             for flow in media[:1]]  # fmt: skip
     if case.startswith("5.5"):
-        own = {one["from"]: one["delay"] / 1e6 for one in ir["links"] if one["from"].startswith("sender")}
+        own = {one["from"]: one["settings"]["delay"] / 1e6 for one in ir["links"] if one["from"].startswith("sender")}
         assert list(own.values()) == [10, 25, 50, 100, 150]
     else:
-        assert link["delay"] == 50_000_000, ways
+        assert link["settings"]["delay"] == 50_000_000, ways
 
 
 def test_the_rest_of_5_3_5_6_5_7_and_5_8() -> None:
@@ -497,7 +499,7 @@ def test_changes_go_where_they_should() -> None:
     made = Scenario.parse(PLAIN, changes={"flows.1.media.controller.k_up": 0.01, "links.cable.back.loss": "1%"})
     controller = lower(made).ir["flows"][0]["kind"]["media"]["controller"]
     assert controller["settings"] == {"k_up": 0.01}
-    assert [link["loss"] for link in lower(made).ir["links"]] == ["none", {"bernoulli": 0.01}]
+    assert [link["settings"]["loss"] for link in lower(made).ir["links"]] == ["none", {"bernoulli": 0.01}]
     with pytest.raises(ScenarioError, match=r"^x.toml, as changed: links.cable.delay: found 3; a time needs"):
         Scenario.parse(PLAIN, "x.toml", changes={"links.cable.delay": 3})
 
@@ -638,6 +640,8 @@ def test_every_setting_has_one_name() -> None:
             own = {field.alias or name for name, field in type(table).model_fields.items()}
             own -= {"source"}
             lowered = set(one) - {"source"}
+            if kind == "Link":
+                lowered = (lowered - {"settings"}) | set(one["settings"])
             if isinstance(one.get("source"), dict):
                 lowered |= set(next(iter(one["source"].values())))
             other |= {(kind, key) for key in own ^ lowered}
@@ -668,6 +672,6 @@ def test_a_queue_limit_counts_the_packet_in_service_wherever_it_is_said() -> Non
         {"packets": 2, "counts_in_service": True},
         {"packets": 2, "counts_in_service": False},
     ):
-        ir["links"][0]["queue"] = queue
+        ir["links"][0]["settings"]["queue"] = queue
         digests.add(_core.run(json.dumps(ir)).digest)
     assert len(digests) == 2, "the engine's own default is that of the scenario"

@@ -285,8 +285,8 @@ def test_too_many_statuses() -> None:
 def test_the_default_queue_is_no_queue_here_and_the_text_is_the_same_again() -> None:
     made = Scenario.load("thesis-network")
     forth, back = lower(made).ir["links"]
-    assert set(forth["queue"].values()) == {None, True}
-    assert back["queue"]["time"] == 300_000_000
+    assert set(forth["settings"]["queue"].values()) == {None, True}
+    assert back["settings"]["queue"]["time"] == 300_000_000
     assert lower(Scenario.parse(made.to_toml(), made.name)).ir == lower(made).ir
 
 

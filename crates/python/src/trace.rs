@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 use tidegate_core::{Rate, Span, Stream, Time};
-use tidegate_sim::link::Link;
 use tidegate_sim::link::capacity::BrownianSettings;
+use tidegate_sim::link::{Link, LinkSettings};
 use tidegate_sim::lte::{self, LteSpec};
 use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 
@@ -183,7 +183,8 @@ impl PyTrace {
         if bin_ns <= 0 {
             return Err(bad(format!("a bin of {bin_ns} ns; it must be positive")));
         }
-        let mut link = Link::new("trace", 0, self.inner.link(Span::ZERO)).map_err(bad)?;
+        let settings = self.inner.link(LinkSettings::default()).map_err(bad)?;
+        let mut link = Link::new("trace", 0, settings).map_err(bad)?;
         let end = Time::ZERO + self.inner.duration();
         let series = guarded(|| Ok(link.capacity_series(Time::ZERO, end, Span::from_nanos(bin_ns))))?;
         let times = PyArray1::from_iter(py, series.iter().map(|(at, _)| at.as_secs_f64()));

@@ -2,11 +2,13 @@
 
 use crate::invalid::{Invalid, ensure};
 use crate::link::capacity::Served;
+use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time};
 
 /// How the propagation delay of a link varies.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Jitter {
     /// It does not.
     #[default]
@@ -14,42 +16,38 @@ pub enum Jitter {
     /// RFC 8868, section 4.5.2: no-reorder bounded packet delay variation. Packet n, served at s(n),
     /// arrives at `j(n) = s(n) + delay + z(n)`, or, where that is earlier, at `j(n-1)` and the
     /// serialisation of packet n-1 at the bottleneck, for which its service time on this link stands.
-    /// `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`.
-    NoReorder {
+    /// `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`. Its x_mean is added to every packet's delay.
+    Rfc8868 {
         /// Standard deviation of the normal distribution that is clamped and folded.
         std: Span,
         /// Where it is clamped, in standard deviations.
         n_std: f64,
+        /// x_mean.
+        #[serde(default)]
+        mean: Span,
     },
-    /// Uniform in `[0, max)` on top of the delay: packets overtake each other.
-    Uniform {
-        /// The largest jitter.
-        max: Span,
-    },
-    /// Normal around the delay, but no packet arrives before it has been served: packets overtake each
-    /// other.
-    Normal {
-        /// Its standard deviation.
-        std: Span,
-    },
+    /// Uniform from zero up to this on top of the delay: packets overtake each other.
+    Uniform(Span),
+    /// Normal around the delay with this standard deviation, but no packet arrives before it has been served:
+    /// packets overtake each other.
+    Normal(Span),
 }
 
 impl Jitter {
     /// The no-reorder form with the values of RFC 8868: 5 ms and 3 standard deviations, thus 15 ms at most.
-    pub const RFC_8868: Self = Self::NoReorder { std: Span::from_millis(5), n_std: 3.0 };
+    pub const RFC_8868: Self = Self::Rfc8868 { std: Span::from_millis(5), n_std: 3.0, mean: Span::ZERO };
 
     /// Whether packets can overtake each other.
     #[must_use]
     pub const fn reorders(&self) -> bool {
-        matches!(self, Self::Uniform { .. } | Self::Normal { .. })
+        matches!(self, Self::Uniform(_) | Self::Normal(_))
     }
 
     fn check(&self) -> Result<(), Invalid> {
         let (length, bound) = match *self {
             Self::None => return Ok(()),
-            Self::NoReorder { std, n_std } => (std, n_std),
-            Self::Uniform { max } => (max, 0.0),
-            Self::Normal { std } => (std, 0.0),
+            Self::Rfc8868 { std, n_std, mean } => (std.min(mean), n_std),
+            Self::Uniform(length) | Self::Normal(length) => (length, 0.0),
         };
         ensure(!length.is_negative(), || format!("a jitter of {length}"))?;
         ensure(bound >= 0.0 && bound.is_finite(), || {
@@ -80,14 +78,14 @@ impl JitterProcess {
         let ideal = served.finish + delay;
         match self.jitter {
             Jitter::None => ideal,
-            Jitter::NoReorder { std, n_std } => {
+            Jitter::Rfc8868 { std, n_std, mean } => {
                 let z = std.scaled(self.luck.normal().clamp(-n_std, n_std)).abs();
-                let arrival = (ideal + z).max(self.earliest);
+                let arrival = (ideal + mean + z).max(self.earliest);
                 self.earliest = arrival + (served.finish - served.start);
                 arrival
             }
-            Jitter::Uniform { max } => ideal + max.scaled(self.luck.uniform()),
-            Jitter::Normal { std } => (ideal + std.scaled(self.luck.normal())).max(served.finish),
+            Jitter::Uniform(max) => ideal + max.scaled(self.luck.uniform()),
+            Jitter::Normal(std) => (ideal + std.scaled(self.luck.normal())).max(served.finish),
         }
     }
 
@@ -193,14 +191,14 @@ mod tests {
             let bounds = extra.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
             (mean, var, overtaken, bounds)
         };
-        let (mean, var, overtaken, (low, high)) = moments(Jitter::Uniform { max: Span::from_millis(12) });
+        let (mean, var, overtaken, (low, high)) = moments(Jitter::Uniform(Span::from_millis(12)));
         assert!((mean - 6.0).abs() < 0.03 && (var - 12.0).abs() < 0.1, "{mean} {var}");
         assert!(overtaken > 1000 && low >= 0.0 && high <= 12.0);
-        let (mean, var, overtaken, _) = moments(Jitter::Normal { std: Span::from_millis(3) });
+        let (mean, var, overtaken, _) = moments(Jitter::Normal(Span::from_millis(3)));
         assert!(mean.abs() < 0.03 && (var - 9.0).abs() < 0.1, "{mean} {var}");
         assert!(overtaken > 1000);
         // 50 ms of delay and a deviation of 50 ms: one in six would arrive before it was sent
-        let seen = arrivals(Jitter::Normal { std: Span::from_millis(50) });
+        let seen = arrivals(Jitter::Normal(Span::from_millis(50)));
         assert!(seen.iter().all(|(served, at)| *at >= served.finish));
     }
 
@@ -227,10 +225,11 @@ mod tests {
     fn negative_jitter_is_refused() {
         let negative = Span::from_millis(-1);
         for jitter in [
-            Jitter::NoReorder { std: negative, n_std: 3.0 },
-            Jitter::NoReorder { std: Span::ZERO, n_std: f64::NAN },
-            Jitter::Uniform { max: negative },
-            Jitter::Normal { std: negative },
+            Jitter::Rfc8868 { std: negative, n_std: 3.0, mean: Span::ZERO },
+            Jitter::Rfc8868 { std: Span::ZERO, n_std: 3.0, mean: negative },
+            Jitter::Rfc8868 { std: Span::ZERO, n_std: f64::NAN, mean: Span::ZERO },
+            Jitter::Uniform(negative),
+            Jitter::Normal(negative),
         ] {
             assert!(JitterProcess::new(jitter, 1, "link").is_err());
         }

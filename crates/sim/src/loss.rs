@@ -5,12 +5,12 @@
 
 use crate::invalid::{Invalid, ensure, ensure_probability};
 use crate::phases::Phases;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time, math};
 
 /// Two states, each with its own loss probability (Gilbert 1960, Elliott 1963).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// Probability of going from good to bad, for each packet.
@@ -50,7 +50,8 @@ impl GilbertElliott {
 }
 
 /// How packets are lost.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// None.
     #[default]

@@ -1,16 +1,44 @@
 //! Values that change at given times.
 
 use crate::invalid::{Invalid, ensure};
+use serde::Deserialize;
 use tidegate_core::{Span, Time};
 
-/// A value for each stretch of time, read in time order; may repeat.
-#[derive(Clone, Debug, PartialEq)]
+/// A value for each stretch of time, read in time order; may repeat. A scenario has either one value or a list of times
+/// and values.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Written<T>")]
 pub struct Phases<T> {
     phases: Vec<(Time, T)>,
     period: Option<Span>,
     /// Where the present repetition began, and which of its phases was read last.
     origin: Time,
     index: usize,
+}
+
+/// As a scenario has them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written<T> {
+    Steps(Vec<(Time, T)>),
+    Constant(T),
+}
+
+impl<T> TryFrom<Written<T>> for Phases<T> {
+    type Error = Invalid;
+
+    fn try_from(written: Written<T>) -> Result<Self, Invalid> {
+        match written {
+            Written::Steps(steps) => Self::new(steps, None),
+            Written::Constant(value) => Ok(Self::constant(value)),
+        }
+    }
+}
+
+impl<T: Default> Default for Phases<T> {
+    fn default() -> Self {
+        Self::constant(T::default())
+    }
 }
 
 impl<T> Phases<T> {

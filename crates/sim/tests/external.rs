@@ -12,7 +12,8 @@ const DELAY: Span = Span::from_millis(5);
 const SECOND: i64 = 1_000_000_000;
 
 fn link(name: &str, ends: (&str, &str), capacity: &Value, delay: i64) -> Value {
-    json!({"name": name, "from": ends.0, "to": ends.1, "capacity": capacity, "delay": delay, "queue": {"packets": 20}})
+    json!({"name": name, "from": ends.0, "to": ends.1, "capacity": capacity,
+           "settings": {"delay": delay, "queue": {"packets": 20}}})
 }
 
 /// Senders - narrow - middle - far - receivers, and back; `far` is what the tests are about. All times are
@@ -179,8 +180,8 @@ fn loss_and_jitter_in_the_drivers_hands_equal_those_of_the_engine() {
     // draws from the link's own substreams, in the order in which its packets come in
     let mut ours = scenario(&json!("infinite"), 0, &all_kinds());
     let spec = json!({"bernoulli": 0.1});
-    ours.links[1].loss = serde_json::from_value(spec).unwrap();
-    ours.links[1].delay = DELAY;
+    ours.links[1].settings.loss = serde_json::from_value(spec).unwrap();
+    ours.links[1].settings.delay = tidegate_sim::phases::Phases::constant(DELAY);
     let mut theirs = scenario(&json!("infinite"), 0, &all_kinds());
     theirs.links[1].capacity = serde_json::from_value(json!("external")).unwrap();
     let mut luck = Stream::new(3, "far", "loss");

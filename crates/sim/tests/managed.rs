@@ -81,7 +81,11 @@ fn drop_tail_is_the_same_whatever_the_link() {
         json!({"uniform": 8_000_000}),
         json!({"normal": 3_000_000}),
     ];
-    let losses = [json!("none"), json!({"bernoulli": 0.1}), json!({"schedule": [[0, 0.0], [SECOND, 0.3]]})];
+    let losses = [
+        json!("none"),
+        json!({"bernoulli": 0.1}),
+        json!([[0, {"bernoulli": 0.0}], [SECOND, {"bernoulli": 0.3}]]),
+    ];
     let mut luck = Stream::new(1, "managed", "test");
     let mut pick = |from: &[Value]| from[luck.below(from.len() as u64) as usize].clone();
     let mut carried = 0;
@@ -91,10 +95,12 @@ fn drop_tail_is_the_same_whatever_the_link() {
         let (queue, loss) = (pick(&queues), pick(&losses));
         let link = |name: &str, from: &str, to: &str, jitter: Value| {
             json!({
-                "name": name, "from": from, "to": to, "capacity": capacity, "delay": 5_000_000,
-                "queue": if fixed { json!({}) } else { queue.clone() },
-                "loss": if fixed { json!("none") } else { loss.clone() },
-                "jitter": jitter, "byte_error": 1e-5,
+                "name": name, "from": from, "to": to, "capacity": capacity,
+                "settings": {
+                    "delay": 5_000_000, "jitter": jitter, "byte_error": 1e-5,
+                    "queue": if fixed { json!({}) } else { queue.clone() },
+                    "loss": if fixed { json!("none") } else { loss.clone() },
+                },
             })
         };
         let udp = |name: &str, pattern: Value, rate: u64| {
@@ -238,8 +244,8 @@ fn a_wait_is_what_the_queue_makes_of_it() {
         "name": "bursts", "duration": SECOND, "seed": 1, "sending_jitter": "off",
         "record": {"level": "packets", "bin": SECOND / 10},
         "links": [{
-            "name": "link", "from": "a", "to": "b", "capacity": {"constant": 8_000_000}, "delay": 2_000_000,
-            "service": "managed",
+            "name": "link", "from": "a", "to": "b", "capacity": {"constant": 8_000_000},
+            "settings": {"delay": 2_000_000}, "service": "managed",
         }],
         "flows": [udp("one"), udp("other")],
     });

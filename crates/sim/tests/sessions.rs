@@ -14,7 +14,7 @@ const MILLI: i64 = 1_000_000;
 fn link(from: &str, to: &str, delay_ms: i64) -> [Value; 2] {
     let one = |name: String, from: &str, to: &str| {
         json!({"name": name, "from": from, "to": to, "capacity": {"constant": 10_000_000},
-               "delay": delay_ms * MILLI})
+               "settings": {"delay": delay_ms * MILLI}})
     };
     [one(format!("{from}-{to}"), from, to), one(format!("{to}-{from}"), to, from)]
 }
@@ -120,7 +120,7 @@ fn the_share_is_five_percent_for_every_size_and_profile() {
 #[test]
 fn a_loss_that_all_share_is_reported_by_few_and_known_to_all() {
     let mut links = t8();
-    links[0]["loss"] = json!({"bernoulli": 0.01});
+    links[0]["settings"]["loss"] = json!({"bernoulli": 0.01});
     let outcome = run(&scenario(2000, 200_000, links, all8(sender("A1", 500, 200_000))));
     let behind: Vec<&MemberSummary> = members(&outcome)
         .iter()
@@ -156,7 +156,7 @@ fn a_loss_that_all_share_is_reported_by_few_and_known_to_all() {
 fn who_knows_the_round_trip_waits_less() {
     let run_with = |declared: bool| {
         let mut links = t8();
-        links[0]["loss"] = json!({"bernoulli": 0.01});
+        links[0]["settings"]["loss"] = json!({"bernoulli": 0.01});
         let mut all = all8(sender("A1", 500, 50_000));
         for member in &mut all {
             member["profile"]["avpf"]["k"] = 1.0.into();
@@ -177,7 +177,11 @@ fn who_knows_the_round_trip_waits_less() {
 fn newpred_mends_a_lost_segment_in_the_next_picture_after_the_report() {
     // 10 pictures a second of 3 segments, one each 33.3 ms; the picture sent from 5.0 s on is lost
     let mut links: Vec<Value> = link("A1", "A2", 50).into();
-    links[0]["loss"] = json!({"schedule": [[0, 0.0], [5 * SECOND, 1.0], [5 * SECOND + 90 * MILLI, 0.0]]});
+    links[0]["settings"]["loss"] = json!([
+        [0, "none"],
+        [5 * SECOND, {"bernoulli": 1.0}],
+        [5 * SECOND + 90 * MILLI, "none"]
+    ]);
     let mut first = member("A1");
     first["media"] = json!({"segments": {"fps": 10.0, "segments": 3, "rate": 64_000}});
     let outcome = run(&scenario(20, 64_000, links, vec![first, member("A2")]));
@@ -264,7 +268,7 @@ fn members_come_and_go() {
 #[test]
 fn the_same_bits_at_every_level_and_in_steps() {
     let mut links = t8();
-    links[0]["byte_error"] = json!(1e-4);
+    links[0]["settings"]["byte_error"] = json!(1e-4);
     let mut scenario = scenario(60, 50_000, links, all8(sender("A1", 300, 50_000)));
     let digest = run(&scenario).summary.digest;
     for level in [Level::Summary, Level::Series] {

@@ -76,8 +76,8 @@ impl Node for Restless {
 
 fn link(name: &str, ends: (&str, &str), capacity: &Value, delay: i64, packets: u32) -> Value {
     json!({
-        "name": name, "from": ends.0, "to": ends.1, "capacity": capacity, "delay": delay,
-        "queue": {"packets": packets},
+        "name": name, "from": ends.0, "to": ends.1, "capacity": capacity,
+        "settings": {"delay": delay, "queue": {"packets": packets}},
     })
 }
 
@@ -218,7 +218,7 @@ fn two_flows_whose_packets_always_coincide_share_the_first_place() {
             // 10000 fair coins: 5 standard deviations are 250
             assert!((first - 5000).abs() < 250, "{names:?}, {pitch}: {first} of 10000");
             // where the second of a pair finds no room, half of the losses are everybody's
-            let seen = two_of_a_kind(names, pitch, DropTail::packets(1).counting_in_service());
+            let seen = two_of_a_kind(names, pitch, DropTail::packets(1));
             let one = seen.iter().filter(|(_, flow)| *flow == FlowId(0)).count() as i64;
             let all = seen.len() as i64;
             assert!((9_900..10_200).contains(&all), "{all}");

@@ -7,6 +7,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tidegate_core::{Rate, Span, Stream, Time};
+use tidegate_sim::LinkSettings;
 use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Steps};
 use tidegate_sim::loss::Loss;
 use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
@@ -251,7 +252,7 @@ fn broken_files_never_panic() {
                 good += 1;
                 assert!(trace.duration() > Span::ZERO);
                 _ = trace.to_csv(Span::from_secs(3600)).map(|text| text.len());
-                _ = tidegate_sim::Link::new("l", 1, trace.link(Span::ZERO)).unwrap();
+                _ = tidegate_sim::Link::new("l", 1, trace.link(LinkSettings::default()).unwrap()).unwrap();
             }
             Err(error) => {
                 bad += 1;

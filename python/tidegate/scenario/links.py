@@ -245,6 +245,10 @@ class LossSchedule(Model):
         del duration
         yield from rules.steps(self.schedule, (*path, "schedule"))
 
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: a kind of loss from each time on."""
+        return [[lowered(time, reading), {"bernoulli": lowered(loss, reading)}] for time, loss in self.schedule]
+
 
 Loss = Annotated[
     Annotated[Fraction, Tag("~fraction")]
@@ -464,11 +468,11 @@ def _lowered(name: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]
         with reading.at(f"links.{name}.{key}"):
             ir[key] = lowered(value, reading)
     # what stands for itself has a name in the engine
-    if isinstance(way["capacity"], Rate):
-        ir["capacity"] = {"constant": ir["capacity"]}
+    capacity = {"constant": ir["capacity"]} if isinstance(way["capacity"], Rate) else ir["capacity"]
     if isinstance(way["loss"], Fraction):
         ir["loss"] = {"bernoulli": ir["loss"]} if way["loss"] else "none"
     if isinstance(way["capacity"], StatusCapacity):
         # it has no queue; what the checks let through beside it is the default
         ir["queue"] = Queue().to_ir(reading)
-    return ir
+    del ir["capacity"]
+    return {"capacity": capacity, "service": ir.pop("service"), "settings": ir}

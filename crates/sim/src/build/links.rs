@@ -3,16 +3,12 @@
 use super::{BuildError, Builder, Refusal};
 use crate::external::ExternalLink;
 use crate::invalid::Invalid;
-use crate::jitter::Jitter;
 use crate::link::capacity::{BrownianSettings, Service, Steps};
-use crate::link::queue::DropTail;
 use crate::link::{Link, LinkSettings, ManagedLink};
-use crate::loss::Loss;
-use crate::phases::Phases;
 use crate::record::FlowInfo;
-use crate::scenario::{Capacity, JitterSpec, LinkService, LinkSpec, LossSpec};
+use crate::scenario::{Capacity, LinkService, LinkSpec};
 use std::collections::BTreeMap;
-use tidegate_core::{Node, NodeId, Rate, Size, Time};
+use tidegate_core::{Node, NodeId, Rate, Time};
 
 impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, BuildError> {
@@ -30,44 +26,18 @@ impl Builder<'_> {
     }
 
     fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, Refusal> {
-        let service = service(&spec.capacity)?;
-        let delay = match spec.jitter {
-            JitterSpec::Rfc8868 { mean, .. } => spec.delay + mean,
-            _ => spec.delay,
-        };
-        let mut settings = match &spec.capacity {
+        let mut settings = spec.settings.clone();
+        match &spec.capacity {
             Capacity::Trace { index, offset, scale } => {
                 let trace = self.traces.get(*index);
                 let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
-                trace.played(*offset, *scale)?.link(delay)
+                Ok(trace.played(*offset, *scale)?.link(settings)?)
             }
-            _ => LinkSettings::new(service, delay),
-        };
-        match &spec.loss {
-            // a trace may bring its own
-            LossSpec::None => {}
-            LossSpec::Bernoulli(p) => settings = settings.with_loss(Loss::Bernoulli(*p)),
-            LossSpec::GilbertElliott(model) => settings = settings.with_loss(Loss::GilbertElliott(*model)),
-            LossSpec::Schedule(steps) => {
-                let phases = steps.iter().map(|&(at, p)| (at, Loss::Bernoulli(p))).collect();
-                settings.loss = Phases::new(phases, None)?;
+            capacity => {
+                settings.service = service(capacity)?;
+                Ok(settings)
             }
         }
-        settings.jitter = match spec.jitter {
-            JitterSpec::None => Jitter::None,
-            JitterSpec::Rfc8868 { std, n_std, .. } => Jitter::NoReorder { std, n_std },
-            JitterSpec::Uniform(max) => Jitter::Uniform { max },
-            JitterSpec::Normal(std) => Jitter::Normal { std },
-        };
-        let queue = &spec.queue;
-        settings.queue = DropTail {
-            packets: queue.packets,
-            bytes: queue.bytes.map(Size::from_bytes),
-            time: queue.time,
-            counts_in_service: queue.counts_in_service,
-        };
-        settings.byte_error = spec.byte_error;
-        Ok(settings)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::excess::Excess;
 use crate::invalid::{Invalid, ensure};
-use crate::jitter::{Jitter, JitterProcess};
+use crate::jitter::JitterProcess;
+use crate::link::LinkSettings;
 use crate::link::capacity::Served;
 use crate::loss::{ByteErrors, Loss, LossProcess};
 use crate::phases::Phases;
@@ -24,14 +25,12 @@ pub(crate) struct Medium {
 impl Medium {
     /// The medium of the link called `name` in the run with `seed`.
     pub(crate) fn new(
-        delay: Phases<Span>,
-        jitter: Jitter,
-        loss: Phases<Loss>,
+        settings: LinkSettings,
         excess: Option<Excess>,
-        byte_error: f64,
         seed: u64,
         name: &str,
     ) -> Result<Self, Invalid> {
+        let LinkSettings { delay, jitter, loss, byte_error, .. } = settings;
         for (at, delay) in delay.phases() {
             ensure(!delay.is_negative(), || format!("a delay of {delay} from {at} on"))?;
         }

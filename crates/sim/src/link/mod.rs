@@ -24,14 +24,18 @@ use crate::phases::Phases;
 use capacity::{Server, Service};
 use medium::Medium;
 use queue::DropTail;
+use serde::Deserialize;
 use tidegate_core::{Rate, Span};
 
-/// What a link is made of.
-#[derive(Clone, Debug)]
+/// What a link is made of. A scenario has all of it but what follows from a link's capacity.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct LinkSettings {
     /// How fast it puts packets on the wire.
+    #[serde(skip)]
     pub service: Service,
     /// The rate that a queue limit in time is computed from; `None`: [`Service::nominal_rate`].
+    #[serde(skip)]
     pub nominal: Option<Rate>,
     /// What it holds while the wire is busy.
     pub queue: DropTail,
@@ -49,15 +53,7 @@ impl LinkSettings {
     /// A link with `service` and propagation `delay`, an endless queue, and nothing lost.
     #[must_use]
     pub fn new(service: Service, delay: Span) -> Self {
-        Self {
-            service,
-            nominal: None,
-            queue: DropTail::UNLIMITED,
-            delay: Phases::constant(delay),
-            jitter: Jitter::None,
-            loss: Phases::constant(Loss::None),
-            byte_error: 0.0,
-        }
+        Self { service, delay: Phases::constant(delay), ..Self::default() }
     }
 
     /// A link of constant `rate` and propagation `delay` with an endless queue, and nothing lost.
@@ -104,9 +100,7 @@ impl LinkSettings {
                     "a loss beside statuses: what they lose follows from their capacity".to_owned()
                 })?;
             }
-            let medium =
-                Medium::new(self.delay, self.jitter, self.loss, excess, self.byte_error, seed, name)?;
-            Ok((server, medium))
+            Ok((server, Medium::new(self, excess, seed, name)?))
         };
         build().map_err(|Invalid(what)| Invalid(format!("link {name}: {what}")))
     }

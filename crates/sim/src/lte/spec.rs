@@ -6,11 +6,11 @@ use super::propagation::Case;
 use super::rlc::QueueLimit;
 use super::settings::{Antennas, Bandwidth, Scheduler, Settings, User};
 use crate::refusal::Refusal;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::{Span, Time};
 
 /// A radio network between a point of the graph and its users, each of whom is a point of the graph as well.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LteSpec {
     /// Its name; unique among links.
@@ -61,7 +61,7 @@ pub struct LteSpec {
 }
 
 /// A user.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserSpec {
     /// Its graph node.

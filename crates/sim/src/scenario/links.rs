@@ -1,12 +1,12 @@
-//! Links: capacity over time, queue, losses, jitter.
+//! Links: where they are, and what they carry over time.
 
+use crate::link::LinkSettings;
 use crate::link::capacity::Statuses;
-use crate::loss::GilbertElliott;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
 /// A link in one direction between two nodes of the graph.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// Its name; unique.
@@ -17,28 +17,16 @@ pub struct LinkSpec {
     pub to: String,
     /// What it carries.
     pub capacity: Capacity,
-    /// Propagation delay.
-    #[serde(default)]
-    pub delay: Span,
     /// How it is computed.
     #[serde(default)]
     pub service: LinkService,
-    /// Drop-tail queue.
+    /// Queue, delay, jitter and losses.
     #[serde(default)]
-    pub queue: QueueSpec,
-    /// Loss on the wire.
-    #[serde(default)]
-    pub loss: LossSpec,
-    /// Probability that a byte is hit; a packet with a hit byte is dropped.
-    #[serde(default)]
-    pub byte_error: f64,
-    /// Delay jitter.
-    #[serde(default)]
-    pub jitter: JitterSpec,
+    pub settings: LinkSettings,
 }
 
 /// How a link is computed; with a drop-tail queue both give the same.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkService {
     /// A packet's whole stay when it comes in: fast.
@@ -49,7 +37,7 @@ pub enum LinkService {
 }
 
 /// A link's capacity over time.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capacity {
     /// No serialisation at all.
@@ -88,7 +76,7 @@ const fn one() -> f64 {
 }
 
 /// Brownian rate with sticky outages (Winstein, Sivaraman, Balakrishnan, NSDI 2013, section 3).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BrownianSpec {
     /// Rate at the start.
@@ -99,63 +87,4 @@ pub struct BrownianSpec {
     pub sigma: Rate,
     /// Outages end at this rate, per second.
     pub outage_escape: f64,
-}
-
-/// Limits of a drop-tail queue; several hold at once, none is no limit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct QueueSpec {
-    /// In packets.
-    pub packets: Option<u32>,
-    /// In bytes.
-    pub bytes: Option<u64>,
-    /// In time at the link's mean rate.
-    pub time: Option<Span>,
-    /// Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
-    /// of n packets is ns-2's; a device queue of ns-3 does not count it.
-    pub counts_in_service: bool,
-}
-
-impl Default for QueueSpec {
-    fn default() -> Self {
-        Self { packets: None, bytes: None, time: None, counts_in_service: true }
-    }
-}
-
-/// Loss on the wire.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LossSpec {
-    /// None.
-    #[default]
-    None,
-    /// Each packet independently.
-    Bernoulli(f64),
-    /// Two states (Gilbert, Elliott).
-    GilbertElliott(GilbertElliott),
-    /// From each time on the Bernoulli loss beside it.
-    Schedule(Vec<(Time, f64)>),
-}
-
-/// Delay jitter on a link.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JitterSpec {
-    /// None.
-    #[default]
-    None,
-    /// RFC 8868 section 4.5.2: bounded, no reordering.
-    Rfc8868 {
-        /// Standard deviation.
-        std: Span,
-        /// Bound in standard deviations.
-        n_std: f64,
-        /// x_mean, which adds to the propagation delay.
-        #[serde(default)]
-        mean: Span,
-    },
-    /// U(0, max) of this largest value, packets may overtake.
-    Uniform(Span),
-    /// N(0, std^2) of this deviation, but nothing arrives before it has left; packets may overtake.
-    Normal(Span),
 }

@@ -1,11 +1,11 @@
 //! Media flows: controller, feedback, playout and sources.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::{Repair, RtcpMode};
 
 /// RTP media under a congestion controller.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaSpec {
     /// The controller.
@@ -68,7 +68,7 @@ const fn queue_limit() -> Span {
 }
 
 /// A controller and its settings.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     /// Registry name, or the key of a Python object handed over.
@@ -85,7 +85,7 @@ pub struct ControllerSpec {
 }
 
 /// Feedback from the receiver.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeedbackSpec {
     /// Format of per-packet feedback.
@@ -112,7 +112,7 @@ pub struct FeedbackSpec {
 }
 
 /// Format of per-packet feedback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FeedbackFormat {
     /// Transport-wide (draft-holmer-rmcat-transport-wide-cc-extensions-01).
@@ -124,7 +124,7 @@ pub enum FeedbackFormat {
 }
 
 /// The ECN codepoint that packets are sent with (RFC 3168 section 5, RFC 9331 section 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EcnSpec {
     /// Not-ECT.
@@ -137,7 +137,7 @@ pub enum EcnSpec {
 }
 
 /// Playout at the receiver.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlayoutSpec {
     /// A fixed delay after the first frame.
@@ -155,7 +155,7 @@ pub enum PlayoutSpec {
 }
 
 /// The video stream.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VideoSpec {
     /// Where its frames come from.
@@ -169,7 +169,7 @@ pub struct VideoSpec {
 }
 
 /// Where video frames come from.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VideoSource {
     /// Always something to send.
@@ -214,7 +214,7 @@ pub enum VideoSource {
 }
 
 /// An encoder in the loop; who drives the engine makes it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderSpec {
     /// Which one.
@@ -230,7 +230,7 @@ pub struct EncoderSpec {
 }
 
 /// The audio stream: constant rate.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AudioSpec {
     /// Encoder's rate.
@@ -243,7 +243,7 @@ pub struct AudioSpec {
 }
 
 /// Means of exponential talk spurts and pauses.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpurtsSpec {
     /// Of a talk spurt.

@@ -11,13 +11,13 @@ mod traffic;
 use crate::lte::LteSpec;
 pub use links::*;
 pub use media::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 pub use sessions::*;
 use tidegate_core::{Span, Time};
 pub use traffic::*;
 
 /// One experiment.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name.
@@ -55,7 +55,7 @@ pub struct Scenario {
 }
 
 /// How much of a run is kept.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// `summary`, `series` or `packets`.
@@ -75,7 +75,7 @@ impl Default for Record {
 }
 
 /// See [`tidegate_core::Level`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordLevel {
     /// Streaming statistics.
@@ -87,7 +87,7 @@ pub enum RecordLevel {
 }
 
 /// Sending jitter against drop-tail phase effects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SendingJitter {
     /// None.
@@ -101,7 +101,7 @@ pub enum SendingJitter {
 }
 
 /// One flow.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
     /// Its name; unique.
@@ -121,7 +121,7 @@ pub struct FlowSpec {
 }
 
 /// What a flow is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowKind {
     /// RTP media under a congestion controller.

@@ -1,10 +1,10 @@
 //! Sessions of many members.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
 /// An RTP session of any number of members, whose packets go to all others.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSpec {
     /// Its name; unique among sessions and flows.
@@ -18,7 +18,7 @@ pub struct SessionSpec {
 }
 
 /// One member of a session.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberSpec {
     /// Its name, unique in the session, and its CNAME.
@@ -48,7 +48,7 @@ pub struct MemberSpec {
 }
 
 /// Under which profile a member sends RTCP.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileSpec {
     /// RFC 3551.
@@ -77,7 +77,7 @@ pub enum ProfileSpec {
 }
 
 /// What a member sends.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberMedia {
     /// Packets of one size at a constant rate, both counted on the wire.

@@ -1,10 +1,10 @@
 //! What competes: UDP and TCP.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
 /// UDP cross traffic.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UdpSpec {
     /// When packets are sent.
@@ -19,7 +19,7 @@ pub struct UdpSpec {
 }
 
 /// When UDP packets are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UdpPattern {
     /// At equal distances.
@@ -36,7 +36,7 @@ pub enum UdpPattern {
 }
 
 /// TCP.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpSpec {
     /// Congestion control.
@@ -58,7 +58,7 @@ pub struct TcpSpec {
 }
 
 /// TCP congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TcpAlgorithm {
     /// Fast retransmit without fast recovery.
@@ -74,7 +74,7 @@ pub enum TcpAlgorithm {
 }
 
 /// What a TCP connection carries.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpWorkload {
     /// Always more data.

@@ -33,7 +33,7 @@ pub use sender::TcpSender;
 pub use workload::Workload;
 
 use crate::invalid::Invalid;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::{Span, Time};
 
@@ -42,7 +42,7 @@ const SENDER_PORT: u16 = 49_152;
 const RECEIVER_PORT: u16 = DISCARD_PORT;
 
 /// How a sender finds and repairs loss, and how its window grows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// Fast retransmit without fast recovery: after three duplicates slow start from one segment.
@@ -67,7 +67,7 @@ impl Variant {
 }
 
 /// What an acknowledgement is worth to Reno's congestion avoidance (RFC 5681 section 3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Increase {
     /// Equation (3), SMSS * SMSS / cwnd for each acknowledgement of new data, however much it covers:
@@ -79,7 +79,7 @@ pub enum Increase {
 }
 
 /// When the sender measures a round trip.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSampling {
     /// With each acknowledgement of data that was sent only once (what timestamps give, with Karn's rule).
@@ -90,7 +90,7 @@ pub enum RttSampling {
 }
 
 /// All settings of one connection. Both ends take the same.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpSettings {
     /// Loss recovery and growth.

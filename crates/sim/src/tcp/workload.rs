@@ -1,11 +1,11 @@
 //! What the application above a connection wants to send, and when.
 
 use super::TcpSettings;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tidegate_core::{Span, Stream, Time};
 
 /// What there is to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
     /// Always data.

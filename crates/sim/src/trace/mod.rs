@@ -259,15 +259,22 @@ impl Trace {
         }
     }
 
-    /// A link that follows it, with losses as far as it tells them, and with `delay` and what it tells on top.
-    #[must_use]
-    pub fn link(&self, delay: Span) -> LinkSettings {
-        let plain = LinkSettings::new(self.service(), delay);
-        LinkSettings {
-            delay: self.delay.as_ref().map_or(plain.delay, |told| told.map(|&own| delay + own)),
-            loss: self.loss.clone().unwrap_or(plain.loss),
-            ..plain
-        }
+    /// A link that follows it and is `plain` otherwise: delays that the trace tells come on top of the link's, losses
+    /// hold where the link has none of its own.
+    ///
+    /// # Errors
+    /// If the trace tells delays and those of the link change, too.
+    pub fn link(&self, plain: LinkSettings) -> Result<LinkSettings, Invalid> {
+        let delay = match (&self.delay, plain.delay.phases()) {
+            (None, _) => plain.delay,
+            (Some(told), &[(_, own)]) => told.map(|&more| own + more),
+            _ => return Err(Invalid("delays that change beside a trace that tells delays".to_owned())),
+        };
+        let loss = match &self.loss {
+            Some(told) if plain.loss == Phases::default() => told.clone(),
+            _ => plain.loss,
+        };
+        Ok(LinkSettings { service: self.service(), delay, loss, ..plain })
     }
 
     /// One stretch after the other. Losses and delays count as told if any stretch tells them.

@@ -78,7 +78,7 @@ fn packets_meet_the_statuses_that_the_record_shows() {
 #[test]
 fn a_status_delays_by_a_normal_variate() {
     let link = statuses(&[(6, 1.0)], Span::ZERO, Span::from_millis(10));
-    let link = link.with_jitter(Jitter::Normal { std: Span::from_millis(1) });
+    let link = link.with_jitter(Jitter::Normal(Span::from_millis(1)));
     let seen = run(mbps(8), 1000, link, Time::from_secs(100));
     let delays: Vec<f64> = seen.arrived.iter().map(|(at, p)| (*at - p.sent).as_secs_f64() * 1e3).collect();
     let n = delays.len() as f64;
@@ -90,7 +90,7 @@ fn a_status_delays_by_a_normal_variate() {
     assert!((std - 1.0).abs() < 4.0 / (2.0 * n).sqrt(), "{std}");
     // a deviation as long as the delay: what would come before it was sent comes at once
     let link = statuses(&[(8, 1.0)], Span::ZERO, Span::from_millis(1));
-    let link = link.with_jitter(Jitter::Normal { std: Span::from_millis(1) });
+    let link = link.with_jitter(Jitter::Normal(Span::from_millis(1)));
     let seen = run(mbps(8), 1000, link, Time::from_secs(100));
     let at_once = seen.arrived.iter().filter(|(at, p)| *at == p.sent).count() as f64;
     let n = seen.arrived.len() as f64;

@@ -84,7 +84,7 @@ fn run(seed: u64) -> (u64, bool) {
         Rate::from_kbps(100 + luck.below(50_000)),
         Span::from_millis(luck.below(200) as i64),
     )
-    .with_queue(DropTail::packets(luck.below(60) as u32));
+    .with_queue(DropTail::packets(luck.below(60) as u32).of_waiting());
     let nodes: Vec<Box<dyn Node>> = vec![
         Box::new(Link::new("forth", seed, link.clone()).unwrap()),
         Box::new(Link::new("back", seed, link).unwrap()),

@@ -138,7 +138,8 @@ impl Dumbbell {
         };
         let link = |name: &str, settings| Box::new(Link::new(name, 1, settings).unwrap());
         let bottleneck = LinkSettings::constant(self.rate, self.one_way);
-        let forth = add(link("forth", bottleneck.clone().with_queue(DropTail::packets(self.queue))));
+        let forth =
+            add(link("forth", bottleneck.clone().with_queue(DropTail::packets(self.queue).of_waiting())));
         let back = add(link("back", bottleneck));
         let mut loss = Chaos::new("loss", self.seed, self.loss, 0.0, None);
         loss.periodic = self.periodic;

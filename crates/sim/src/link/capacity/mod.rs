@@ -41,9 +41,10 @@ pub struct Served {
 }
 
 /// The service of a link, as it is asked for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub enum Service {
     /// Every packet takes no time at all.
+    #[default]
     Infinite,
     /// One rate; [`Rate::ZERO`] serves nothing, ever.
     Constant(Rate),

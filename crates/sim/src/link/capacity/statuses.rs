@@ -5,13 +5,13 @@
 //! in [`crate::excess`].
 
 use crate::invalid::{Invalid, ensure, ensure_probability};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Stream, Time};
 
 /// One status of a link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     /// What people call it.
@@ -23,7 +23,7 @@ pub struct Status {
 }
 
 /// The settings of a link of statuses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statuses {
     /// How long a status lasts; the first one is drawn at time 0.

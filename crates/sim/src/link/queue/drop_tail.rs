@@ -1,19 +1,20 @@
 //! First in, first out, and what does not fit is dropped.
 
+use serde::Deserialize;
 use tidegate_core::{Rate, Size, Span};
 
 /// The limits of a drop-tail queue. Several may be given: a packet must fit all of them.
 ///
-/// What the limits count: packets that wait, and by default not the one in service (a queue of a scenario
-/// counts it unless told otherwise: [`crate::scenario::QueueSpec`]). That is the way of
-/// a device queue in ns-3 and of ns-2, where a packet in transmission has left the queue object. (ns-2's
-/// `DropTail::enque` drops when `length + 1 >= limit`, so that its limit of 50 is 49 here.) With
-/// [`DropTail::counts_in_service`] everything that has not fully left counts, as in libwebrtc's and
-/// str0m's link models.
+/// What the limits count: everything that has not fully left, as in libwebrtc's and str0m's link models, so that
+/// no packet waits longer than limit / rate. Without [`DropTail::counts_in_service`] only packets that wait: that
+/// is the way of a device queue in ns-3 and of ns-2, where a packet in transmission has left the queue object. (ns-2's
+/// `DropTail::enque` drops when `length + 1 >= limit`: with its limit of 50 there wait 49 beside the one in service,
+/// as with 50 here.)
 ///
-/// A packet that finds the link idle and ready goes into service without having waited, so that by
-/// default it passes whatever the limits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// A packet that finds the link idle and ready goes into service without having waited: where the one in service
+/// does not count, it passes whatever the limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct DropTail {
     /// At most so many packets.
     pub packets: Option<u32>,
@@ -36,15 +37,15 @@ pub(crate) struct Room {
 
 impl DropTail {
     /// No limit.
-    pub const UNLIMITED: Self = Self { packets: None, bytes: None, time: None, counts_in_service: false };
+    pub const UNLIMITED: Self = Self { packets: None, bytes: None, time: None, counts_in_service: true };
 
-    /// At most `packets` waiting packets.
+    /// At most `packets` packets.
     #[must_use]
     pub const fn packets(packets: u32) -> Self {
         Self { packets: Some(packets), ..Self::UNLIMITED }
     }
 
-    /// At most `bytes` waiting.
+    /// At most `bytes`.
     #[must_use]
     pub const fn bytes(bytes: Size) -> Self {
         Self { bytes: Some(bytes), ..Self::UNLIMITED }
@@ -56,10 +57,10 @@ impl DropTail {
         Self { time: Some(time), ..Self::UNLIMITED }
     }
 
-    /// This, with the packet in service counted.
+    /// This, for packets that wait alone: the one in service does not count.
     #[must_use]
-    pub const fn counting_in_service(mut self) -> Self {
-        self.counts_in_service = true;
+    pub const fn of_waiting(mut self) -> Self {
+        self.counts_in_service = false;
         self
     }
 
@@ -73,6 +74,12 @@ impl DropTail {
             bytes: bytes.min(timed),
             counts_in_service: self.counts_in_service,
         }
+    }
+}
+
+impl Default for DropTail {
+    fn default() -> Self {
+        Self::UNLIMITED
     }
 }
 
