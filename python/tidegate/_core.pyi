@@ -670,8 +670,8 @@ class Recording:
         """The names of the tables there are."""
     def table(self, name: str) -> Table:
         """One table."""
-    def pcapng(self) -> bytes:
-        """The capture file (pcapng) of all RTP and RTCP."""
+    def pcapng(self, side: str) -> bytes:
+        """The capture file (pcapng) of what one side sees of all flows: "sender" or "receiver"."""
     def encoded(self, flow: str) -> bytes:
         """What the encoder in the loop of a flow made: parameter sets and slices, a byte stream."""
     @property

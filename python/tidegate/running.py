@@ -27,6 +27,8 @@ from tidegate.scenario.lower import Experiment, Lowered
 from tidegate.scenario.scenario import Level
 
 RUN_FILE = "run.json"
+SIDES = ("sender", "receiver")
+"""Of flows, for capture files."""
 _SLICES = "slices"
 _FORMAT = 1
 
@@ -154,13 +156,19 @@ class Run:
         table: Table = self._tables.get(name)
         return table
 
-    def pcapng(self) -> bytes:
-        """The packets as a capture file, for a run with `capture`.
+    def pcapng(self, side: str = "receiver") -> bytes:
+        """What one side sees of all flows as a capture file, for a run with `capture`.
+
+        Args:
+            side: `sender`, the ends where media, data or datagrams come from, or `receiver`, where they go.
 
         Raises:
-            InputError: when the run kept no bytes.
+            InputError: when the run kept no packets, or there is no such side.
+            RunError: when the fields of a packet do not fit it.
         """
-        data: bytes | None = self._tables.capture()
+        if side not in SIDES:
+            raise InputError(f"side: found {side}; expected {' or '.join(SIDES)}")
+        data: bytes | None = self._tables.capture(side)
         if data is None:
             raise InputError("the run kept no packets; set capture = true in the scenario")
         return data
@@ -205,9 +213,10 @@ class Run:
                     self.table(name).write_parquet(str(file))
                 except ValueError as error:
                     raise OutputError(f"{file}: cannot be written: {error}") from None
-        data = self._tables.capture()
-        if data is not None:
-            write_file(folder / "packets.pcapng", data)
+        for side in SIDES:
+            data = self._tables.capture(side)
+            if data is not None:
+                write_file(folder / _capture(side), data)
         for flow in self.in_loop:
             write_file(folder / _stream(flow), self.encoded(flow))
         write_file(folder / RUN_FILE, json.dumps(self._about, indent=1) + "\n")
@@ -265,8 +274,13 @@ class _Fresh:
     def get(self, name: str) -> Table:
         return self._recording.table(name)
 
-    def capture(self) -> bytes | None:
-        return bytes(self._recording.pcapng()) if self._capture else None
+    def capture(self, side: str) -> bytes | None:
+        if not self._capture:
+            return None
+        try:
+            return bytes(self._recording.pcapng(side))
+        except ValueError as error:
+            raise RunError(f"no capture file: {error}") from None
 
     def encoded(self, flow: str) -> bytes | None:
         return self._recording.encoded(flow)
@@ -289,8 +303,8 @@ class _Saved(Contents):
         except (OSError, ValueError) as error:
             raise InputError(f"{file}: cannot be read: {error}") from None
 
-    def capture(self) -> bytes | None:
-        file = self.file("packets.pcapng")
+    def capture(self, side: str) -> bytes | None:
+        file = self.file(_capture(side))
         return file.read_bytes() if file.is_file() else None
 
     def encoded(self, flow: str) -> bytes | None:
@@ -299,6 +313,10 @@ class _Saved(Contents):
 
     def draws(self) -> Mapping[str, Any] | None:
         return None
+
+
+def _capture(side: str) -> str:
+    return f"packets-{side}.pcapng"
 
 
 def _stream(flow: str) -> str:
@@ -310,7 +328,7 @@ class _Kept:
 
     def __init__(self, run: Run, saved: _Saved) -> None:
         self._tables = {name: saved.get(name) for name in saved.names()}
-        self._capture = saved.capture()
+        self._captures = {side: saved.capture(side) for side in SIDES}
         self._encoded = {flow: run.encoded(flow) for flow in run.in_loop}
 
     def names(self) -> list[str]:
@@ -319,8 +337,8 @@ class _Kept:
     def get(self, name: str) -> Table:
         return self._tables[name]
 
-    def capture(self) -> bytes | None:
-        return self._capture
+    def capture(self, side: str) -> bytes | None:
+        return self._captures[side]
 
     def encoded(self, flow: str) -> bytes | None:
         return self._encoded.get(flow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -31,22 +32,27 @@ CALL: dict[str, Any] = {
 }
 RTCP_TYPES = {"200": "SR", "201": "RR", "202": "SDES", "203": "BYE"}  # RFC 3550 section 12.1
 BAD = "_ws.malformed || _ws.expert.severity >= error || rtcp.length_check.bad || rtcp.rtpfb.transportcc_bad"
+NETWORK = 'frame.interface_name != "announcements"'
+OUT = "frame.packet_flags_direction == 2"  # draft-ietf-opsawg-pcapng section 4.3.1
 RTPFB, TWCC, CCFB = "205", "15", "11"  # RFC 4585; draft-holmer-...-01; RFC 8888
 
 
-def captured(feedback: str, *, both_ways: bool, folder: Path) -> tuple[Run, Path]:
+def captured(feedback: str, *, both_ways: bool, folder: Path) -> tuple[Run, Path, Path]:
+    """A run, and what its sending and its receiving ends have captured."""
     made = Scenario.from_dict(CALL).with_changes(
         {"flows.call.media.feedback": {"format": feedback}, "flows.call.media.both_ways": both_ways}
     )
     done = run(made, record="packets")
-    file = done.save(folder / "run") / "packets.pcapng"
-    assert file.read_bytes() == done.pcapng()
-    return done, file
+    saved = done.save(folder / "run")
+    sender, receiver = (saved / f"packets-{side}.pcapng" for side in ("sender", "receiver"))
+    assert (sender.read_bytes(), receiver.read_bytes()) == (done.pcapng("sender"), done.pcapng("receiver"))
+    assert receiver.read_bytes() == Run.load(saved).pcapng()
+    return done, sender, receiver
 
 
 def tshark(file: Path, *fields: str, only: str = "") -> list[list[str]]:
-    """The fields of each packet that the filter `only` lets through."""
-    argv = ["tshark", "-r", str(file), "-d", "udp.port==5004,rtp", "-d", "udp.port==5005,rtcp", "-T", "fields"]
+    """The fields of each packet that the filter `only` lets through; the announcements say what is RTP."""
+    argv = ["tshark", "-r", str(file), "-T", "fields"]
     argv += [word for field in fields for word in ("-e", field)]
     done = subprocess.run([*argv, "-Y", only], capture_output=True, text=True, check=True, timeout=120)
     return [line.split("\t") for line in done.stdout.splitlines()]
@@ -65,9 +71,10 @@ def contents(types: str, formats: str) -> str:
 @pytest.mark.parametrize("feedback", ["twcc", "ccfb"])
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_tshark_sees_what_we_recorded(feedback: str, both_ways: bool, tmp_path: Path) -> None:
-    done, file = captured(feedback, both_ways=both_ways, folder=tmp_path)
-    assert tshark(file, "frame.number", only=BAD) == []
-    assert tshark(file, "frame.number", only="!rtp && !rtcp") == [], "TCP has no bytes here, all else is RTP or RTCP"
+    done, file, receiver = captured(feedback, both_ways=both_ways, folder=tmp_path)
+    for side in (file, receiver):
+        assert tshark(side, "frame.number", only=BAD) == []
+        assert tshark(side, "frame.number", only=f"!rtp && !rtcp && {NETWORK}") == [], "all is RTP or RTCP"
     media = [flow for flow in done.summary["flows"] if flow["kind"] == "media"]
     assert len(media) == (3 if both_ways else 2)
 
@@ -88,7 +95,8 @@ def test_tshark_sees_what_we_recorded(feedback: str, both_ways: bool, tmp_path: 
     assert {round(float(at), 9) for at in sent} <= set(times), "to the nanosecond"
 
     record = done.table("rtcp")
-    rtcp = tshark(file, "rtcp.pt", "rtcp.rtpfb.fmt", "ip.len", "frame.time_epoch", only="rtcp")
+    fields = ("rtcp.pt", "rtcp.rtpfb.fmt", "ip.len", "frame.time_epoch")
+    rtcp = [row for side in (file, receiver) for row in tshark(side, *fields, only=f"rtcp && {OUT}")]
     ours = Counter(zip(record.to_numpy("contents").tolist(), record.to_numpy("size").tolist(), strict=True))
     theirs = Counter((contents(types, formats), int(size)) for types, formats, size, _ in rtcp)
     assert theirs == ours, "the same packets, by what is in them and how long they are"
@@ -99,8 +107,84 @@ def test_tshark_sees_what_we_recorded(feedback: str, both_ways: bool, tmp_path: 
     assert {"TWCC", feedback.upper()} <= {name for what in kinds for name in what.split("+")}
 
 
+def test_each_side_has_what_passed_it(tmp_path: Path) -> None:
+    done, sender, receiver = captured("twcc", both_ways=True, folder=tmp_path)
+    of = {flow["flow"]: f"10.0.{number}" for number, flow in enumerate(done.summary["flows"])}
+    for flow, net in of.items():
+        metrics = done.metrics(flow)
+        if metrics["kind"] != "media":
+            continue
+        counts = [
+            len(tshark(file, "frame.number", only=f"rtp && ip.src == {net}.1 && {way}"))
+            for file, way in ((sender, OUT), (receiver, f"!({OUT})"))
+        ]
+        assert counts == [metrics["packets_sent"], metrics["packets_received"]]
+        assert tshark(sender, "frame.number", only=f"rtp && ip.src == {net}.1 && !({OUT})") == []
+        (interface,) = {row[0] for row in tshark(receiver, "frame.interface_name", only=f"rtp && ip.src == {net}.1")}
+        ends = {"call": "call.receiver", "other": "other.receiver"}
+        # the other way of a call with both is received where the call is sent from
+        assert interface == ends.get(flow, "call.sender")
+    delays: dict[str, list[float]] = {}
+    for file, place in ((sender, 0), (receiver, 1)):
+        for number, at in tshark(file, "rtp.seq", "frame.time_epoch", only="rtp.ssrc == 0x101"):
+            delays.setdefault(number, [0.0, 0.0])[place] = float(at)
+    least = min(there - here for here, there in delays.values() if there)
+    assert 0.020 < least < 0.021, "the cable's 20 ms"
+
+
+def streams(file: Path) -> dict[int, dict[str, float]]:
+    """What `tshark -q -z rtp,streams` prints, by SSRC: packets, lost, mean and largest jitter in ms."""
+    argv = ["tshark", "-r", str(file), "-q", "-z", "rtp,streams"]
+    told = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120).stdout
+    line = re.compile(r"(0x\w+)\s+\S+\s+(\d+)\s+(\d+) \([^)]*\)((?:\s+-?[\d.]+){6})")
+    found = {}
+    for ssrc, packets, lost, rest in line.findall(told):
+        numbers = [float(number) for number in rest.split()]
+        found[int(ssrc, 16)] = {
+            "packets": int(packets), "lost": int(lost), "jitter_mean": numbers[4], "jitter_max": numbers[5],
+        }  # fmt: skip
+    return found
+
+
+def test_tshark_counts_our_losses_and_our_jitter(tmp_path: Path) -> None:
+    """Of a stream of audio its own statistics are RFC 3550's to the last digit. Of video, where packets share a
+    timestamp, tshark 4.0 weighs them in another way, so that there its fields go through RFC 3550 section 6.4.1."""
+    speech = {"name": "speech", "media": {"controller": "fixed", "audio": {}, "video": False}}
+    done = run(Scenario.from_dict({**CALL, "flows": [*CALL["flows"], speech]}))
+    saved = done.save(tmp_path / "run")
+    at_sender, at_receiver = (streams(saved / f"packets-{side}.pcapng") for side in ("sender", "receiver"))
+    flows = {"call": (0x101, 0x102), "other": (0x301,), "speech": (0x402,)}
+    assert sorted(at_receiver) == sorted(ssrc for some in flows.values() for ssrc in some)
+    assert [one["lost"] for one in at_sender.values()] == [0, 0, 0, 0]
+    for flow, ssrcs in flows.items():
+        metrics = done.metrics(flow)
+        ours = metrics["lost_queue"] + metrics["lost_wire"]
+        theirs = sum(at_receiver[ssrc]["lost"] for ssrc in ssrcs)
+        assert theirs == ours > 3, flow
+        assert sum(at_receiver[ssrc]["packets"] for ssrc in ssrcs) == metrics["packets_received"]
+    speech_jitter = done.metrics("speech")
+    assert speech_jitter["media_jitter_ms_mean"] > 1
+    assert at_receiver[0x402]["jitter_mean"] == pytest.approx(speech_jitter["media_jitter_ms_mean"], abs=2e-3)
+    assert at_receiver[0x402]["jitter_max"] == pytest.approx(speech_jitter["media_jitter_ms_max"], abs=2e-2)
+
+    rows = tshark(saved / "packets-receiver.pcapng", "frame.time_epoch", "rtp.timestamp", only="rtp.ssrc == 0x301")
+    transit = [1e3 * float(at) - int(stamp) / 90 for at, stamp in rows]
+    jitter = [0.0]
+    for before, after in pairwise(transit):
+        jitter.append(jitter[-1] + (abs(after - before) - jitter[-1]) / 16)
+    other = done.metrics("other")
+    # the receiver's clock is in whole units of the timestamp, 1/90 ms
+    assert sum(jitter) / (len(jitter) - 1) == pytest.approx(other["media_jitter_ms_mean"], abs=0.012)
+    assert max(jitter) == pytest.approx(other["media_jitter_ms_max"], abs=0.012)
+    assert at_receiver[0x301]["jitter_mean"] == pytest.approx(other["media_jitter_ms_mean"], rel=0.03)
+
+
 def test_tshark_reads_the_feedback_as_we_wrote_it(tmp_path: Path) -> None:
-    done, file = captured("twcc", both_ways=False, folder=tmp_path)
+    done, file, _ = captured("twcc", both_ways=False, folder=tmp_path)
+    only = "rtcp.rtpfb.fmt == 15 && ip.src == 10.0.0.2"
+    arrived = len(tshark(file, "frame.number", only=only))
+    file = file.with_name("packets-receiver.pcapng")
+    assert arrived <= len(tshark(file, "frame.number", only=f"{only} && {OUT}")) < arrived / 0.9
     names = ("statuscount", "baseseq", "pktcount", "recv_delta.padding")
     fields = (f"rtcp.rtpfb.transportcc.{name}" for name in names)
     rows = tshark(file, *fields, only="rtcp.rtpfb.fmt == 15 && ip.src == 10.0.0.2")
@@ -120,14 +204,14 @@ def test_the_largest_packet_is_one(tmp_path: Path) -> None:
     for overhead in ("28B", "0B"):
         done = run(Scenario.load("thesis-network").with_changes({**changes, "flows.sender.media.overhead": overhead}))
         file = tmp_path / "largest.pcapng"
-        file.write_bytes(done.pcapng())
+        file.write_bytes(done.pcapng("sender"))
         assert tshark(file, "frame.number", only=BAD) == []
         assert tshark(file, "ip.len", only="rtp") == [["65535"]] * 9
 
 
 def test_the_filter_finds_what_is_wrong(tmp_path: Path) -> None:
-    done, file = captured("twcc", both_ways=False, folder=tmp_path)
-    data = bytearray(done.pcapng())
+    done, file, _ = captured("twcc", both_ways=False, folder=tmp_path)
+    data = bytearray(done.pcapng("receiver"))
     # transport-wide feedback with padding: its length in words is made one too large
     place = data.index(bytes([0xAF, 205]))
     data[place + 3] += 1
@@ -139,13 +223,15 @@ def test_a_run_without_capture_has_none() -> None:
     done = run(Scenario.from_dict({**CALL, "capture": False, "duration": "10s", "flows": CALL["flows"][:1]}))
     with pytest.raises(InputError, match="set capture = true in the scenario"):
         done.pcapng()
+    with pytest.raises(InputError, match="side: found both; expected sender or receiver"):
+        done.pcapng("both")
 
 
 def test_tshark_reads_the_rembs_of_the_second_placement(tmp_path: Path) -> None:
     """Application layer feedback (PSFB, FMT 15) with REMB in it, and receiver reports; nothing of RTPFB."""
     call = {"name": "call", "media": {"controller": "gcc-remb", "audio": {}}}
     done = run(Scenario.from_dict({**CALL, "flows": [call, CALL["flows"][1]]}), record="packets")
-    file = done.save(tmp_path / "run") / "packets.pcapng"
+    file = done.save(tmp_path / "run") / "packets-receiver.pcapng"
     assert tshark(file, "frame.number", only=BAD) == []
     assert tshark(file, "frame.number", only="rtcp.rtpfb.fmt") == []
     assert len(tshark(file, "frame.number", only="rtcp.pt == 201 && ip.src == 10.0.0.2")) > 20
@@ -162,5 +248,5 @@ def test_tshark_reads_the_rembs_of_the_second_placement(tmp_path: Path) -> None:
     # video 1 and audio 2 of the first flow; the receiver speaks under an SSRC of its own
     assert {row[3] for row in rows[1:]} <= {"0x00000101,0x00000102", "0x00000102,0x00000101", "0x00000101"}
     assert {int(row[4].split(",")[-1], 16) for row in rows} != {0}
-    data = tshark(file, "rtp.ext.profile", only="rtp && ip.src == 10.0.0.1")
+    data = tshark(file.with_name("packets-sender.pcapng"), "rtp.ext.profile", only="rtp && ip.src == 10.0.0.1")
     assert len(data) == done.metrics("call")["packets_sent"]

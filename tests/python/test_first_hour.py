@@ -165,3 +165,19 @@ def test_looking_up_a_controller_in_python_says_so(tmp_path: Path, cli: Cli) -> 
     assert "is no controller of tidegate's" in got.err
     with pytest.raises(InputError):
         shipped.find("nothing")
+
+
+def test_pcap_writes_what_both_sides_see(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN)
+    refused = cli("run", "x.toml", "--pcap")
+    assert (refused.code, refused.err) == (2, "tidegate: --pcap: needs a folder for the files: --out DIR\n")
+    assert cli("run", "x.toml", "--pcap", "--out", "one").code == 0
+    assert cli("compare", "gcc", "fixed", "--scenario", "x.toml", "--pcap", "--out", "two").code == 0
+    for folder in ("one", "two/runs/gcc-seed1", "two/runs/fixed-seed1"):
+        for end in ("sender", "receiver"):
+            data = (tmp_path / folder / f"packets-{end}.pcapng").read_bytes()
+            assert data.startswith(b"\x0a\x0d\x0d\x0a")
+            # the option with the name of an interface, which is that of the end
+            names = [f"call.{one}".encode() for one in ("sender", "receiver")]
+            found = [struct.pack("<HH", 2, len(name)) + name in data for name in names]
+            assert found == [end == "sender", end == "receiver"]

@@ -6,7 +6,7 @@
 
 use crate::datagram::Ecn;
 use crate::packet::Packet;
-use crate::record::{Cause, Recorder};
+use crate::record::{Cause, Passing, Recorder};
 use crate::rng::Draws;
 use crate::units::{Rate, Size, Time};
 use std::any::Any;
@@ -148,6 +148,8 @@ pub struct Outbox {
     /// Why the run cannot go on.
     pub failure: Option<String>,
     node: NodeId,
+    /// Whether the record is told of each packet at its ends.
+    captures: bool,
     /// Boxes of packets that have come to their end, for packets to come.
     #[allow(clippy::vec_box, reason = "the boxes are what is kept")]
     spare: Vec<Box<Packet>>,
@@ -167,6 +169,7 @@ impl Outbox {
         Self {
             packets: VecDeque::with_capacity(64),
             census: vec![Census::default(); nodes],
+            captures: record.captures(),
             record,
             handed: Vec::new(),
             failure: None,
@@ -210,7 +213,7 @@ impl Outbox {
         mine.created += 1;
         mine.left += 1;
         mine.left_bytes += u64::from(packet.size);
-        self.record.sent(now, &packet);
+        self.tell_sent(now, &packet);
         let packet = self.boxed(packet);
         self.packets.push_back((port, packet));
     }
@@ -228,7 +231,15 @@ impl Outbox {
     #[inline]
     pub fn create(&mut self, now: Time, packet: &Packet) {
         self.mine().created += 1;
+        self.tell_sent(now, packet);
+    }
+
+    #[inline]
+    fn tell_sent(&mut self, now: Time, packet: &Packet) {
         self.record.sent(now, packet);
+        if self.captures {
+            self.record.captured(now, packet, self.node, Passing::Out);
+        }
     }
 
     /// Sends a packet on that came in.
@@ -267,6 +278,9 @@ impl Outbox {
     pub fn deliver(&mut self, now: Time, packet: &Packet) {
         self.mine().consumed += 1;
         self.record.arrived(now, packet);
+        if self.captures {
+            self.record.captured(now, packet, self.node, Passing::In);
+        }
     }
 
     /// Lets a packet die here.

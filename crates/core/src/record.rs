@@ -36,6 +36,15 @@ impl Cause {
     }
 }
 
+/// Which way a packet passes the interface of an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passing {
+    /// It has come in.
+    In,
+    /// It leaves.
+    Out,
+}
+
 /// How much of a run is kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Level {
@@ -247,11 +256,11 @@ pub trait Recorder: Send + Any {
     fn under_way(&mut self, packet: &Packet, node: NodeId) {}
     /// `node` has marked a packet with congestion experienced (ECN) instead of dropping it.
     fn marked(&mut self, now: Time, packet: &Packet, node: NodeId) {}
-    /// The RTP bytes of a packet that starts its way, for a capture file: asked for only if
-    /// [`Recorder::wants_bytes`].
-    fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {}
-    /// Whether [`Recorder::bytes`] is worth calling.
-    fn wants_bytes(&self) -> bool {
+    /// A packet passes the interface of the end that is `node`: it leaves there, or has come in. For a capture file,
+    /// and told only if [`Recorder::captures`] says so when the run begins.
+    fn captured(&mut self, now: Time, packet: &Packet, node: NodeId, passing: Passing) {}
+    /// Whether [`Recorder::captured`] is worth calling.
+    fn captures(&self) -> bool {
         false
     }
     /// Useful bytes reached the application: TCP in order, media payload without duplicates.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
 use tidegate_sim::build::{self, BuildError, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
+use tidegate_sim::record::capture::Side;
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 use tidegate_sim::world::Stopped;
 
@@ -72,9 +73,14 @@ impl Recording {
         )
     }
 
-    /// The capture file (pcapng) of all RTP and RTCP.
-    fn pcapng<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
-        let bytes = guarded(|| Ok(py.detach(|| self.outcome.recording.pcapng())))?;
+    /// The capture file (pcapng) of what one side sees of all flows: "sender" or "receiver".
+    fn pcapng<'py>(&self, py: Python<'py>, side: &str) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        let side = match side {
+            "sender" => Side::Sender,
+            "receiver" => Side::Receiver,
+            _ => return Err(bad(format!("side: found {side}; expected sender or receiver"))),
+        };
+        let bytes = guarded(|| py.detach(|| self.outcome.recording.pcapng(side)).map_err(bad))?;
         Ok(pyo3::types::PyBytes::new(py, &bytes))
     }
 

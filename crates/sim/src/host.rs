@@ -72,13 +72,6 @@ impl Driver for Line<'_> {
         let About { flow, kind, frame } = about;
         let sequence = self.desk.number(flow);
         let packet = Packet { frame, ..Packet::new(now, flow, self.desk.route, sequence, kind, datagram) };
-        if self.out.record.wants_bytes() {
-            let mut bytes = Vec::with_capacity(packet.size as usize);
-            match datagram::encode(&packet, self.desk.overhead, &mut bytes) {
-                Ok(()) => self.out.record.bytes(now, &packet, &bytes),
-                Err(error) => self.fail(format!("a {} packet at {now}: {error}", kind.name())),
-            }
-        }
         self.out.originate(now, Port::ZERO, packet);
     }
 

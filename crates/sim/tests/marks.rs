@@ -100,6 +100,7 @@ fn recorded(ecn: Ecn) -> Recording {
         stop: Time::from_secs(1),
         tightest: None,
         links: vec![NodeId(1)],
+        overhead: 28,
     };
     let links = vec![LinkInfo { node: NodeId(1), name: "link".into(), capacity: None }];
     let names = nodes.iter().map(|node| node.name().to_owned()).collect();

@@ -82,6 +82,13 @@ Media = Annotated[
         f"An encoder in the loop, codec=openh264, is {'' if 'openh264' in _core.ENCODERS else 'not '}in this build.",
     ),
 ]
+Pcap = Annotated[
+    bool,
+    typer.Option(
+        "--pcap",
+        help="Write packets-sender.pcapng and packets-receiver.pcapng with each run, for Wireshark; needs --out.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Write over a file of another kind, too.")]
 Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
 
@@ -101,6 +108,7 @@ def run(
     set_: Sets = [],  # noqa: B006
     media: Media = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")] = None,
+    pcap: Pcap = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario once.
@@ -111,7 +119,7 @@ def run(
     """
     if record not in {None, "summary", "series", "packets"}:
         raise InputError(f"--record: found {record}; expected summary, series or packets")
-    made = Scenario.load(scenario, _changes(set_))
+    made = Scenario.load(scenario, {**_changes(set_), **_captured(pcap, out)})
     if out is not None:
         check_folder(out, RUN_FILE)
     _say_what_code_is_run(scenario, made.code)
@@ -244,6 +252,7 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, for 95 % intervals.")] = 1,
     set_: Sets = [],  # noqa: B006
     out: Annotated[Path | None, typer.Option(help="Folder for table, picture, report and runs.")] = None,
+    pcap: Pcap = False,
     jobs: Workers = None,
     as_json: AsJson = False,
 ) -> None:
@@ -266,7 +275,8 @@ def compare(
         duration=duration,
         media_source=media_source,
     )
-    made = made.with_changes(_changes(set_)) if set_ else made
+    if changes := {**_changes(set_), **_captured(pcap, out)}:
+        made = made.with_changes(changes)
     if out is not None:
         check_folder(out, comparing.COMPARISON_FILE)
     if media is not None:
@@ -401,6 +411,12 @@ def report(
     target = out or folder / "report.html"
     reporting.write(target, source)
     console().print(f"written to {target}")
+
+
+def _captured(pcap: bool, out: Path | None) -> dict[str, Any]:
+    if pcap and out is None:
+        raise InputError("--pcap: needs a folder for the files: --out DIR")
+    return {"capture": True} if pcap else {}
 
 
 def _pair(text: str) -> tuple[str, str]:

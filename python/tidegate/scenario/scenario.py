@@ -80,7 +80,7 @@ class Scenario(Model):
     bin: Duration = Duration(200_000_000)
     """Width of a bin of the series (RFC 8868 section 3: 200 ms)."""
     capture: bool = False
-    """Whether the bytes of every packet are kept for a capture file."""
+    """Whether every packet is kept as it leaves and as it arrives, for capture files of both sides."""
     lte: Lte | None = None
     """A radio network, whose users are points of the network."""
     links: Annotated[list[Link], Field(min_length=1, max_length=100_000)]

@@ -10,7 +10,7 @@ use tidegate_core::{
     Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
     Size, Span, Time,
 };
-use tidegate_endpoint::datagram::header_len;
+use tidegate_endpoint::datagram::{self, header_len};
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
 };
@@ -40,17 +40,17 @@ impl Recorder for Log {
         Level::Series
     }
     fn sent(&mut self, now: Time, packet: &Packet) {
-        self.0.lock().unwrap().sent.push((now, packet.clone()));
+        let told = &mut *self.0.lock().unwrap();
+        told.sent.push((now, packet.clone()));
+        if self.1 {
+            assert_eq!(now, packet.sent);
+            let mut bytes = Vec::new();
+            datagram::encode(packet, 28, &mut bytes).expect("a packet that can be sent");
+            told.bytes.push((packet.clone(), bytes));
+        }
     }
     fn arrived(&mut self, now: Time, packet: &Packet) {
         self.0.lock().unwrap().arrived.push((now, packet.clone()));
-    }
-    fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {
-        assert_eq!(now, packet.sent);
-        self.0.lock().unwrap().bytes.push((packet.clone(), bytes.to_vec()));
-    }
-    fn wants_bytes(&self) -> bool {
-        self.1
     }
     fn goodput(&mut self, _now: Time, _flow: FlowId, bytes: Size) {
         self.0.lock().unwrap().goodput += bytes.as_bytes();

@@ -29,6 +29,9 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::{Endpoint, EndpointSettings};
 
+/// Bytes of IPv4 and UDP headers (RFC 791, RFC 768).
+const UDP_HEADERS: u32 = 28;
+
 fn refused<T>(key: &str, value: Span, expected: &str) -> Result<T, BuildError> {
     let Refusal { key: place, found, expected } = Refusal::new(key, value, expected);
     Err(BuildError { place, found, expected })
@@ -253,6 +256,10 @@ impl<'a> Builder<'a> {
                 stop: stop.min(Time::ZERO + scenario.duration),
                 tightest: None,
                 links: path.iter().map(|&(node, _)| node).collect(),
+                overhead: match &flow.kind {
+                    FlowKind::Media(media) => media.overhead,
+                    _ => UDP_HEADERS,
+                },
             });
             match &flow.kind {
                 FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),

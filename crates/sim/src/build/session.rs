@@ -186,7 +186,7 @@ impl Builder<'_> {
             self.nodes.push(Box::new(
                 Host::new(participant, route, session.overhead).through_bytes(self.scenario.bytes),
             ));
-            infos.push(info(seat, self.scenario.duration));
+            infos.push(info(seat, session.overhead, self.scenario.duration));
             members.push(MemberInfo {
                 flow: seat.flow,
                 session: index as u32,
@@ -201,7 +201,7 @@ impl Builder<'_> {
     }
 }
 
-fn info(seat: &Seat<'_>, duration: tidegate_core::Span) -> FlowInfo {
+fn info(seat: &Seat<'_>, overhead: u32, duration: tidegate_core::Span) -> FlowInfo {
     let end = Time::ZERO + duration;
     FlowInfo {
         name: seat.name.clone(),
@@ -215,6 +215,7 @@ fn info(seat: &Seat<'_>, duration: tidegate_core::Span) -> FlowInfo {
         stop: seat.spec.leave.map_or(end, |at| at.min(end)),
         tightest: None,
         links: Vec::new(),
+        overhead,
     }
 }
 

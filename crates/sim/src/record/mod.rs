@@ -4,6 +4,7 @@
 //! `series` adds bins, decisions, internals, queues and frames; `packets` adds every packet. The digest
 //! is the same at every level, because it hashes the facts as they are told.
 
+pub mod capture;
 pub mod digest;
 pub mod emodel;
 pub mod flow;
@@ -11,7 +12,7 @@ pub mod histogram;
 pub mod jitter;
 pub mod member;
 pub mod metrics;
-pub mod pcapng;
+mod pcapng;
 pub mod quality;
 mod recorder;
 pub mod repair;
@@ -19,6 +20,7 @@ pub mod summary;
 pub mod table;
 mod tables;
 
+use capture::Captured;
 use digest::Digest;
 use flow::{Bin, Bins, Count, FlowStats};
 use member::{MemberInfo, MemberStats};
@@ -28,7 +30,7 @@ use tidegate_core::node::Backlog;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };
-use tidegate_core::{Cause, Ecn, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
+use tidegate_core::{Cause, Ecn, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
 
 /// What the recording must know of a flow.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub struct FlowInfo {
     pub tightest: Option<Rate>,
     /// The nodes of the links that its packets cross, in order.
     pub links: Vec<NodeId>,
+    /// Bytes of IP and UDP headers that its packets are counted with.
+    pub overhead: u32,
 }
 
 /// What the recording must know of a node that is a link.
@@ -114,23 +118,6 @@ struct DecisionRow {
     target: Rate,
     pacing: Rate,
     window: Option<Size>,
-}
-
-/// Bytes of one packet for a capture file.
-#[derive(Clone, Debug)]
-pub struct Captured {
-    /// When it was sent.
-    pub at: Time,
-    /// Whose it is.
-    pub flow: FlowId,
-    /// Whether it is RTCP.
-    pub rtcp: bool,
-    /// Its route, which tells the direction.
-    pub route: u32,
-    /// The ECN field of its IP header, as it was sent.
-    pub ecn: Ecn,
-    /// The bytes above UDP.
-    pub bytes: Vec<u8>,
 }
 
 /// The recording of a run.
@@ -220,7 +207,7 @@ impl Recording {
         }
     }
 
-    /// Keeps the bytes of every RTP and RTCP packet from now on.
+    /// Keeps each packet as it passes its two ends.
     #[must_use]
     pub fn with_capture(mut self) -> Self {
         self.capture = true;
@@ -251,12 +238,6 @@ impl Recording {
         for (link, stats) in self.links.iter().zip(&mut self.link_stats) {
             stats.carried = bytes(link.node);
         }
-    }
-
-    /// The packets kept for a capture file, in order of sending.
-    #[must_use]
-    pub fn captured(&self) -> &[Captured] {
-        &self.captured
     }
 
     /// The hash of the whole recording.

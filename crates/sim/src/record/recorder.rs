@@ -1,12 +1,13 @@
 //! What a run says, taken in fact by fact.
 
-use super::{Captured, DecisionRow, Fate, FrameOpen, Recording};
+use super::capture::Captured;
+use super::{DecisionRow, Fate, FrameOpen, Recording};
 use tidegate_core::control::Decision;
 use tidegate_core::node::Backlog;
 use tidegate_core::record::{
-    CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
+    CellRecord, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord, RtcpRecord,
 };
-use tidegate_core::{Cause, FlowId, Kind, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
+use tidegate_core::{Cause, FlowId, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
 /// Tags that keep facts of different kinds apart in the digest.
 mod tag {
@@ -137,18 +138,13 @@ impl Recorder for Recording {
         }
     }
 
-    fn bytes(&mut self, now: Time, packet: &Packet, bytes: &[u8]) {
-        self.captured.push(Captured {
-            at: now,
-            flow: packet.flow,
-            rtcp: packet.kind == Kind::Rtcp,
-            route: packet.route.0,
-            ecn: packet.ecn,
-            bytes: bytes.to_vec(),
-        });
+    // not in the digest: what was sent and what arrived is
+    fn captured(&mut self, now: Time, packet: &Packet, node: NodeId, passing: Passing) {
+        let (flow, kind, datagram) = (packet.flow, packet.kind, packet.datagram.clone());
+        self.captured.push(Captured { at: now, node, passing, flow, kind, datagram });
     }
 
-    fn wants_bytes(&self) -> bool {
+    fn captures(&self) -> bool {
         self.capture
     }
 

@@ -291,6 +291,7 @@ mod tests {
             stop: Time::from_secs(70),
             tightest: None,
             links: vec![],
+            overhead: 28,
         };
         let mut stats = FlowStats::new(Time::ZERO);
         for second in 10..70 {
