@@ -124,8 +124,8 @@ CASES = [
          files=scenario('media = { controller = "gcc" }', 'tcp = { receive_window = "2GB" }')),
     Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
          files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),
-    Case("what only the engine refuses", RUN, "x.toml:8: flows.call: cross traffic call: a packet needs 12.000000ms of on-time, "
-         "a million times the mean of 0.000001ms",
+    Case("what only the engine refuses", RUN, "x.toml:10: flows.call.udp.on: found 0.000001ms; expected at least a "
+         "millionth of what a packet takes (12.000000ms)",
          files=scenario('media = { controller = "gcc" }',
                         'udp = { rate = "1Mbps", pattern = "on_off", on = "1ns", off = "1ns" }')),
     # names
@@ -311,7 +311,7 @@ def test_a_failure_is_placed_once(cli: Cli, tmp_path: Path) -> None:
             "one of fixed, gcc",
             10,
         ),
-        ("links.cable.settings.byte_error", 2.0, "links.cable", "2", "", 3),
+        ("links.cable.settings.byte_error", 2.0, "links.cable.byte_error", "2", "a probability", 3),
     ],
 )
 def test_what_the_engine_refuses_comes_in_parts(

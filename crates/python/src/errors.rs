@@ -3,7 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use tidegate_sim::build::BuildError;
+use tidegate_sim::build::Refusal;
 
 create_exception!(
     _core,
@@ -21,7 +21,7 @@ create_exception!(
 );
 
 /// A refusal with its parts.
-pub(crate) fn refused(py: Python<'_>, error: &BuildError) -> PyErr {
+pub(crate) fn refused(py: Python<'_>, error: &Refusal) -> PyErr {
     let raised = Refused::new_err(error.to_string());
     let parts = [("place", &error.place), ("found", &error.found), ("expected", &error.expected)];
     match parts.into_iter().try_for_each(|(name, part)| raised.value(py).setattr(name, part)) {

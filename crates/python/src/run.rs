@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
-use tidegate_sim::build::{self, BuildError, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
+use tidegate_sim::build::{self, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
 use tidegate_sim::record::capture::Side;
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 use tidegate_sim::world::Stopped;
@@ -134,7 +134,7 @@ fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
 }
 
 fn wrong(py: Python<'_>, place: String, found: String) -> PyErr {
-    refused(py, &BuildError { place, found, expected: String::new() })
+    refused(py, &Refusal { place, found, expected: String::new() })
 }
 
 /// Builds an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,

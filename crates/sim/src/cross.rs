@@ -1,8 +1,8 @@
 //! UDP cross traffic that does not react to anything.
 
-use crate::invalid::{Invalid, ensure};
 use crate::jitter::SendingJitter;
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
@@ -79,7 +79,7 @@ enum Clock {
 }
 
 impl Clock {
-    fn new(settings: &CrossSettings, seed: u64, name: &str) -> Result<Self, Invalid> {
+    fn new(settings: &CrossSettings, seed: u64, name: &str) -> Result<Self, Refusal> {
         let CrossSettings { size, start, .. } = *settings;
         let luck = || Stream::new(seed, name, "departures");
         Ok(match &settings.pattern {
@@ -148,19 +148,20 @@ impl OnOff {
         peak: Rate,
         (on, off): (Span, Span),
         mut luck: Stream,
-    ) -> Result<Self, Invalid> {
-        ensure(peak > Rate::ZERO, || "a peak rate of zero".to_owned())?;
-        ensure(on > Span::ZERO && !off.is_negative(), || {
-            format!(
-                "a mean on-time of {on} and a mean off-time of {off}: the first must be positive, the second not negative"
-            )
-        })?;
+    ) -> Result<Self, Refusal> {
+        ensure(peak > Rate::ZERO, || Refusal::new("rate", peak, "more than zero"))?;
+        ensure(on > Span::ZERO, || Refusal::new("on", on, "more than zero"))?;
+        ensure(!off.is_negative(), || Refusal::new("off", off, "zero or more"))?;
         let work = u128::from(size) * WORK_PER_BYTE;
         let peak = peak.as_bps();
         let whole = i64::try_from(work / u128::from(peak)).unwrap_or(i64::MAX);
         // bounds the on-times that one packet can take
         ensure(whole / 1_000_000 <= on.as_nanos(), || {
-            format!("a packet needs {} of on-time, a million times the mean of {on}", Span::from_nanos(whole))
+            Refusal::new(
+                "on",
+                on,
+                format!("at least a millionth of what a packet takes ({})", Span::from_nanos(whole)),
+            )
         })?;
         let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
         let begins_on = luck.chance(on / (on + off));
@@ -192,15 +193,17 @@ impl Cross {
     ///
     /// # Errors
     /// When a setting is out of its range.
-    pub fn new(name: impl Into<String>, seed: u64, settings: CrossSettings) -> Result<Self, Invalid> {
+    pub fn new(name: impl Into<String>, seed: u64, settings: CrossSettings) -> Result<Self, Refusal> {
         let name = name.into();
         let CrossSettings { flow, route, size, start, stop, jitter, .. } = settings;
         let mut clock = Clock::new(&settings, seed, &name)
-            .and_then(|clock| ensure(size > 0, || "packets of 0 bytes".to_owned()).map(|()| clock))
             .and_then(|clock| {
-                ensure(!jitter.is_negative(), || format!("a jitter of {jitter}")).map(|()| clock)
+                ensure(size > 0, || Refusal::new("packet_size", size, "at least 1 byte")).map(|()| clock)
             })
-            .map_err(|Invalid(what)| Invalid(format!("cross traffic {name}: {what}")))?;
+            .and_then(|clock| {
+                ensure(!jitter.is_negative(), || Refusal::new("sending_jitter", jitter, "zero or more"))
+                    .map(|()| clock)
+            })?;
         let mut jitter = (jitter > Span::ZERO)
             .then(|| SendingJitter::new(jitter, Stream::new(seed, &name, "sending jitter")));
         let first = clock.first(start, size);
@@ -264,7 +267,7 @@ mod tests {
     use super::*;
     use tidegate_core::record::Nothing;
 
-    fn source(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Result<Cross, Invalid> {
+    fn source(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Result<Cross, Refusal> {
         let settings = CrossSettings {
             flow: FlowId(3),
             route: RouteId(0),

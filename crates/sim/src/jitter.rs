@@ -1,7 +1,7 @@
 //! Delay that varies from packet to packet: on a link's wire, and in a sending host.
 
-use crate::invalid::{Invalid, ensure};
 use crate::link::capacity::Served;
+use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time};
@@ -43,15 +43,15 @@ impl Jitter {
         matches!(self, Self::Uniform(_) | Self::Normal(_))
     }
 
-    fn check(&self) -> Result<(), Invalid> {
+    fn check(&self) -> Result<(), Refusal> {
         let (length, bound) = match *self {
             Self::None => return Ok(()),
             Self::Rfc8868 { std, n_std, mean } => (std.min(mean), n_std),
             Self::Uniform(length) | Self::Normal(length) => (length, 0.0),
         };
-        ensure(!length.is_negative(), || format!("a jitter of {length}"))?;
+        ensure(!length.is_negative(), || Refusal::new("jitter", length, "zero or more"))?;
         ensure(bound >= 0.0 && bound.is_finite(), || {
-            format!("a jitter bounded by {bound} standard deviations")
+            Refusal::new("jitter.n_std", bound, "zero or more standard deviations")
         })
     }
 }
@@ -67,7 +67,7 @@ pub(crate) struct JitterProcess {
 
 impl JitterProcess {
     /// Draws from the substream of `name` for "jitter"; nothing where there is none.
-    pub(crate) fn new(jitter: Jitter, seed: u64, name: &str) -> Result<Option<Self>, Invalid> {
+    pub(crate) fn new(jitter: Jitter, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
         jitter.check()?;
         let luck = Stream::new(seed, name, "jitter");
         Ok((jitter != Jitter::None).then_some(Self { jitter, earliest: Time::ZERO, luck }))

@@ -7,7 +7,6 @@ mod excess;
 pub mod external;
 pub mod fork;
 pub mod host;
-pub mod invalid;
 pub mod jitter;
 pub mod link;
 pub mod loss;
@@ -23,7 +22,7 @@ pub mod wakeups;
 pub mod world;
 
 pub use cross::Cross;
-pub use invalid::Invalid;
 pub use link::{Link, LinkSettings, ManagedLink};
+pub use refusal::Refusal;
 pub use sink::Sink;
 pub use world::World;

@@ -3,8 +3,8 @@
 //! Losses happen after service: a lost packet has used the link's time. Each model draws exactly one
 //! number for each packet, so that changing a probability does not shift later luck.
 
-use crate::invalid::{Invalid, ensure, ensure_probability};
 use crate::phases::Phases;
+use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time, math};
@@ -29,13 +29,17 @@ impl GilbertElliott {
     ///
     /// # Errors
     /// Unless `0 <= mean < 1`, `burst >= 1`, and the gaps between bursts come out at one packet or more.
-    pub fn from_bursts(mean: f64, burst: f64) -> Result<Self, Invalid> {
-        ensure((0.0..1.0).contains(&mean), || format!("a mean loss of {mean}: at least 0 and below 1"))?;
-        ensure(burst >= 1.0 && burst.is_finite(), || format!("bursts of {burst} packets: at least 1"))?;
+    pub fn from_bursts(mean: f64, burst: f64) -> Result<Self, Refusal> {
+        ensure((0.0..1.0).contains(&mean), || Refusal::new("loss.mean", mean, "at least 0 and below 1"))?;
+        ensure(burst >= 1.0 && burst.is_finite(), || Refusal::new("loss.burst", burst, "at least 1 packet"))?;
         let to_good = 1.0 / burst;
         let to_bad = to_good * mean / (1.0 - mean);
         ensure(to_bad <= 1.0, || {
-            format!("a mean loss of {mean} in bursts of {burst} packets leaves gaps of less than one packet")
+            Refusal::new(
+                "loss.mean",
+                mean,
+                format!("one that leaves gaps of a packet or more between bursts of {burst}"),
+            )
         })?;
         Ok(Self { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 })
     }
@@ -63,15 +67,15 @@ pub enum Loss {
 }
 
 impl Loss {
-    fn check(&self) -> Result<(), Invalid> {
+    fn check(&self) -> Result<(), Refusal> {
         match *self {
             Self::None => Ok(()),
-            Self::Bernoulli(p) => ensure_probability("the loss", p),
+            Self::Bernoulli(p) => ensure_probability("loss", p),
             Self::GilbertElliott(GilbertElliott { to_bad, to_good, loss_good, loss_bad }) => {
-                ensure_probability("to_bad", to_bad)?;
-                ensure_probability("to_good", to_good)?;
-                ensure_probability("loss_good", loss_good)?;
-                ensure_probability("loss_bad", loss_bad)
+                ensure_probability("loss.to_bad", to_bad)?;
+                ensure_probability("loss.to_good", to_good)?;
+                ensure_probability("loss.loss_good", loss_good)?;
+                ensure_probability("loss.loss_bad", loss_bad)
             }
         }
     }
@@ -87,14 +91,14 @@ pub(crate) struct LossProcess {
 
 impl LossProcess {
     /// Draws from the substream of `name` for "loss"; nothing where nothing is ever lost.
-    pub(crate) fn new(phases: Phases<Loss>, seed: u64, name: &str) -> Result<Option<Self>, Invalid> {
+    pub(crate) fn new(phases: Phases<Loss>, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
         phases.phases().iter().try_for_each(|(_, loss)| loss.check())?;
         let never = phases.phases().iter().all(|(_, loss)| *loss == Loss::None);
         Ok((!never).then(|| Self { phases, bad: false, luck: Stream::new(seed, name, "loss") }))
     }
 
     /// From now on packets are lost like this.
-    pub(crate) fn change(&mut self, loss: Loss) -> Result<(), Invalid> {
+    pub(crate) fn change(&mut self, loss: Loss) -> Result<(), Refusal> {
         loss.check()?;
         (self.phases, self.bad) = (Phases::constant(loss), false);
         Ok(())
@@ -132,8 +136,8 @@ pub(crate) struct ByteErrors {
 
 impl ByteErrors {
     /// Draws from the substream of `name` for "byte errors"; nothing at probability zero.
-    pub(crate) fn new(probability: f64, seed: u64, name: &str) -> Result<Option<Self>, Invalid> {
-        ensure_probability("the byte error rate", probability)?;
+    pub(crate) fn new(probability: f64, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
+        ensure_probability("byte_error", probability)?;
         Ok((probability > 0.0).then(|| Self {
             log_survival: math::ln_1p(-probability),
             size: 0,
@@ -162,11 +166,11 @@ impl Phases<Loss> {
     ///
     /// # Errors
     /// Unless there is one and every length is positive.
-    pub fn repeating(stretches: &[(Span, Loss)]) -> Result<Self, Invalid> {
+    pub fn repeating(stretches: &[(Span, Loss)]) -> Result<Self, Refusal> {
         let mut at = Time::ZERO;
         let mut phases = Vec::with_capacity(stretches.len());
         for &(length, loss) in stretches {
-            ensure(length > Span::ZERO, || format!("a stretch of {length}"))?;
+            ensure(length > Span::ZERO, || Refusal::new("length", length, "more than zero"))?;
             phases.push((at, loss));
             at += length;
         }

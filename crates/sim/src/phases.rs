@@ -1,6 +1,6 @@
 //! Values that change at given times.
 
-use crate::invalid::{Invalid, ensure};
+use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::{Span, Time};
 
@@ -25,9 +25,9 @@ enum Written<T> {
 }
 
 impl<T> TryFrom<Written<T>> for Phases<T> {
-    type Error = Invalid;
+    type Error = Refusal;
 
-    fn try_from(written: Written<T>) -> Result<Self, Invalid> {
+    fn try_from(written: Written<T>) -> Result<Self, Refusal> {
         match written {
             Written::Steps(steps) => Self::new(steps, None),
             Written::Constant(value) => Ok(Self::constant(value)),
@@ -52,17 +52,18 @@ impl<T> Phases<T> {
     ///
     /// # Errors
     /// Unless the times begin at zero and increase, and the period ends later than the last begins.
-    pub fn new(phases: Vec<(Time, T)>, period: Option<Span>) -> Result<Self, Invalid> {
+    pub fn new(phases: Vec<(Time, T)>, period: Option<Span>) -> Result<Self, Refusal> {
         let first = phases.first().map(|(at, _)| *at);
         ensure(first == Some(Time::ZERO), || match first {
             None => "no phase at all: at least one, from time 0 on, is needed".to_owned(),
             Some(at) => format!("the first phase begins at {at}: it must begin at 0"),
         })?;
         if let Some(pair) = phases.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
-            return Err(Invalid(format!(
+            return Err(format!(
                 "a phase at {} follows one at {}: times must increase",
                 pair[1].0, pair[0].0
-            )));
+            )
+            .into());
         }
         let last = phases[phases.len() - 1].0;
         ensure(period.is_none_or(|period| Time::ZERO + period > last), || {

@@ -1,12 +1,12 @@
-//! Why a scenario is refused: where, what was found, what would be right.
+//! Why something is refused: where, what was found, what would be right.
 
-use crate::Invalid;
 use std::fmt;
 
-/// What is wrong with a scenario.
+/// What is wrong with a scenario, or with a part of it that does not know its own place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildError {
-    /// The dotted key: `duration`, `links.NAME`, `flows.NAME.media.controller`.
+pub struct Refusal {
+    /// The dotted key (`duration`, `links.NAME`, `flows.NAME.media.controller`), below the part if it is one of a part;
+    /// empty for the whole of it.
     pub place: String,
     /// What was found there; a sentence where `expected` is empty.
     pub found: String,
@@ -14,7 +14,24 @@ pub struct BuildError {
     pub expected: String,
 }
 
-impl fmt::Display for BuildError {
+impl Refusal {
+    /// At `place`, `value` was found.
+    pub fn new(place: impl Into<String>, value: impl fmt::Display, expected: impl Into<String>) -> Self {
+        Self { place: place.into(), found: value.to_string(), expected: expected.into() }
+    }
+
+    /// The same, of the part at `whole` of something larger.
+    #[must_use]
+    pub(crate) fn at(mut self, whole: &str) -> Self {
+        self.place = match self.place.as_str() {
+            "" => whole.to_owned(),
+            place => format!("{whole}.{place}"),
+        };
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.place.is_empty() {
             write!(f, "{}: ", self.place)?;
@@ -26,57 +43,27 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl std::error::Error for BuildError {}
+impl std::error::Error for Refusal {}
 
-/// What is wrong with a part of a scenario that does not know its own place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The dotted key below the part, empty for the whole of it.
-    pub key: String,
-    /// What was found; a sentence where `expected` is empty.
-    pub found: String,
-    /// What would be right.
-    pub expected: String,
+/// Fails with `refusal` unless `condition` holds.
+pub(crate) fn ensure<R: Into<Refusal>>(condition: bool, refusal: impl FnOnce() -> R) -> Result<(), Refusal> {
+    if condition { Ok(()) } else { Err(refusal().into()) }
 }
 
-impl Refusal {
-    /// At `key`, `value` was found.
-    pub fn new(key: impl Into<String>, value: impl fmt::Display, expected: impl Into<String>) -> Self {
-        Self { key: key.into(), found: value.to_string(), expected: expected.into() }
-    }
-
-    /// As an error of the part at `place`.
-    pub(crate) fn at(self, place: &str) -> BuildError {
-        let place = match self.key.as_str() {
-            "" => place.to_owned(),
-            key => format!("{place}.{key}"),
-        };
-        BuildError { place, found: self.found, expected: self.expected }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, found, expected } = self;
-        write!(f, "{}", BuildError { place: key.clone(), found: found.clone(), expected: expected.clone() })
-    }
+/// Fails unless `value` is a probability.
+pub(crate) fn ensure_probability(place: &str, value: f64) -> Result<(), Refusal> {
+    ensure((0.0..=1.0).contains(&value), || Refusal::new(place, value, "a probability, from 0 to 1"))
 }
 
 impl From<String> for Refusal {
     fn from(found: String) -> Self {
-        Self { key: String::new(), found, expected: String::new() }
+        Self { place: String::new(), found, expected: String::new() }
     }
 }
 
 impl From<&str> for Refusal {
     fn from(found: &str) -> Self {
         found.to_owned().into()
-    }
-}
-
-impl From<Invalid> for Refusal {
-    fn from(Invalid(found): Invalid) -> Self {
-        found.into()
     }
 }
 
@@ -89,8 +76,6 @@ impl From<tidegate_endpoint::SettingsError> for Refusal {
 impl From<tidegate_controllers::SettingsError> for Refusal {
     fn from(error: tidegate_controllers::SettingsError) -> Self {
         let tidegate_controllers::SettingsError { key, found, expected, .. } = error;
-        let key =
-            if key.is_empty() { "media.controller".to_owned() } else { format!("media.controller.{key}") };
-        Self::new(key, found, expected)
+        Self::new(key, found, expected).at("media.controller")
     }
 }

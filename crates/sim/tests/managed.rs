@@ -233,7 +233,7 @@ fn a_capacity_that_is_not_constant_is_nobodys_to_change() {
     let steps = Steps::new(&[(Time::ZERO, Rate::from_mbps(8))], None).unwrap();
     let mut world = through(LinkSettings::new(Service::Schedule(steps), Span::ZERO));
     let refused = told(&mut world, |link| link.set_capacity(Time::ZERO, Rate::from_mbps(1)));
-    assert!(refused.unwrap_err().to_string().contains("only a constant one"));
+    assert!(refused.unwrap_err().to_string().contains("a constant one, for the driver"));
 }
 
 #[test]

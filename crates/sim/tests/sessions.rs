@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_core::Level;
-use tidegate_sim::build::{BuildError, Experiment, Outcome, from_registry};
+use tidegate_sim::build::{Experiment, Outcome, Refusal, from_registry};
 use tidegate_sim::record::member::MemberSummary;
 use tidegate_sim::record::table::Column;
 use tidegate_sim::scenario::Scenario;
@@ -42,7 +42,7 @@ fn scenario(seconds: i64, bandwidth: u64, links: Vec<Value>, members: Vec<Value>
     serde_json::from_value(value).expect("a scenario")
 }
 
-fn build(scenario: &Scenario) -> Result<Experiment, BuildError> {
+fn build(scenario: &Scenario) -> Result<Experiment, Refusal> {
     Experiment::new(scenario, &[], &mut from_registry)
 }
 

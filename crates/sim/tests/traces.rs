@@ -316,7 +316,7 @@ fn generated_traces_are_recordings_of_the_process() {
     assert!((ratio - 1.0).abs() < 0.08, "{ratio}");
     assert!(Trace::generate_brownian(settings, 1, Span::ZERO).is_err());
     let dead = BrownianSettings { sigma: 0.0, initial: Some(0.0), ..settings };
-    assert!(Trace::generate_brownian(dead, 1, Span::from_secs(1)).unwrap_err().0.contains("outage"));
+    assert!(Trace::generate_brownian(dead, 1, Span::from_secs(1)).unwrap_err().found.contains("outage"));
 }
 
 /// The folder of collected traces, if it is here.

@@ -3,9 +3,9 @@
 
 use super::{Experiment, Outcome};
 use crate::external::{ExternalLink, ExternalSource};
-use crate::invalid::Invalid;
 use crate::link::ManagedLink;
 use crate::loss::Loss;
+use crate::refusal::Refusal;
 use crate::world::Stopped;
 use std::any::Any;
 use tidegate_core::node::Handed;
@@ -109,21 +109,20 @@ impl Experiment {
     ///
     /// # Errors
     /// If there is no managed link of that name, or a value is out of its range.
-    pub fn change(&mut self, name: &str, at: Time, change: LinkChange) -> Result<(), Invalid> {
+    pub fn change(&mut self, name: &str, at: Time, change: LinkChange) -> Result<(), Refusal> {
         let nodes = self.world.nodes();
         let place =
             nodes.iter().position(|node| node.name() == name && (&**node as &dyn Any).is::<ManagedLink>());
         let place = place.ok_or_else(|| {
-            Invalid(format!(
-                "links.{name}: no such link that can be changed; that needs service = \"managed\""
-            ))
+            Refusal::from("no such link that can be changed; that needs service = \"managed\"")
+                .at(&format!("links.{name}"))
         })?;
         let told = self.world.tell(NodeId(place as u32), |link: &mut ManagedLink| {
             change.delay.map_or(Ok(()), |delay| link.set_delay(delay))?;
             change.loss.map_or(Ok(()), |loss| link.set_loss(Loss::Bernoulli(loss)))?;
             change.capacity.map_or(Ok(()), |rate| link.set_capacity(at, rate))
         });
-        told.unwrap_or(Ok(())).map_err(|Invalid(what)| Invalid(format!("links.{name}: {what}")))
+        told.unwrap_or(Ok(())).map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 
     /// Feeds the external flow with node `source`: `size` bytes leave at `at`, with a number for the receiver.

@@ -1,8 +1,7 @@
 //! Links, and the tightest one on a flow's path.
 
-use super::{BuildError, Builder, Refusal};
+use super::{Builder, Refusal};
 use crate::external::ExternalLink;
-use crate::invalid::Invalid;
 use crate::link::capacity::{BrownianSettings, Service, Steps};
 use crate::link::{Link, LinkSettings, ManagedLink};
 use crate::record::FlowInfo;
@@ -11,18 +10,17 @@ use std::collections::BTreeMap;
 use tidegate_core::{Node, NodeId, Rate, Time};
 
 impl Builder<'_> {
-    pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, BuildError> {
-        let place = format!("links.{}", spec.name);
-        let settings = self.link_settings(spec).map_err(|refusal| refusal.at(&place))?;
+    pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, Refusal> {
+        let settings = self.link_settings(spec).map_err(|refusal| refusal.at(&spec.name).at("links"))?;
         let (name, seed) = (&spec.name, self.seed(&spec.name));
-        let link: Result<Box<dyn Node>, Invalid> = match (&spec.capacity, spec.service) {
+        let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, spec.service) {
             (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
             (_, LinkService::Fifo) => Link::new(name, seed, settings).map(|link| Box::new(link) as _),
             (_, LinkService::Managed) => {
                 ManagedLink::new(name, seed, settings).map(|link| Box::new(link) as _)
             }
         };
-        link.map_err(|invalid| Refusal::from(invalid).at(&place))
+        link.map_err(|refusal| refusal.at("links"))
     }
 
     fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, Refusal> {

@@ -13,7 +13,7 @@ use crate::lte::Network;
 use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
-pub use crate::refusal::{BuildError, Refusal};
+pub use crate::refusal::Refusal;
 use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};
 use crate::trace::Trace;
 use crate::world::{Stopped, World};
@@ -32,9 +32,8 @@ use tidegate_endpoint::{Endpoint, EndpointSettings};
 /// Bytes of IPv4 and UDP headers (RFC 791, RFC 768).
 const UDP_HEADERS: u32 = 28;
 
-fn refused<T>(key: &str, value: Span, expected: &str) -> Result<T, BuildError> {
-    let Refusal { key: place, found, expected } = Refusal::new(key, value, expected);
-    Err(BuildError { place, found, expected })
+fn refused<T>(place: &str, value: Span, expected: &str) -> Result<T, Refusal> {
+    Err(Refusal::new(place, value, expected))
 }
 
 /// An experiment under way.
@@ -70,7 +69,7 @@ impl Experiment {
         scenario: &Scenario,
         traces: &[Arc<Trace>],
         make: &'a mut Maker<'a>,
-    ) -> Result<Self, BuildError> {
+    ) -> Result<Self, Refusal> {
         Self::with(scenario, traces, &mut Makers { controller: make, encoder: &mut no_encoder })
     }
 
@@ -78,11 +77,7 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`Experiment::new`].
-    pub fn with(
-        scenario: &Scenario,
-        traces: &[Arc<Trace>],
-        make: &mut Makers<'_>,
-    ) -> Result<Self, BuildError> {
+    pub fn with(scenario: &Scenario, traces: &[Arc<Trace>], make: &mut Makers<'_>) -> Result<Self, Refusal> {
         Builder::new(scenario, traces)?.build(make)
     }
 
@@ -184,7 +179,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(scenario: &'a Scenario, traces: &'a [Arc<Trace>]) -> Result<Self, BuildError> {
+    fn new(scenario: &'a Scenario, traces: &'a [Arc<Trace>]) -> Result<Self, Refusal> {
         if scenario.duration <= Span::ZERO {
             return refused("duration", scenario.duration, "more than zero");
         }
@@ -218,7 +213,7 @@ impl<'a> Builder<'a> {
             let place = "lte";
             let settings = radio.settings().map_err(|refusal| refusal.at(place))?;
             let network = Network::new(&radio.name, builder.seed(&radio.name), settings, radio.users());
-            builder.nodes.push(Box::new(network.map_err(|invalid| Refusal::from(invalid).at(place))?));
+            builder.nodes.push(Box::new(network.map_err(|refusal| refusal.at(place))?));
         }
         Ok(builder)
     }
@@ -228,7 +223,7 @@ impl<'a> Builder<'a> {
         special.map_or(self.scenario.seed, |&(_, seed)| seed)
     }
 
-    fn build(mut self, make: &mut Makers<'_>) -> Result<Experiment, BuildError> {
+    fn build(mut self, make: &mut Makers<'_>) -> Result<Experiment, Refusal> {
         let scenario = self.scenario;
         let jitter = self.sending_jitter();
         let mut infos = Vec::with_capacity(scenario.flows.len());
@@ -277,7 +272,7 @@ impl<'a> Builder<'a> {
         self.finish(infos, members)
     }
 
-    fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, BuildError> {
+    fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, Refusal> {
         let scenario = self.scenario;
         let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
@@ -349,7 +344,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
-    fn media(&mut self, make: &mut Makers<'_>) -> Result<(), BuildError> {
+    fn media(&mut self, make: &mut Makers<'_>) -> Result<(), Refusal> {
         let scenario = self.scenario;
         let mut built = vec![false; scenario.flows.len()];
         for (index, flow) in scenario.flows.iter().enumerate() {

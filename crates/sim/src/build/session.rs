@@ -1,7 +1,7 @@
 //! Sessions of many members: from their specification to participants, and trees between them.
 
 use super::graph::Places;
-use super::{BuildError, Builder, Refusal};
+use super::{Builder, Refusal};
 use crate::fork::{Branches, Fork};
 use crate::host::Host;
 use crate::record::FlowInfo;
@@ -131,7 +131,7 @@ impl Trees<'_> {
 
 impl Builder<'_> {
     /// The participants of all sessions, and the trees between them.
-    pub(super) fn sessions(&mut self, infos: &mut Vec<FlowInfo>) -> Result<Vec<MemberInfo>, BuildError> {
+    pub(super) fn sessions(&mut self, infos: &mut Vec<FlowInfo>) -> Result<Vec<MemberInfo>, Refusal> {
         let scenario = self.scenario;
         let places = Places::new(&scenario.links);
         let mut members = Vec::new();

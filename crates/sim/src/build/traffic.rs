@@ -36,7 +36,8 @@ impl Builder<'_> {
             pattern,
             jitter: jitter.unwrap_or(Span::ZERO),
         };
-        let source = Cross::new(&flow.name, self.seed(&flow.name), settings)?;
+        let source =
+            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|refusal| refusal.at("udp"))?;
         self.nodes.push(Box::new(source));
         self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
         Ok(())
@@ -97,6 +98,7 @@ impl Builder<'_> {
         };
         let data = self.route(path, self.next_node(1));
         let acks = self.route(&back, self.next_node(0));
+        settings.check().map_err(|refusal| refusal.at("tcp"))?;
         let receiver = TcpReceiver::new(format!("{}.receiver", flow.name), id, acks, &settings)?;
         let sender = TcpSender::new(&flow.name, self.seed(&flow.name), id, data, settings, jitter)?;
         self.nodes.push(Box::new(sender));

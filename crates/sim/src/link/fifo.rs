@@ -11,7 +11,7 @@ use super::capacity::Server;
 use super::flight::{Flying, Scatter};
 use super::medium::Medium;
 use super::queue::Room;
-use crate::invalid::Invalid;
+use crate::refusal::Refusal;
 use std::collections::VecDeque;
 use tidegate_core::node::Backlog;
 use tidegate_core::rng::Draws;
@@ -65,7 +65,7 @@ impl Link {
     ///
     /// # Errors
     /// When a setting is out of its range.
-    pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Invalid> {
+    pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
         let nominal = settings.nominal_rate();
         let room = settings.queue.resolve(nominal);

@@ -10,8 +10,8 @@ use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
 use super::medium::Medium;
 use super::queue::{Moment, QueueDiscipline, Tail, Waiting};
-use crate::invalid::Invalid;
 use crate::loss::Loss;
+use crate::refusal::Refusal;
 use tidegate_core::node::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
@@ -42,7 +42,7 @@ impl ManagedLink {
     ///
     /// # Errors
     /// When a setting is out of its range.
-    pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Invalid> {
+    pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let nominal = settings.nominal_rate();
         let queue = Tail::new(settings.queue.resolve(nominal));
         Self::with_queue(name, seed, settings, Box::new(queue))
@@ -57,7 +57,7 @@ impl ManagedLink {
         seed: u64,
         settings: LinkSettings,
         queue: Box<dyn QueueDiscipline>,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, Refusal> {
         let name = name.into();
         let nominal = settings.nominal_rate();
         let flight = Flight::new(settings.jitter.reorders());
@@ -81,7 +81,7 @@ impl ManagedLink {
     ///
     /// # Errors
     /// If its capacity is not a constant one.
-    pub fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Invalid> {
+    pub fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Refusal> {
         let current = self.serving.as_mut().filter(|(served, _)| served.finish > now);
         let finish = self.server.set_rate(now, rate, current.is_some())?;
         if let (Some((served, _)), Some(finish)) = (current, finish) {
@@ -97,7 +97,7 @@ impl ManagedLink {
     ///
     /// # Errors
     /// If it is negative.
-    pub fn set_delay(&mut self, delay: Span) -> Result<(), Invalid> {
+    pub fn set_delay(&mut self, delay: Span) -> Result<(), Refusal> {
         self.medium.set_delay(delay)
     }
 
@@ -105,7 +105,7 @@ impl ManagedLink {
     ///
     /// # Errors
     /// If there is no such loss, or it follows from statuses.
-    pub fn set_loss(&mut self, loss: Loss) -> Result<(), Invalid> {
+    pub fn set_loss(&mut self, loss: Loss) -> Result<(), Refusal> {
         self.medium.set_loss(loss, self.seed, &self.name)
     }
 

@@ -1,12 +1,12 @@
 //! What happens to a packet after service: propagation, jitter, loss, excess, byte errors.
 
 use crate::excess::Excess;
-use crate::invalid::{Invalid, ensure};
 use crate::jitter::JitterProcess;
 use crate::link::LinkSettings;
 use crate::link::capacity::Served;
 use crate::loss::{ByteErrors, Loss, LossProcess};
 use crate::phases::Phases;
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Span, Time};
 
@@ -29,10 +29,12 @@ impl Medium {
         excess: Option<Excess>,
         seed: u64,
         name: &str,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, Refusal> {
         let LinkSettings { delay, jitter, loss, byte_error, .. } = settings;
         for (at, delay) in delay.phases() {
-            ensure(!delay.is_negative(), || format!("a delay of {delay} from {at} on"))?;
+            ensure(!delay.is_negative(), || {
+                Refusal::new("delay", format!("{delay} from {at} on"), "zero or more")
+            })?;
         }
         Ok(Self {
             delay,
@@ -45,17 +47,15 @@ impl Medium {
     }
 
     /// From now on a bit travels so long; packets do not overtake each other because of it.
-    pub(crate) fn set_delay(&mut self, delay: Span) -> Result<(), Invalid> {
-        ensure(!delay.is_negative(), || format!("a delay of {delay}"))?;
+    pub(crate) fn set_delay(&mut self, delay: Span) -> Result<(), Refusal> {
+        ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))?;
         self.delay = Phases::constant(delay);
         Ok(())
     }
 
     /// From now on packets are lost like this, with the luck of the same substream.
-    pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Invalid> {
-        ensure(self.excess.is_none(), || {
-            "a loss beside statuses: what they lose follows from their capacity".to_owned()
-        })?;
+    pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Refusal> {
+        ensure(self.excess.is_none(), || super::lossless("loss"))?;
         match &mut self.loss {
             Some(process) => process.change(loss),
             none => LossProcess::new(Phases::constant(loss), seed, name).map(|process| *none = process),

@@ -17,10 +17,10 @@ pub mod queue;
 pub use fifo::Link;
 pub use managed::ManagedLink;
 
-use crate::invalid::{Invalid, ensure};
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::phases::Phases;
+use crate::refusal::{Refusal, ensure};
 use capacity::{Server, Service};
 use medium::Medium;
 use queue::DropTail;
@@ -87,21 +87,23 @@ impl LinkSettings {
     }
 
     /// The transmitter and the medium of the link called `name` in the run with `seed`.
-    fn parts(self, name: &str, seed: u64) -> Result<(Server, Medium), Invalid> {
-        let build = || -> Result<(Server, Medium), Invalid> {
+    fn parts(self, name: &str, seed: u64) -> Result<(Server, Medium), Refusal> {
+        let build = || -> Result<(Server, Medium), Refusal> {
             let server = self.service.start(seed, name)?;
             let excess = server.excess(seed, name);
             if excess.is_some() {
-                ensure(self.queue.resolve(self.service.nominal_rate()).is_unlimited(), || {
-                    "a queue limit beside statuses: what they cannot carry is lost, and nothing waits"
-                        .to_owned()
-                })?;
-                ensure(self.loss == Phases::constant(Loss::None), || {
-                    "a loss beside statuses: what they lose follows from their capacity".to_owned()
-                })?;
+                let limited = !self.queue.resolve(self.service.nominal_rate()).is_unlimited();
+                ensure(!limited, || lossless("queue"))?;
+                ensure(self.loss == Phases::default(), || lossless("loss"))?;
             }
             Ok((server, Medium::new(self, excess, seed, name)?))
         };
-        build().map_err(|Invalid(what)| Invalid(format!("link {name}: {what}")))
+        build().map_err(|refusal| refusal.at(name))
     }
+}
+
+/// Statuses have neither a queue nor losses of their own.
+fn lossless(key: &str) -> Refusal {
+    let expected = "none beside statuses: what they cannot carry is lost, and nothing waits";
+    Refusal::new(key, "a setting of its own", expected)
 }

@@ -9,7 +9,7 @@ use super::scheduler::Candidate;
 use super::settings::{BLOCKS, Scheduler, Settings, User};
 use super::uplink;
 use super::user::{REPORT_PERIOD, Radio, TICK};
-use crate::invalid::{Invalid, ensure};
+use crate::refusal::{Refusal, ensure};
 use std::collections::VecDeque;
 use tidegate_core::node::Backlog;
 use tidegate_core::record::{CellRecord, RadioRecord};
@@ -137,17 +137,19 @@ impl Network {
         seed: u64,
         settings: Settings,
         users: Vec<User>,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, Refusal> {
         let name = name.into();
-        settings.check().map_err(|Invalid(what)| Invalid(format!("radio network {name}: {what}")))?;
+        settings.check()?;
         ensure(users.len() <= Self::MOST_USERS, || {
-            format!("radio network {name}: {} users: at most {} fit", users.len(), Self::MOST_USERS)
+            Refusal::new("users", users.len(), format!("at most {}", Self::MOST_USERS))
         })?;
         if let Some(user) = users.iter().find(|user| user.stop <= user.start) {
             let User { name: who, start, stop, .. } = user;
-            return Err(Invalid(format!(
-                "radio network {name}: user {who} leaves at {stop}, not after {start}"
-            )));
+            return Err(Refusal::new(
+                format!("users.{who}.stop"),
+                stop,
+                format!("after the start ({start})"),
+            ));
         }
         let layout = Layout::new(settings.rings, settings.case.distance(), settings.wrap);
         let subbands = settings.bandwidth.subbands();

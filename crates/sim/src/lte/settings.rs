@@ -4,7 +4,7 @@ use super::fading::{Profile, WIDTH};
 use super::layout::{Point, Rings};
 use super::propagation::Case;
 use super::rlc::QueueLimit;
-use crate::invalid::{Invalid, ensure};
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
 
 /// Carrier bandwidths.
@@ -168,28 +168,28 @@ impl Settings {
     ///
     /// # Errors
     /// When one is not: which, and what would be right.
-    pub fn check(&self) -> Result<(), Invalid> {
+    pub fn check(&self) -> Result<(), Refusal> {
         let within = |value: f64, most: f64| value.is_finite() && (0.0..=most).contains(&value);
         ensure(within(self.speed, 140.0), || {
-            format!("a speed of {} m/s: from 0 to 140 (500 km/h) is right", self.speed)
+            Refusal::new("speed", format!("{} m/s", self.speed), "0 to 140 m/s (500 km/h)")
         })?;
-        ensure(within(self.hysteresis, 30.0), || {
-            format!("a hysteresis of {} dB: from 0 to 30 is right", self.hysteresis)
-        })?;
+        ensure(within(self.hysteresis, 30.0), || Refusal::new("hysteresis", self.hysteresis, "0 to 30 dB"))?;
         ensure(self.interferers <= INTERFERERS, || {
-            format!("{} interferers that fade: at most {INTERFERERS} can", self.interferers)
+            Refusal::new("interferers", self.interferers, format!("at most {INTERFERERS}"))
         })?;
         ensure((1..=1_000_000).contains(&self.window), || {
-            format!("a scheduling window of {} TTIs: from 1 to 1000000 is right", self.window)
+            Refusal::new("window", self.window, "1 to 1000000 TTIs")
         })?;
         let long = Span::from_secs(60);
-        for (name, span) in [("a trigger time", self.trigger), ("an interruption", self.interruption)] {
+        for (name, span) in [("trigger", self.trigger), ("interruption", self.interruption)] {
             ensure(!span.is_negative() && span <= long, || {
-                format!("{name} of {span}: at most {long} is right")
+                Refusal::new(name, span, format!("zero to {long}"))
             })?;
         }
-        ensure(self.queue.age.is_none_or(|age| age > Span::ZERO), || "packets that may wait 0 s".to_owned())?;
-        ensure(self.queue.packets != Some(0), || "a queue of 0 packets".to_owned())
+        ensure(self.queue.age.is_none_or(|age| age > Span::ZERO), || {
+            Refusal::new("queue.time", Span::ZERO, "more than zero")
+        })?;
+        ensure(self.queue.packets != Some(0), || Refusal::new("queue.packets", 0, "at least 1"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A radio network without packets: who hears which cell how well, and what full buffers get.
 
 use super::{LteSpec, Network};
-use crate::invalid::Invalid;
+use crate::refusal::Refusal;
 use crate::trace::Trace;
 use tidegate_core::record::Nothing;
 use tidegate_core::{Node, Outbox, Time};
@@ -23,13 +23,8 @@ pub struct Survey {
 ///
 /// # Errors
 /// When a setting is out of its range.
-pub fn survey(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Survey, Invalid> {
-    let mut network = Network::new(
-        &spec.name,
-        seed,
-        spec.settings().map_err(|refusal| Invalid(refusal.to_string()))?,
-        spec.users(),
-    )?;
+pub fn survey(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Survey, Refusal> {
+    let mut network = Network::new(&spec.name, seed, spec.settings()?, spec.users())?;
     let rows = network.survey(0);
     let gains_db = (0..rows.len()).flat_map(|user| network.gains(user)).collect();
     let mut out = Outbox::new(1, Box::new(Nothing));
@@ -55,14 +50,9 @@ fn run(network: &mut Network, end: Time, out: &mut Outbox) {
 ///
 /// # Errors
 /// When a setting is out of its range, or the user gets nothing at all.
-pub fn trace(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Trace, Invalid> {
+pub fn trace(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Trace, Refusal> {
     const OPPORTUNITY: u64 = 1504;
-    let mut network = Network::new(
-        &spec.name,
-        seed,
-        spec.settings().map_err(|refusal| Invalid(refusal.to_string()))?,
-        spec.users(),
-    )?;
+    let mut network = Network::new(&spec.name, seed, spec.settings()?, spec.users())?;
     let mut out = Outbox::new(1, Box::new(Nothing));
     run(&mut network, begin, &mut out);
     let mut counted = network.served(0);
@@ -77,6 +67,6 @@ pub fn trace(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Trace,
     }
     let whole = ((end - begin).as_nanos() / 1_000_000) as u32;
     let last = millis.last_mut();
-    *last.ok_or_else(|| Invalid(format!("the user gets nothing in {}", end - begin)))? = whole;
+    *last.ok_or_else(|| format!("the user gets nothing in {}", end - begin))? = whole;
     Trace::of_opportunities(format!("lte, seed {seed}"), millis, OPPORTUNITY as u32)
 }

@@ -32,7 +32,7 @@ pub use receiver::TcpReceiver;
 pub use sender::TcpSender;
 pub use workload::Workload;
 
-use crate::invalid::Invalid;
+use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::datagram::DISCARD_PORT;
 use tidegate_core::{Span, Time};
@@ -161,38 +161,26 @@ impl TcpSettings {
     /// Whether a connection can work with these.
     ///
     /// # Errors
-    /// With the name of the setting, what it is, and what would do.
-    pub fn check(&self) -> Result<(), Invalid> {
-        let wrong = |text: String| Err(Invalid(text));
-        if self.segment == 0 {
-            return wrong("segment is 0 bytes: a segment carries at least 1".into());
-        }
-        if self.initial_window == 0 {
-            return wrong("initial_window is 0 segments: at least 1 must leave".into());
-        }
-        let window = self.receive_window;
-        if window < u32::from(self.segment) || window > 1 << 30 {
-            return wrong(format!(
-                "receive_window is {window} bytes: one segment ({}) to 2^30 (RFC 7323 section 2.3)",
-                self.segment
-            ));
-        }
-        if self.granularity < Span::ZERO {
-            return wrong(format!("granularity is {}: it cannot be negative", self.granularity));
-        }
-        if self.min_rto <= Span::ZERO || self.min_rto > self.max_rto {
-            return wrong(format!(
-                "min_rto is {} and max_rto {}: more than zero, and the minimum not above the maximum",
-                self.min_rto, self.max_rto
-            ));
-        }
+    /// With the key of the setting, what was found, and what would be right.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let Self { segment, initial_window, receive_window, granularity, min_rto, max_rto, .. } = *self;
+        ensure(segment > 0, || Refusal::new("packet_size", "no data", "at least 1 byte of data"))?;
+        ensure(initial_window > 0, || Refusal::new("initial_window", initial_window, "at least 1 segment"))?;
+        ensure((u32::from(segment)..=1 << 30).contains(&receive_window), || {
+            let expected = format!("from one segment ({segment} bytes) to 2^30 bytes (RFC 7323 section 2.3)");
+            Refusal::new("receive_window", receive_window, expected)
+        })?;
+        ensure(granularity >= Span::ZERO, || Refusal::new("granularity", granularity, "zero or more"))?;
+        ensure(min_rto > Span::ZERO && min_rto <= max_rto, || {
+            Refusal::new("min_rto", min_rto, format!("more than zero, and at most {max_rto}"))
+        })?;
         if let Some(delay) = self.delayed_ack.filter(|&delay| delay <= Span::ZERO) {
-            return wrong(format!("delayed_ack is {delay}: more than zero, or none at all"));
+            return Err(Refusal::new("delayed_ack", delay, "more than zero, or none at all"));
         }
         if let Some(stop) = self.stop.filter(|&stop| stop < self.start) {
-            return wrong(format!("stop is {stop}, before start, which is {}", self.start));
+            return Err(Refusal::new("stop", stop, format!("after the start ({})", self.start)));
         }
-        self.workload.check().map_err(Invalid)
+        self.workload.check()
     }
 }
 
@@ -208,10 +196,10 @@ mod tests {
             settings.check().unwrap_err().to_string()
         };
         assert_eq!(TcpSettings::default().check(), Ok(()));
-        assert!(spoilt(|s| s.segment = 0).starts_with("segment is 0"));
-        assert!(spoilt(|s| s.initial_window = 0).starts_with("initial_window is 0"));
-        assert!(spoilt(|s| s.receive_window = 1459).starts_with("receive_window is 1459"));
-        assert!(spoilt(|s| s.receive_window = u32::MAX).starts_with("receive_window is 4294967295"));
+        assert!(spoilt(|s| s.segment = 0).starts_with("packet_size: found no data"));
+        assert!(spoilt(|s| s.initial_window = 0).starts_with("initial_window: found 0"));
+        assert!(spoilt(|s| s.receive_window = 1459).starts_with("receive_window: found 1459"));
+        assert!(spoilt(|s| s.receive_window = u32::MAX).starts_with("receive_window: found 4294967295"));
         assert!(spoilt(|s| s.granularity = Span::from_nanos(-1)).starts_with("granularity"));
         assert!(spoilt(|s| s.min_rto = Span::ZERO).starts_with("min_rto"));
         assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));

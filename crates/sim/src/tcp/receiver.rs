@@ -2,7 +2,7 @@
 
 use super::sequence::Numbering;
 use super::{RECEIVER_PORT, SENDER_PORT, TcpSettings};
-use crate::invalid::Invalid;
+use crate::refusal::Refusal;
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
@@ -43,9 +43,9 @@ impl TcpReceiver {
         flow: FlowId,
         route: RouteId,
         settings: &TcpSettings,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, Refusal> {
         let name = name.into();
-        settings.check().map_err(|Invalid(text)| Invalid(format!("{name}: {text}")))?;
+        settings.check()?;
         Ok(Self {
             name,
             flow,

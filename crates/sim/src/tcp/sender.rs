@@ -9,8 +9,8 @@ use super::window::Window;
 use super::workload::{Act, Application};
 use super::{RECEIVER_PORT, SENDER_PORT};
 use super::{RttSampling, TcpSettings};
-use crate::invalid::Invalid;
 use crate::jitter::SendingJitter;
+use crate::refusal::Refusal;
 use std::collections::VecDeque;
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::rng::Draws;
@@ -98,9 +98,9 @@ impl TcpSender {
         route: RouteId,
         settings: TcpSettings,
         jitter: Option<Span>,
-    ) -> Result<Self, Invalid> {
+    ) -> Result<Self, Refusal> {
         let name = name.into();
-        settings.check().map_err(|Invalid(text)| Invalid(format!("{name}: {text}")))?;
+        settings.check()?;
         let application = Application::new(&settings, &name, seed);
         Ok(Self {
             flow,

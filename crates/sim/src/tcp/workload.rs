@@ -1,6 +1,7 @@
 //! What the application above a connection wants to send, and when.
 
 use super::TcpSettings;
+use crate::refusal::Refusal;
 use serde::Deserialize;
 use tidegate_core::{Span, Stream, Time};
 
@@ -30,16 +31,17 @@ pub enum Workload {
 }
 
 impl Workload {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         match *self {
             Self::Long => Ok(()),
-            Self::File { bytes: 0 } => Err("workload: a file of 0 bytes: at least 1".into()),
+            Self::File { bytes: 0 } => Err(Refusal::new("workload.file", "0 bytes", "at least 1 byte")),
             Self::File { .. } => Ok(()),
             Self::Web { min, max, .. } if min == 0 || min > max || max == u64::MAX => {
-                Err(format!("workload: downloads of {min} to {max} bytes: at least 1, the smallest first"))
+                let found = format!("downloads of {min} to {max} bytes");
+                Err(Refusal::new("workload.web", found, "at least 1 byte, and the smallest first"))
             }
             Self::Web { idle, .. } if idle <= Span::ZERO => {
-                Err(format!("workload: a mean idle time of {idle}: more than zero"))
+                Err(Refusal::new("workload.web.idle", idle, "more than zero"))
             }
             Self::Web { .. } => Ok(()),
         }

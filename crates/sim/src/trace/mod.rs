@@ -9,11 +9,11 @@ mod play;
 mod text;
 mod write;
 
-use crate::invalid::Invalid;
 use crate::link::LinkSettings;
 use crate::link::capacity::{Brownian, BrownianSettings, Instants, Recorded, Service, Steps};
 use crate::loss::Loss;
 use crate::phases::Phases;
+use crate::refusal::Refusal;
 use tidegate_core::{Rate, Span, Stream, Time};
 
 /// A file that cannot be read as a trace.
@@ -205,10 +205,10 @@ impl Trace {
     /// # Errors
     /// When a setting is out of its range, the duration is not between 1 ms and 49 days, or there is no
     /// opportunity at all in it.
-    pub fn generate_brownian(settings: BrownianSettings, seed: u64, duration: Span) -> Result<Self, Invalid> {
+    pub fn generate_brownian(settings: BrownianSettings, seed: u64, duration: Span) -> Result<Self, Refusal> {
         settings.check()?;
         let end = u32::try_from(duration.as_nanos() / 1_000_000).unwrap_or(0);
-        crate::invalid::ensure(end > 0, || format!("a duration of {duration}: 1 ms to 49 days"))?;
+        crate::refusal::ensure(end > 0, || Refusal::new("duration", duration, "1 ms to 49 days"))?;
         let mut process = Brownian::new(settings, Stream::new(seed, "trace", "service"));
         let mut millis = Vec::new();
         loop {
@@ -219,7 +219,7 @@ impl Trace {
             millis.push(((at + 999_999) / 1_000_000) as u32);
         }
         let last = millis.last_mut();
-        *last.ok_or_else(|| Invalid(format!("one outage of {duration}: nothing can be sent")))? = end;
+        *last.ok_or_else(|| format!("one outage of {duration}: nothing can be sent"))? = end;
         Self::of_opportunities(format!("brownian, seed {seed}"), millis, settings.bytes)
     }
 
@@ -227,7 +227,7 @@ impl Trace {
     ///
     /// # Errors
     /// When there is none, or they are not in order of time.
-    pub fn of_opportunities(name: String, millis: Vec<u32>, bytes: u32) -> Result<Self, Invalid> {
+    pub fn of_opportunities(name: String, millis: Vec<u32>, bytes: u32) -> Result<Self, Refusal> {
         let capacity = Capacity::Opportunities(Recorded::new(millis, bytes)?);
         Ok(Self { name, capacity, loss: None, delay: None })
     }
@@ -264,11 +264,11 @@ impl Trace {
     ///
     /// # Errors
     /// If the trace tells delays and those of the link change, too.
-    pub fn link(&self, plain: LinkSettings) -> Result<LinkSettings, Invalid> {
+    pub fn link(&self, plain: LinkSettings) -> Result<LinkSettings, Refusal> {
         let delay = match (&self.delay, plain.delay.phases()) {
             (None, _) => plain.delay,
             (Some(told), &[(_, own)]) => told.map(|&more| own + more),
-            _ => return Err(Invalid("delays that change beside a trace that tells delays".to_owned())),
+            _ => return Err("delays that change beside a trace that tells delays".into()),
         };
         let loss = match &self.loss {
             Some(told) if plain.loss == Phases::default() => told.clone(),
@@ -288,7 +288,8 @@ impl Trace {
             at += stretch.length;
         }
         let period = Some(at - Time::ZERO);
-        let wrong = |Invalid(what)| file.error(None, what, "a trace with at least one stretch of time");
+        let wrong =
+            |wrong: Refusal| file.error(None, wrong.to_string(), "a trace with at least one stretch of time");
         let told = |tells: fn(&Stretch) -> bool| stretches.iter().any(tells);
         Ok(Self {
             name: file.name.to_owned(),

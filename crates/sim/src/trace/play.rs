@@ -1,9 +1,9 @@
 //! A trace begun somewhere else, or faster or slower than it was recorded.
 
 use super::{Capacity, Trace};
-use crate::invalid::{Invalid, ensure};
 use crate::link::capacity::{Recorded, Steps};
 use crate::phases::Phases;
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
 
 impl Trace {
@@ -13,9 +13,9 @@ impl Trace {
     /// # Errors
     /// When the offset is negative, or the scale not a positive number or too small for an opportunity of
     /// one byte.
-    pub fn played(&self, offset: Span, scale: f64) -> Result<Self, Invalid> {
-        ensure(!offset.is_negative(), || format!("an offset of {offset}: it must not be negative"))?;
-        ensure(scale.is_finite() && scale > 0.0, || format!("a scale of {scale}: it must be more than 0"))?;
+    pub fn played(&self, offset: Span, scale: f64) -> Result<Self, Refusal> {
+        ensure(!offset.is_negative(), || Refusal::new("capacity.offset", offset, "zero or more"))?;
+        ensure(scale.is_finite() && scale > 0.0, || Refusal::new("capacity.scale", scale, "more than 0"))?;
         if offset == Span::ZERO && scale == 1.0 {
             return Ok(self.clone());
         }
@@ -25,7 +25,13 @@ impl Trace {
             Capacity::Opportunities(list) => {
                 let bytes = tidegate_core::math::round(f64::from(list.bytes()) * scale);
                 ensure((1.0..=1e9).contains(&bytes), || {
-                    format!("a scale of {scale} makes opportunities of {bytes} bytes: at least 1")
+                    Refusal::new(
+                        "capacity.scale",
+                        scale,
+                        format!(
+                            "a scale that leaves opportunities of 1 byte to 1 GB; they would be of {bytes}"
+                        ),
+                    )
                 })?;
                 let begin = (offset.as_nanos() / 1_000_000) as u32;
                 let length = (period.as_nanos() / 1_000_000) as u32;

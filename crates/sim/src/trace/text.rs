@@ -48,7 +48,7 @@ pub(crate) fn mahimahi(file: &File<'_>) -> Result<Trace, TraceError> {
         millis.push(at);
     }
     let capacity = Recorded::new(millis, MAHIMAHI_BYTES)
-        .map_err(|error| file.error(None, error.0, "at least one opportunity later than 0 ms"))?;
+        .map_err(|error| file.error(None, error.found, "at least one opportunity later than 0 ms"))?;
     Ok(Trace {
         name: file.name.to_owned(),
         capacity: Capacity::Opportunities(capacity),

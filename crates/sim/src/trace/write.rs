@@ -1,9 +1,9 @@
 //! Traces as files again.
 
 use super::{Capacity, Trace};
-use crate::invalid::{Invalid, ensure};
 use crate::link::capacity::{MAHIMAHI_BYTES, Schedule};
 use crate::loss::Loss;
+use crate::refusal::{Refusal, ensure};
 use std::fmt::Write as _;
 use tidegate_core::{Rate, Size, Span, Time};
 
@@ -25,7 +25,7 @@ impl Trace {
     /// # Errors
     /// When its opportunities are not of 1504 bytes, it carries less than half of one, or more than 100
     /// million of them.
-    pub fn to_mahimahi(&self) -> Result<String, Invalid> {
+    pub fn to_mahimahi(&self) -> Result<String, Refusal> {
         let mut text = String::new();
         match &self.capacity {
             Capacity::Opportunities(list) => {
@@ -63,8 +63,8 @@ impl Trace {
     ///
     /// # Errors
     /// When the bin is not positive, or a loss model has no single probability.
-    pub fn to_csv(&self, bin: Span) -> Result<String, Invalid> {
-        ensure(bin > Span::ZERO, || format!("a bin of {bin}"))?;
+    pub fn to_csv(&self, bin: Span) -> Result<String, Refusal> {
+        ensure(bin > Span::ZERO, || Refusal::new("bin", bin, "more than zero"))?;
         let rates: Vec<(Time, Rate)> = match &self.capacity {
             Capacity::Rates(steps) => steps.rates().collect(),
             Capacity::Opportunities(list) => {
@@ -110,9 +110,7 @@ impl Trace {
                     Loss::None => 0.0,
                     Loss::Bernoulli(p) => p,
                     Loss::GilbertElliott(_) => {
-                        return Err(Invalid(
-                            "CSV has one probability of loss, and bursts need more".to_owned(),
-                        ));
+                        return Err("CSV has one probability of loss, and bursts need more".into());
                     }
                 };
                 _ = write!(text, ",{probability}");

@@ -420,6 +420,6 @@ fn settings_out_of_range_are_refused_with_the_name_of_the_link() {
         LinkSettings { service: Service::Brownian(brownian), ..good },
     ] {
         let error = Link::new("uplink", 1, bad).unwrap_err();
-        assert!(error.0.starts_with("link uplink: "), "{error}");
+        assert!(error.place.starts_with("uplink."), "{error}");
     }
 }

@@ -133,8 +133,8 @@ fn the_luck_of_a_network_does_not_depend_on_its_traffic() {
 #[test]
 fn statuses_stand_alone() {
     let link = || statuses(&[(6, 1.0)], Span::ZERO, Span::ZERO);
-    let refused = |settings: LinkSettings| Link::new("link", 1, settings).unwrap_err().0;
-    assert!(refused(link().with_queue(DropTail::packets(9))).starts_with("link link: a queue limit beside"));
-    assert!(refused(link().with_loss(Loss::Bernoulli(0.1))).starts_with("link link: a loss beside"));
+    let refused = |settings: LinkSettings| Link::new("link", 1, settings).unwrap_err().to_string();
+    assert!(refused(link().with_queue(DropTail::packets(9))).starts_with("link.queue: found a setting"));
+    assert!(refused(link().with_loss(Loss::Bernoulli(0.1))).starts_with("link.loss: found a setting"));
     assert!(refused(statuses(&[(6, 0.9)], Span::ZERO, Span::ZERO)).contains("sum to 0.9"));
 }

@@ -5,7 +5,7 @@
 //! Brownian motion, and which in an outage sticks at zero until an exponential time has passed.
 
 use super::opportunities::Instants;
-use crate::invalid::{Invalid, ensure};
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Rate, Span, Stream, math};
 
 /// The settings of the process. Rates are in opportunities per second.
@@ -47,27 +47,31 @@ impl BrownianSettings {
     /// # Errors
     /// With the setting and its range. The lower bounds keep the expected time to the next opportunity
     /// within hours, so that finding it takes bounded work; zero stands for a rate that does not change.
-    pub fn check(&self) -> Result<(), Invalid> {
+    pub fn check(&self) -> Result<(), Refusal> {
         let Self { sigma, max, escape, initial, step, bytes } = *self;
         ensure((1.0..=1e7).contains(&max), || {
-            format!("a maximum of {max} opportunities/s: 1 to 10 million make sense")
+            Refusal::new("capacity.max", format!("{max} opportunities/s"), "1 to 10 million")
         })?;
         ensure(sigma == 0.0 || (0.1..=1e7).contains(&sigma), || {
-            format!("sigma is {sigma}: 0, or 0.1 to 10 million opportunities/s per root second")
+            Refusal::new("capacity.sigma", sigma, "0, or 0.1 to 10 million opportunities/s per root second")
         })?;
         ensure(escape == 0.0 || (1e-3..=1e6).contains(&escape), || {
-            format!("an outage ends {escape} times a second: 0, or 0.001 to a million")
+            Refusal::new("capacity.outage_escape", escape, "0, or 0.001 to a million a second")
         })?;
         ensure(initial.is_none_or(|rate| (0.0..=max).contains(&rate)), || {
-            format!("the initial rate is {}: 0 to {max}", initial.unwrap_or_default())
+            Refusal::new("capacity.start", initial.unwrap_or_default(), format!("0 to {max} opportunities/s"))
         })?;
         ensure(sigma > 0.0 || initial.is_some_and(|rate| rate == 0.0 || rate >= 1e-3), || {
-            "a rate that does not change (sigma 0) needs an initial one: 0, or at least 0.001".to_owned()
+            Refusal::new(
+                "capacity.start",
+                "none",
+                "0, or at least 0.001, for a rate that does not change (sigma 0)",
+            )
         })?;
         ensure(step >= Span::from_micros(100) && step <= Span::from_secs(60), || {
-            format!("a step of {step}: 0.1 ms to 60 s")
+            Refusal::new("capacity.step", step, "0.1 ms to 60 s")
         })?;
-        ensure(bytes > 0, || "opportunities of 0 bytes".to_owned())
+        ensure(bytes > 0, || Refusal::new("capacity.bytes", bytes, "at least 1"))
     }
 
     /// The mean capacity in the long run, in closed form and within a few per cent.

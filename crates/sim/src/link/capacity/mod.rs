@@ -21,7 +21,7 @@ pub(crate) use statuses::StatusProcess;
 pub use statuses::{Status, Statuses};
 
 use crate::excess::Excess;
-use crate::invalid::Invalid;
+use crate::refusal::Refusal;
 use opportunities::{Opportunities, Playback};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
@@ -81,7 +81,7 @@ impl Service {
     }
 
     /// The transmitter of the link called `name` in the run with `seed`.
-    pub(crate) fn start(&self, seed: u64, name: &str) -> Result<Server, Invalid> {
+    pub(crate) fn start(&self, seed: u64, name: &str) -> Result<Server, Refusal> {
         Ok(match self {
             Self::Infinite => Server::Infinite,
             Self::Constant(rate) => Server::Constant(Constant::new(*rate)),
@@ -161,10 +161,14 @@ impl Server {
     }
 
     /// From `now` on it has `rate`; see [`Variable::set_rate`].
-    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate, serving: bool) -> Result<Option<Time>, Invalid> {
+    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate, serving: bool) -> Result<Option<Time>, Refusal> {
         match self {
             Self::Variable(service) => Ok(service.set_rate(now, rate, serving)),
-            _ => Err(Invalid("its capacity follows a schedule, a trace or chance; only a constant one is the driver's to change".to_owned())),
+            _ => Err(Refusal::new(
+                "capacity",
+                "a schedule, a trace or chance",
+                "a constant one, for the driver to change",
+            )),
         }
     }
 

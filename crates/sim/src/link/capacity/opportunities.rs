@@ -6,7 +6,7 @@
 //! waiting is lost, and a packet that comes at the very instant of an opportunity comes too late for it.
 
 use super::Served;
-use crate::invalid::{Invalid, ensure};
+use crate::refusal::{Refusal, ensure};
 use std::sync::Arc;
 use tidegate_core::{Rate, Size, Span, Time};
 
@@ -76,15 +76,15 @@ impl Recorded {
     ///
     /// # Errors
     /// Unless there is one, they are in order, and the last is later than zero.
-    pub fn new(millis: impl Into<Arc<[u32]>>, bytes: u32) -> Result<Self, Invalid> {
+    pub fn new(millis: impl Into<Arc<[u32]>>, bytes: u32) -> Result<Self, Refusal> {
         let millis = millis.into();
-        ensure(bytes > 0, || "opportunities of 0 bytes".to_owned())?;
-        ensure(millis.last().is_some_and(|&last| last > 0), || {
-            "a trace of opportunities must have one later than 0 ms: it repeats at its last timestamp"
-                .to_owned()
-        })?;
+        ensure(bytes > 0, || Refusal::new("capacity.bytes", bytes, "at least 1"))?;
+        ensure(
+            millis.last().is_some_and(|&last| last > 0),
+            || "a trace of opportunities must have one later than 0 ms: it repeats at its last timestamp",
+        )?;
         match millis.windows(2).position(|pair| pair[1] < pair[0]) {
-            Some(place) => Err(Invalid(format!(
+            Some(place) => Err(Refusal::from(format!(
                 "opportunity {} at {} ms follows one at {} ms: they must be in order",
                 place + 2,
                 millis[place + 1],
@@ -247,7 +247,7 @@ mod tests {
     fn unusable_lists_are_refused() {
         assert!(Recorded::new([], 1504).is_err());
         assert!(Recorded::new([0, 0], 1504).is_err());
-        assert!(Recorded::new([3, 2], 1504).unwrap_err().0.contains("opportunity 2 at 2 ms"));
+        assert!(Recorded::new([3, 2], 1504).unwrap_err().found.contains("opportunity 2 at 2 ms"));
         assert!(Recorded::new([3], 0).is_err());
     }
 }

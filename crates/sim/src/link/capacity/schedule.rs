@@ -1,7 +1,7 @@
 //! Service at a rate that changes at given times, also in the middle of a packet.
 
 use super::{Served, WORK_PER_BYTE};
-use crate::invalid::{Invalid, ensure};
+use crate::refusal::{Refusal, ensure};
 use std::sync::Arc;
 use tidegate_core::{Rate, Span, Time};
 
@@ -28,9 +28,9 @@ impl Steps {
     ///
     /// # Errors
     /// Unless the times begin at zero and increase, and the period ends later than the last begins.
-    pub fn new(rates: &[(Time, Rate)], period: Option<Span>) -> Result<Self, Invalid> {
+    pub fn new(rates: &[(Time, Rate)], period: Option<Span>) -> Result<Self, Refusal> {
         ensure(rates.first().is_some_and(|&(at, _)| at == Time::ZERO), || {
-            "a rate schedule must begin at time 0".to_owned()
+            Refusal::new("capacity.schedule", "no rate from 0 s on", "one that begins at 0 s")
         })?;
         let mut steps: Vec<Step> = Vec::with_capacity(rates.len());
         for &(at, rate) in rates {

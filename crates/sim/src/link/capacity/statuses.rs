@@ -4,7 +4,7 @@
 //! different probability ... Network updates its status each an interval time." What this does to packets is
 //! in [`crate::excess`].
 
-use crate::invalid::{Invalid, ensure, ensure_probability};
+use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use std::sync::Arc;
 use tidegate_core::rng::Draws;
@@ -44,21 +44,25 @@ impl Statuses {
     /// # Errors
     /// With the setting and its range. The bounds keep the work for a second of simulated time, and the
     /// number of packets that a window holds, within reason.
-    pub fn check(&self) -> Result<(), Invalid> {
+    pub fn check(&self) -> Result<(), Refusal> {
         ensure(self.interval >= Span::from_micros(100), || {
-            format!("a new status every {}: at least 0.1 ms", self.interval)
+            Refusal::new("capacity.interval", self.interval, "at least 0.1 ms")
         })?;
         ensure((Span::ZERO..=Span::from_secs(60)).contains(&self.rate_window), || {
-            format!("a rate measured over {}: 0 to 60 s", self.rate_window)
+            Refusal::new("capacity.rate_window", self.rate_window, "0 to 60 s")
         })?;
-        ensure(!self.statuses.is_empty(), || "no status at all: at least one is needed".to_owned())?;
+        ensure(!self.statuses.is_empty(), || Refusal::new("capacity.statuses", "none", "at least one"))?;
         for (index, status) in self.statuses.iter().enumerate() {
-            ensure_probability(&format!("the probability of status {}", status.name), status.probability)?;
+            ensure_probability(&format!("capacity.statuses.{index}.probability"), status.probability)?;
             let known = self.statuses[..index].iter().any(|other| other.name == status.name);
-            ensure(!known, || format!("two statuses are called {}", status.name))?;
+            ensure(!known, || {
+                Refusal::new(format!("capacity.statuses.{index}.name"), &status.name, "a name of its own")
+            })?;
         }
         let sum: f64 = self.statuses.iter().map(|status| status.probability).sum();
-        ensure((sum - 1.0).abs() <= ROUNDING, || format!("the probabilities sum to {sum}, not to 1"))
+        ensure((sum - 1.0).abs() <= ROUNDING, || {
+            Refusal::new("capacity.statuses", format!("probabilities that sum to {sum}"), "a sum of 1")
+        })
     }
 
     /// The mean capacity in the long run.
@@ -214,14 +218,24 @@ mod tests {
         let change = |change: &dyn Fn(&mut Statuses)| {
             let mut settings = thesis();
             change(&mut settings);
-            settings.check().unwrap_err().0
+            settings.check().unwrap_err().to_string()
         };
-        assert!(change(&|s| s.interval = Span::ZERO).contains("every 0"));
-        assert!(change(&|s| s.rate_window = Span::from_secs(61)).contains("measured over 61"));
-        assert!(change(&|s| s.rate_window = Span::from_nanos(-1)).contains("measured over"));
-        assert!(change(&|s| s.statuses.clear()).contains("no status"));
+        assert!(change(&|s| s.interval = Span::ZERO).starts_with("capacity.interval: found 0"));
+        assert!(
+            change(&|s| s.rate_window = Span::from_secs(61)).starts_with("capacity.rate_window: found 61")
+        );
+        assert!(
+            change(&|s| s.rate_window = Span::from_nanos(-1)).starts_with("capacity.rate_window: found -")
+        );
+        assert!(change(&|s| s.statuses.clear()).starts_with("capacity.statuses: found none"));
         assert!(change(&|s| s.statuses[0].probability = 0.7001).contains("sum to 1.0001"));
-        assert!(change(&|s| s.statuses[0].probability = f64::NAN).contains("status idle is NaN"));
-        assert!(change(&|s| s.statuses[1].name = "idle".to_owned()).contains("two statuses are called idle"));
+        assert!(
+            change(&|s| s.statuses[0].probability = f64::NAN)
+                .starts_with("capacity.statuses.0.probability: found NaN")
+        );
+        assert!(
+            change(&|s| s.statuses[1].name = "idle".to_owned())
+                .starts_with("capacity.statuses.1.name: found idle")
+        );
     }
 }
