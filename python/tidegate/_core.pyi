@@ -589,6 +589,8 @@ class Table:
     def __len__(self) -> int: ...
     def to_numpy(self, column: str) -> npt.NDArray[Any]:
         """One column as a NumPy array; words become an array of strings."""
+    def labelled(self, controller: str, seed: int) -> Table:
+        """The table with two columns more, the same in all rows: of which controller and seed it is."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def write_parquet(self, path: str) -> None:
         """Writes the table as a Parquet file (zstd)."""

@@ -70,7 +70,8 @@ class _Kept:
             table = self._run.table(name)
             names = getattr(table, "columns", None)
             read = getattr(table, "to_numpy", None) or table.__getitem__
-            columns = list(table) if names is None else list(names)
+            # the same in all rows, and known
+            columns = [name for name in (table if names is None else names) if name not in {"controller", "seed"}]
             self._tables[name] = {column: np.asarray(read(column)) for column in columns}
         found: dict[str, npt.NDArray[Any]] = self._tables[name]
         return found

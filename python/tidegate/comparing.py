@@ -23,7 +23,7 @@ from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
 from tidegate.scenario.scenario import Level
-from tidegate.table import ComparisonTable
+from tidegate.table import ComparisonTable, flows_csv
 from tidegate.units import Duration, Rate, Size, show
 
 COMPARISON_FILE = "comparison.json"
@@ -51,7 +51,9 @@ class Comparison:
     """Means over seeds with 95 % intervals."""
 
     def __post_init__(self) -> None:
-        """Makes the table."""
+        """Gives each run its controller's name, and makes the table."""
+        named = {name: [run.under(name) for run in some] for name, some in self.runs.items()}
+        object.__setattr__(self, "runs", named)
         object.__setattr__(self, "table", ComparisonTable.of(self.runs, self.failed))
 
     @property
@@ -82,6 +84,10 @@ class Comparison:
             ],
         }
 
+    def to_csv(self) -> str:
+        """As CSV, a line for each controller, seed and flow with all its metrics, in the summary's own units."""
+        return flows_csv(["controller"], (([name], run.summary) for name, some in self.runs.items() for run in some))
+
     def save(self, folder: str | Path) -> Path:
         """Writes table, picture, report and runs into a folder, whole or not at all.
 
@@ -106,6 +112,7 @@ class Comparison:
                     places.append({"controller": name, "seed": run.seed, "folder": place})
             write_file(making / "table.md", self.table.to_markdown())
             write_file(making / "table.csv", self.table.to_csv())
+            write_file(making / "runs.csv", self.to_csv())
             write_file(making / "scenario.toml", self.scenario.to_toml())
             for name, data in self.attached.items():
                 write_file(making / name, data)

@@ -23,7 +23,7 @@ if sys.platform != "win32":
 
 SWEEP_FILE = "sweep.json"
 _FORMAT = 2
-_TEMPORARY = re.compile(rf"\.([0-9a-f]{{32}}|sweep|summary|manifest)\.(json|csv|md){re.escape(TEMPORARY)}.*")
+_TEMPORARY = re.compile(rf"\.([0-9a-f]{{32}}|sweep|summary|flows|manifest)\.(json|csv|md){re.escape(TEMPORARY)}.*")
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Run:
     >>> once.digest == again.digest
     True
     >>> once.table("truth").columns
-    ['t_s', 'link', 'capacity_bps']
+    ['t_s', 'link', 'capacity_bps', 'controller', 'seed']
     """
 
     def __init__(self, about: Mapping[str, Any], tables: Any) -> None:
@@ -81,6 +81,23 @@ class Run:
     def seed(self) -> int:
         """The seed that all its randomness comes from."""
         return int(self._about["seed"])
+
+    @property
+    def controller(self) -> str:
+        """Of which controller it is a run: what a comparison calls it, else its subject's."""
+        named = self._about.get("controller")
+        if named is None:
+            entry = subject.of_summary(self.summary)
+            named = entry.get("controller") or entry["kind"]
+        return str(named)
+
+    def under(self, controller: str) -> Self:
+        """This run as one of that controller, as a comparison calls it."""
+        return (
+            self
+            if controller == self.controller
+            else type(self)({**self._about, "controller": controller}, self._tables)
+        )
 
     @property
     def digest(self) -> str:
@@ -145,7 +162,7 @@ class Run:
         return list(self._tables.names())
 
     def table(self, name: str) -> Table:
-        """A recorded table.
+        """A recorded table; its last columns are the [controller][tidegate.running.Run.controller] and the seed.
 
         Raises:
             KeyError: when the run has none of that name, with those that it has.
@@ -154,7 +171,7 @@ class Run:
             hint = did_you_mean(name, self.tables) or f"; there are {', '.join(self.tables)}"
             raise KeyError(f"{name}: no such table in this run{hint}")
         table: Table = self._tables.get(name)
-        return table
+        return table if {"controller", "seed"} <= set(table.columns) else table.labelled(self.controller, self.seed)
 
     def pcapng(self, side: str = "receiver") -> bytes:
         """What one side sees of all flows as a capture file, for a run with `capture`.

@@ -73,6 +73,8 @@ def check_run(path: Path, about: Mapping[str, Any]) -> None:
     try:
         for key in ("name", "digest", "scenario", "base"):
             _expect(key, about[key], isinstance(about[key], str) and "\0" not in about[key], "text")
+        label = about.get("controller", "")
+        _expect("controller", label, isinstance(label, str), "text")
         _expect("seed", about["seed"], type(about["seed"]) is int and about["seed"] >= 0, "a whole number")
         versions = about.get("versions", {})
         _expect("versions", versions, isinstance(versions, dict), "versions by name")

@@ -23,6 +23,7 @@ from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
 from tidegate.stats import Interval
+from tidegate.table import flows_csv
 
 _MOST_RUNS = 1_000_000
 
@@ -74,6 +75,12 @@ class SweepResult:
             settings = [row["settings"][key] for key in self.keys]
             writer.writerow([*settings, row["seed"], row["digest"], _subject(row)["flow"], *plain])
         return out.getvalue()
+
+    def flows_csv(self) -> str:
+        """Every flow of every finished run as one line, with all its metrics."""
+        return flows_csv(
+            self.keys, (([row["settings"][key] for key in self.keys], row["summary"]) for row in self.rows)
+        )
 
     def to_markdown(self) -> str:
         """A line for each combination: means over seeds with 95 % intervals."""
@@ -297,6 +304,7 @@ def _run_in(
     result = SweepResult(list(grid), rows, failed, len(there))
     if rows:
         add_file(results.folder, "summary.csv", result.to_csv())
+        add_file(results.folder, "flows.csv", result.flows_csv())
         add_file(results.folder, "summary.md", result.to_markdown())
     return result
 

@@ -118,6 +118,36 @@ class ComparisonTable:
         ]
 
 
+def flows_csv(keys: Sequence[str], runs: Iterable[tuple[Sequence[str], Mapping[str, Any]]]) -> str:
+    """A line for each run and flow as CSV: what the run is one of, its seed, the flow, and all metrics that one has.
+
+    Args:
+        keys: The names of what tells runs of the same seed apart.
+        runs: For each run the values of these, and its summary.
+    """
+    rows = [(values, summary, flow) for values, summary in runs for flow in summary["flows"]]
+    names = dict.fromkeys(name for _, _, flow in rows for name in flow if name not in _FLOW)
+    metrics = [name for name in names if any(_plain(flow.get(name)) for _, _, flow in rows)]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*keys, "seed", "digest", "flow", "kind", "flow_controller", *metrics])
+    for values, summary, flow in rows:
+        about = [summary["seed"], summary.get("digest", ""), flow["flow"], flow["kind"], flow.get("controller") or ""]
+        writer.writerow([*values, *about, *(_plain(flow.get(name)) for name in metrics)])
+    return out.getvalue()
+
+
+_FLOW = {"flow", "kind", "controller"}
+
+
+def _plain(value: Any) -> str:
+    """A metric as it stands in a file; nothing where it has no value."""
+    if isinstance(value, str):
+        return value
+    number = finite(value)
+    return "" if number is None else repr(number)
+
+
 def _all(runs: Mapping[str, Sequence[Run]]) -> Iterable[Run]:
     return (run for some in runs.values() for run in some)
 

@@ -104,6 +104,20 @@ impl Table {
         guarded(|| self.numpy(py, column))
     }
 
+    /// The table with two columns more, the same in all rows: of which controller and seed it is.
+    fn labelled(&self, controller: &str, seed: u64) -> PyResult<Self> {
+        let rows = self.batch.num_rows();
+        let words = Column::Words { words: vec![controller.to_owned()], codes: vec![0; rows] };
+        let more = [("controller", array(words)), ("seed", array(Column::U64(vec![seed; rows])))];
+        let fields = self.batch.schema();
+        let own = fields
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .zip(self.batch.columns().iter().cloned());
+        Ok(Self { batch: RecordBatch::try_from_iter(own.chain(more)).map_err(bad)? })
+    }
+
     /// The Arrow C stream of the table (one batch).
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(

@@ -311,7 +311,7 @@ def compare(
     to.print(f"{made.name}, {made.duration}, {last}; * best\n")
     print_table(comparison_table(done.table))
     if out is not None:
-        names = ["table.md", "table.csv", "comparison.png", "report.html", *done.attached]
+        names = ["table.md", "table.csv", "runs.csv", "comparison.png", "report.html", *done.attached]
         to.print(f"\nwritten to {out}: {', '.join(name for name in names if not name.startswith('quality-'))}, runs/")
     _tell_failures(done)
 
@@ -373,7 +373,7 @@ def sweep(
         print_json({"runs": result.rows, "failed": result.failed, "resumed": result.resumed})
     elif result.rows:
         _print_sweep(result)
-        console().print(f"\nwritten to {out}: summary.md, summary.csv, results/")
+        console().print(f"\nwritten to {out}: summary.md, summary.csv, flows.csv, results/")
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
     if result.failed:

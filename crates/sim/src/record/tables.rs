@@ -109,7 +109,7 @@ impl Recording {
         Table::default()
             .with("flow", text(self.flow_words()))
             .with("kind", text(self.flows.iter().map(|f| f.kind.to_owned()).collect()))
-            .with("controller", text(self.flows.iter().map(|f| f.controller.clone()).collect()))
+            .with("flow_controller", text(self.flows.iter().map(|f| f.controller.clone()).collect()))
             .with("start_s", Column::F64(self.flows.iter().map(|f| f.start.as_secs_f64()).collect()))
             .with("stop_s", Column::F64(self.flows.iter().map(|f| f.stop.as_secs_f64()).collect()))
     }
