@@ -1,15 +1,19 @@
 //! When each node wants to be woken, and who comes first at one instant: one live entry per node.
 //!
-//! A tournament tree over the nodes' keys. Changing one node's time replays one path to the root and
-//! stops where the winner stays the same; there are no stale entries to skip and nothing to search.
-//! A key packs (time, round, rank, node) into 128 bits, so that one comparison decides.
+//! A tournament tree over the nodes' times. Changing one node's time replays one path to the root and
+//! stops where the winner stays the same; there are no stale entries to skip and nothing to search. Who it is
+//! that wins is found on the way down again.
 //!
 //! Nodes that are due at one instant act in rounds. Within a round the order is that of their ranks, a hash of
 //! the instant and the node's name: drawn anew at each instant, so that no flow is preferred, and the same
 //! whenever the wakeup was set, however often a node was woken in vain and whatever other nodes there are.
 //! Whoever is still due after it has acted comes again in the next round. Whoever becomes due at the present
 //! instant, by a packet or by the driver, is part of the present round.
+//!
+//! Ranks are worked out where two nodes meet at one instant, and only there: all that are due then go into a heap.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use tidegate_core::{NodeId, Time};
 
 const NODE_BITS: u32 = 20;
@@ -17,19 +21,22 @@ const RANK_BITS: u32 = 24;
 const ROUND_BITS: u32 = 20;
 /// Later rounds of one instant are one: so many events at one instant the world takes for an endless loop.
 const LAST_ROUND: u32 = (1 << ROUND_BITS) - 1;
-const NEVER: u128 = u128::MAX;
 
 /// The order of the nodes' next wakeups.
 #[derive(Debug)]
 pub struct WakeupQueue {
-    /// A heap-shaped tree: node `i` is the smaller one of `2i` and `2i + 1`; leaves fill the second half.
-    tree: Vec<u128>,
-    leaves: usize,
-    /// For each node a hash of its name.
-    salts: Vec<u64>,
+    /// A heap-shaped tree: place `i` is the smaller one of the pair `i`, which are the places `2i` and `2i + 1`; the
+    /// second half of the places are leaves, one a node. Place 1 is the root, and nothing is at place 0.
+    pairs: Vec<[Time; 2]>,
+    /// For each node a hash of its name, and the round at the present instant in which it is due, if it is.
+    nodes: Vec<(u64, u32)>,
     /// The instant at which a node acted last, and the round.
     now: Time,
     round: u32,
+    /// An instant at which several are due, and in their order all that are due then, or were: an entry whose node
+    /// is not due then in that round any more counts for nothing.
+    met: Time,
+    due: BinaryHeap<Reverse<u64>>,
 }
 
 /// The place of whoever has `salt` among those that are due at `time`: folded multiplication, as in wyhash. The
@@ -39,18 +46,6 @@ pub struct WakeupQueue {
 const fn rank(time: Time, salt: u64) -> u64 {
     let product = (time.as_nanos() as u64 ^ salt) as u128 * (salt.rotate_left(32) | 1) as u128;
     ((product >> 64) as u64 ^ product as u64) >> (64 - RANK_BITS)
-}
-
-#[inline]
-const fn key(time: Time, round: u32, salt: u64, node: NodeId) -> u128 {
-    // the sign bit is flipped so that negative times sort before positive ones
-    let instant = (time.as_nanos() as u64) ^ (1 << 63);
-    let place = (round as u64) << (RANK_BITS + NODE_BITS) | rank(time, salt) << NODE_BITS | node.0 as u64;
-    (instant as u128) << 64 | place as u128
-}
-
-const fn time_of(key: u128) -> Time {
-    Time::from_nanos((((key >> 64) as u64) ^ (1 << 63)) as i64)
 }
 
 /// FNV-1a, and a finalizer that spreads short names over all bits.
@@ -74,63 +69,152 @@ impl WakeupQueue {
     /// With more than [`WakeupQueue::MAX_NODES`] nodes.
     #[must_use]
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let salts: Vec<u64> = names.into_iter().map(salt).collect();
-        let nodes = salts.len();
-        assert!(nodes <= Self::MAX_NODES, "{nodes} nodes: at most {} fit", Self::MAX_NODES);
-        let leaves = nodes.next_power_of_two().max(2);
-        Self { tree: vec![NEVER; 2 * leaves], leaves, salts, now: Time::from_nanos(i64::MIN), round: 0 }
+        let nodes: Vec<_> = names.into_iter().map(|name| (salt(name), 0)).collect();
+        assert!(nodes.len() <= Self::MAX_NODES, "{} nodes: at most {} fit", nodes.len(), Self::MAX_NODES);
+        let leaves = nodes.len().next_power_of_two().max(2);
+        let never = Time::from_nanos(i64::MIN);
+        Self {
+            pairs: vec![[Time::MAX; 2]; leaves],
+            nodes,
+            now: never,
+            round: 0,
+            met: never,
+            due: BinaryHeap::new(),
+        }
+    }
+
+    /// The time of the earliest wakeup.
+    #[inline]
+    #[must_use]
+    pub fn earliest(&self) -> Option<Time> {
+        Some(self.pairs[0][1]).filter(|&time| time != Time::MAX)
     }
 
     /// The earliest wakeup and whose it is.
     #[inline]
     #[must_use]
-    pub fn first(&self) -> Option<(Time, NodeId)> {
-        let key = self.tree[1];
-        (key != NEVER).then(|| (time_of(key), NodeId((key as u32) & ((1 << NODE_BITS) - 1))))
+    pub fn first(&mut self) -> Option<(Time, NodeId)> {
+        let time = self.earliest()?;
+        if time != self.met {
+            match self.descend(time) {
+                Some(node) => return Some((time, node)),
+                None => self.meet(time),
+            }
+        }
+        Some((time, self.first_due()))
     }
 
-    /// Says that the first one acts: its instant and round are the present ones.
+    /// Whose the wakeup at `time`, the earliest, is; nothing if it is that of several.
     #[inline]
-    pub fn begin(&mut self) {
-        let key = self.tree[1];
-        self.now = time_of(key);
-        self.round = (key as u64 >> (RANK_BITS + NODE_BITS)) as u32;
+    fn descend(&self, time: Time) -> Option<NodeId> {
+        let mut place = 1;
+        while let Some(&[left, right]) = self.pairs.get(place) {
+            if left == right {
+                return None;
+            }
+            place = 2 * place + usize::from(left != time);
+        }
+        Some(NodeId((place - self.pairs.len()) as u32))
+    }
+
+    /// Finds all that are due at `time`, the earliest.
+    #[cold]
+    fn meet(&mut self, time: Time) {
+        self.met = time;
+        self.due.clear();
+        // depth first, past the branches where nobody is due; at most one place a level waits for its turn
+        let mut places = vec![1];
+        while let Some(place) = places.pop() {
+            if let Some(pair) = self.pairs.get(place) {
+                let due = [0, 1].into_iter().filter(|&side| pair[side] == time);
+                places.extend(due.map(|side| 2 * place + side));
+                continue;
+            }
+            let node = place - self.pairs.len();
+            if time != self.now {
+                self.nodes[node].1 = 0;
+            }
+            self.push_due(time, NodeId(node as u32));
+        }
+    }
+
+    /// Puts `node`, which is due at `time`, among those that are due then.
+    fn push_due(&mut self, time: Time, node: NodeId) {
+        let (salt, round) = self.nodes[node.0 as usize];
+        let order = u64::from(round) << (RANK_BITS + NODE_BITS) | rank(time, salt) << NODE_BITS;
+        self.due.push(Reverse(order | u64::from(node.0)));
+    }
+
+    fn leaf(&self, NodeId(node): NodeId) -> Time {
+        let place = self.pairs.len() + node as usize;
+        self.pairs[place / 2][place % 2]
+    }
+
+    /// The first of those that are due where several are; there is one.
+    fn first_due(&mut self) -> NodeId {
+        while let Some(&Reverse(entry)) = self.due.peek() {
+            let node = entry as u32 & ((1 << NODE_BITS) - 1);
+            let round = (entry >> (RANK_BITS + NODE_BITS)) as u32;
+            if self.leaf(NodeId(node)) == self.met && self.nodes[node as usize].1 == round {
+                return NodeId(node);
+            }
+            self.due.pop();
+        }
+        unreachable!("whoever is due at {} is in the heap", self.met)
+    }
+
+    /// Says that `node`, the first one, acts at `time`: its instant and round are the present ones.
+    #[inline]
+    pub fn begin(&mut self, time: Time, node: NodeId) {
+        let entry = &mut self.nodes[node.0 as usize];
+        if time != self.now {
+            // rounds are counted anew
+            self.now = time;
+            entry.1 = 0;
+        }
+        self.round = entry.1;
     }
 
     /// Sets when `node` is to be woken; [`Time::MAX`] is never. If that is the present instant it has its place
     /// in the present round.
     #[inline]
     pub fn set(&mut self, node: NodeId, at: Option<Time>) {
-        let leaf = self.leaves + node.0 as usize;
-        let old = self.tree[leaf];
-        let new = match at {
-            None | Some(Time::MAX) if old == NEVER => return,
-            None | Some(Time::MAX) => NEVER,
-            Some(at) if at == self.now => key(at, self.round, self.salts[node.0 as usize], node),
-            Some(at) if old != NEVER && time_of(old) == at => return,
-            Some(at) => key(at, 0, self.salts[node.0 as usize], node),
-        };
-        self.replay(leaf, new);
+        let at = at.unwrap_or(Time::MAX);
+        if at == self.now || at == self.met {
+            self.set_due(node, at, if at == self.now { self.round } else { 0 });
+        } else {
+            self.replay(node, at);
+        }
     }
 
     /// Sets that `node`, which has just acted at `at`, is to be woken again at that instant, in the next round.
     pub fn again(&mut self, node: NodeId, at: Time) {
-        let round = (self.round + 1).min(LAST_ROUND);
-        self.replay(self.leaves + node.0 as usize, key(at, round, self.salts[node.0 as usize], node));
+        self.set_due(node, at, (self.round + 1).min(LAST_ROUND));
+    }
+
+    fn set_due(&mut self, node: NodeId, at: Time, round: u32) {
+        let known = std::mem::replace(&mut self.nodes[node.0 as usize].1, round) == round;
+        if known && self.leaf(node) == at {
+            return;
+        }
+        self.replay(node, at);
+        if at == self.met {
+            self.push_due(at, node);
+        }
     }
 
     #[inline]
-    fn replay(&mut self, leaf: usize, new: u128) {
-        self.tree[leaf] = new;
-        let mut place = leaf;
-        let mut winner = new;
-        while place > 1 {
-            winner = winner.min(self.tree[place ^ 1]);
-            place >>= 1;
-            if self.tree[place] == winner {
+    fn replay(&mut self, node: NodeId, at: Time) {
+        let mut place = self.pairs.len() + node.0 as usize;
+        let mut winner = at;
+        while place > 0 {
+            let pair = &mut self.pairs[place / 2];
+            if pair[place % 2] == winner {
                 return;
             }
-            self.tree[place] = winner;
+            pair[place % 2] = winner;
+            winner = pair[0].min(pair[1]);
+            place /= 2;
         }
     }
 }
@@ -138,19 +222,24 @@ impl WakeupQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::Stream;
+    use tidegate_core::{Span, Stream};
 
     fn queue(nodes: usize) -> WakeupQueue {
         let names: Vec<String> = (0..nodes).map(|node| format!("node {node}")).collect();
         WakeupQueue::new(names.iter().map(String::as_str))
     }
 
+    fn begin(queue: &mut WakeupQueue) {
+        let (at, node) = queue.first().unwrap();
+        queue.begin(at, node);
+    }
+
     /// Who acts, one after the other, at the instant of the first; nobody is due afterwards.
     fn order(queue: &mut WakeupQueue) -> Vec<u32> {
-        let at = queue.first().unwrap().0;
+        let at = queue.earliest().unwrap();
         let mut order = Vec::new();
         while let Some((_, node)) = queue.first().filter(|&(time, _)| time == at) {
-            queue.begin();
+            queue.begin(at, node);
             order.push(node.0);
             queue.set(node, None);
         }
@@ -185,8 +274,8 @@ mod tests {
             other.set(NodeId(node), Some(Time::from_millis(1 + i64::from(node) % 3)));
         }
         for _ in 0..9 {
-            let (_, node) = other.first().unwrap();
-            other.begin();
+            let (time, node) = other.first().unwrap();
+            other.begin(time, node);
             other.set(node, Some(at));
         }
         let mut expected: Vec<u32> = (0..9).collect();
@@ -204,20 +293,20 @@ mod tests {
         let [first, second, third] = [0, 1, 2].map(|place: usize| NodeId(ranked[place]));
         queue.set(first, Some(at));
         queue.set(third, Some(at));
-        queue.begin();
+        begin(&mut queue);
         queue.again(first, at);
         assert_eq!(queue.first(), Some((at, third)), "whoever is due in this round comes before the next");
-        queue.begin();
+        begin(&mut queue);
         queue.set(third, None);
         queue.set(second, Some(at));
         assert_eq!(queue.first(), Some((at, second)), "it became due in this round");
         queue.set(first, Some(at));
         assert_eq!(queue.first(), Some((at, first)), "and so did the first by what it was given");
-        queue.begin();
+        begin(&mut queue);
         queue.again(first, at);
-        queue.begin();
+        begin(&mut queue);
         queue.again(second, at);
-        queue.begin();
+        begin(&mut queue);
         assert_eq!(queue.first(), Some((at, first)), "the second round");
     }
 
@@ -264,5 +353,45 @@ mod tests {
             let expected = due.min_by_key(|&(at, node)| (at, rank(at, salt(&format!("node {node}")))));
             assert_eq!(queue.first(), expected.map(|(at, node)| (at, NodeId(node as u32))));
         }
+    }
+    /// Against the least of (time, round, rank), while nodes act, at one instant again and again, and set one another.
+    #[test]
+    fn rounds_agree_with_a_sorted_list() {
+        const NODES: usize = 21;
+        let mut luck = Stream::new(2, "wakeups", "test");
+        let mut queue = queue(NODES);
+        let mut model: Vec<Option<(Time, u32)>> = vec![None; NODES];
+        let (mut now, mut round) = (Time::ZERO, 0);
+        let (mut met, mut acted) = (0, 0);
+        while acted < 100_000 {
+            // somebody is set, mostly to now or soon
+            for _ in 0..1 + luck.below(3) {
+                let node = luck.below(NODES as u64) as usize;
+                let at = luck.chance(0.95).then(|| now + Span::from_nanos(luck.below(12) as i64));
+                queue.set(NodeId(node as u32), at);
+                let due = |at| if at == now { (at, round) } else { (at, 0) };
+                // a time that it has already changes nothing, unless it is the present one
+                let same = model[node].is_some_and(|(known, _)| Some(known) == at && known != now);
+                model[node] = if same { model[node] } else { at.map(due) };
+            }
+            let place = |node: usize, (at, round)| (at, round, rank(at, salt(&format!("node {node}"))));
+            let due =
+                model.iter().enumerate().filter_map(|(node, due)| due.map(|due| (place(node, due), node)));
+            let Some(((at, its_round, _), node)) = due.min() else { continue };
+            met += model.iter().flatten().filter(|&&(other, _)| other == at).count().min(2) / 2;
+            assert_eq!(queue.first(), Some((at, NodeId(node as u32))));
+            if luck.chance(0.5) {
+                queue.begin(at, NodeId(node as u32));
+                (now, round, acted) = (at, its_round, acted + 1);
+                if luck.chance(0.3) {
+                    queue.again(NodeId(node as u32), at);
+                    model[node] = Some((at, round + 1));
+                } else {
+                    queue.set(NodeId(node as u32), None);
+                    model[node] = None;
+                }
+            }
+        }
+        assert!(met > 50_000, "only {met} meetings");
     }
 }

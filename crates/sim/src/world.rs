@@ -170,7 +170,7 @@ impl World {
     /// When something happens next (SimPy's `peek`).
     #[must_use]
     pub fn peek(&self) -> Option<Time> {
-        self.wakeups.first().map(|(at, _)| at)
+        self.wakeups.earliest()
     }
 
     /// Does one event.
@@ -334,7 +334,7 @@ impl World {
                 self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
             );
         }
-        self.wakeups.begin();
+        self.wakeups.begin(at, id);
         self.out.turn(id);
         let node = &mut self.nodes[id.0 as usize];
         node.advance(at, &mut self.out);
