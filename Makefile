@@ -10,7 +10,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo test test-rust test-python test-slow mutations test-codec lint format fuzz bench docs wheel clean
+.PHONY: help setup quick demo test test-rust test-python test-slow mutations test-codec lint format fuzz swarm bench docs wheel clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -23,6 +23,7 @@ help:
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, stubs, licences"
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
+	@echo "make swarm      random scenarios of every feature for SWARM_SECONDS (60): what must hold for each"
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
 	@echo "make docs       the documentation site in site/"
 	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
@@ -95,6 +96,9 @@ format: setup
 
 fuzz:
 	cd fuzz && ./run $(or $(FUZZ_SECONDS),60)
+
+swarm: setup
+	$(BIN)/python tests/python/swarm.py --seconds $(or $(SWARM_SECONDS),60) --out out/swarm
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check simpy

@@ -108,6 +108,9 @@ CASES = [
          files=scenario('"gcc"', '"gcc", video = { fps = 1e-9 }')),
     Case("audio too large", RUN, 'x.toml:10: flows.call.media.audio.interval: found "1000s"; that makes packets of more than 100MB',
          files=scenario('"gcc"', '"gcc", audio = { rate = "1Gbps", interval = "1000s" }')),
+    Case("source is a list", RUN, 'x.toml:10: flows.call.media.video: found {source = ["ideal"]}; expected false, or a table '
+         "whose source is statistical, ideal, greedy, frames, encoder or cbr",
+         files=scenario('"gcc"', '"gcc", video = { source = ["ideal"] }')),
     Case("video is not true", RUN, "x.toml:10: flows.call.media.video: found true; expected false",
          files=scenario('"gcc"', '"gcc", video = true')),
     Case("neither video nor audio", RUN,

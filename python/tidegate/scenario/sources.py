@@ -217,7 +217,8 @@ def _video_shape(value: object) -> str | None:
         return "~off"
     source = value.get("source", "statistical") if isinstance(value, dict) else None
     source = getattr(value, "source", source)
-    return f"~{source}" if source in {"statistical", "ideal", "greedy", "frames", "encoder", "cbr"} else None
+    # a list of what a file may have there cannot be in a set
+    return f"~{source}" if source in ("statistical", "ideal", "greedy", "frames", "encoder", "cbr") else None
 
 
 AnyVideo = Annotated[
