@@ -570,7 +570,8 @@ def check(data: Table, folder: Path, tally: Tally) -> None:
     for table in first.table_names():
         first.table(table)
     if made.capture:
-        first.pcapng()
+        first.pcapng("sender")
+        first.pcapng("receiver")
     level = "summary" if made.record != "summary" else "packets"
     _same(first.digest, _run(lower(made, record=level), f"at {level}", tally).digest, f"at {level}")
     links = [{**one, "service": "managed"} for one in data["links"]]

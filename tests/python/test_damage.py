@@ -205,3 +205,12 @@ def test_a_panic_is_an_ordinary_exception_with_its_place(capfd: pytest.CaptureFi
     assert type(caught.value) is _core.InternalError
     # it is the exception that tells of it, and nothing beside it
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("value", [{}, [], [1.0], {"x": 1.0}, "1"])
+def test_a_number_of_the_whole_run_that_is_none(saved: Path, tmp_path: Path, value: Any) -> None:
+    about = json.loads((saved / RUN_FILE).read_text())
+    about["summary"]["duration_s"] = value
+    (tmp_path / RUN_FILE).write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"is damaged: summary\.duration_s: found .*; expected a number"):
+        Run.load(tmp_path)
