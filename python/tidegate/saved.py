@@ -100,6 +100,8 @@ def _check_summary(summary: Any) -> None:
                 _check_list(key, value)
             case dict() if key == "fairness":
                 _check_values(f"summary.{key}", value)
+            case list() | dict():
+                _expect(f"summary.{key}", value, right=False, expected="a number")
             case _:
                 _check_values("summary", {key: value})
 
