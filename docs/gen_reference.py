@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate import metrics
-from tidegate.controllers import registry
+from tidegate.controllers import registry, settings_of
 from tidegate.scenario import schema
 
 HERE = Path(__file__).parent
@@ -193,10 +193,13 @@ def controllers_page() -> str:
         presets = ", ".join(f"`{preset}`" for preset in entry["presets"])
         lines.append(f"\n## {entry['name']}\n\n{entry['summary']}. Presets: {presets}. ")
         lines.append(f"Feedback: {entry['needs']}.\n\n")
-        lines.append(head("setting", "unit", "meaning", *entry["presets"], "source"))
-        for one in entry["settings"]:
-            values = [f"`{json.dumps(entry['defaults'][preset][one['name']])}`" for preset in entry["presets"]]
-            lines.append(row(f"`{one['name']}`", one["unit"], one["doc"], *values, one["source"]))
+        usual = [preset for preset in entry["presets"] if preset not in entry["own_settings"]]
+        for presets in (usual, *([preset] for preset in entry["own_settings"])):
+            lines.append(head("setting", "unit", "meaning", *presets, "source"))
+            for one in settings_of(entry["name"], presets[0]):
+                values = [f"`{json.dumps(entry['defaults'][preset][one['name']])}`" for preset in presets]
+                lines.append(row(f"`{one['name']}`", one["unit"], one["doc"], *values, one["source"]))
+            lines.append("\n")
     return "".join(lines)
 
 

@@ -15,7 +15,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -46,6 +46,13 @@ _UNITS: dict[str, tuple[type[Quantity], int]] = {
 def registry() -> Mapping[str, Mapping[str, Any]]:
     """What is known of each controller, by name: summary, presets, settings, needs."""
     return {entry["name"]: entry for entry in json.loads(_core.controllers_json())}
+
+
+def settings_of(name: str, preset: str = "") -> Sequence[Mapping[str, Any]]:
+    """What can be set of a controller's preset, or of its default one: name, unit, doc and source of each."""
+    entry = registry()[name]
+    settings: Sequence[Mapping[str, Any]] = entry["own_settings"].get(preset, entry["settings"])
+    return settings
 
 
 @dataclass(frozen=True)
@@ -170,7 +177,8 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
             raise _unknown_preset(name, part, entry["presets"])
     if preset and preset not in entry["presets"]:
         raise _unknown_preset(name, preset, entry["presets"])
-    plain = {key: _in_unit(name, entry, key, value) for key, value in settings.items()}
+    known = {setting["name"]: setting for setting in settings_of(name, preset)}
+    plain = {key: _in_unit(name, known, key, value) for key, value in settings.items()}
     try:
         _core.check_controller(name, preset or entry["presets"][0], json.dumps(plain))
     except ValueError as error:
@@ -202,9 +210,8 @@ def _scalar(text: str) -> Scalar:
     return text
 
 
-def _in_unit(name: str, entry: Mapping[str, Any], key: str, value: Scalar) -> Scalar:
+def _in_unit(name: str, settings: Mapping[str, Mapping[str, Any]], key: str, value: Scalar) -> Scalar:
     """A setting's value as the engine takes it: a plain number in the setting's own unit."""
-    settings = {setting["name"]: setting for setting in entry["settings"]}
     if key not in settings:
         hint = did_you_mean(key, settings) or f"; there are {', '.join(settings)}"
         raise ControllerError(f"{name}: {key}: there is no such setting{hint}")

@@ -14,7 +14,7 @@ pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "constant rate, deaf to feedback",
     presets: PRESETS,
-    settings: TABLE,
+    settings: |_| TABLE,
     defaults: |preset| {
         known(preset)?;
         Ok(serde_json::json!({ "rate": Settings::default().rate }))

@@ -28,8 +28,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// Names of its sets of values; the first one is the default.
     pub presets: &'static [&'static str],
-    /// Everything that can be set, with unit, range and source.
-    pub settings: &'static [Setting],
+    /// Everything that can be set of a preset, with unit, range and source. Presets of one make share a table.
+    pub settings: fn(preset: &str) -> &'static [Setting],
     /// All values of a preset, as a JSON object.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "square increase, multiplicative decrease from receiver reports: loss, or jitter and delay",
     presets: PRESETS,
-    settings: TABLE,
+    settings: |_| TABLE,
     defaults: |preset| {
         known(preset)?;
         Ok(serde_json::to_value(DEFAULT).unwrap_or_default())

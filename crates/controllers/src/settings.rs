@@ -129,6 +129,19 @@ pub fn unknown_preset(controller: &'static str, found: &str, known: &[&str]) -> 
     }
 }
 
+/// `preset` as a JSON object.
+///
+/// # Errors
+/// When a value cannot be written.
+pub fn to_value<T: Serialize>(controller: &'static str, preset: &T) -> Result<Value, SettingsError> {
+    serde_json::to_value(preset).map_err(|error| SettingsError {
+        controller,
+        key: "preset".into(),
+        found: error.to_string(),
+        expected: "serializable values".into(),
+    })
+}
+
 /// `preset` as a JSON object with `overrides` (an object, or `null` for none) laid over it.
 ///
 /// # Errors
@@ -143,10 +156,7 @@ pub fn resolve<T: Serialize + DeserializeOwned>(
     let refuse = |key: &str, found: String, expected: String| {
         Err(SettingsError { controller, key: key.into(), found, expected })
     };
-    let mut merged = match serde_json::to_value(preset) {
-        Ok(value) => value,
-        Err(error) => return refuse("preset", error.to_string(), "serializable values".into()),
-    };
+    let mut merged = to_value(controller, preset)?;
     match overrides {
         Value::Null => {}
         Value::Object(map) => {

@@ -95,6 +95,18 @@ fn libwebrtc_v1_follows_the_capacity() {
 }
 
 #[test]
+fn libwebrtc_probes_to_the_capacity_and_follows_it() {
+    let (rows, decisions) = run("gcc", "libwebrtc");
+    golden("crates/controllers/tests/golden/gcc-libwebrtc.txt", &table("gcc", "libwebrtc", &rows, decisions));
+    within("at the start", rows[0].target, 700e3, 1000e3);
+    let utilization = |row: &Row| row.goodput / row.capacity;
+    within("use of 1 Mb/s", mean(&rows, 5, 40, utilization), 0.9, 1.0);
+    within("use of 0.5 Mb/s", mean(&rows, 50, 70, utilization), 0.85, 1.0);
+    within("use of 2 Mb/s", mean(&rows, 110, 130, utilization), 0.9, 1.0);
+    within("queue at 1 Mb/s", mean(&rows, 25, 40, |row| row.queue_ms), 0.0, 150.0);
+}
+
+#[test]
 fn draft_02_follows_the_capacity() {
     check("gcc", "draft-02");
 }

@@ -334,11 +334,11 @@ def controllers(
     table.columns[-1].justify = table.columns[-2].justify = "left"
     table.columns[-1].no_wrap = False
     values = {**one["defaults"][preset], **chosen.settings}
-    for setting in one["settings"]:
+    settings = registry.settings_of(chosen.name, preset)
+    alike = [other for other in one["presets"] if registry.settings_of(chosen.name, other) == settings]
+    for setting in settings:
         here = _value(values.get(setting["name"]))
-        there = {
-            other: _value(one["defaults"][other].get(setting["name"])) for other in one["presets"] if other != preset
-        }
+        there = {other: _value(one["defaults"][other].get(setting["name"])) for other in alike if other != preset}
         others = "".join(f"; {other}: {value}" for other, value in there.items() if value != here)
         table.add_row(setting["name"], here, setting["unit"], f"{setting['doc']}{others}")
     print_table(table)

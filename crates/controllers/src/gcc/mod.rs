@@ -23,6 +23,7 @@ pub mod delay;
 pub mod detector;
 pub mod groups;
 pub mod kalman;
+pub mod libwebrtc;
 pub mod loss;
 pub mod presets;
 pub mod rate;
@@ -50,11 +51,17 @@ use tidegate_core::units::{Rate, RemoteTime, Size, Span, Time};
 pub const ENTRY: Entry = Entry {
     name: Placement::Sender.name(),
     summary: "Google congestion control: delay gradient, received rate and loss, at the sender",
-    presets: Placement::Sender.presets(),
-    settings: TABLE,
-    defaults: |preset| Placement::Sender.defaults(preset),
-    build: |preset, overrides| {
-        Ok(Box::new(Gcc::new(Placement::Sender, Placement::Sender.with(preset, overrides)?)))
+    presets: &["libwebrtc-v1", "draft-02", "aiortc", "hoang2017", libwebrtc::NAME],
+    settings: |preset| if preset == libwebrtc::NAME { libwebrtc::settings::TABLE } else { TABLE },
+    defaults: |preset| match preset {
+        libwebrtc::NAME => libwebrtc::settings::Settings::defaults(),
+        _ => Placement::Sender.defaults(preset),
+    },
+    build: |preset, overrides| match preset {
+        libwebrtc::NAME => {
+            Ok(Box::new(libwebrtc::GoogCc::new(libwebrtc::settings::Settings::with(overrides)?)))
+        }
+        _ => Ok(Box::new(Gcc::new(Placement::Sender, Placement::Sender.with(preset, overrides)?))),
     },
     receiver: None,
 };
@@ -64,7 +71,7 @@ pub const REMB: Entry = Entry {
     name: Placement::Receiver.name(),
     summary: "Google congestion control: delay gradient and received rate at the receiver, loss at the sender",
     presets: Placement::Receiver.presets(),
-    settings: TABLE,
+    settings: |_| TABLE,
     defaults: |preset| Placement::Receiver.defaults(preset),
     build: |preset, overrides| {
         Ok(Box::new(Gcc::new(Placement::Receiver, Placement::Receiver.with(preset, overrides)?)))
@@ -327,7 +334,7 @@ impl Controller for Gcc {
             self.silence.feedback(rtt, now);
         }
         self.follow_delay(now, shortest.is_some(), cx);
-        if self.silence.too_long(&self.settings) {
+        if self.silence.too_long(self.settings.silence_limit) {
             self.back_off(now);
         } else {
             self.alarm = None;
@@ -342,7 +349,7 @@ impl Controller for Gcc {
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
         self.alarm = None;
-        if self.silence.too_long(&self.settings) {
+        if self.silence.too_long(self.settings.silence_limit) {
             self.back_off(now);
             if let Some(delay) = &self.delay {
                 delay.note_rates(None, cx);
@@ -371,7 +378,7 @@ impl Controller for Gcc {
 
     fn on_sent(&mut self, now: Time, _packet: &Sent, cx: &mut Context<'_>) -> Decision {
         self.silence.packet(now);
-        if self.alarm.is_some() || !self.silence.too_long(&self.settings) {
+        if self.alarm.is_some() || !self.silence.too_long(self.settings.silence_limit) {
             return cx.unchanged();
         }
         self.back_off(now);

@@ -5,7 +5,7 @@ use super::settings::{
     AIORTC, AdaptClock, DRAFT_02, HOANG_2017, LIBWEBRTC_V1, LossFrom, LossOver, SendClock, Settings,
     StartFrom, TABLE,
 };
-use crate::settings::{SettingsError, resolve, unknown_preset};
+use crate::settings::{SettingsError, resolve, to_value, unknown_preset};
 use serde_json::Value;
 
 /// Where the delay-based part is (draft 3).
@@ -70,13 +70,7 @@ impl Placement {
     /// # Errors
     /// When there is no such preset.
     pub fn defaults(self, preset: &str) -> Result<Value, SettingsError> {
-        let settings = self.preset(preset)?;
-        serde_json::to_value(settings).map_err(|error| SettingsError {
-            controller: self.name(),
-            key: "preset".into(),
-            found: error.to_string(),
-            expected: "serializable values".into(),
-        })
+        to_value(self.name(), &self.preset(preset)?)
     }
 }
 

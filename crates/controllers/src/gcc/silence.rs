@@ -2,7 +2,6 @@
 //!
 //! libwebrtc `RttBasedBackoff`; not in the draft.
 
-use super::settings::Settings;
 use tidegate_core::units::{Span, Time};
 
 /// When feedback and packets were last seen.
@@ -27,12 +26,12 @@ impl Silence {
         self.rtt = rtt;
     }
 
-    /// Whether the round trip, corrected by what was sent since, is beyond the limit.
+    /// Whether the round trip, corrected by what was sent since, is beyond a limit in ms; zero is none.
     #[must_use]
-    pub fn too_long(&self, settings: &Settings) -> bool {
+    pub fn too_long(&self, limit: f64) -> bool {
         let (Some(feedback), Some(sent)) = (self.feedback, self.sent) else { return false };
         let waiting = sent.saturating_since(feedback) + self.rtt;
-        settings.silence_limit > 0.0 && waiting.as_millis_f64() > settings.silence_limit
+        limit > 0.0 && waiting.as_millis_f64() > limit
     }
 }
 
@@ -42,19 +41,17 @@ mod tests {
 
     #[test]
     fn it_counts_from_feedback_to_the_last_packet() {
-        let settings = Settings::preset("libwebrtc-v1").expect("known");
         let mut silence = Silence::default();
-        assert!(!silence.too_long(&settings));
+        assert!(!silence.too_long(3000.0));
         silence.packet(Time::from_secs(10));
         silence.packet(Time::from_secs(13));
-        assert!(!silence.too_long(&settings), "3 s is not more than 3 s");
+        assert!(!silence.too_long(3000.0), "3 s is not more than 3 s");
         silence.packet(Time::from_millis(13_001));
-        assert!(silence.too_long(&settings));
+        assert!(silence.too_long(3000.0));
         silence.feedback(Span::from_millis(200), Time::from_millis(13_002));
-        assert!(!silence.too_long(&settings));
+        assert!(!silence.too_long(3000.0));
         silence.packet(Time::from_millis(15_803));
-        assert!(silence.too_long(&settings), "2801 ms and a round trip");
-        let never = Settings { silence_limit: 0.0, ..settings };
-        assert!(!silence.too_long(&never));
+        assert!(silence.too_long(3000.0), "2801 ms and a round trip");
+        assert!(!silence.too_long(0.0), "never");
     }
 }

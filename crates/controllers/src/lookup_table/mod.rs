@@ -26,7 +26,7 @@ pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "gap between packets from receiver reports, by an equation and a table of its answers",
     presets: PRESETS,
-    settings: TABLE,
+    settings: |_| TABLE,
     defaults: Settings::defaults,
     build: |preset, overrides| Ok(Box::new(LookupTable::new(Settings::with(preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(&Settings::with(preset, overrides)?)))),

@@ -30,7 +30,7 @@ pub const ENTRY: Entry = Entry {
     name: SPROUT,
     summary: "Sprout: stochastic forecasts of what a cellular link will deliver",
     presets: PRESETS,
-    settings: TABLE,
+    settings: |_| TABLE,
     defaults: |preset| Settings::defaults(SPROUT, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(SPROUT, preset, overrides)?))),
     receiver: Some(|preset, overrides| {

@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
     name: TFRC,
     summary: "TCP-friendly rate control: TCP's throughput equation, smoothly",
     presets: PRESETS,
-    settings: TABLE,
+    settings: |_| TABLE,
     defaults: |preset| Settings::defaults(TFRC, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(TFRC, preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(Settings::with(TFRC, preset, overrides)?)))),

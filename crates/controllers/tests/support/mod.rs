@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, Limits, LossReport, PacketResult, Probe, ReceiverSeat, Report, Sent, Urgency,
 };
 use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{Ecn, Rate, RemoteTime, Seat, Size, Span, Stream, Time};
@@ -116,11 +116,25 @@ struct Far {
     reported: u64,
 }
 
+/// A probe that is being sent: bytes and packets that are left of it.
+struct Probing {
+    probe: Probe,
+    bytes: u64,
+    packets: u32,
+}
+
 /// A bottleneck of one rate at a time: a drop-tail queue of 300 ms, 50 ms each way, and a source that
-/// always sends what it may. Per-packet reports every 50 ms; or, where there is a receiver half, what it
-/// says, and receiver reports every second.
+/// always sends what it may, and the probes that it is asked for. Per-packet reports every 50 ms; or, where there is
+/// a receiver half, what it says, and receiver reports every second.
 pub struct Bottleneck {
     pub seat: Seat,
+    probes: VecDeque<Probing>,
+    /// Whether there are receiver reports every second beside per-packet ones, and how many packets were lost and
+    /// reported on since the last one, and lost in all.
+    pub receiver_reports: bool,
+    lost: u32,
+    expected: u32,
+    lost_in_all: i32,
     far_end: Option<Far>,
     /// The longest that anything was heard and nothing was said.
     pub longest_unsaid: Span,
@@ -159,8 +173,13 @@ impl Bottleneck {
             received: 0,
             reported: 0,
         });
-        Self {
+        let mut link = Self {
             seat: seat(name, preset, &Value::Null, &Limits::default()),
+            probes: VecDeque::new(),
+            receiver_reports: preset == "libwebrtc",
+            lost: 0,
+            expected: 0,
+            lost_in_all: 0,
             far_end,
             longest_unsaid: Span::ZERO,
             decisions: Decisions::default(),
@@ -175,7 +194,9 @@ impl Bottleneck {
             sequence: 0,
             in_flight: Vec::new(),
             luck: Stream::new(1, "bottleneck", "loss"),
-        }
+        };
+        link.ask(&link.seat.decision());
+        link
     }
 
     /// Runs until the next report and hands it in, unless feedback is `cut`.
@@ -188,7 +209,7 @@ impl Bottleneck {
         self.receive(until, cut);
         while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
             let decision = self.seat.alarm(at).expect("contract");
-            self.decisions.add(&decision);
+            self.heed(&decision);
         }
         self.now = until;
         if self.far_end.is_some() {
@@ -201,14 +222,32 @@ impl Bottleneck {
         }
         let report = self.report();
         let decision = self.seat.report(until, &report).expect("contract");
-        self.decisions.add(&decision);
-        decision
+        self.heed(&decision);
+        if self.receiver_reports && until.as_nanos() % 1_000_000_000 == 0 {
+            let report = self.receiver_report();
+            let decision = self.seat.report(until, &report).expect("contract");
+            self.heed(&decision);
+        }
+        self.seat.decision()
+    }
+
+    fn heed(&mut self, decision: &Decision) {
+        self.decisions.add(decision);
+        self.ask(decision);
+    }
+
+    fn ask(&mut self, decision: &Decision) {
+        self.probes.extend(decision.probes.iter().map(|&probe| Probing {
+            probe,
+            bytes: probe.rate.bytes_in(probe.length).as_bytes(),
+            packets: probe.min_packets,
+        }));
     }
 
     fn send(&mut self, at: Time) {
         while let Some(due) = self.seat.decision().alarm.filter(|&due| due <= at) {
             let decision = self.seat.alarm(due).expect("contract");
-            self.decisions.add(&decision);
+            self.heed(&decision);
         }
         let size = Size::from_bytes(SIZE);
         self.queueing = self.free_at.saturating_since(at);
@@ -222,14 +261,24 @@ impl Bottleneck {
             let packet = arrived(self.sequence, SIZE, rtp::abs_send_time(at + self.far));
             far.arriving.push_back((Time::from_nanos(arrival), packet));
         }
-        self.in_flight.push(result(self.sequence, SIZE, at, arrival));
+        let probe = self.probes.front().map(|probing| probing.probe);
+        let packet = result(self.sequence, SIZE, at, arrival);
+        self.in_flight.push(PacketResult { probe: probe.map(|probe| probe.id), ..packet });
         if self.seat.needs_sent() {
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
             let decision = self.seat.sent(at, &sent).expect("contract");
-            self.decisions.add(&decision);
+            self.heed(&decision);
         }
         self.sequence += 1;
-        self.next_send = at + self.seat.decision().target.time_for(size);
+        let rate = probe.map_or(self.seat.decision().target, |probe| probe.rate);
+        self.next_send = at + rate.time_for(size);
+        if let Some(probing) = self.probes.front_mut().filter(|_| probe.is_some()) {
+            probing.bytes = probing.bytes.saturating_sub(SIZE);
+            probing.packets = probing.packets.saturating_sub(1);
+            if (probing.bytes, probing.packets) == (0, 0) {
+                self.probes.pop_front();
+            }
+        }
     }
 
     /// Lets the receiver half hear and speak until `until`, and the sender hear it, unless feedback is `cut`.
@@ -293,8 +342,26 @@ impl Bottleneck {
         for packet in &mut packets {
             packet.arrival = packet.arrival.map(|at| at + self.far);
         }
-        self.delivered += packets.iter().filter(|packet| packet.arrival.is_some()).count() as u64 * SIZE;
+        let received = packets.iter().filter(|packet| packet.arrival.is_some()).count();
+        self.delivered += received as u64 * SIZE;
+        self.expected += packets.len() as u32;
+        self.lost += (packets.len() - received) as u32;
         let in_flight = Size::from_bytes(SIZE) * self.in_flight.len() as u64;
         Report { packets, in_flight, ..Report::default() }
+    }
+
+    /// What the receiver says of losses every second.
+    fn receiver_report(&mut self) -> Report {
+        self.lost_in_all += self.lost as i32;
+        let loss = LossReport {
+            fraction_lost: (self.lost * 256 / self.expected.max(1)).min(255) as u8,
+            cumulative_lost: self.lost_in_all,
+            highest_sequence: self.sequence as u32,
+            jitter: Span::ZERO,
+            expected: self.expected,
+        };
+        (self.lost, self.expected) = (0, 0);
+        let report_rtt = Some(DELAY + DELAY + self.queueing);
+        Report { loss: Some(loss), report_rtt, ..Report::default() }
     }
 }

@@ -194,7 +194,16 @@ pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64)
     Ok(PyReceiverSeat { seat: Mutex::new(seat) })
 }
 
-/// Every controller with its presets and settings, as JSON.
+/// What can be set, as JSON.
+fn shown(table: &[tidegate_controllers::Setting]) -> serde_json::Value {
+    table
+        .iter()
+        .map(|s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}))
+        .collect()
+}
+
+/// Every controller with its presets and settings, as JSON: `settings` are those of the default preset, and
+/// `own_settings` those of the presets that have others.
 #[pyfunction]
 pub(crate) fn controllers_json() -> PyResult<String> {
     let list: Vec<serde_json::Value> = tidegate_controllers::registry()
@@ -205,19 +214,21 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                 .iter()
                 .map(|preset| Ok(((*preset).to_owned(), (entry.defaults)(preset).map_err(bad)?)))
                 .collect::<PyResult<_>>()?;
-            let settings: Vec<serde_json::Value> = entry
-                .settings
+            let usual = (entry.settings)(entry.default_preset());
+            let own: serde_json::Map<String, serde_json::Value> = entry
+                .presets
                 .iter()
-                .map(
-                    |s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}),
-                )
+                .map(|preset| (*preset, (entry.settings)(preset)))
+                .filter(|(_, table)| *table != usual)
+                .map(|(preset, table)| (preset.to_owned(), shown(table)))
                 .collect();
             let needs = (entry.build)(entry.default_preset(), &serde_json::Value::Null).map_err(bad)?.needs();
             Ok(serde_json::json!({
                 "name": entry.name,
                 "summary": entry.summary,
                 "presets": entry.presets,
-                "settings": settings,
+                "settings": shown(usual),
+                "own_settings": own,
                 "defaults": defaults,
                 "needs": needs.feedback.name(),
                 "ecn": needs.ecn.name(),

@@ -1,0 +1,437 @@
+//! libwebrtc's controller of June 2025: `GoogCcNetworkController` with its default field trials.
+//!
+//! ```text
+//!            sent packet --> alr ---------------------------------------------+
+//!                 |                                                           v
+//!                 +--> window, silence                                     probing --> probes
+//!                                                                             ^
+//! feedback --> received rate --+--> delay: groups, trendline, detector, aimd  | target and what limits it
+//!     |                        |        ^ probe's result  |                   |
+//!     +--> probe_rate ---------|--------+                 v                   |
+//!     |                        +---------------------> bandwidth -------------+--> target, pacing, padding
+//!     +--> lost and received packets --> loss ----------> ^
+//! receiver report --> fraction lost, round trip ----------+
+//! REMB ---------------------------------------------------+
+//! ```
+//!
+//! This file is the data flow of `goog_cc_network_control.cc`; each part is a file of its own. What a person would
+//! vary is in [`settings`].
+
+pub mod aimd;
+pub mod alr;
+pub mod bandwidth;
+mod channel;
+pub mod delay;
+pub mod loss;
+pub mod probe_rate;
+pub mod probing;
+mod pushback;
+pub mod settings;
+mod stable;
+mod whole;
+
+use super::acked::Acked;
+use super::detector::Usage;
+use super::seen::{News, Seen};
+use super::settings as parts;
+use aimd::NetworkState;
+use alr::Alr;
+use bandwidth::{Bandwidth, LEAST};
+use delay::Delay;
+use loss::State;
+use probe_rate::ProbeRate;
+use probing::{Asked, Limit, Probing};
+use pushback::Window;
+use settings::{Pushback, Settings};
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, LossReport, Needs, PacketResult, Report, Sent,
+};
+use tidegate_core::units::{Rate, Span, Time};
+use whole::{between, whole_bytes};
+
+/// The preset's name.
+pub const NAME: &str = "libwebrtc";
+
+/// Time passes in steps of this (`RtpTransportControllerSend`, `GoogCcNetworkControllerFactory::GetProcessInterval`).
+const STEP: Span = Span::from_millis(25);
+/// A probe that found less than this part of what arrives is not believed (`kProbeDropThroughputFraction`).
+const PROBE_FLOOR: f64 = 0.85;
+
+/// What was last told of the network; the parts that depend on it hear of each change.
+#[derive(Clone, Copy, PartialEq)]
+struct Said {
+    target: Rate,
+    /// What the congestion window leaves of it.
+    left: Rate,
+    stable: Rate,
+    fraction_lost: u8,
+    rtt: Span,
+    state: State,
+}
+
+/// The controller.
+pub struct GoogCc {
+    settings: Settings,
+    parts: parts::Settings,
+    limits: Limits,
+    /// When time passes next; none before the first limits.
+    next_step: Option<Time>,
+    alr: Alr,
+    was_limited: bool,
+    seen: Seen,
+    acked: Acked,
+    probe_rate: ProbeRate,
+    delay: Delay,
+    bandwidth: Bandwidth,
+    window: Window,
+    probing: Probing,
+    network: Option<NetworkState>,
+    /// Packets lost as of the last receiver report.
+    lost: i64,
+    said: Option<Said>,
+    /// What one report newly says; kept for their room.
+    fresh: Vec<PacketResult>,
+    arrived: Vec<PacketResult>,
+}
+
+impl GoogCc {
+    /// A controller with these settings; it begins with the first limits.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let parts = parts::Settings { trend_window: settings.trend_window, ..parts::LIBWEBRTC_V1 };
+        let start = Limits::default().start;
+        Self {
+            acked: Acked::new(&parts),
+            delay: Delay::new(parts.clone(), start, LEAST),
+            limits: Limits::default(),
+            next_step: None,
+            alr: Alr::default(),
+            was_limited: false,
+            seen: Seen::default(),
+            probe_rate: ProbeRate::default(),
+            bandwidth: Bandwidth::new(),
+            window: Window::default(),
+            probing: Probing::default(),
+            network: None,
+            lost: 0,
+            said: None,
+            fresh: Vec::with_capacity(64),
+            arrived: Vec::with_capacity(64),
+            settings,
+            parts,
+        }
+    }
+
+    /// The network says something of its own capacity (`OnNetworkStateEstimate`); none: nothing any longer.
+    pub fn set_network(&mut self, network: Option<NetworkState>) {
+        self.network = network;
+    }
+
+    /// New bounds, and a new start rate if there is one (`ResetConstraints`).
+    fn bound(&mut self, start: Option<Rate>, now: Time, asked: &mut Asked) {
+        let allocated = Rate::from_bps_f64(self.settings.least_allocated);
+        let least = self.limits.min.max(LEAST).max(allocated);
+        let most = self.limits.max.max(least);
+        let start = start.map(|start| start.max(least));
+        self.bandwidth.set_limits(start, least, most, now);
+        if let Some(start) = start {
+            self.delay.rate.set_start(start);
+        }
+        self.delay.rate.set_least(least);
+        self.probing.set_limits(&self.settings, least, start, most, now, asked);
+    }
+
+    /// Another route (`OnNetworkRouteChange`).
+    fn change_route(&mut self, now: Time, asked: &mut Asked) {
+        self.acked = Acked::new(&self.parts);
+        self.probe_rate.reset();
+        self.delay = Delay::new(self.parts.clone(), self.limits.start, LEAST);
+        self.bandwidth.reset();
+        self.probing.reset(now);
+        self.bound(Some(self.limits.start), now, asked);
+        self.tell(now, asked);
+    }
+
+    /// Time passes (`OnProcessInterval`), if it is due.
+    fn step(&mut self, now: Time, asked: &mut Asked) {
+        if self.next_step.is_none_or(|at| at > now) {
+            return;
+        }
+        self.next_step = Some(now + STEP);
+        self.bandwidth.update(&self.settings, now);
+        self.probing.set_alr(self.alr.since());
+        self.probing.process(&self.settings, now, asked);
+        self.resize_window();
+        self.tell(now, asked);
+    }
+
+    fn resize_window(&mut self) {
+        if let (Some(said), true) = (self.said, self.settings.pushback != Pushback::Off) {
+            self.window.resize(&self.settings, said.target);
+        }
+    }
+
+    /// A receiver report's losses (`RtpTransportControllerSend::OnReport`, `OnTransportLossReport`).
+    fn losses(&mut self, report: &LossReport, now: Time) {
+        let lost = i64::from(report.cumulative_lost) - self.lost;
+        self.lost = i64::from(report.cumulative_lost);
+        let expected = i64::from(report.expected);
+        // the first report is nothing to compare with, and one without anything received says nothing of losses
+        if expected > 0 && expected - lost >= 1 {
+            self.bandwidth.report(&self.settings, lost, expected, now);
+        }
+    }
+
+    /// What feedback newly says, as it is and in order of arrival.
+    fn sort(&mut self, report: &Report) {
+        let seen = &mut self.seen;
+        let news =
+            |packet: &&PacketResult| seen.note(packet.sequence, packet.arrival.is_some()) != News::Nothing;
+        self.fresh.clear();
+        self.fresh.extend(report.packets.iter().filter(news));
+        self.arrived.clear();
+        self.arrived.extend(self.fresh.iter().filter(|packet| packet.arrival.is_some()));
+        let order = |packet: &PacketResult| (packet.arrival, packet.sent, packet.sequence);
+        if !self.arrived.is_sorted_by_key(order) {
+            self.arrived.sort_unstable_by_key(order);
+        }
+    }
+
+    /// Round trips of the packets in a report: what the window and the back-off go by.
+    fn round_trips(&mut self, now: Time) {
+        let Some(newest) = self.arrived.last().and_then(|packet| packet.arrival) else { return };
+        let (mut longest, mut shortest) = (Span::ZERO, Span::MAX);
+        for packet in &self.arrived {
+            let Some(arrival) = packet.arrival else { continue };
+            let waited = newest.as_nanos().saturating_sub(arrival.as_nanos());
+            let trip = between(packet.sent, now);
+            longest = longest.max(trip);
+            shortest = shortest.min(Span::from_nanos(trip.as_nanos().saturating_sub(waited).max(0)));
+        }
+        self.window.report(longest);
+        self.bandwidth.heard(shortest, now);
+    }
+
+    /// What a probe has found, if it can be believed.
+    fn probe_result(&mut self, acked: Option<Rate>) -> Option<Rate> {
+        let found = self.probe_rate.take()?;
+        let estimate = self.delay.rate.rate;
+        if self.network.is_some_and(|network| found < estimate && found < network.lower) {
+            return None;
+        }
+        // not far below what arrives: that much the path has carried
+        Some(acked.map_or(found, |acked| found.max(estimate.min(acked.scaled(PROBE_FLOOR)))))
+    }
+
+    /// Per-packet feedback (`OnTransportPacketsFeedback`).
+    fn feedback(&mut self, now: Time, report: &Report, asked: &mut Asked, cx: &mut Context<'_>) {
+        self.sort(report);
+        if self.fresh.is_empty() {
+            return;
+        }
+        if let Some(newest) = self.fresh.iter().map(|packet| packet.sequence).max() {
+            self.window.reported(newest);
+        }
+        self.round_trips(now);
+        let limited = self.alr.since();
+        if self.was_limited && limited.is_none() {
+            self.probing.alr_ended(now);
+        }
+        self.was_limited = limited.is_some();
+        for packet in &self.arrived {
+            let Some(arrival) = packet.arrival else { continue };
+            self.acked.packet(&self.parts, packet.sent, arrival, packet.size);
+            if let Some(id) = packet.probe {
+                self.probe_rate.packet(id, packet.sent.as_nanos(), arrival.as_nanos(), packet.size);
+            }
+        }
+        let acked = self.acked.rate(&self.parts).map(whole::bps);
+        self.bandwidth.set_acked(acked);
+        let probe = self.probe_result(acked);
+        self.delay.rate.set_network(self.network);
+        let mut verdict = delay::Verdict::default();
+        if !self.arrived.is_empty() {
+            verdict = self.delay.report(&self.settings, &self.arrived, acked, probe, now, cx);
+        }
+        if let Some(rate) = verdict.rate {
+            if verdict.by_probe {
+                self.bandwidth.set_target(rate, now);
+            }
+            self.bandwidth.set_delay_based(rate, now);
+        }
+        let packets = self.fresh.iter().copied();
+        self.bandwidth.packets(&self.settings, packets, limited.is_some(), now);
+        if verdict.rate.is_some() {
+            self.tell(now, asked);
+        }
+        if verdict.recovered {
+            self.probing.set_alr(limited);
+            self.probing.recovered(&self.settings, now, asked);
+        }
+        self.resize_window();
+        if cx.wants_notes() {
+            self.note(acked, probe, cx);
+        }
+    }
+
+    /// Tells what has changed to the parts that depend on it (`MaybeTriggerOnNetworkChanged`).
+    fn tell(&mut self, now: Time, asked: &mut Asked) {
+        let target = self.bandwidth.target();
+        let left = match self.settings.pushback {
+            Pushback::Off => target,
+            Pushback::Frames | Pushback::Rate => {
+                self.window.left(&self.settings, target).max(self.bandwidth.least())
+            }
+        };
+        let said = Said {
+            target,
+            left,
+            stable: self.bandwidth.stable().min(left),
+            fraction_lost: self.bandwidth.fraction_lost,
+            rtt: self.bandwidth.rtt,
+            state: self.bandwidth.state,
+        };
+        if self.said == Some(said) {
+            return;
+        }
+        self.said = Some(said);
+        self.alr.set_estimate(&self.settings, target);
+        self.probing.set_estimate(&self.settings, target, self.limit(), now, asked);
+    }
+
+    /// What limits the target, as far as it matters to a probe (`GetBandwidthLimitedCause`).
+    fn limit(&self) -> Limit {
+        if self.delay.usage() != Usage::Normal || self.bandwidth.rtt_is_too_long(&self.settings) {
+            return Limit::Congestion;
+        }
+        match self.bandwidth.state {
+            State::DelayBased => Limit::Delay,
+            State::Increasing => Limit::LossIncreasing,
+            State::IncreasingWithPadding | State::Decreasing => Limit::Congestion,
+        }
+    }
+
+    /// The whole policy (`GetPacingRates`), with the probes that the event led to.
+    fn decision(&mut self, asked: &Asked) -> Decision {
+        let probes = asked.probes();
+        probes.iter().for_each(|&probe| self.probe_rate.ask(probe));
+        let target = self.bandwidth.target();
+        let Said { target, left, state, .. } = self.said.unwrap_or(Said {
+            target,
+            left: target,
+            stable: target,
+            fraction_lost: 0,
+            rtt: Span::ZERO,
+            state: State::DelayBased,
+        });
+        let allocated = Rate::from_bps_f64(self.settings.least_allocated);
+        let configured = Rate::from_bps_f64(self.settings.padding);
+        let padding = if state == State::IncreasingWithPadding { configured.max(target) } else { configured };
+        let shown = if self.settings.pushback == Pushback::Rate { left } else { target };
+        Decision {
+            pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
+            padding: whole_bytes(padding.min(left)),
+            alarm: self.next_step,
+            probes,
+            ..Decision::rate(shown.clamp(self.limits.min, self.limits.max))
+        }
+    }
+
+    fn note(&self, acked: Option<Rate>, probe: Option<Rate>, cx: &mut Context<'_>) {
+        cx.note("rate_state", self.delay.rate.state.code());
+        cx.note("delay_based", self.delay.rate.rate.as_bps_f64());
+        cx.note("loss_based", self.bandwidth.loss.rate.as_bps_f64());
+        cx.note("loss_state", self.bandwidth.state.code());
+        cx.note("loss_fraction", f64::from(self.bandwidth.fraction_lost) / 256.0);
+        cx.note("rtt_ms", self.bandwidth.rtt.as_millis_f64());
+        cx.note("app_limited", f64::from(u8::from(self.was_limited)));
+        if let Some(acked) = acked {
+            cx.note("received_rate", acked.as_bps_f64());
+        }
+        if let Some(probe) = probe {
+            cx.note("probe_rate", probe.as_bps_f64());
+        }
+    }
+
+    /// Notes the stable target where it has changed since `before`, and answers with the policy.
+    fn answer(&mut self, before: Option<Said>, asked: &Asked, cx: &mut Context<'_>) -> Decision {
+        if let Some(said) = self.said
+            && before.is_none_or(|before| before.stable != said.stable)
+        {
+            cx.note("stable_target", said.stable.as_bps_f64());
+        }
+        self.decision(asked)
+    }
+}
+
+impl Controller for GoogCc {
+    fn needs(&self) -> Needs {
+        Needs::feedback(FeedbackKind::PerPacket)
+    }
+
+    fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        let (before, mut asked) = (self.said, Asked::default());
+        self.step(now, &mut asked);
+        if let Some(remb) = report.remb {
+            self.bandwidth.set_receiver(remb, now);
+        }
+        if let Some(loss) = &report.loss {
+            self.losses(loss, now);
+        }
+        if let Some(rtt) = report.report_rtt.filter(|&rtt| rtt > Span::ZERO) {
+            self.delay.rate.set_rtt(rtt);
+            self.bandwidth.rtt = rtt;
+        }
+        if !report.packets.is_empty() {
+            self.feedback(now, report, &mut asked, cx);
+        }
+        self.answer(before, &asked, cx)
+    }
+
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
+        let (before, mut asked) = (self.said, Asked::default());
+        self.step(now, &mut asked);
+        self.answer(before, &asked, cx)
+    }
+
+    fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision {
+        let (before, mut asked) = (self.said, Asked::default());
+        let old = std::mem::replace(&mut self.limits, *limits);
+        let wanted = limits.wanted.unwrap_or(Rate::ZERO);
+        let first = self.next_step.is_none();
+        if first {
+            self.next_step = Some(now);
+            self.bound(Some(limits.start), now, &mut asked);
+            self.probing.set_wanted(&self.settings, wanted, now, &mut asked);
+        }
+        self.step(now, &mut asked);
+        if !first {
+            if limits.route_changed {
+                self.change_route(now, &mut asked);
+            } else if (old.min, old.max, old.start) != (limits.min, limits.max, limits.start) {
+                self.bound(Some(limits.start).filter(|&start| start != old.start), now, &mut asked);
+                self.tell(now, &mut asked);
+            }
+            if limits.wanted != old.wanted {
+                self.probing.set_wanted(&self.settings, wanted, now, &mut asked);
+            }
+        }
+        self.answer(before, &asked, cx)
+    }
+
+    fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
+        let (before, mut asked) = (self.said, Asked::default());
+        self.step(now, &mut asked);
+        self.alr.sent(&self.settings, now, packet.size);
+        self.bandwidth.sent(now);
+        if self.settings.pushback != Pushback::Off {
+            self.window.sent(packet.sequence, packet.size);
+            self.tell(now, &mut asked);
+        }
+        self.answer(before, &asked, cx)
+    }
+
+    fn needs_sent(&self) -> bool {
+        true
+    }
+}

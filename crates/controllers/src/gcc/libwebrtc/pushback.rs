@@ -1,0 +1,148 @@
+//! The congestion window: more in flight than the target carries in a round trip makes the encoder do with less.
+//!
+//! `congestion_window_pushback_controller.cc`, and `UpdateCongestionWindowSize` of `goog_cc_network_control.cc`. In
+//! flight is what was sent after the newest packet that was reported on (`transport_feedback_adapter.cc`).
+
+use super::settings::{Pushback, Settings};
+use super::whole::{bytes_in, ms};
+use std::collections::VecDeque;
+use tidegate_core::units::{Rate, Size, Span};
+
+/// How many of the last reports' longest round trips count (`kMaxFeedbackRttWindow`).
+const REPORTS: usize = 32;
+/// The least window (`kMinCwnd`).
+const LEAST: u64 = 2 * 1500;
+
+/// So many packets in flight are counted.
+const PACKETS: usize = 8192;
+
+/// The window and how full it is.
+#[derive(Clone)]
+pub(super) struct Window {
+    /// The longest round trip in each of the last reports, ms.
+    longest: VecDeque<i64>,
+    size: Option<u64>,
+    /// Number and size of each packet in flight, and their sum.
+    flight: VecDeque<(u64, u64)>,
+    in_flight: u64,
+    /// The part of the target that the encoder gets.
+    ratio: f64,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { longest: VecDeque::new(), size: None, flight: VecDeque::new(), in_flight: 0, ratio: 1.0 }
+    }
+}
+
+impl Window {
+    /// A packet has left.
+    pub(super) fn sent(&mut self, sequence: u64, size: Size) {
+        if self.flight.len() == PACKETS {
+            self.land();
+        }
+        // the sum stays below what an integer holds, whatever sizes are told
+        let size = size.as_bytes().min(u64::from(u32::MAX));
+        self.flight.push_back((sequence, size));
+        self.in_flight += size;
+    }
+
+    /// A packet was reported on: it and all before it are no longer in flight.
+    pub(super) fn reported(&mut self, sequence: u64) {
+        while self.flight.front().is_some_and(|&(oldest, _)| oldest <= sequence) {
+            self.land();
+        }
+    }
+
+    fn land(&mut self) {
+        self.in_flight -= self.flight.pop_front().map_or(0, |(_, size)| size);
+    }
+
+    /// The longest round trip of a report's packets.
+    pub(super) fn report(&mut self, longest: Span) {
+        self.longest.push_back(ms(longest.as_nanos()));
+        if self.longest.len() > REPORTS {
+            self.longest.pop_front();
+        }
+    }
+
+    /// Follows the target and the round trips.
+    pub(super) fn resize(&mut self, settings: &Settings, target: Rate) {
+        let Some(&shortest) = self.longest.iter().min() else { return };
+        let span =
+            Span::from_millis(shortest.clamp(0, 1_000_000)) + Span::from_millis_f64(settings.window_extra);
+        let size = bytes_in(target, span).as_bytes();
+        self.size =
+            Some(self.size.map_or(size, |before| size / 2 + before / 2 + (size & before & 1)).max(LEAST));
+    }
+
+    /// What is left of `target` (`UpdateTargetBitrate`).
+    pub(super) fn left(&mut self, settings: &Settings, target: Rate) -> Rate {
+        let Some(size) = self.size.filter(|_| settings.pushback != Pushback::Off) else { return target };
+        let full = self.in_flight as f64 / size as f64;
+        if full > 1.5 {
+            self.ratio *= 0.9;
+        } else if full > 1.0 {
+            self.ratio *= 0.95;
+        } else if full < 0.1 {
+            self.ratio = 1.0;
+        } else {
+            self.ratio = (self.ratio * 1.05).min(1.0);
+        }
+        let floor = Rate::from_bps_f64(settings.window_floor);
+        let left = Rate::from_bps((target.as_bps_f64() * self.ratio) as u64);
+        if left < floor { target.min(floor) } else { left }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_window_takes_a_part_of_the_target_with_each_call_and_an_empty_one_gives_it_back() {
+        let settings = Settings::default();
+        let mut window = Window::default();
+        let target = Rate::from_mbps(1);
+        assert_eq!(window.left(&settings, target), target, "no window yet");
+        window.report(Span::from_millis(50));
+        window.report(Span::from_millis(90));
+        window.resize(&settings, target);
+        assert_eq!(window.size, Some(50_000), "400 ms");
+        let fill = |window: &mut Window, bytes| {
+            window.reported(7);
+            window.sent(7, Size::from_bytes(bytes));
+        };
+        fill(&mut window, 50_001);
+        assert_eq!(window.left(&settings, target), Rate::from_kbps(950));
+        fill(&mut window, 75_001);
+        assert_eq!(window.left(&settings, target), Rate::from_kbps(855));
+        fill(&mut window, 50_000);
+        assert_eq!(window.left(&settings, target), Rate::from_bps(897_750));
+        fill(&mut window, 75_001);
+        for _ in 0..100 {
+            window.left(&settings, target);
+        }
+        assert_eq!(window.left(&settings, target), Rate::from_kbps(30));
+        assert_eq!(window.left(&settings, Rate::from_kbps(20)), Rate::from_kbps(20));
+        fill(&mut window, 4999);
+        assert_eq!(window.left(&settings, target), target);
+        let off = Settings { pushback: Pushback::Off, ..settings };
+        fill(&mut window, 1 << 30);
+        assert_eq!(window.left(&off, target), target);
+    }
+
+    #[test]
+    fn what_is_newer_than_the_newest_report_is_in_flight() {
+        let mut window = Window::default();
+        (0..10).for_each(|sequence| window.sent(sequence, Size::from_bytes(100)));
+        assert_eq!(window.in_flight, 1000);
+        window.reported(6);
+        window.reported(2);
+        assert_eq!(window.in_flight, 300);
+        (10..20_000).for_each(|sequence| window.sent(sequence, Size::from_bytes(1)));
+        assert_eq!(window.in_flight, PACKETS as u64, "the oldest are given up");
+        window.reported(u64::MAX);
+        assert_eq!((window.in_flight, window.flight.len()), (0, 0));
+    }
+}

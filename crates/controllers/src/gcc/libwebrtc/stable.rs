@@ -1,0 +1,79 @@
+//! The stable target: what the path has carried without trouble for a while.
+//!
+//! `LinkCapacityTracker` of `send_side_bandwidth_estimation.cc`. It falls at once and rises within some ten seconds;
+//! an encoder may use it for what is costly to change.
+
+use super::whole::{between, bps};
+use tidegate_core::math;
+use tidegate_core::units::{Rate, Time};
+
+/// The time constant of its rise, s (`OnRateUpdate`).
+const RISE: f64 = 10.0;
+
+/// The estimate's state.
+#[derive(Clone, Default)]
+pub(super) struct Stable {
+    rate: f64,
+    last: Option<Time>,
+    /// The last delay-based rate.
+    delay_based: Option<Rate>,
+}
+
+impl Stable {
+    pub(super) fn rate(&self) -> Rate {
+        bps(self.rate)
+    }
+
+    pub(super) fn start(&mut self, start: Rate) {
+        if self.last.is_none() {
+            self.rate = start.as_bps_f64();
+        }
+    }
+
+    pub(super) fn delay_based(&mut self, rate: Rate, now: Time) {
+        if self.delay_based.is_none_or(|before| rate < before) {
+            self.lower(rate, now);
+        }
+        self.delay_based = Some(rate);
+    }
+
+    /// No more than this, at once.
+    pub(super) fn lower(&mut self, rate: Rate, now: Time) {
+        self.rate = self.rate.min(rate.as_bps_f64());
+        self.last = Some(now);
+    }
+
+    /// A new target, and what of it arrives.
+    pub(super) fn target(&mut self, acked: Option<Rate>, target: Rate, now: Time) {
+        let Some(acked) = acked else { return };
+        let rate = acked.min(target).as_bps_f64();
+        if rate > self.rate {
+            let passed = self.last.map(|last| between(last, now).as_nanos().max(0) as f64 / 1e9);
+            let keep = passed.map_or(0.0, |passed| math::exp(-passed / RISE));
+            self.rate = keep * self.rate + (1.0 - keep) * rate;
+        }
+        self.last = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_falls_at_once_and_rises_in_ten_seconds() {
+        let mut stable = Stable::default();
+        stable.start(Rate::from_kbps(300));
+        assert_eq!(stable.rate(), Rate::from_kbps(300));
+        stable.delay_based(Rate::from_mbps(1), Time::ZERO);
+        stable.target(None, Rate::from_mbps(1), Time::from_secs(5));
+        assert_eq!(stable.rate(), Rate::from_kbps(300), "nothing has arrived");
+        stable.target(Some(Rate::from_mbps(1)), Rate::from_mbps(2), Time::from_secs(10));
+        let risen = 1e6 - 700_000.0 * math::exp(-1.0);
+        assert!((stable.rate().as_bps_f64() - risen).abs() <= 1.0, "{:?}", stable.rate());
+        stable.delay_based(Rate::from_kbps(200), Time::from_secs(11));
+        assert_eq!(stable.rate(), Rate::from_kbps(200));
+        stable.delay_based(Rate::from_kbps(900), Time::from_secs(12));
+        assert_eq!(stable.rate(), Rate::from_kbps(200));
+    }
+}

@@ -1,0 +1,88 @@
+"""gcc:libwebrtc against recordings of libwebrtc's whole controller, through the example that replays them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from support import ROOT, Cli, shared
+from tidegate import controllers
+
+CARRIED = ROOT / "tests" / "data" / "gcc" / "goog_cc_bursty"
+
+
+def example() -> ModuleType:
+    path = ROOT / "docs" / "examples" / "replay_goog_cc.py"
+    spec = importlib.util.spec_from_file_location("replay_goog_cc", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check(told: dict[str, float], answers: int, probes: int) -> None:
+    """Every answer to the bit, and every probe at its instant."""
+    rates = dict.fromkeys(("target_bps", "stable_target_bps", "pacing_bps", "padding_bps"), 0.0)
+    wrong = dict.fromkeys(("wrong_probes", "missing_probes", "missing"), 0)
+    assert told == {**rates, **wrong, "answers": answers, "probes": probes}
+
+
+def test_the_carried_recording() -> None:
+    check(example().Replay(str(CARRIED)).run(), 358, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "answers", "probes"),
+    [
+        ("const1m", {}, 2391, 2),
+        ("steps", {}, 3556, 3),
+        ("drop_recovery", {}, 3036, 8),
+        ("alr", {}, 1457, 10),
+        ("alr_drop", {}, 2375, 6),
+        ("bursty", {}, 2359, 3),
+        ("limited_noalr", {"alr_probing": False}, 2395, 3),
+        ("loss5", {"start_bps": 500_000, "max_bps": 5_000_000, "one_way_ms": 40}, 1820, 3),
+    ],
+)
+def test_whole_recordings(name: str, options: dict[str, Any], answers: int, probes: int) -> None:
+    prefix = shared() / "vectors" / f"goog_cc_{name}"
+    check(example().Replay(str(prefix), **options).run(), answers, probes)
+
+
+def test_what_differs_is_seen(tmp_path: Path) -> None:
+    for what in ("packets", "rr", "targets", "probes"):
+        shutil.copy(f"{CARRIED}_{what}.csv", tmp_path / f"it_{what}.csv")
+    probes = (tmp_path / "it_probes.csv").read_text().replace("125000,3,3800000", "127000,3,3800000")
+    (tmp_path / "it_probes.csv").write_text(probes)
+    lines = (tmp_path / "it_targets.csv").read_text().splitlines()
+    cells = lines[-1].split(",")
+    cells[2] = str(int(int(cells[2]) / 1.01))
+    (tmp_path / "it_targets.csv").write_text("\n".join([*lines[:-1], ",".join(cells)]) + "\n")
+    told = example().Replay(str(tmp_path / "it")).run()
+    assert told["target_bps"] == pytest.approx(0.01, rel=1e-3)
+    assert told["wrong_probes"] == 1
+    # another setting, other answers
+    assert example().Replay(str(CARRIED), probe_first=2.5).run()["wrong_probes"] == 1
+    assert example().Replay(str(CARRIED), alr_usage=0.7, loss_offset=0.01).run()["target_bps"] > 0.01
+
+
+def test_a_preset_with_settings_of_its_own_shows_them(cli: Cli) -> None:
+    own = {setting["name"] for setting in controllers.settings_of("gcc", "libwebrtc")}
+    usual = {setting["name"] for setting in controllers.settings_of("gcc")}
+    assert {"probe_first", "beta"} <= own
+    assert "k_up" not in own
+    assert {"k_up", "beta"} <= usual
+    shown = cli("controllers", "gcc:libwebrtc,beta=0.9").out
+    assert "probe_first" in shown
+    assert "k_up" not in shown
+    assert "k_up" in cli("controllers", "gcc").out
+    assert json.loads(cli("controllers", "gcc", "--json").out)["own_settings"].keys() == {"libwebrtc"}
+    refused = cli("controllers", "gcc:libwebrtc,k_up=0.01")
+    assert "k_up: there is no such setting" in refused.err
