@@ -123,7 +123,7 @@ CASES = [
          'x.toml:10: flows.call.tcp.min_rto: found "1000s"; expected at most the largest time-out (60s)',
          files=scenario('media = { controller = "gcc" }', 'tcp = { min_rto = "1000s" }')),
     Case("window too wide", RUN,
-         'x.toml:10: flows.call.tcp.receive_window: found "2GB"; expected at most 1.073741824GB',
+         'x.toml:10: flows.call.tcp.receive_window: found "2GB"; expected at most 1.07372544GB',
          files=scenario('media = { controller = "gcc" }', 'tcp = { receive_window = "2GB" }')),
     Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
          files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),

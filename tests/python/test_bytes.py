@@ -1,4 +1,4 @@
-"""Every datagram of RTP and RTCP goes through its bytes before its receiver sees it, and nothing changes."""
+"""Every datagram of every flow goes through its bytes before its receiver sees it, and nothing changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _same(name: str) -> None:
     assert shipped.line(shipped.once(name)).rstrip() == known
 
 
-@pytest.mark.parametrize("name", ["lossy-wifi", "two-calls", "newpred"])
+@pytest.mark.parametrize("name", ["lossy-wifi", "tcp-joins", "newpred"])
 @pytest.mark.usefixtures("through_bytes")
 def test_a_run_through_bytes_is_the_run(name: str) -> None:
     _same(name)

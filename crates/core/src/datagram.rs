@@ -2,7 +2,8 @@
 //!
 //! All that a receiver may know of a packet is here; what the simulator knows beside it is in [`crate::packet`].
 
-use crate::packet::Frame;
+use crate::address::{Hosts, Service, Way, between};
+use crate::packet::{FlowId, Frame};
 use crate::units::Size;
 use std::sync::Arc;
 
@@ -194,33 +195,46 @@ pub struct Extension {
     pub data: Vec<u8>,
 }
 
-/// The header fields of a TCP segment (RFC 9293); sequence numbers count bytes and wrap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The header fields of a TCP segment (RFC 9293 section 3.1); sequence numbers count bytes and wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpBody {
     /// First byte carried.
     pub sequence: u32,
-    /// Next byte expected.
+    /// Next byte expected, where [`TcpBody::ACK`] is set.
     pub ack: u32,
-    /// Receive window in bytes.
-    pub window: u32,
+    /// The window as the header has it: bytes shifted by what was agreed on (RFC 7323 section 2.2), but for a SYN's.
+    pub window: u16,
     /// Bytes of data carried.
     pub length: u16,
     /// See the associated constants.
     pub flags: u8,
 }
 
-/// Up to three SACK blocks `[start, end)`, unused ones empty.
+/// Up to three SACK blocks `[start, end)`, unused ones zeros.
 pub type SackBlocks = [(u32, u32); 3];
 
 impl TcpBody {
     /// No more data from the sender.
     pub const FIN: u8 = 1;
     /// Connection request.
-    pub const SYN: u8 = 2;
-    /// Congestion window reduced (RFC 3168).
-    pub const CWR: u8 = 4;
+    pub const SYN: u8 = 1 << 1;
+    /// The acknowledgment number means something.
+    pub const ACK: u8 = 1 << 4;
     /// ECN echo (RFC 3168).
-    pub const ECE: u8 = 8;
+    pub const ECE: u8 = 1 << 6;
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: u8 = 1 << 7;
+}
+
+/// The options of a SYN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The largest segment that its sender takes: bytes of data (RFC 9293 section 3.7.1).
+    pub segment: Option<u16>,
+    /// By how many bits its sender shifts windows: at most 14 (RFC 7323 section 2).
+    pub scale: Option<u8>,
+    /// Whether its sender takes selective acknowledgements (RFC 2018 section 2).
+    pub sack: bool,
 }
 
 /// What a datagram is, by its header fields.
@@ -248,6 +262,8 @@ pub enum Attachment {
     Extension(Extension),
     /// SACK blocks (RFC 2018), most recent first.
     Sack(SackBlocks),
+    /// The options of a TCP SYN.
+    Opening(Opening),
     /// What a segment of a picture is coded without, because their loss was reported (NEWPRED): RTP sequence
     /// numbers, the last few reported.
     Avoids(Vec<u16>),
@@ -262,6 +278,8 @@ pub struct Datagram {
     pub size: u32,
     /// UDP or TCP ports: from where, and to where.
     pub ports: (u16, u16),
+    /// From which host, and to which.
+    pub hosts: Hosts,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
     /// The DSCP of its IP header (RFC 2474): six bits.
@@ -272,17 +290,13 @@ pub struct Datagram {
     pub attachment: Option<Arc<Attachment>>,
 }
 
-/// The UDP port of RTP, and of RTCP beside it (RFC 3551 section 8; RFC 5761).
-pub const RTP_PORT: u16 = 5004;
-/// The UDP port of what nobody reads (RFC 863).
-pub const DISCARD_PORT: u16 = 9;
-
 impl Default for Datagram {
-    /// An empty one of no bytes, between RTP ports.
+    /// An empty one of no bytes.
     fn default() -> Self {
         Self {
             size: 0,
-            ports: (RTP_PORT, RTP_PORT),
+            ports: (0, 0),
+            hosts: Hosts::default(),
             ecn: Ecn::NotEct,
             dscp: 0,
             body: Body::Empty,
@@ -291,7 +305,34 @@ impl Default for Datagram {
     }
 }
 
+/// What an IP packet carries; the discriminants are the numbers in its header.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Protocol {
+    /// RFC 9293.
+    Tcp = 6,
+    /// RFC 768.
+    Udp = 17,
+}
+
 impl Datagram {
+    /// This datagram with the addresses and ports of `flow`.
+    #[inline]
+    #[must_use]
+    pub fn between(self, flow: FlowId, way: Way, service: Service) -> Self {
+        let (hosts, ports) = between(flow, way, service);
+        Self { hosts, ports, ..self }
+    }
+
+    /// What carries it.
+    #[must_use]
+    pub const fn protocol(&self) -> Protocol {
+        match self.body {
+            Body::Tcp(_) => Protocol::Tcp,
+            _ => Protocol::Udp,
+        }
+    }
+
     /// Bytes on the wire.
     #[must_use]
     pub fn size(&self) -> Size {
@@ -341,6 +382,15 @@ impl Datagram {
         match self.attachment.as_deref() {
             Some(Attachment::Parity(parity, _)) => Some(parity),
             _ => None,
+        }
+    }
+
+    /// The options of a TCP SYN.
+    #[must_use]
+    pub fn opening(&self) -> Opening {
+        match self.attachment.as_deref() {
+            Some(Attachment::Opening(opening)) => *opening,
+            _ => Opening::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Nothing in this crate, nor in `controllers`, `endpoint` and `sim` above it, reads a clock, the
 //! environment or a file: the same inputs give the same bits on every machine.
 
+pub mod address;
 pub mod control;
 pub mod datagram;
 pub mod driver;

@@ -3,7 +3,7 @@
 use crate::jitter::SendingJitter;
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use crate::refusal::{Refusal, ensure};
-use tidegate_core::datagram::DISCARD_PORT;
+use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
@@ -214,7 +214,7 @@ impl Cross {
             route,
             0,
             Kind::Datagram,
-            Datagram { size, ports: (DISCARD_PORT, DISCARD_PORT), ..Datagram::default() },
+            Datagram { size, ..Datagram::default() }.between(flow, Way::There, Service::Discard),
         );
         Ok(Self { name, packet, next, stop, clock, jitter })
     }

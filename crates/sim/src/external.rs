@@ -5,7 +5,7 @@
 //! does what a link of the same name would do in the world leaves the same record behind.
 
 use std::collections::VecDeque;
-use tidegate_core::datagram::DISCARD_PORT;
+use tidegate_core::address::{Service, Way};
 use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Time};
 
 /// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
@@ -122,12 +122,11 @@ impl Node for ExternalSource {
             self.route,
             self.sent,
             Kind::Datagram,
-            Datagram {
-                size,
-                ports: (DISCARD_PORT, DISCARD_PORT),
-                body: Body::Tagged(tag.to_le_bytes()),
-                ..Datagram::default()
-            },
+            Datagram { size, body: Body::Tagged(tag.to_le_bytes()), ..Datagram::default() }.between(
+                self.flow,
+                Way::There,
+                Service::Tagged,
+            ),
         );
         self.sent = self.sent.wrapping_add(1);
         out.originate(now, Port::ZERO, packet);

@@ -3,11 +3,13 @@
 //! It takes datagrams out of their envelopes for the endpoint, puts what the endpoint sends into envelopes, and joins
 //! these to the facts that the endpoint tells the record.
 
+use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{
-    About, Datagram, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Recorder, RouteId, Span, Time,
+    About, Body, Datagram, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Recorder, RouteId, Span,
+    Time,
 };
-use tidegate_endpoint::{Endpoint, datagram};
+use tidegate_endpoint::Endpoint;
 
 /// A node that holds `P`.
 pub struct Host<P> {
@@ -19,12 +21,19 @@ pub struct Host<P> {
 struct Desk {
     /// Where packets go.
     route: RouteId,
-    /// Bytes of IP and UDP header.
-    overhead: u32,
+    /// Whom it talks to.
+    talks: Talks,
     /// For each flow that packets were sent for, how many.
     numbers: Vec<(FlowId, u32)>,
-    /// Whether what comes in goes through bytes.
-    through_bytes: bool,
+}
+
+/// Whom a host talks to, which says the addresses of its packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Talks {
+    /// The other end of a call; it sends the media of this flow, and feedback on all others.
+    Call(Option<FlowId>),
+    /// All other members of the session of this number.
+    Group(u16),
 }
 
 impl Desk {
@@ -39,19 +48,6 @@ impl Desk {
         *number = this.wrapping_add(1);
         this
     }
-}
-
-/// A datagram of RTP or RTCP as it is read from its bytes, which are as many as its size says. What the headers below
-/// hold is as it was.
-fn through(sent: &Datagram, overhead: u32) -> Result<Datagram, String> {
-    let mut bytes = Vec::with_capacity(sent.size as usize);
-    datagram::encode(sent, overhead, &mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 + u64::from(overhead) != u64::from(sent.size) {
-        let length = bytes.len();
-        return Err(format!("{length} bytes and {overhead} of headers make no packet of {}", sent.size));
-    }
-    let read = datagram::decode(&bytes, overhead).map_err(|error| error.to_string())?;
-    Ok(Datagram { ports: sent.ports, ecn: sent.ecn, dscp: sent.dscp, ..read })
 }
 
 /// The outside of an endpoint, for one call.
@@ -71,6 +67,13 @@ impl Driver for Line<'_> {
     fn send(&mut self, now: Time, datagram: Datagram, about: About) {
         let About { flow, kind, frame } = about;
         let sequence = self.desk.number(flow);
+        let way = match self.desk.talks {
+            Talks::Call(sends) if sends == Some(flow) => Way::There,
+            Talks::Call(_) => Way::Back,
+            Talks::Group(session) => Way::Group(session),
+        };
+        let service = if datagram.body == Body::Rtcp { Service::Rtcp } else { Service::Rtp };
+        let datagram = datagram.between(flow, way, service);
         let packet = Packet { frame, ..Packet::new(now, flow, self.desk.route, sequence, kind, datagram) };
         self.out.originate(now, Port::ZERO, packet);
     }
@@ -99,17 +102,10 @@ impl Driver for Line<'_> {
 }
 
 impl<P: Peer> Host<P> {
-    /// A host of `peer`, whose packets take `route` and have `overhead` bytes of IP and UDP header.
+    /// A host of `peer`, whose packets take `route`.
     #[must_use]
-    pub fn new(peer: P, route: RouteId, overhead: u32) -> Self {
-        Self { peer, desk: Desk { route, overhead, numbers: Vec::with_capacity(2), through_bytes: false } }
-    }
-
-    /// From now on the peer gets each datagram as it is read from its bytes, if `so`.
-    #[must_use]
-    pub fn through_bytes(mut self, so: bool) -> Self {
-        self.desk.through_bytes = so;
-        self
+    pub fn new(peer: P, route: RouteId, talks: Talks) -> Self {
+        Self { peer, desk: Desk { route, talks, numbers: Vec::with_capacity(2) } }
     }
 
     #[inline]
@@ -143,16 +139,8 @@ impl<P: Peer> Node for Host<P> {
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
-        let read = if self.desk.through_bytes {
-            match through(&packet, self.desk.overhead) {
-                Ok(read) => Some(read),
-                Err(what) => return out.fail(format!("a {} packet as bytes: {what}", packet.kind.name())),
-            }
-        } else {
-            None
-        };
         let (peer, mut line) = self.line(out, Some(&packet));
-        peer.receive(now, read.as_ref().unwrap_or(&packet), &mut line);
+        peer.receive(now, &packet, &mut line);
         out.recycle(packet);
     }
 

@@ -2,6 +2,7 @@
 //! and the recording of what happened.
 
 pub mod build;
+mod bytes;
 pub mod cross;
 mod excess;
 pub mod external;

@@ -4,6 +4,7 @@
 //! the packet's route, and goes on until the time is up. It counts every packet at every node, and a
 //! run in which one went missing fails ([`World::check`]).
 
+use crate::bytes::InBytes;
 use crate::wakeups::WakeupQueue;
 use std::any::Any;
 use tidegate_core::node::{Census, Handed, Inside};
@@ -246,7 +247,10 @@ impl World {
 
     /// Lets the driver tell node `id`, if it is a `T`, what to do, now or at a time that is to come.
     pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
+        let mut node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
+        if node.is::<InBytes>() {
+            node = node.downcast_mut::<InBytes>()?.node();
+        }
         let told = tell(node.downcast_mut()?);
         self.wakeups.set(id, self.nodes[id.0 as usize].next_wakeup());
         Some(told)

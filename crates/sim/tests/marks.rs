@@ -1,7 +1,7 @@
 //! Marks of a queue discipline, told by the record as drops are; and drops at both ends of a queue.
 
 use std::collections::VecDeque;
-use tidegate_core::datagram::DISCARD_PORT;
+use tidegate_core::address::{Service, Way};
 use tidegate_core::node::{Backlog, Inside};
 use tidegate_core::{
     Datagram, Ecn, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, RouteId, Size, Span, Time,
@@ -74,8 +74,8 @@ impl Node for Burst {
             return;
         }
         for sequence in 0..100 {
-            let ports = (DISCARD_PORT, DISCARD_PORT);
-            let datagram = Datagram { size: 1000, ports, ecn: self.ecn, ..Datagram::default() };
+            let datagram = Datagram { size: 1000, ecn: self.ecn, ..Datagram::default() };
+            let datagram = datagram.between(FlowId(0), Way::There, Service::Discard);
             let packet = Packet::new(now, FlowId(0), RouteId(0), sequence, Kind::Datagram, datagram);
             out.originate(now, Port::ZERO, packet);
         }

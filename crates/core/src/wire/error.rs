@@ -38,6 +38,20 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The same error in bytes that begin `bytes` after the start of the datagram.
+    #[must_use]
+    pub const fn after(self, bytes: usize) -> Self {
+        match self {
+            Self::Truncated { what, offset, needed, found } => {
+                Self::Truncated { what, offset: offset + bytes, needed, found }
+            }
+            Self::Invalid { what, offset, found } => Self::Invalid { what, offset: offset + bytes, found },
+            Self::Unfit { .. } => self,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! RTP and RTCP between bytes and plain values.
+//! IP, UDP, TCP, RTP and RTCP between bytes and plain values.
 //!
 //! Every format is a plain struct with public fields. What was decoded can be encoded, and decodes to
 //! the same value again; what cannot be written (a field beyond its bits) is an [`Error`] and leaves
@@ -7,10 +7,12 @@
 
 pub mod descriptor;
 mod error;
+pub mod ip;
 pub mod ntp;
 mod reader;
 pub mod rtcp;
 pub mod rtp;
+pub mod tcp;
 pub mod wrap;
 
 pub use error::Error;

@@ -11,7 +11,12 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { left: bytes, offset: 0 }
+        Self::at(bytes, 0)
+    }
+
+    /// A reader of bytes that begin `offset` bytes after the start of the datagram.
+    pub(crate) fn at(bytes: &'a [u8], offset: usize) -> Self {
+        Self { left: bytes, offset }
     }
 
     /// Bytes from the start of the datagram to here.

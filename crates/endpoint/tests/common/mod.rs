@@ -10,11 +10,11 @@ use tidegate_core::{
     Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
     Size, Span, Time,
 };
-use tidegate_endpoint::datagram::{self, header_len};
+use tidegate_endpoint::datagram::{encode, header_len};
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
 };
-use tidegate_sim::host::Host;
+use tidegate_sim::host::{Host, Talks};
 
 /// All that was told.
 #[derive(Default, Debug)]
@@ -40,13 +40,13 @@ impl Recorder for Log {
         Level::Series
     }
     fn sent(&mut self, now: Time, packet: &Packet) {
-        let told = &mut *self.0.lock().unwrap();
+        let mut told = self.0.lock().unwrap();
         told.sent.push((now, packet.clone()));
         if self.1 {
             assert_eq!(now, packet.sent);
             let mut bytes = Vec::new();
-            datagram::encode(packet, 28, &mut bytes).expect("a packet that can be sent");
-            told.bytes.push((packet.clone(), bytes));
+            encode(packet, 28, &mut bytes).expect("it fits");
+            told.bytes.push((packet.clone(), bytes.split_off(28)));
         }
     }
     fn arrived(&mut self, now: Time, packet: &Packet) {
@@ -146,8 +146,8 @@ pub fn delay(millis: i64) -> Path {
 
 /// A node with an endpoint of these settings, which sends on `route`.
 pub fn host(settings: EndpointSettings, route: u32) -> Host<Endpoint> {
-    let overhead = settings.overhead;
-    Host::new(Endpoint::new(settings).expect("an endpoint"), RouteId(route), overhead)
+    let talks = Talks::Call(settings.send.as_ref().map(|send| send.flow));
+    Host::new(Endpoint::new(settings).expect("an endpoint"), RouteId(route), talks)
 }
 
 /// Two endpoints, a path each way, and the record.

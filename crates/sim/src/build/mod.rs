@@ -8,7 +8,8 @@ mod media;
 mod session;
 mod traffic;
 
-use crate::host::Host;
+use crate::bytes::InBytes;
+use crate::host::{Host, Talks};
 use crate::lte::Network;
 use crate::record::member::MemberInfo;
 use crate::record::summary::Summary;
@@ -26,11 +27,9 @@ use std::any::Any;
 use std::sync::Arc;
 use tidegate_core::packet::RouteId;
 use tidegate_core::rng::Draws;
+use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 use tidegate_endpoint::{Endpoint, EndpointSettings};
-
-/// Bytes of IPv4 and UDP headers (RFC 791, RFC 768).
-const UDP_HEADERS: u32 = 28;
 
 fn refused<T>(place: &str, value: Span, expected: &str) -> Result<T, Refusal> {
     Err(Refusal::new(place, value, expected))
@@ -272,7 +271,7 @@ impl<'a> Builder<'a> {
         self.finish(infos, members)
     }
 
-    fn finish(self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, Refusal> {
+    fn finish(mut self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, Refusal> {
         let scenario = self.scenario;
         let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
@@ -295,6 +294,9 @@ impl<'a> Builder<'a> {
         };
         let bin = scenario.record.bin;
         let names = self.nodes.iter().map(|node| node.name().to_owned()).collect();
+        if scenario.bytes {
+            self.go_through_bytes(&infos);
+        }
         let mut recording = Recording::new(level, bin, begin, infos, links, names).with_members(members);
         if let Some(radio) = &scenario.lte {
             let names = radio.users.iter().map(|user| user.name.clone()).collect();
@@ -309,6 +311,14 @@ impl<'a> Builder<'a> {
         }
         let (duration, warmup) = (scenario.duration, scenario.warmup);
         Ok(Experiment { world, duration, warmup, before: None, external: self.external })
+    }
+
+    /// Lets the nodes at the ends of routes take in what is read from bytes.
+    fn go_through_bytes(&mut self, infos: &[FlowInfo]) {
+        let overheads: Arc<[u32]> = infos.iter().map(|info| info.overhead).collect();
+        let ends = self.nodes.split_off(self.scenario.links.len() + self.scenario.lte.iter().len());
+        let around = |node| -> Box<dyn Node> { Box::new(InBytes::around(node, overheads.clone())) };
+        self.nodes.extend(ends.into_iter().map(around));
     }
 
     /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
@@ -397,10 +407,8 @@ impl<'a> Builder<'a> {
             connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
         }
         for (settings, route) in [(caller, there), (callee, home)] {
-            let overhead = settings.overhead;
-            let endpoint = Endpoint::new(settings)?;
-            self.nodes
-                .push(Box::new(Host::new(endpoint, route, overhead).through_bytes(self.scenario.bytes)));
+            let talks = Talks::Call(settings.send.as_ref().map(|send| send.flow));
+            self.nodes.push(Box::new(Host::new(Endpoint::new(settings)?, route, talks)));
         }
         Ok(())
     }

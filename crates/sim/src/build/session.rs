@@ -3,7 +3,7 @@
 use super::graph::Places;
 use super::{Builder, Refusal};
 use crate::fork::{Branches, Fork};
-use crate::host::Host;
+use crate::host::{Host, Talks};
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
@@ -183,9 +183,7 @@ impl Builder<'_> {
         for (seat, route) in seats.iter().zip(routes) {
             let settings = settings(self.seed(&seat.name), session, seat);
             let participant = Participant::new(settings)?;
-            self.nodes.push(Box::new(
-                Host::new(participant, route, session.overhead).through_bytes(self.scenario.bytes),
-            ));
+            self.nodes.push(Box::new(Host::new(participant, route, Talks::Group(index as u16))));
             infos.push(info(seat, session.overhead, self.scenario.duration));
             members.push(MemberInfo {
                 flow: seat.flow,

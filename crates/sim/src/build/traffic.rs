@@ -7,6 +7,7 @@ use crate::link::capacity::Steps;
 use crate::scenario::{FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
 use crate::sink::Sink;
 use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use tidegate_core::wire::tcp::HEADERS;
 use tidegate_core::{FlowId, NodeId, Port, Span, Time};
 
 impl Builder<'_> {
@@ -65,11 +66,10 @@ impl Builder<'_> {
         path: &[(NodeId, Port)],
         jitter: Option<Span>,
     ) -> Result<(), Refusal> {
-        const HEADER: u32 = 40;
         let back = self.way_back(flow)?;
-        let segment = tcp.packet_size.checked_sub(HEADER).filter(|&bytes| bytes > 0);
+        let segment = tcp.packet_size.checked_sub(HEADERS).filter(|&bytes| bytes > 0);
         let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
-            let expected = format!("{HEADER} bytes of headers and 1 to 65535 of data");
+            let expected = format!("{HEADERS} bytes of headers and 1 to 65535 of data");
             Refusal::new("tcp.packet_size", tcp.packet_size, expected)
         })?;
         let settings = TcpSettings {

@@ -44,13 +44,12 @@ impl Recording {
         senders.into_iter().zip(first).map(|(sender, first)| sender.or(first)).collect()
     }
 
-    /// The packets that one side sees, in order of time, and whether each came from the sender of its flow.
-    pub(super) fn seen(&self, side: Side) -> impl Iterator<Item = (&Captured, bool)> {
+    /// The packets that one side sees, in order of time.
+    pub(super) fn seen(&self, side: Side) -> impl Iterator<Item = &Captured> {
         let senders = self.senders();
-        self.captured.iter().filter_map(move |packet| {
+        self.captured.iter().filter(move |packet| {
             let here = senders[packet.flow.0 as usize] == Some(packet.node);
-            let from_sender = here == (packet.passing == Passing::Out);
-            (here == (side == Side::Sender)).then_some((packet, from_sender))
+            here == (side == Side::Sender)
         })
     }
 }

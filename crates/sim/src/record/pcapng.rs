@@ -2,21 +2,21 @@
 //!
 //! pcapng (draft-ietf-opsawg-pcapng) with raw IPv4 packets (LINKTYPE_RAW) and nanosecond timestamps. Each end is an
 //! interface with the name of its node, and each packet says whether it came in there or left.
-//! Each flow has two hosts, 10.x.y.1 (its sender) and 10.x.y.2 with x.y the flow's number; RTP uses
-//! UDP port 5004, RTCP 5005 (RFC 3551 section 8). What a packet carries beyond its headers is zeros.
+//! Each flow has addresses and ports of its own (`tidegate_core::address`). What a packet carries beyond the fields that
+//! are read is zeros.
 //! An interface of its own has what was on no network: an announcement (SAP) of each flow of RTP, because readers know
 //! neither RTP nor its clocks without a session description, and compute no jitter then.
 
 use super::Recording;
-use super::capture::{Captured, Side};
-
+use super::capture::Side;
 use std::collections::BTreeMap;
+use tidegate_core::address::{Hosts, Way};
+use tidegate_core::datagram::Protocol;
 use tidegate_core::record::Passing;
-use tidegate_core::{FlowId, Kind, Time};
+use tidegate_core::wire::{Error, ip};
+use tidegate_core::{Ecn, FlowId, Kind, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, datagram};
 
-const RTP_PORT: u16 = 5004;
-const RTCP_PORT: u16 = 5005;
 /// RFC 2974 section 3.
 const SAP_PORT: u16 = 9875;
 const LINKTYPE_RAW: u16 = 101;
@@ -37,7 +37,7 @@ impl Recording {
         interface(&mut out, "announcements");
         let mut interfaces = 1;
         let mut number_of = vec![None; self.node_names.len()];
-        for (packet, _) in self.seen(side) {
+        for packet in self.seen(side) {
             let node = packet.node.0 as usize;
             if number_of[node].is_none() {
                 number_of[node] = Some(interfaces);
@@ -46,16 +46,16 @@ impl Recording {
             }
         }
         for (flow, announcement) in self.announcements(side) {
-            let packet = udp(flow, true, 0, SAP_PORT, &announcement);
+            let packet = announced(flow, &announcement).map_err(|error| error.to_string())?;
             enhanced_packet(&mut out, Time::ZERO, 0, Passing::Out, &packet);
         }
-        for (packet, from_sender) in self.seen(side) {
-            if packet.kind.is_rtp() || packet.kind == Kind::Rtcp {
-                let overhead = self.flows[packet.flow.0 as usize].overhead;
-                let bytes = ip_packet(packet, overhead, from_sender)?;
-                let interface = number_of[packet.node.0 as usize].unwrap_or(0);
-                enhanced_packet(&mut out, packet.at, interface, packet.passing, &bytes);
-            }
+        let mut bytes = Vec::new();
+        for packet in self.seen(side) {
+            bytes.clear();
+            datagram::encode(&packet.datagram, self.flows[packet.flow.0 as usize].overhead, &mut bytes)
+                .map_err(|error| format!("a {} packet at {}: {error}", packet.kind.name(), packet.at))?;
+            let interface = number_of[packet.node.0 as usize].unwrap_or(0);
+            enhanced_packet(&mut out, packet.at, interface, packet.passing, &bytes);
         }
         Ok(out)
     }
@@ -63,41 +63,50 @@ impl Recording {
     /// For each flow of RTP its announcement (RFC 2974 section 3) with a session description (RFC 8866) that says
     /// what its payload types are.
     fn announcements(&self, side: Side) -> Vec<(FlowId, Vec<u8>)> {
-        let mut types: BTreeMap<FlowId, BTreeMap<u8, Kind>> = BTreeMap::new();
-        for (packet, _) in self.seen(side) {
-            if let Some(body) = packet.datagram.rtp() {
-                types.entry(packet.flow).or_default().entry(body.payload_type).or_insert(packet.kind);
+        let mut found: BTreeMap<FlowId, (Hosts, u16, BTreeMap<u8, Kind>)> = BTreeMap::new();
+        for packet in self.seen(side) {
+            let datagram = &packet.datagram;
+            if let Some(body) = datagram.rtp() {
+                let new = || (datagram.hosts, datagram.ports.1, BTreeMap::new());
+                let (_, _, types) = found.entry(packet.flow).or_insert_with(new);
+                types.entry(body.payload_type).or_insert(packet.kind);
             }
         }
-        let describe = |(flow, types): (FlowId, BTreeMap<u8, Kind>)| {
+        let describe = |(flow, (hosts, port, types)): (FlowId, (Hosts, u16, BTreeMap<u8, Kind>))| {
             let numbers: String = types.keys().map(|number| format!(" {number}")).collect();
             let maps = types.iter().map(|(number, kind)| {
                 let clock = if *kind == Kind::Audio { AUDIO_CLOCK } else { VIDEO_CLOCK };
                 format!("a=rtpmap:{number} x-{}/{clock}\r\n", kind.name())
             });
             let maps: String = maps.collect();
-            let ([from, to], number) = (hosts(flow).map(dotted), flow.0);
+            let (from, to) = hosts.addresses();
+            let (number, origin, from, to) = (flow.0, from, dotted(from), dotted(to));
             let name = &self.flows[flow.0 as usize].name;
             let text = format!(
                 "v=0\r\no=- {number} 0 IN IP4 {from}\r\ns={name}\r\nc=IN IP4 {to}\r\nt=0 0\r\n\
-                 m=video {RTP_PORT} RTP/AVP{numbers}\r\n{maps}"
+                 m=video {port} RTP/AVP{numbers}\r\n{maps}"
             );
             // version 1; no authentication; an identifier, which is not to be 0; where it is from
             let mut bytes = vec![0x20, 0];
             bytes.extend((number as u16).wrapping_add(1).max(1).to_be_bytes());
-            bytes.extend(hosts(flow)[0]);
+            bytes.extend(origin);
             bytes.extend(b"application/sdp\0");
             bytes.extend(text.into_bytes());
             (flow, bytes)
         };
-        types.into_iter().map(describe).collect()
+        found.into_iter().map(describe).collect()
     }
 }
 
-/// The addresses of a flow's sender and receiver.
-fn hosts(flow: FlowId) -> [[u8; 4]; 2] {
-    let flow = flow.0.to_be_bytes();
-    [1, 2].map(|number| [10, flow[2], flow[3], number])
+/// The packet of an announcement, from the sender of a flow to its receiver.
+fn announced(flow: FlowId, announcement: &[u8]) -> Result<Vec<u8>, Error> {
+    let hosts = Hosts::of(flow, Way::There);
+    let mut packet = Vec::new();
+    ip::put_udp((SAP_PORT, SAP_PORT), announcement.len(), &mut packet)?;
+    packet.extend(announcement);
+    let header = ip::Header { hosts, protocol: Protocol::Udp, ecn: Ecn::NotEct, dscp: 0 };
+    header.put_before(&mut packet, 0, ip::UDP_CHECKSUM)?;
+    Ok(packet)
 }
 
 fn dotted([a, b, c, d]: [u8; 4]) -> String {
@@ -164,81 +173,14 @@ fn enhanced_packet(out: &mut Vec<u8>, at: Time, interface: u32, passing: Passing
     block(out, 6, &body);
 }
 
-/// The packet with its IPv4 and UDP headers.
-fn ip_packet(packet: &Captured, overhead: u32, from_sender: bool) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(packet.datagram.size as usize);
-    datagram::encode(&packet.datagram, overhead, &mut bytes)
-        .map_err(|error| format!("a {} packet at {}: {error}", packet.kind.name(), packet.at))?;
-    let port = if packet.kind == Kind::Rtcp { RTCP_PORT } else { RTP_PORT };
-    Ok(udp(packet.flow, from_sender, packet.datagram.ecn as u8, port, &bytes))
-}
-
-fn udp(flow: FlowId, from_sender: bool, ecn: u8, port: u16, bytes: &[u8]) -> Vec<u8> {
-    let udp_length = (8 + bytes.len()) as u16;
-    let [sender, receiver] = hosts(flow);
-    let (source, destination) = if from_sender { (sender, receiver) } else { (receiver, sender) };
-    let mut ip = Vec::with_capacity(28 + bytes.len());
-    ip.extend([0x45, ecn]);
-    ip.extend((20 + udp_length).to_be_bytes());
-    // identification 0 and "don't fragment" (RFC 6864: atomic datagrams need no identification)
-    ip.extend([0, 0, 0x40, 0]);
-    ip.extend([64, 17, 0, 0]);
-    ip.extend(source);
-    ip.extend(destination);
-    let checksum = checksum(&ip);
-    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-    ip.extend(port.to_be_bytes());
-    ip.extend(port.to_be_bytes());
-    ip.extend(udp_length.to_be_bytes());
-    // checksum 0: not computed (RFC 768)
-    ip.extend([0, 0]);
-    ip.extend(bytes);
-    ip
-}
-
-/// The Internet checksum (RFC 1071) of a header of even length.
-fn checksum(header: &[u8]) -> u16 {
-    let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use tidegate_core::datagram::Attachment;
-    use tidegate_core::{Body, Datagram, Ecn, NodeId};
 
     #[test]
-    fn the_checksum_of_rfc_1071() {
-        // section 3 of the RFC: the sum of these words is ddf2
-        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
-    }
-
-    #[test]
-    fn blocks_are_closed_and_a_header_checks_out() {
-        let packet = Captured {
-            at: Time::from_secs(5),
-            node: NodeId(3),
-            passing: Passing::In,
-            flow: FlowId(258),
-            kind: Kind::Rtcp,
-            datagram: Datagram {
-                size: 31,
-                ecn: Ecn::Ect1,
-                body: Body::Rtcp,
-                attachment: Some(Arc::new(Attachment::Rtcp(vec![1, 2, 3]))),
-                ..Datagram::default()
-            },
-        };
-        let ip = ip_packet(&packet, 28, false).unwrap();
-        assert_eq!(ip.len(), 31);
-        assert_eq!(ip[12..20], [10, 1, 2, 2, 10, 1, 2, 1]);
-        assert_eq!(ip[1], 1, "ECT(1) in the lower bits of the second byte (RFC 3168 section 5)");
-        assert_eq!(checksum(&ip[..20]), 0, "a right header sums to zero");
+    fn blocks_are_closed() {
         let mut out = Vec::new();
-        enhanced_packet(&mut out, packet.at, 0, packet.passing, &ip);
+        enhanced_packet(&mut out, Time::from_secs(5), 0, Passing::In, &[7; 31]);
         assert_eq!(out.len() % 4, 0);
         assert_eq!(out[4..8], (out.len() as u32).to_le_bytes());
         assert_eq!(out[out.len() - 4..], (out.len() as u32).to_le_bytes());

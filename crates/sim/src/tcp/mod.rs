@@ -11,8 +11,7 @@
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
 //!
-//! What is not: ECN, FIN, urgent data, window scaling as an option (windows are plain 32-bit numbers),
-//! D-SACK, F-RTO, PRR, RACK, pacing, and the bytes of a timestamp option.
+//! What is not: ECN, FIN, urgent data, D-SACK, F-RTO, PRR, RACK, pacing, and timestamps.
 //!
 //! Each download of [`Workload::Web`] is a new connection as far as congestion control goes. Its bytes
 //! continue the sequence numbers of the last one, so that the receiver needs no notice.
@@ -34,12 +33,8 @@ pub use workload::Workload;
 
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
-use tidegate_core::datagram::DISCARD_PORT;
+use tidegate_core::wire::tcp::MOST_SCALE;
 use tidegate_core::{Span, Time};
-
-/// TCP ports: from whom data come, and to whom they go (RFC 863).
-const SENDER_PORT: u16 = 49_152;
-const RECEIVER_PORT: u16 = DISCARD_PORT;
 
 /// How a sender finds and repairs loss, and how its window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
@@ -97,11 +92,9 @@ pub struct TcpSettings {
     pub variant: Variant,
     /// Bytes of data in a full segment (SMSS).
     pub segment: u16,
-    /// Bytes of IP and TCP headers on every packet, options other than SACK included.
-    pub header: u16,
     /// Initial window in segments: 10 (RFC 6928), 2 to 4 (RFC 5681), 1 (RFC 2001).
     pub initial_window: u32,
-    /// What the receiver advertises, in bytes.
+    /// What the receiver advertises, in bytes; rounded down to what the header can say (RFC 7323 section 2.3).
     pub receive_window: u32,
     /// Whether the first two duplicates let a new segment go (RFC 3042).
     pub limited_transmit: bool,
@@ -136,10 +129,9 @@ impl Default for TcpSettings {
         Self {
             variant: Variant::default(),
             segment: 1460,
-            header: 40,
             initial_window: 10,
-            // never in the way: 1 GiB, the most that RFC 7323 allows
-            receive_window: 1 << 30,
+            // never in the way
+            receive_window: MOST_WINDOW,
             limited_transmit: true,
             increase: Increase::default(),
             fast_convergence: true,
@@ -157,7 +149,16 @@ impl Default for TcpSettings {
     }
 }
 
+/// The widest window: 16 bits, shifted as far as may be (RFC 7323 section 2.3).
+const MOST_WINDOW: u32 = (u16::MAX as u32) << MOST_SCALE;
+
 impl TcpSettings {
+    /// By how many bits the receiver's window is shifted: no more than it needs.
+    fn scale(&self) -> u8 {
+        let bits = u32::BITS - self.receive_window.leading_zeros();
+        bits.saturating_sub(u16::BITS) as u8
+    }
+
     /// Whether a connection can work with these.
     ///
     /// # Errors
@@ -166,8 +167,9 @@ impl TcpSettings {
         let Self { segment, initial_window, receive_window, granularity, min_rto, max_rto, .. } = *self;
         ensure(segment > 0, || Refusal::new("packet_size", "no data", "at least 1 byte of data"))?;
         ensure(initial_window > 0, || Refusal::new("initial_window", initial_window, "at least 1 segment"))?;
-        ensure((u32::from(segment)..=1 << 30).contains(&receive_window), || {
-            let expected = format!("from one segment ({segment} bytes) to 2^30 bytes (RFC 7323 section 2.3)");
+        ensure((u32::from(segment)..=MOST_WINDOW).contains(&receive_window), || {
+            let expected =
+                format!("from one segment ({segment} bytes) to {MOST_WINDOW} bytes (RFC 7323 section 2.3)");
             Refusal::new("receive_window", receive_window, expected)
         })?;
         ensure(granularity >= Span::ZERO, || Refusal::new("granularity", granularity, "zero or more"))?;
@@ -200,6 +202,8 @@ mod tests {
         assert!(spoilt(|s| s.initial_window = 0).starts_with("initial_window: found 0"));
         assert!(spoilt(|s| s.receive_window = 1459).starts_with("receive_window: found 1459"));
         assert!(spoilt(|s| s.receive_window = u32::MAX).starts_with("receive_window: found 4294967295"));
+        let scale = |receive_window| TcpSettings { receive_window, ..TcpSettings::default() }.scale();
+        assert_eq!([1460, 65_535, 65_536, 1 << 29, MOST_WINDOW].map(scale), [0, 0, 1, 14, 14]);
         assert!(spoilt(|s| s.granularity = Span::from_nanos(-1)).starts_with("granularity"));
         assert!(spoilt(|s| s.min_rto = Span::ZERO).starts_with("min_rto"));
         assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));

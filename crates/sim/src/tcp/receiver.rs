@@ -1,10 +1,12 @@
 //! The receiving end: order, delayed acknowledgements, SACK blocks.
 
+use super::TcpSettings;
 use super::sequence::Numbering;
-use super::{RECEIVER_PORT, SENDER_PORT, TcpSettings};
 use crate::refusal::Refusal;
 use std::sync::Arc;
+use tidegate_core::address::{Service, Way};
 use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
+use tidegate_core::wire::tcp::{self, Options};
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
 
 /// The receiving end of a connection, with an application that reads at once.
@@ -15,13 +17,16 @@ pub struct TcpReceiver {
     name: String,
     flow: FlowId,
     route: RouteId,
-    header: u32,
+    /// What it advertises, in bytes, and by how many bits that is shifted.
     window: u32,
+    scale: u8,
     delay: Option<Span>,
     sack: bool,
     numbering: Numbering,
     /// The next byte expected (RCV.NXT).
     next: u64,
+    /// The next number of its own, of which only SYNs take any (SND.NXT).
+    own: u32,
     /// Runs of bytes beyond the hole, the one that grew last in front (RFC 2018 section 4).
     runs: Vec<(u64, u64)>,
     /// Segments that came in order and are not acknowledged.
@@ -50,12 +55,13 @@ impl TcpReceiver {
             name,
             flow,
             route,
-            header: u32::from(settings.header),
             window: settings.receive_window,
+            scale: settings.scale(),
             delay: settings.delayed_ack,
             sack: settings.variant.uses_sack(),
             numbering: Numbering::new(settings.initial_sequence),
             next: 0,
+            own: 0,
             runs: Vec::new(),
             owed: 0,
             deadline: None,
@@ -73,7 +79,7 @@ impl TcpReceiver {
             if start > self.next {
                 self.keep(start, end);
             }
-            self.acknowledge(now, 0, out);
+            self.acknowledge(now, false, out);
             return;
         }
         let before = self.next;
@@ -91,7 +97,7 @@ impl TcpReceiver {
                 self.deadline = Some(deadline);
                 self.check.get_or_insert(deadline);
             }
-            _ => self.acknowledge(now, 0, out),
+            _ => self.acknowledge(now, false, out),
         }
     }
 
@@ -116,36 +122,39 @@ impl TcpReceiver {
         }
     }
 
-    fn acknowledge(&mut self, now: Time, flags: u8, out: &mut Outbox) {
+    /// Acknowledges all that there is in order; with `syn` as the answer to a SYN.
+    fn acknowledge(&mut self, now: Time, syn: bool, out: &mut Outbox) {
         self.owed = 0;
         self.deadline = None;
-        let mut size = self.header;
+        let mut size = tcp::HEADERS;
         let mut attachment = None;
         if self.sack && !self.runs.is_empty() {
-            let mut blocks = SackBlocks::default();
-            let mut told = 0;
-            for (block, &(start, end)) in blocks.iter_mut().zip(&self.runs) {
+            let mut sack = SackBlocks::default();
+            for (block, &(start, end)) in sack.iter_mut().zip(&self.runs) {
                 *block = (self.numbering.wire(start), self.numbering.wire(end));
-                told += 1;
             }
-            // kind, length and 8 bytes a block (RFC 2018 section 3), padded to words of 4 bytes
-            size += (2u32 + 8 * told).next_multiple_of(4);
-            attachment = Some(Arc::new(Attachment::Sack(blocks)));
+            size += Options { sack, ..Options::default() }.len() as u32;
+            attachment = Some(Arc::new(Attachment::Sack(sack)));
         }
-        let ack = self.numbering.wire(self.next);
+        let body = TcpBody {
+            sequence: self.own.wrapping_sub(u32::from(syn)),
+            ack: self.numbering.wire(self.next),
+            // RFC 7323 section 2.2: the window of a SYN is not shifted
+            window: if syn { self.window.min(u16::MAX.into()) } else { self.window >> self.scale } as u16,
+            length: 0,
+            flags: if syn { TcpBody::SYN | TcpBody::ACK } else { TcpBody::ACK },
+        };
         let packet = Packet::new(
             now,
             self.flow,
             self.route,
             self.number,
             Kind::Ack,
-            Datagram {
-                size,
-                ports: (RECEIVER_PORT, SENDER_PORT),
-                body: Body::Tcp(TcpBody { sequence: 0, ack, window: self.window, length: 0, flags }),
-                attachment,
-                ..Datagram::default()
-            },
+            Datagram { size, body: Body::Tcp(body), attachment, ..Datagram::default() }.between(
+                self.flow,
+                Way::Back,
+                Service::Discard,
+            ),
         );
         self.number = self.number.wrapping_add(1);
         out.originate(now, Port::ZERO, packet);
@@ -167,7 +176,7 @@ impl Node for TcpReceiver {
             return;
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.acknowledge(now, 0, out);
+            self.acknowledge(now, false, out);
         }
         self.check = self.deadline;
     }
@@ -189,8 +198,9 @@ impl Node for TcpReceiver {
             // a SYN takes one number; the answer to a repeated one is the same
             if start == self.next {
                 self.next += 1;
+                self.own = self.own.wrapping_add(1);
             }
-            self.acknowledge(now, TcpBody::SYN, out);
+            self.acknowledge(now, true, out);
         } else if body.length > 0 {
             self.segment(now, start, body.length, out);
         }

@@ -35,12 +35,14 @@ impl TcpSender {
         }
         if let Some(opening) = self.opening {
             if body.flags & TcpBody::SYN != 0 {
+                self.far = body.sequence.wrapping_add(1);
                 self.opened(now, opening, out);
             }
             return;
         }
-        let same_window = self.receive_window == u64::from(body.window);
-        self.receive_window = u64::from(body.window);
+        let window = u64::from(body.window) << self.scale;
+        let same_window = self.receive_window == window;
+        self.receive_window = window;
         let mut news = false;
         if let (Some(board), Some(blocks)) = (&mut self.board, sack) {
             let (numbering, una) = (self.numbering, self.flight.una());
@@ -56,7 +58,7 @@ impl TcpSender {
             if news {
                 self.duplicate(now, out);
             }
-        } else if same_window && !self.flight.is_empty() && body.length == 0 && body.flags == 0 {
+        } else if same_window && !self.flight.is_empty() && body.length == 0 && body.flags == TcpBody::ACK {
             // RFC 5681 section 2
             self.duplicate(now, out);
         }

@@ -7,13 +7,14 @@ use super::sack::{Next, Scoreboard};
 use super::sequence::Numbering;
 use super::window::Window;
 use super::workload::{Act, Application};
-use super::{RECEIVER_PORT, SENDER_PORT};
 use super::{RttSampling, TcpSettings};
 use crate::jitter::SendingJitter;
 use crate::refusal::Refusal;
 use std::collections::VecDeque;
+use tidegate_core::address::{Service, Way};
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::rng::Draws;
+use tidegate_core::wire::tcp;
 use tidegate_core::{
     Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
 };
@@ -45,8 +46,11 @@ pub struct TcpSender {
     pub(super) partial_seen: bool,
     /// The first unacknowledged byte at the last timeout.
     pub(super) timed_out_at: Option<u64>,
-    /// What the receiver advertised last.
+    /// What the receiver advertised last, in bytes, and by how many bits it shifts that.
     pub(super) receive_window: u64,
+    pub(super) scale: u8,
+    /// The next byte expected from the receiver, which sends none but SYNs.
+    pub(super) far: u32,
     /// With [`RttSampling::OneAtATime`]: the end of the segment that is timed, and when it left.
     pub(super) timed: Option<(u64, Time)>,
     /// Whether a SYN is under way, and whether it was repeated.
@@ -115,7 +119,9 @@ impl TcpSender {
             recover: None,
             partial_seen: false,
             timed_out_at: None,
-            receive_window: u64::from(settings.receive_window),
+            receive_window: u64::from(settings.receive_window >> settings.scale() << settings.scale()),
+            scale: settings.scale(),
+            far: 0,
             timed: None,
             opening: None,
             deadline: None,
@@ -284,7 +290,7 @@ impl TcpSender {
         if self.deadline.is_none() {
             self.arm(now);
         }
-        self.depart(now, self.numbering.wire(start), length, 0, out)
+        self.depart(now, self.numbering.wire(start), length, TcpBody::ACK, out)
     }
 
     pub(super) fn syn(&mut self, now: Time, out: &mut Outbox) {
@@ -297,19 +303,13 @@ impl TcpSender {
     #[inline]
     fn depart(&mut self, now: Time, sequence: u32, length: u32, flags: u8, out: &mut Outbox) -> Time {
         let sent = self.jitter.as_mut().map_or(now, |jitter| jitter.depart(now));
-        let packet = Packet::new(
-            sent,
-            self.flow,
-            self.route,
-            self.number,
-            Kind::Data,
-            Datagram {
-                size: u32::from(self.settings.header) + length,
-                ports: (SENDER_PORT, RECEIVER_PORT),
-                body: Body::Tcp(TcpBody { sequence, ack: 0, window: 0, length: length as u16, flags }),
-                ..Datagram::default()
-            },
-        );
+        // nobody sends data back: any window will do
+        let window = u16::MAX;
+        let (ack, length) = (if flags & TcpBody::ACK == 0 { 0 } else { self.far }, length as u16);
+        let body = Body::Tcp(TcpBody { sequence, ack, window, length, flags });
+        let datagram = Datagram { size: tcp::HEADERS + u32::from(length), body, ..Datagram::default() };
+        let datagram = datagram.between(self.flow, Way::There, Service::Discard);
+        let packet = Packet::new(sent, self.flow, self.route, self.number, Kind::Data, datagram);
         self.number = self.number.wrapping_add(1);
         if sent <= now && self.departures.is_empty() {
             out.originate(now, Port::ZERO, packet);

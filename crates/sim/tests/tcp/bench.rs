@@ -103,7 +103,7 @@ impl<N: Node> Bench<N> {
         let mut sack = SackBlocks::default();
         sack.iter_mut().zip(blocks).for_each(|(place, &(s, e))| *place = (s * MSS, e * MSS));
         let attachment = (!blocks.is_empty()).then(|| Arc::new(Attachment::Sack(sack)));
-        let body = TcpBody { sequence: 0, ack: ack * MSS, window: 1 << 30, length: 0, flags: 0 };
+        let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
         self.take(Kind::Ack, body, attachment);
     }
 
@@ -114,12 +114,12 @@ impl<N: Node> Bench<N> {
 
     /// A data segment comes in.
     pub(crate) fn data(&mut self, sequence: u32, length: u16) {
-        self.take(Kind::Data, TcpBody { sequence, ack: 0, window: 0, length, flags: 0 }, None);
+        self.take(Kind::Data, TcpBody { sequence, length, flags: TcpBody::ACK, ..TcpBody::default() }, None);
     }
 
     /// A SYN comes in.
     pub(crate) fn syn(&mut self, sequence: u32) {
-        let body = TcpBody { sequence, ack: 0, window: 0, length: 0, flags: TcpBody::SYN };
+        let body = TcpBody { sequence, flags: TcpBody::SYN, ..TcpBody::default() };
         self.take(Kind::Data, body, None);
     }
 

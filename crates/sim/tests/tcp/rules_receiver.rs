@@ -108,8 +108,26 @@ fn a_syn_is_answered_each_time() {
     end.syn(99);
     end.syn(99);
     end.data(100, 10);
-    let sent: Vec<_> = end.sent().iter().map(|(body, _)| (body.ack, body.flags)).collect();
-    assert_eq!(sent, [(100, TcpBody::SYN), (100, TcpBody::SYN), (110, 0)]);
+    let sent: Vec<_> = end.sent().iter().map(|(body, _)| (body.sequence, body.ack, body.flags)).collect();
+    let answer = TcpBody::SYN | TcpBody::ACK;
+    assert_eq!(sent, [(0, 100, answer), (0, 100, answer), (1, 110, TcpBody::ACK)]);
+}
+
+/// RFC 7323 section 2.2: the window of a SYN is not shifted, all others are.
+#[test]
+fn windows_are_shifted_but_for_those_of_a_syn() {
+    for (receive_window, of_a_syn, later) in [
+        (65_535, 65_535, 65_535),
+        (65_536, 65_535, 32_768),
+        (100_001, 65_535, 50_000),
+        (20_000, 20_000, 20_000),
+    ] {
+        let mut end = receiver(&TcpSettings { handshake: true, receive_window, ..TcpSettings::default() });
+        end.syn(0);
+        end.data(1, 10);
+        let windows: Vec<_> = end.sent().iter().map(|(body, _)| body.window).collect();
+        assert_eq!(windows, [of_a_syn, later]);
+    }
 }
 
 #[test]

@@ -55,8 +55,8 @@ fn limited_transmit() {
 #[test]
 fn a_window_update_is_no_duplicate() {
     let mut end = ten(TcpSettings { limited_transmit: false, ..of(Variant::NewReno) });
-    for window in [1 << 20, 1 << 21, 1 << 22, 1 << 23] {
-        end.header(TcpBody { sequence: 0, ack: 0, window, length: 0, flags: 0 });
+    for window in [1 << 6, 1 << 7, 1 << 8, 1 << 9] {
+        end.header(TcpBody { window, flags: TcpBody::ACK, ..TcpBody::default() });
     }
     assert!(end.segments().is_empty());
 }
@@ -270,7 +270,7 @@ fn silence_longer_than_a_timeout_restarts_slow_start() {
         end.ack(ack);
     }
     assert_eq!(end.segments().len(), 20, "a window of 20");
-    let shut = |ack: u32| TcpBody { sequence: 0, ack: ack * MSS, window: 0, length: 0, flags: 0 };
+    let shut = |ack: u32| TcpBody { ack: ack * MSS, flags: TcpBody::ACK, ..TcpBody::default() };
     end.header(shut(30));
     assert!(end.segments().is_empty());
     for (pause, expected) in [(900, 21), (5000, 10)] {
@@ -289,12 +289,24 @@ fn the_receivers_window_is_kept_and_unused_windows_do_not_grow() {
     let mut end = sender(TcpSettings { receive_window: 5500, ..of(Variant::NewReno) });
     assert_eq!(end.segments(), [0, 1, 2, 3, 4]);
     for ack in 1..100 {
-        end.header(TcpBody { sequence: 0, ack: ack * MSS, window: 5500, length: 0, flags: 0 });
+        end.header(TcpBody { ack: ack * MSS, window: 5500, flags: TcpBody::ACK, ..TcpBody::default() });
         assert_eq!(end.segments().len(), 1);
     }
     // now there is room: still the ten segments of the start
     end.ack(100);
     assert_eq!(end.segments().len(), 10 - 4);
+}
+
+/// RFC 7323 section 2.3: 100 000 B need a shift by one, and so a header's window counts twos.
+#[test]
+fn windows_are_shifted() {
+    let settings = TcpSettings { receive_window: 100_001, initial_window: 200, ..of(Variant::NewReno) };
+    let mut end = sender(settings);
+    assert_eq!(end.segments().len(), 100);
+    end.header(TcpBody { ack: 100 * MSS, window: 12_499, flags: TcpBody::ACK, ..TcpBody::default() });
+    assert_eq!(end.segments().len(), 24, "24 998 B");
+    end.header(TcpBody { ack: 100 * MSS, window: 12_500, flags: TcpBody::ACK, ..TcpBody::default() });
+    assert_eq!(end.segments().len(), 1);
 }
 
 #[test]
@@ -319,13 +331,22 @@ fn strange_acknowledgements_say_nothing() {
 #[test]
 fn a_lost_syn_is_repeated_and_remembered() {
     let settings = || TcpSettings { handshake: true, initial_sequence: 7, ..of(Variant::NewReno) };
-    let answer = TcpBody { sequence: 0, ack: 8, window: 1 << 30, length: 0, flags: TcpBody::SYN };
+    let answer = TcpBody {
+        sequence: 70,
+        ack: 8,
+        window: u16::MAX,
+        flags: TcpBody::SYN | TcpBody::ACK,
+        ..TcpBody::default()
+    };
     let mut end = sender(settings());
     let sent = end.sent();
     assert_eq!((sent.len(), sent[0].0.flags, sent[0].0.sequence, sent[0].1.size), (1, TcpBody::SYN, 7, 40));
     end.now = Time::from_millis(300);
     end.header(answer);
-    assert_eq!(end.sent().iter().map(|(body, _)| body.sequence).collect::<Vec<_>>()[..2], [8, 1008]);
+    let sent = end.sent();
+    assert_eq!(sent.iter().map(|(body, _)| body.sequence).collect::<Vec<_>>()[..2], [8, 1008]);
+    // the answer took number 70 of its sender
+    assert!(sent.iter().all(|(body, _)| (body.ack, body.flags) == (71, TcpBody::ACK)));
     let mut end = sender(settings());
     assert_eq!(end.wait_until(Time::from_millis(1500)), Some(Time::from_secs(1)));
     assert_eq!(end.sent().len(), 2);

@@ -58,10 +58,9 @@ impl Moment<'_> {
 /// * CoDel (RFC 8289): `dequeue` marks or drops at the head until the sojourn time or the control law lets one pass.
 /// * PIE (RFC 8033): `enqueue` draws and marks or drops; `wake` every 15 ms (`T_UPDATE`, section 4.2) computes the
 ///   probability, from the sojourn time of what left last or from the head's.
-/// * FQ-CoDel (RFC 8290): `enqueue` hashes flow, protocol and ports into one of the queues, and drops from the head of
-///   the longest one, up to 64 at once, when full; `dequeue` goes round by deficits, with CoDel in each queue. A
-///   datagram here has no addresses, and all flows of one kind have the same ports, so [`Packet::flow`] stands for the
-///   hosts: by ports alone all TCP flows would share one queue.
+/// * FQ-CoDel (RFC 8290): `enqueue` hashes addresses, protocol and ports of the datagram into one of the queues, and
+///   drops from the head of the longest one, up to 64 at once, when full; `dequeue` goes round by deficits, with CoDel in
+///   each queue. No two flows have the same five of them (`tidegate_core::address`).
 /// * DualPI2 (RFC 9332): `enqueue` classifies by the ECN field; `wake` every 16 ms computes the base probability from
 ///   the sojourn times of the heads; `dequeue` takes from one of the two queues by weight, and marks or drops there by
 ///   the coupled probability.

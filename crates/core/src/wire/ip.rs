@@ -1,0 +1,214 @@
+//! IPv4 (RFC 791) and UDP (RFC 768) headers.
+
+use super::Error;
+use super::error::fit;
+use super::reader::Reader;
+use crate::address::Hosts;
+use crate::datagram::{Ecn, Protocol};
+
+/// Bytes of an IPv4 header without options (RFC 791 section 3.1).
+pub const IP_HEADER: usize = 20;
+/// Bytes of a UDP header (RFC 768).
+pub const UDP_HEADER: usize = 8;
+/// Bytes of the headers of a UDP datagram.
+pub const UDP_HEADERS: u32 = (IP_HEADER + UDP_HEADER) as u32;
+
+/// What is read of an IPv4 header. Identification is 0, "don't fragment" set, and the time to live 64 (RFC 6864: atomic
+/// datagrams need no identification).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// From which host to which.
+    pub hosts: Hosts,
+    /// What the packet carries.
+    pub protocol: Protocol,
+    /// The ECN field (RFC 3168 section 5).
+    pub ecn: Ecn,
+    /// The DSCP (RFC 2474): six bits.
+    pub dscp: u8,
+}
+
+impl Header {
+    /// Makes the bytes of `out` from `start` on, a segment of TCP or a datagram of UDP with its checksum at `checksum`,
+    /// an IPv4 packet.
+    ///
+    /// # Errors
+    /// When a value does not fit its field; `out` then ends at `start`.
+    pub fn put_before(&self, out: &mut Vec<u8>, start: usize, checksum: usize) -> Result<(), Error> {
+        let length = out.len() - start;
+        let fields = fit("bytes of an IP packet", IP_HEADER + length, IP_HEADER, usize::from(u16::MAX))
+            .and_then(|total| Ok((total as u16, fit("DSCP", usize::from(self.dscp), 0, 63)? as u8)));
+        let (total, dscp) = fields.inspect_err(|_| out.truncate(start))?;
+        let (from, to) = self.hosts.addresses();
+        let sum = !folded(self.pseudo_header(length) + words(&out[start..]));
+        // RFC 768: zero means that there is none, and all ones are the same sum
+        let sum = if sum == 0 && self.protocol == Protocol::Udp { u16::MAX } else { sum };
+        out[start + checksum..start + checksum + 2].copy_from_slice(&sum.to_be_bytes());
+
+        let mut header = [0; IP_HEADER];
+        (header[0], header[1]) = (0x45, dscp << 2 | self.ecn as u8);
+        header[2..4].copy_from_slice(&total.to_be_bytes());
+        (header[6], header[8], header[9]) = (0x40, 64, self.protocol as u8);
+        header[12..16].copy_from_slice(&from);
+        header[16..20].copy_from_slice(&to);
+        let sum = !folded(words(&header));
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        out.splice(start..start, header);
+        Ok(())
+    }
+
+    /// Reads the header of the packet `bytes`; what it carries begins at [`IP_HEADER`].
+    ///
+    /// # Errors
+    /// When it is malformed, a fragment, has options, or belongs to hosts that no flow has.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut reader = Reader::new(bytes);
+        let invalid = |what, offset: usize, found: u64| Err(Error::Invalid { what, offset, found });
+        let version = reader.u8("IPv4 header")?;
+        if version != 0x45 {
+            return invalid("IP version and header length", 0, version.into());
+        }
+        let class = reader.u8("DSCP and ECN")?;
+        let total = reader.u16("IPv4 total length")?;
+        if usize::from(total) != bytes.len() {
+            return invalid("IPv4 total length", 2, total.into());
+        }
+        reader.u16("IPv4 identification")?;
+        let fragment = reader.u16("IPv4 fragment offset")?;
+        if fragment & 0x3fff != 0 {
+            return invalid("IPv4 fragment offset", 6, fragment.into());
+        }
+        reader.u8("IPv4 time to live")?;
+        let protocol = match reader.u8("IPv4 protocol")? {
+            6 => Protocol::Tcp,
+            17 => Protocol::Udp,
+            other => return invalid("IPv4 protocol", 9, other.into()),
+        };
+        let checksum = reader.u16("IPv4 header checksum")?;
+        let (from, to) = (reader.u32("IPv4 source address")?, reader.u32("IPv4 destination address")?);
+        if folded(words(&bytes[..IP_HEADER])) != u16::MAX {
+            return invalid("IPv4 header checksum", 10, checksum.into());
+        }
+        let Some(hosts) = Hosts::at(from.to_be_bytes(), to.to_be_bytes()) else {
+            return invalid("IPv4 addresses", 12, u64::from(from) << 32 | u64::from(to));
+        };
+        Ok(Self { hosts, protocol, ecn: Ecn::from_bits(class), dscp: class >> 2 })
+    }
+
+    /// Whether the checksum in `segment`, which the packet carries, is right.
+    #[must_use]
+    pub fn checks(&self, segment: &[u8]) -> bool {
+        folded(self.pseudo_header(segment.len()) + words(segment)) == u16::MAX
+    }
+
+    /// The sum of the pseudo-header that checksums of TCP and UDP cover, too (RFC 9293 section 3.1, RFC 768).
+    fn pseudo_header(&self, length: usize) -> u64 {
+        let (from, to) = self.hosts.addresses();
+        words(&from) + words(&to) + self.protocol as u64 + length as u64
+    }
+}
+
+/// Appends the header of a UDP datagram with so many bytes of payload, its checksum left open.
+///
+/// # Errors
+/// When the payload is too long; `out` is then as it was.
+pub fn put_udp(ports: (u16, u16), payload: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+    let length = fit("bytes of a UDP datagram", UDP_HEADER + payload, UDP_HEADER, usize::from(u16::MAX))?;
+    for field in [ports.0, ports.1, length as u16, 0] {
+        out.extend(field.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// Where the checksum of a UDP header is.
+pub const UDP_CHECKSUM: usize = 6;
+
+/// Reads the UDP header of `datagram`, which the packet of `ip` carries: its ports. The payload begins at
+/// [`UDP_HEADER`].
+///
+/// # Errors
+/// When it is malformed.
+pub fn decode_udp(ip: &Header, datagram: &[u8]) -> Result<(u16, u16), Error> {
+    let mut reader = Reader::at(datagram, IP_HEADER);
+    let ports = (reader.u16("UDP source port")?, reader.u16("UDP destination port")?);
+    let length = reader.u16("UDP length")?;
+    if usize::from(length) != datagram.len() {
+        return Err(Error::Invalid { what: "UDP length", offset: IP_HEADER + 4, found: length.into() });
+    }
+    let checksum = reader.u16("UDP checksum")?;
+    // zero: none was computed (RFC 768)
+    if checksum != 0 && !ip.checks(datagram) {
+        let offset = IP_HEADER + UDP_CHECKSUM;
+        return Err(Error::Invalid { what: "UDP checksum", offset, found: checksum.into() });
+    }
+    Ok(ports)
+}
+
+/// The sum of 16-bit words (RFC 1071), a last odd byte filled up with zeros.
+fn words(bytes: &[u8]) -> u64 {
+    let pairs = bytes.chunks_exact(2);
+    let odd = pairs.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
+    pairs.map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u64>() + odd
+}
+
+/// A sum in ones' complement arithmetic of 16 bits (RFC 1071).
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Way;
+    use crate::packet::FlowId;
+
+    fn header(protocol: Protocol) -> Header {
+        Header { hosts: Hosts::of(FlowId(258), Way::Back), protocol, ecn: Ecn::Ect1, dscp: 46 }
+    }
+
+    #[test]
+    fn the_sum_of_rfc_1071() {
+        // section 3 of the RFC: the sum of these words is ddf2
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(folded(words(&bytes)), 0xddf2);
+        assert_eq!(words(&bytes[..7]), words(&bytes) - 0xf7);
+    }
+
+    #[test]
+    fn a_packet_by_hand() {
+        let mut out = vec![0xaa];
+        put_udp((5005, 5004), 3, &mut out).unwrap();
+        out.extend([1, 2, 3]);
+        header(Protocol::Udp).put_before(&mut out, 1, UDP_CHECKSUM).unwrap();
+        let ip = &out[1..];
+        let expected = [0x45, 46 << 2 | 1, 0, 31, 0, 0, 0x40, 0, 64, 17];
+        assert_eq!(ip[..10], expected);
+        // the network is the flow's number, 258; the addresses end in 2 and 1
+        assert_eq!(ip[12..20], [10, 1, 2, 2, 10, 1, 2, 1]);
+        assert_eq!(ip[20..26], [0x13, 0x8d, 0x13, 0x8c, 0, 11]);
+        assert_eq!(Header::decode(ip), Ok(header(Protocol::Udp)));
+        assert_eq!(decode_udp(&header(Protocol::Udp), &ip[20..]), Ok((5005, 5004)));
+        for at in 0..31 {
+            let mut spoilt = ip.to_vec();
+            spoilt[at] ^= 1;
+            let read = Header::decode(&spoilt).and_then(|ip| decode_udp(&ip, &spoilt[20..]));
+            assert!(read.is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut out = vec![0xaa; 3];
+        let dscp = Header { dscp: 64, ..header(Protocol::Tcp) };
+        let error = dscp.put_before(&mut out, 3, 0).unwrap_err();
+        assert_eq!(error, Error::Unfit { what: "DSCP", found: 64, least: 0, most: 63 });
+        assert_eq!(out.len(), 3);
+        out.resize(3 + 65_516, 0);
+        assert!(header(Protocol::Tcp).put_before(&mut out, 3, 16).is_err());
+        assert_eq!(out.len(), 3, "as it was");
+        assert!(put_udp((1, 2), 65_528, &mut out).is_err());
+        assert_eq!(out.len(), 3);
+    }
+}

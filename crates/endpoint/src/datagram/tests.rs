@@ -1,0 +1,241 @@
+use super::*;
+use tidegate_core::address::Way;
+use tidegate_core::rng::Stream;
+use tidegate_core::wire::rtcp;
+use tidegate_core::{Ecn, FlowId};
+
+fn random_tcp(rng: &mut Stream) -> Datagram {
+    let bits = rng.next_u64();
+    let maybe = |bit: u32| bits >> bit & 1 == 1;
+    let syn = maybe(0);
+    let opening = Opening {
+        segment: maybe(1).then_some((bits >> 20) as u16),
+        scale: maybe(2).then_some((bits >> 8) as u8 % 15),
+        sack: maybe(3),
+    };
+    let mut sack = SackBlocks::default();
+    let blocks = (bits >> 16 & 3) as usize;
+    sack[..blocks].fill_with(|| (rng.next_u64() as u32 | 1, rng.next_u64() as u32));
+    let attachment = match syn {
+        true => (opening != Opening::default()).then_some(Attachment::Opening(opening)),
+        false => (blocks > 0).then_some(Attachment::Sack(sack)),
+    };
+    let mut body = TcpBody {
+        sequence: rng.next_u64() as u32,
+        ack: rng.next_u64() as u32,
+        window: (bits >> 40) as u16,
+        length: (bits >> 50) as u16,
+        flags: (bits >> 12) as u8 & !TcpBody::SYN,
+    };
+    body.flags |= if syn { TcpBody::SYN } else { 0 };
+    let datagram =
+        Datagram { body: Body::Tcp(body), attachment: attachment.map(Arc::new), ..Datagram::default() };
+    let options =
+        tcp::Options { opening: datagram.opening(), sack: datagram.sack().copied().unwrap_or_default() };
+    // now and then there is room for more
+    let room = options.len() + 4 * (bits >> 4 & 1) as usize;
+    Datagram { size: tcp::HEADERS + room as u32 + u32::from(body.length), ..datagram }
+}
+
+/// Any datagram of any flow, and the headers that its size counts.
+fn random(rng: &mut Stream) -> (Datagram, u32) {
+    let bits = rng.next_u64();
+    let rtcp = |rng: &mut Stream| {
+        let report =
+            rtcp::ReceiverReport { ssrc: rng.next_u64() as u32, blocks: Vec::new(), extension: Vec::new() };
+        let mut bytes = Vec::new();
+        rtcp::encode(&[rtcp::Packet::ReceiverReport(report)], &mut bytes).expect("a report");
+        let size = 28 + bytes.len() as u32;
+        Datagram {
+            size,
+            body: Body::Rtcp,
+            attachment: Some(Arc::new(Attachment::Rtcp(bytes))),
+            ..Datagram::default()
+        }
+    };
+    let length = 28 + (bits >> 32) as u32 % 1473;
+    let (service, datagram) = match bits % 5 {
+        0 => (Service::Discard, random_tcp(rng)),
+        1 => (Service::Discard, Datagram { size: length, ..Datagram::default() }),
+        2 => {
+            let number = rng.next_u64() >> (64 - 8 * (length - 28).clamp(1, 8));
+            let number = if length == 28 { 0 } else { number };
+            (
+                Service::Tagged,
+                Datagram { size: length, body: Body::Tagged(number.to_le_bytes()), ..Datagram::default() },
+            )
+        }
+        3 => (Service::Rtcp, rtcp(rng)),
+        _ => (Service::Rtp, media::tests::random(rng)),
+    };
+    let overhead = if matches!(service, Service::Rtp | Service::Rtcp) {
+        [0, 28, 60][bits as usize >> 8 & 1]
+    } else {
+        28
+    };
+    let way = match bits >> 12 & 3 {
+        0 => Way::Back,
+        1 if matches!(service, Service::Rtp | Service::Rtcp) => Way::Group((bits >> 16) as u16 % 100),
+        _ => Way::There,
+    };
+    let datagram = Datagram {
+        size: datagram.size - 28 + overhead,
+        ecn: Ecn::from_bits((bits >> 10) as u8),
+        dscp: (bits >> 56) as u8 & 63,
+        ..datagram
+    };
+    let datagram = if matches!(datagram.body, Body::Tcp(_)) {
+        Datagram { size: datagram.size + 28 - overhead, ..datagram }
+    } else {
+        datagram
+    };
+    (datagram.between(FlowId((bits >> 20) as u32 % 100_000), way, service), overhead)
+}
+
+#[test]
+fn every_datagram_is_its_bytes() {
+    let mut rng = Stream::new(3, "packet", "test");
+    for _ in 0..20_000 {
+        let (datagram, overhead) = random(&mut rng);
+        let mut bytes = vec![0xaa];
+        encode(&datagram, overhead, &mut bytes).expect("it fits");
+        let below = if datagram.protocol() == Protocol::Tcp { 0 } else { 28 - i64::from(overhead) };
+        assert_eq!(bytes.len() as i64, 1 + i64::from(datagram.size) + below);
+        assert_eq!(decode(&bytes[1..], overhead), Ok(datagram));
+    }
+}
+
+/// Puts right the checksums that spoiling has made wrong, so that what is behind them is seen, too.
+fn put_right(bytes: &mut [u8]) {
+    let Some(header) = bytes.first_chunk::<20>() else { return };
+    let checksum = match header[9] {
+        6 => 20 + tcp::CHECKSUM,
+        _ => 20 + ip::UDP_CHECKSUM,
+    };
+    if let Some(place) = bytes.get_mut(10..12) {
+        place.fill(0);
+        let sum = ones(bytes.chunks(2).take(10));
+        bytes[10..12].copy_from_slice(&(!sum).to_be_bytes());
+    }
+    if bytes.len() >= checksum + 2 {
+        bytes[checksum..checksum + 2].fill(0);
+        let pseudo = [0, bytes[9], ((bytes.len() - 20) >> 8) as u8, (bytes.len() - 20) as u8];
+        let sum = ones(bytes[12..20].chunks(2).chain(pseudo.chunks(2)).chain(bytes[20..].chunks(2)));
+        bytes[checksum..checksum + 2].copy_from_slice(&(!sum).to_be_bytes());
+    }
+}
+
+fn ones<'a>(pairs: impl Iterator<Item = &'a [u8]>) -> u16 {
+    let sum = pairs.map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum::<u32>();
+    let sum = (sum >> 16) + (sum & 0xffff);
+    ((sum >> 16) + sum) as u16
+}
+
+#[test]
+fn spoiled_bytes_are_errors_or_other_datagrams() {
+    let mut rng = Stream::new(4, "packet", "test");
+    let (mut refused, mut taken) = (0, 0);
+    for _ in 0..40_000 {
+        let (datagram, overhead) = random(&mut rng);
+        let mut bytes = Vec::new();
+        encode(&datagram, overhead, &mut bytes).expect("it fits");
+        for _ in 0..=rng.below(3) {
+            let at = rng.below(bytes.len().min(80) as u64) as usize;
+            if rng.below(6) == 0 {
+                bytes.truncate(at.max(1));
+            } else {
+                bytes[at] = rng.next_u64() as u8;
+            }
+        }
+        if rng.below(8) > 0 && bytes.len() >= 4 {
+            let length = bytes.len() as u16;
+            bytes[2..4].copy_from_slice(&length.to_be_bytes());
+            put_right(&mut bytes);
+        }
+        match decode(&bytes, overhead) {
+            Ok(datagram) => {
+                taken += 1;
+                let mut again = Vec::new();
+                encode(&datagram, overhead, &mut again).expect("what was read can be written");
+                assert_eq!(again.len(), bytes.len());
+                assert_eq!(decode(&again, overhead), Ok(datagram));
+            }
+            Err(Error::Truncated { offset, .. } | Error::Invalid { offset, .. }) => {
+                refused += 1;
+                assert!(offset <= bytes.len(), "an error at {offset} of {}", bytes.len());
+            }
+            Err(error @ Error::Unfit { .. }) => panic!("reading writes nothing: {error}"),
+        }
+    }
+    assert!(refused > 5000 && taken > 5000, "{refused} refused, {taken} taken");
+}
+
+#[test]
+fn a_syn_by_hand() {
+    let opening = Opening { segment: Some(1460), scale: Some(7), sack: true };
+    let body = TcpBody { sequence: 7, window: 0xffff, flags: TcpBody::SYN, ..TcpBody::default() };
+    let datagram = Datagram {
+        size: 52,
+        body: Body::Tcp(body),
+        attachment: Some(Arc::new(Attachment::Opening(opening))),
+        ..Datagram::default()
+    };
+    let datagram = datagram.between(FlowId(0), Way::There, Service::Discard);
+    let mut bytes = Vec::new();
+    encode(&datagram, 28, &mut bytes).unwrap();
+    let ports = [0xc0, 0, 0, 9];
+    let numbers = [0, 0, 0, 7, 0, 0, 0, 0];
+    // eight words, SYN
+    let flags = [0x80, 2, 0xff, 0xff];
+    let options = [2, 4, 5, 180, 1, 3, 3, 7, 1, 1, 4, 2];
+    assert_eq!(
+        [&bytes[20..24], &bytes[24..32], &bytes[32..36], &bytes[40..]],
+        [&ports[..], &numbers, &flags, &options]
+    );
+    // an option that nobody knows is passed over, and leaves its room behind
+    bytes[40..44].copy_from_slice(&[254, 4, 1, 2]);
+    put_right(&mut bytes);
+    let known = decode(&bytes, 28).unwrap();
+    assert_eq!((known.size, known.opening()), (52, Opening { segment: None, ..opening }));
+    // RFC 7323 section 2.3: a shift of more than 14 is one of 14
+    bytes[47] = 200;
+    put_right(&mut bytes);
+    assert_eq!(decode(&bytes, 28).unwrap().opening().scale, Some(14));
+    bytes[46] = 9;
+    put_right(&mut bytes);
+    let error = Error::Truncated { what: "TCP option", offset: 47, needed: 7, found: 5 };
+    assert_eq!(decode(&bytes, 28), Err(error));
+    bytes[46] = 4;
+    put_right(&mut bytes);
+    assert_eq!(decode(&bytes, 28), Err(Error::Invalid { what: "TCP option length", offset: 46, found: 4 }));
+}
+
+#[test]
+fn what_does_not_fit_its_size_is_refused() {
+    let mut bytes = vec![1, 2];
+    let mut refused = |datagram: Datagram| {
+        let error = encode(&datagram, 28, &mut bytes).unwrap_err();
+        assert_eq!(bytes, [1, 2], "as it was");
+        error
+    };
+    let tagged = |size, number: u64| {
+        let datagram = Datagram { size, body: Body::Tagged(number.to_le_bytes()), ..Datagram::default() };
+        datagram.between(FlowId(1), Way::There, Service::Tagged)
+    };
+    let error = Error::Unfit { what: "number of a tagged datagram", found: 256, least: 0, most: 255 };
+    assert_eq!(refused(tagged(29, 256)), error);
+    let error = Error::Unfit { what: "bytes of a packet", found: 27, least: 28, most: 65_535 };
+    assert_eq!(refused(Datagram { size: 27, ..Datagram::default() }), error);
+    let body = Body::Tcp(TcpBody { length: 10, ..TcpBody::default() });
+    assert_eq!(
+        refused(Datagram { size: 49, body, ..Datagram::default() }),
+        Error::Unfit { what: "bytes of a packet", found: 49, least: 50, most: 65_535 }
+    );
+    // a window of 40 bytes for options at most, and in words
+    assert!(matches!(refused(Datagram { size: 53, body, ..Datagram::default() }), Error::Unfit { .. }));
+    assert!(matches!(refused(Datagram { size: 94, body, ..Datagram::default() }), Error::Unfit { .. }));
+    let sack = Some(Arc::new(Attachment::Sack([(1, 2), (0, 0), (0, 0)])));
+    let error = Error::Unfit { what: "bytes of TCP options", found: 12, least: 0, most: 0 };
+    assert_eq!(refused(Datagram { size: 50, body, attachment: sack, ..Datagram::default() }), error);
+    assert!(matches!(refused(Datagram { size: 65_536, ..Datagram::default() }), Error::Unfit { .. }));
+}
