@@ -41,8 +41,7 @@ def _link(name: str, ends: tuple[str, str], rate: int, delay: int, packets: int)
         "from": ends[0],
         "to": ends[1],
         "capacity": {"constant": rate},
-        "delay": delay,
-        "queue": {"packets": packets},
+        "settings": {"delay": delay, "queue": {"packets": packets}},
     }
 
 

@@ -7,7 +7,7 @@ use tidegate_core::rng::Stream;
 use tidegate_core::{Datagram, FlowId, Node, Outbox, Packet, RouteId, Span, Time};
 use tidegate_sim::lte::fading::Profile;
 use tidegate_sim::lte::layout::Point;
-use tidegate_sim::lte::{Antennas, Bandwidth, Network, Scheduler, Settings, User};
+use tidegate_sim::lte::{Antennas, Bandwidth, Handover, Network, Scheduler, Settings, User};
 
 fn outbox() -> Outbox {
     Outbox::new(1, Box::new(Nothing))
@@ -67,7 +67,7 @@ fn a_lonely_user_beside_a_site_gets_all_there_is() {
         (Bandwidth::Five, Antennas::Simo, 25.0),
         (Bandwidth::Ten, Antennas::Diversity, 50.0),
     ] {
-        let settings = Settings { bandwidth, antennas, profile: Profile::Flat, ..still() };
+        let settings = Settings { bandwidth, antennas, fading: Profile::Flat, ..still() };
         // flat fading of someone who sits is one draw: 30 m away it does not matter
         let users = vec![User { full: true, ..at("sitting", 26.0, 15.0) }];
         let mut network = Network::new("lte", 1, settings, users).unwrap();
@@ -178,7 +178,7 @@ fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
 #[test]
 fn without_fading_proportional_fair_is_equal_time() {
     let served = |scheduler| {
-        let settings = Settings { scheduler, profile: Profile::None, ..still() };
+        let settings = Settings { scheduler, fading: Profile::None, ..still() };
         let users = (0..120).map(|k| User { full: true, ..User::new(format!("user {k}")) }).collect();
         let mut network = Network::new("lte", 2, settings, users).unwrap();
         run(&mut network, Time::from_secs(2), &mut outbox(), |_, _| {});
@@ -237,7 +237,10 @@ fn settings_out_of_range_are_refused() {
     assert!(refused(Settings { speed: f64::NAN, ..Settings::default() }));
     assert!(refused(Settings { window: 0, ..Settings::default() }));
     assert!(refused(Settings { interferers: 7, ..Settings::default() }));
-    assert!(refused(Settings { interruption: Span::from_secs(61), ..Settings::default() }));
+    assert!(refused({
+        let handover = Handover { interruption: Span::from_secs(61), ..Settings::default().handover };
+        Settings { handover, ..Settings::default() }
+    }));
     let mut user = User::new("gone");
     user.stop = Time::ZERO;
     assert!(Network::new("lte", 1, Settings::default(), vec![user]).is_err());

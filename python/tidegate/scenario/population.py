@@ -94,29 +94,7 @@ def lower_radio(lte: Lte, groups: Mapping[str, Sequence[Member]]) -> dict[str, A
             }
             for member in groups[group.name]
         ]
-    return {
-        "name": lte.name,
-        "core": lte.core,
-        "sites": lte.sites,
-        "wrap": lte.wrap,
-        "case": lte.case,
-        "tilt": lte.tilt,
-        "bandwidth_hz": int(lte.bandwidth.removesuffix("MHz")) * 10**6,
-        "antennas": lte.antennas,
-        "fading": lte.fading,
-        "speed_mps": lte.speed / 3600,
-        "interferers": lte.interferers,
-        "scheduler": lte.scheduler,
-        "outer_loop": lte.outer_loop,
-        "window": int(lte.window),
-        "queue_packets": lte.queue.packets,
-        "queue_bytes": None if lte.queue.bytes is None else int(lte.queue.bytes),
-        "queue_age": None if lte.queue.age is None else int(lte.queue.age),
-        "hysteresis_db": lte.handover.hysteresis,
-        "trigger": int(lte.handover.trigger),
-        "interruption": int(lte.handover.interruption),
-        "users": users,
-    }
+    return {"name": lte.name, "core": lte.core, "settings": lte.settings(), "users": users}
 
 
 def flows_of(ir: dict[str, Any], groups: Mapping[str, Sequence[Member]], end: int) -> Iterator[dict[str, Any]]:

@@ -130,3 +130,18 @@ class Lte(Model):
     """When users change their cell."""
     users: Annotated[list[Users], Field(min_length=1, max_length=10_000)]
     """Who is there."""
+
+    def settings(self) -> dict[str, Any]:
+        """Everything but its place and its users, as the engine takes it: under the same names, in base units."""
+        own = {name: getattr(self, name) for name in type(self).model_fields if name not in {"name", "core", "users"}}
+        return {
+            **own,
+            "speed": self.speed / 3600,  # metres a second
+            "window": int(self.window) // 10**6,  # TTIs of a millisecond
+            "queue": {key: None if value is None else int(value) for key, value in self.queue},
+            "handover": {
+                "hysteresis": self.handover.hysteresis,
+                "trigger": int(self.handover.trigger),
+                "interruption": int(self.handover.interruption),
+            },
+        }

@@ -210,7 +210,7 @@ impl<'a> Builder<'a> {
         }
         if let Some(radio) = &scenario.lte {
             let place = "lte";
-            let settings = radio.settings().map_err(|refusal| refusal.at(place))?;
+            let settings = radio.settings.clone();
             let network = Network::new(&radio.name, builder.seed(&radio.name), settings, radio.users());
             builder.nodes.push(Box::new(network.map_err(|refusal| refusal.at(place))?));
         }

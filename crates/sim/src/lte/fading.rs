@@ -5,6 +5,7 @@
 //! ensemble its autocorrelation is J0(2 pi fD t), its envelope Rayleigh. The delays make it frequency-selective.
 //! The channel is a function of time alone: nothing has to be carried on while nobody looks.
 
+use serde::Deserialize;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
 
@@ -23,7 +24,8 @@ const TAPS: usize = 9;
 pub type Band = [f32; WIDTH];
 
 /// Delays in seconds and mean powers in dB of the taps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// Typical Urban with 6 taps (COST 207; 3GPP TS 45.005 annex C.3.3, the second of its settings).
     Tu6,

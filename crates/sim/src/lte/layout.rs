@@ -4,6 +4,8 @@
 //! looks at the opposite corner, so that the sites are three cell radii apart and each antenna points at a
 //! neighbouring site (TR 36.814 annex A.2.1.1, figure 5.3 of TR 25.996).
 
+use crate::refusal::Refusal;
+use serde::Deserialize;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
 
@@ -37,12 +39,25 @@ pub const SECTORS: usize = 3;
 pub const BORESIGHTS: [f64; SECTORS] = [30.0, 150.0, 270.0];
 
 /// How many rings of sites lie around the one in the middle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "u32")]
 pub enum Rings {
     /// 7 sites, 21 cells.
     One,
     /// 19 sites, 57 cells.
     Two,
+}
+
+impl TryFrom<u32> for Rings {
+    type Error = Refusal;
+
+    fn try_from(sites: u32) -> Result<Self, Refusal> {
+        match sites {
+            7 => Ok(Self::One),
+            19 => Ok(Self::Two),
+            other => Err(Refusal::new("sites", other, "7 or 19")),
+        }
+    }
 }
 
 /// Sites on a hexagonal grid.

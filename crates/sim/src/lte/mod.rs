@@ -23,5 +23,5 @@ pub mod uplink;
 pub mod user;
 
 pub use network::Network;
-pub use settings::{Antennas, Bandwidth, Scheduler, Settings, User};
+pub use settings::{Antennas, Bandwidth, Handover, Scheduler, Settings, User};
 pub use spec::{LteSpec, UserSpec};

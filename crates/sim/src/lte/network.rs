@@ -151,10 +151,10 @@ impl Network {
                 format!("after the start ({start})"),
             ));
         }
-        let layout = Layout::new(settings.rings, settings.case.distance(), settings.wrap);
+        let layout = Layout::new(settings.sites, settings.case.distance(), settings.wrap);
         let subbands = settings.bandwidth.subbands();
         let shift = propagation::doppler(settings.speed);
-        let model = |branches| Model::new(settings.profile, branches, subbands, BLOCK * BLOCKS as f64, shift);
+        let model = |branches| Model::new(settings.fading, branches, subbands, BLOCK * BLOCKS as f64, shift);
         // a cell receives with as many antennas as a user does
         let models = [model(settings.antennas.branches()), model(settings.antennas.branches().min(2))];
         let cells = layout.cells();

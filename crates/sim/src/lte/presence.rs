@@ -57,7 +57,7 @@ impl Network {
 
     /// Moves what a user has in its old cell to the one that serves it now.
     fn hand_over(&mut self, user: u32, before: usize, tti: i64) {
-        let until = tti + self.settings.interruption.as_nanos() / 1_000_000;
+        let until = tti + self.settings.handover.interruption.as_nanos() / 1_000_000;
         for way in [DOWN, UP] {
             self.bearers[way][user as usize].lose_all(until);
             let direction = &mut self.ways[way];

@@ -4,6 +4,8 @@
 //! and A.2.1.1-3 and of TR 36.814 tables A.2.1.1-1 and A.2.1.1-2.
 
 use super::layout::{BORESIGHTS, Layout, Point, SECTORS};
+use crate::refusal::Refusal;
+use serde::Deserialize;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
 
@@ -30,12 +32,25 @@ pub const NEAREST: f64 = 35.0;
 const SHADOWING: (f64, f64, f64) = (8.0, 0.5, 50.0);
 
 /// The simulation cases of TR 25.814 with macro cells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "u32")]
 pub enum Case {
     /// Sites 500 m apart.
     One,
     /// Sites 1732 m apart.
     Three,
+}
+
+impl TryFrom<u32> for Case {
+    type Error = Refusal;
+
+    fn try_from(case: u32) -> Result<Self, Refusal> {
+        match case {
+            1 => Ok(Self::One),
+            3 => Ok(Self::Three),
+            other => Err(Refusal::new("case", other, "1 or 3")),
+        }
+    }
 }
 
 impl Case {

@@ -4,6 +4,7 @@
 //! HARQ could not bring over is sent again after a status report, and the receiver hands packets over in order.
 //! Offsets count the bytes of started packets with their PDCP header; a segment is a stretch of them.
 
+use serde::Deserialize;
 use std::collections::VecDeque;
 use tidegate_core::node::Backlog;
 use tidegate_core::{Cause, Outbox, Packet, Port, Size, Span, Time};
@@ -14,7 +15,8 @@ pub const BLOCK_HEADER: u64 = 5;
 const PACKET_HEADER: u64 = 2;
 
 /// The limits of a bearer's queue, which counts packets of which nothing has been sent yet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct QueueLimit {
     /// At most so many packets.
     pub packets: Option<u32>,

@@ -5,14 +5,17 @@ use super::layout::{Point, Rings};
 use super::propagation::Case;
 use super::rlc::QueueLimit;
 use crate::refusal::{Refusal, ensure};
+use serde::Deserialize;
 use tidegate_core::{Span, Time};
 
 /// Carrier bandwidths.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Bandwidth {
     /// 5 MHz: 25 resource blocks, 43 dBm a cell.
+    #[serde(rename = "5MHz")]
     Five,
     /// 10 MHz: 50 resource blocks, 46 dBm a cell.
+    #[serde(rename = "10MHz")]
     Ten,
 }
 
@@ -49,13 +52,16 @@ impl Bandwidth {
 }
 
 /// Antennas of a cell and of a user.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Antennas {
     /// One and one.
+    #[serde(rename = "1x1")]
     Siso,
     /// One and two, with maximum-ratio combining.
+    #[serde(rename = "1x2")]
     Simo,
     /// Two and two with one stream: transmit diversity (SFBC).
+    #[serde(rename = "2x2")]
     Diversity,
 }
 
@@ -91,20 +97,23 @@ impl Antennas {
 }
 
 /// How a cell shares its subbands downlink.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Scheduler {
     /// Proportional fair over subbands.
+    #[serde(rename = "pf")]
     ProportionalFair,
     /// The whole carrier to one user after the other, whose CQI are one for the whole carrier (the calibration of TR
     /// 36.814 table A.2.2-1).
+    #[serde(rename = "rr")]
     RoundRobin,
 }
 
 /// A radio network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// How many sites.
-    pub rings: Rings,
+    pub sites: Rings,
     /// Whether the layout is surrounded by copies of itself.
     pub wrap: bool,
     /// How far the sites are apart.
@@ -116,7 +125,7 @@ pub struct Settings {
     /// Antennas.
     pub antennas: Antennas,
     /// Multipath.
-    pub profile: Profile,
+    pub fading: Profile,
     /// Speed of users in metres a second.
     pub speed: f64,
     /// So many of a user's strongest interferers fade; what comes from the others is their mean.
@@ -129,6 +138,14 @@ pub struct Settings {
     pub window: u32,
     /// Limits of each user's queue, downlink and uplink.
     pub queue: QueueLimit,
+    /// When a user changes its cell.
+    pub handover: Handover,
+}
+
+/// When a user changes its cell (event A3 of TS 36.331).
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handover {
     /// A neighbour must be so many dB better (A3 offset and hysteresis, TS 36.331 section 5.5.4.4) ...
     pub hysteresis: f64,
     /// ... for so long ...
@@ -143,22 +160,24 @@ pub const INTERFERERS: usize = 6;
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            rings: Rings::One,
+            sites: Rings::One,
             wrap: true,
             case: Case::One,
             tilt: false,
             bandwidth: Bandwidth::Ten,
             antennas: Antennas::Simo,
-            profile: Profile::Tu6,
+            fading: Profile::Tu6,
             speed: 3.0 / 3.6,
             interferers: 2,
             scheduler: Scheduler::ProportionalFair,
             outer_loop: true,
             window: 300,
             queue: QueueLimit { packets: Some(1000), bytes: None, age: None },
-            hysteresis: 3.0,
-            trigger: Span::from_millis(200),
-            interruption: Span::from_millis(30),
+            handover: Handover {
+                hysteresis: 3.0,
+                trigger: Span::from_millis(200),
+                interruption: Span::from_millis(30),
+            },
         }
     }
 }
@@ -173,7 +192,9 @@ impl Settings {
         ensure(within(self.speed, 140.0), || {
             Refusal::new("speed", format!("{} m/s", self.speed), "0 to 140 m/s (500 km/h)")
         })?;
-        ensure(within(self.hysteresis, 30.0), || Refusal::new("hysteresis", self.hysteresis, "0 to 30 dB"))?;
+        ensure(within(self.handover.hysteresis, 30.0), || {
+            Refusal::new("handover.hysteresis", self.handover.hysteresis, "0 to 30 dB")
+        })?;
         ensure(self.interferers <= INTERFERERS, || {
             Refusal::new("interferers", self.interferers, format!("at most {INTERFERERS}"))
         })?;
@@ -181,13 +202,16 @@ impl Settings {
             Refusal::new("window", self.window, "1 to 1000000 TTIs")
         })?;
         let long = Span::from_secs(60);
-        for (name, span) in [("trigger", self.trigger), ("interruption", self.interruption)] {
+        for (name, span) in [
+            ("handover.trigger", self.handover.trigger),
+            ("handover.interruption", self.handover.interruption),
+        ] {
             ensure(!span.is_negative() && span <= long, || {
                 Refusal::new(name, span, format!("zero to {long}"))
             })?;
         }
         ensure(self.queue.age.is_none_or(|age| age > Span::ZERO), || {
-            Refusal::new("queue.time", Span::ZERO, "more than zero")
+            Refusal::new("queue.age", Span::ZERO, "more than zero")
         })?;
         ensure(self.queue.packets != Some(0), || Refusal::new("queue.packets", 0, "at least 1"))
     }

@@ -24,7 +24,7 @@ pub struct Survey {
 /// # Errors
 /// When a setting is out of its range.
 pub fn survey(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Survey, Refusal> {
-    let mut network = Network::new(&spec.name, seed, spec.settings()?, spec.users())?;
+    let mut network = Network::new(&spec.name, seed, spec.settings.clone(), spec.users())?;
     let rows = network.survey(0);
     let gains_db = (0..rows.len()).flat_map(|user| network.gains(user)).collect();
     let mut out = Outbox::new(1, Box::new(Nothing));
@@ -52,7 +52,7 @@ fn run(network: &mut Network, end: Time, out: &mut Outbox) {
 /// When a setting is out of its range, or the user gets nothing at all.
 pub fn trace(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Trace, Refusal> {
     const OPPORTUNITY: u64 = 1504;
-    let mut network = Network::new(&spec.name, seed, spec.settings()?, spec.users())?;
+    let mut network = Network::new(&spec.name, seed, spec.settings.clone(), spec.users())?;
     let mut out = Outbox::new(1, Box::new(Nothing));
     run(&mut network, begin, &mut out);
     let mut counted = network.served(0);

@@ -159,18 +159,18 @@ impl Radio {
         if self.serving == NOBODY {
             return Some(best);
         }
-        if self.decibels[best] <= self.decibels[self.serving] + settings.hysteresis as f32 {
+        if self.decibels[best] <= self.decibels[self.serving] + settings.handover.hysteresis as f32 {
             self.better = None;
             return None;
         }
         // nobody has measured while the user slept: the cell that is better now has been for long enough
         let since = match self.better {
-            _ if slept => tick - settings.trigger.as_nanos() / (TICK * 1_000_000) - 1,
+            _ if slept => tick - settings.handover.trigger.as_nanos() / (TICK * 1_000_000) - 1,
             Some((cell, since)) if cell == best => since,
             _ => tick,
         };
         self.better = Some((best, since));
-        ((tick - since) * TICK * 1_000_000 >= settings.trigger.as_nanos()).then_some(best)
+        ((tick - since) * TICK * 1_000_000 >= settings.handover.trigger.as_nanos()).then_some(best)
     }
 
     /// The tick of the last look.
