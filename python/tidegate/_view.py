@@ -314,6 +314,41 @@ def seed_of(run: RunLike) -> Any:
     return run.summary.get("seed")
 
 
+SHARES: Floats = np.arange(201) / 200.0
+"""Of packets, for their quantiles: those of the table `quantiles`."""
+
+
+def delay_quantiles(run: RunLike, flow: str) -> Floats:
+    """The least one-way delay (ms) that each of :data:`SHARES` of a flow's packets does not exceed.
+
+    Empty without packets.
+
+    What the engine counted, packet by packet after the warm-up, so that 95 % is the summary's ``one_way_delay_ms_p95``;
+    for a run without the table ``quantiles`` out of its packets or bins.
+    """
+    if has(run, "quantiles"):
+        got = rows(run, "quantiles", "flow", flow, ("share", "one_way_delay_ms"))
+        return np.asarray(got["one_way_delay_ms"], float)
+    delay, weight, _ = delays(run, flow)
+    if not len(delay):
+        return np.empty(0)
+    order = np.argsort(delay)
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = np.minimum(np.searchsorted(share, SHARES - 1e-12), len(delay) - 1)
+    return np.asarray(delay[order][at], float)
+
+
+def knows_packets(run: RunLike) -> bool:
+    """Whether :func:`delay_quantiles` are of packets, and not of the means of bins."""
+    return has(run, "quantiles") or has(run, "packets")
+
+
+def mean_quantiles(runs: Sequence[RunLike], flow: str) -> Floats:
+    """Each quantile as the mean over runs, which is how tables and figures have every number; empty without packets."""
+    known = [one for one in (delay_quantiles(run, flow) for run in runs) if len(one)]
+    return np.mean(known, axis=0) if known else np.empty(0)
+
+
 def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
     """One-way delays in ms and their weights, and whether they are single packets.
 

@@ -94,7 +94,7 @@ def test_much_damaged_parquet_is_an_error_or_a_table(saved: Path, memory: Path) 
 
 def test_every_byte_of_a_small_table(saved: Path, memory: Path) -> None:
     # among these are the single bytes that made the reader panic
-    data = min((path.read_bytes() for path in saved.glob("*.parquet")), key=len)
+    data = (saved / "links.parquet").read_bytes()
     file = memory / "x.parquet"
     panics = 0
     for at in range(len(data)):

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 import synthetic_runs as synthetic
 from tidegate import _view, plot
-from tidegate._palette import HUES, colours
+from tidegate._palette import DASHES, HUES, look, looks
 
 
 def png(figure: Figure) -> bytes:
@@ -31,7 +31,7 @@ def values(line: Line2D) -> tuple[Any, Any]:
 
 
 def line_of(ax: Axes, controller: str) -> tuple[Any, Any]:
-    hue = colours([controller])[controller]
+    hue = look(controller).colour
     return values(next(line for line in ax.get_lines() if line.get_color() == hue))
 
 
@@ -80,12 +80,32 @@ def test_capacity_is_drawn_as_the_step_it_was() -> None:
     np.testing.assert_allclose(x[:-1], t)
 
 
-def test_a_controller_keeps_its_colour() -> None:
-    assert colours(["gcc", "mine"])["gcc"] == colours(["mine", "fixed", "gcc"])["gcc"]
-    both = colours(["gcc:draft-02", "gcc"])
-    assert len(set(both.values())) == 2
-    many = colours([f"c{i}" for i in range(len(HUES))])
-    assert sorted(many.values()) == sorted(HUES)
+TEN = ["gcc", "gcc:draft-02", "gcc-remb", "fixed:2Mbps", "tfrc", "tfrc-sp", "sprout", "rrb-simd", "python:a.py:A", "b"]
+
+
+def test_a_controller_looks_the_same_in_any_company() -> None:
+    for label in TEN:
+        others = [one for one in TEN if one != label]
+        for company in ([], others[:1], others, others[::-1]):
+            assert looks([*company, label])[label] == look(label), label
+    assert len(set(looks(TEN).values())) == len(TEN)
+    # presets have their algorithm's hue and a dash each
+    presets = [look(f"gcc:{preset}") for preset in ("libwebrtc-v1", "draft-02", "aiortc", "hoang2017")]
+    assert {one.hue for one in presets} == {look("gcc").hue}
+    assert len({one.dash for one in presets}) == 4
+    assert presets[0] == look("gcc")
+    # more of a kind than a hue has dashes: each still looks like no other, whatever the order
+    rates = [f"fixed:{rate}kbps" for rate in range(500, 540)]
+    assert len(set(looks(rates).values())) == len(rates) == len(HUES) * len(DASHES)
+    assert looks(rates[::-1]) == looks(rates)
+
+
+def test_dashes_are_on_the_lines_that_share_an_axis() -> None:
+    groups = {"gcc": [synthetic.run("gcc", 1)], "gcc:draft-02": [synthetic.run("gcc", 2)]}
+    styles = {line.get_label(): line.is_dashed() for line in plot.delay_cdf(groups).axes[0].lines}
+    assert (styles["gcc"], styles["gcc:draft-02"]) == (False, True)
+    delay = plot.comparison(groups).axes[2]
+    assert [line.is_dashed() for line in delay.lines] == [False, True]
 
 
 def test_sequences_are_grouped_by_the_subjects_controller() -> None:
@@ -102,8 +122,8 @@ def test_cdf_of_single_packets_and_of_bins_say_which_they_are() -> None:
     table = run.table("packets")
     delay = (table["arrived_s"] - table["sent_s"]) * 1e3
     x, y = line_of(single, "gcc")
-    assert len(x) == np.isfinite(delay).sum()
     assert x[np.searchsorted(y, 0.5)] == pytest.approx(np.nanmedian(delay), rel=1e-3)
+    assert single.get_xscale() == "log"
 
 
 def test_scatter_has_a_dot_for_each_seed_and_runs_from_slow_to_quick() -> None:

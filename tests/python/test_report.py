@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import synthetic_runs as synthetic
-from tidegate import _view, report
+from tidegate import _view, compare, plot, report
+from tidegate.comparing import scenario_for
 from tidegate.errors import OutputError
 from tidegate.report import series, tables
 
@@ -83,10 +84,40 @@ def test_the_distribution_ends_at_one_and_knows_the_median() -> None:
     table = run.table("packets")
     delay = (table["arrived_s"] - table["sent_s"]) * 1e3
     median = float(np.nanmedian(delay))
-    got = series.distribution([run], "subject", np.array([0.0, median, 1e9]))
+    got = series.distribution(_view.delay_quantiles(run, "subject"), np.array([0.0, median, 1e9]))
     assert got[0] == 0
-    assert got[1] == pytest.approx(500, abs=1)
+    assert got[1] == pytest.approx(500, abs=5)
     assert got[2] == 1000
+
+
+def test_distribution_scatter_and_table_have_one_95th_percentile() -> None:
+    """Seeds with very different links, where pooled packets have another 95th percentile than the mean of the seeds."""
+    done = compare(["gcc", "fixed:2Mbps"], scenario_for(duration="20s"), seeds=3)
+    text = report.html(done)
+    lines = {line["label"]: line for line in block(text)["cdf"]["lines"]}
+    grid = np.array(block(text)["cdf"]["x"])
+    # the large dots of the scatter, delay to the left: its place is a linear scale whose end is 1.1 times the slowest
+    dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"[^>]* r="7"', text)]
+    slowest = max(run.metrics()["one_way_delay_ms_p95"] for runs in done.runs.values() for run in runs) * 1.1
+    for (name, runs), dot in zip(done.runs.items(), dots, strict=True):
+        each = [run.metrics()["one_way_delay_ms_p95"] for run in runs]
+        mean = sum(each) / len(each)
+        (cell,) = (row.cells[name] for row in done.table.rows if row.key == "one_way_delay_ms_p95")
+        assert cell.mean == pytest.approx(mean)
+        assert lines[name]["p95"] == pytest.approx(mean, abs=1e-3)
+        across = (640 - 16 - dot) / (640 - 16 - 52) * slowest
+        assert across == pytest.approx(mean, abs=0.06 / 572 * slowest)
+        # where the line itself crosses 95 %, between two points of its grid
+        crossing = int(np.argmax(np.array(lines[name]["y"]) >= 950))
+        assert grid[crossing - 1] * 0.99 <= mean <= grid[crossing] * 1.01
+        pooled = np.concatenate([_view.delays(run, run.subject)[0] for run in runs])
+        weight = np.concatenate([_view.delays(run, run.subject)[1] for run in runs])
+        order = np.argsort(pooled)
+        other = pooled[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.95)]
+        assert abs(other - mean) > 0.05 * mean, "else this would show nothing"
+        ax = plot.delay_cdf({name: runs}).axes[0]
+        dot_of_figure = next(line for line in ax.lines if list(line.get_ydata()) == [0.95])
+        assert float(np.asarray(dot_of_figure.get_xdata())[0]) == pytest.approx(mean)
 
 
 def test_names_from_outside_cannot_become_markup() -> None:

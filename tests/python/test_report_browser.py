@@ -154,6 +154,41 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet
 def test_a_single_run_has_its_charts(browser: chromium.Browser, tmp_path: Path) -> None:
     browser.open(report.write(tmp_path / "one.html", synthetic.run("gcc", flows=3)))
     browser.evaluate(SETTLE)
+    # rate, delay, loss, the queue and the distribution; a made-up run tells nothing of its ends
     assert browser.evaluate("document.querySelectorAll('canvas').length") == 5
     assert browser.evaluate("document.getElementById('seed')") is None
+    assert browser.complaints() == []
+
+
+# By how much a figure, table or canvas stands out of the page.
+OVER = """Math.max(...[...document.querySelectorAll("figure, canvas, svg.plot, table")]
+  .filter((one) => one.offsetParent !== null || one.tagName === "svg")
+  .map((one) => one.getBoundingClientRect().right - document.documentElement.clientWidth))"""
+WIDTHS = "[...document.querySelectorAll('[data-chart]')].map((one) => one.clientWidth).filter((width) => width)"
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browser, tmp_path: Path, count: int) -> None:
+    names = ("gcc", "gcc:draft-02", "fixed:2Mbps", "tfrc", "sprout", "a", "b", "c", "d", "e")[:count]
+    runs = {name: [synthetic.run("gcc", seed)] for seed, name in enumerate(names, 1)}
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.open(report.write(tmp_path / "report.html", report.Source(runs)))
+    browser.evaluate(SETTLE)
+    widths = browser.evaluate(WIDTHS)
+    assert min(widths) >= 290
+    # few fill the page
+    assert max(widths) > 1300 / min(count, 4) - 60
+    browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000, deviceScaleFactor=1, mobile=False)
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.evaluate(SETTLE)
+    assert browser.evaluate(OVER) <= 0.5
+    assert all(colours > 3 for colours in browser.evaluate(COLOURS))
+    # dark lines on white paper: what was asked for on the screen does not count
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+    browser.call("Emulation.clearDeviceMetricsOverride")
+    browser.evaluate("dispatchEvent(new Event('afterprint'))")
+    browser.evaluate(SETTLE)
+    assert browser.evaluate(WIDTHS) == widths
     assert browser.complaints() == []

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tidegate._palette import MUTED, colours
+from tidegate._palette import MUTED, looks
 from tidegate.media.clip import Picture
 from tidegate.media.judge import Judged, Moment
 from tidegate.media.measures import GRADES, Floats
@@ -44,12 +44,12 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
         rows += [("latency_ms", "", "Picture latency (ms)")]
         figure = Figure(figsize=(10, 2.6 * len(rows) + 0.8), layout="constrained", dpi=110)
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-        hues = colours(judged)
+        hues = looks(judged)
         for axis, (seen, sent, label) in zip(axes, rows, strict=True):
             for name, one in judged.items():
                 if sent:
-                    axis.plot(*_binned(one.columns, sent), color=hues[name], **_AS_ENCODED)
-                axis.plot(*_binned(one.columns, seen), color=hues[name])
+                    axis.plot(*_binned(one.columns, sent), color=hues[name].colour, **_AS_ENCODED)
+                axis.plot(*_binned(one.columns, seen), color=hues[name].colour, linestyle=hues[name].linestyle)
             axis.set_ylabel(label)
             axis.grid(visible=True, axis="y")
             if sent:
@@ -65,7 +65,7 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
                     f"MOS {grade}", (1, above), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
                 )
         axes[-1].set_xlabel("Time (s)")
-        keys = [Line2D([], [], color=hues[name], label=name) for name in judged]
+        keys = [Line2D([], [], color=hues[name].colour, linestyle=hues[name].linestyle, label=name) for name in judged]
         keys.append(Line2D([], [], color=MUTED, label="as encoded", **_AS_ENCODED))
         figure.legend(handles=keys, loc="outside upper center", ncols=min(5, len(keys)))
         return finished(figure)

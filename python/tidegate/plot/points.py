@@ -12,43 +12,46 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tidegate import _view
-from tidegate._palette import colours
+from tidegate._palette import looks
 from tidegate._view import Runs
 from tidegate.plot.style import STYLE, finished, new_figure, plain_log
 
 # Past this ratio between points a linear delay axis shows only the largest; a little distance still tells.
 _LOG_DELAY_RATIO = 5.0
+_AT_95 = list(_view.SHARES).index(0.95)
 
 
 def delay_cdf(runs: Runs) -> Figure:
     """How the one-way delay of the subject's packets is distributed, a line for each controller.
 
-    Built from single packets where the runs have them, else from the mean of each bin weighted by
-    its packets; the axis says which. Seeds are pooled.
+    Of several seeds each point is the mean over seeds of that quantile, as in tables and in
+    :func:`rate_delay_scatter`: the dot at 95 % is the 95th percentile there. Pooled packets would have another one,
+    that of the seeds in which the most arrive late.
 
     Raises:
         ValueError: If there is no run, or one was recorded without series.
     """
     groups = _view.grouped(runs)
-    hue = colours(groups)
-    single = True
+    look = looks(groups)
+    of = ["One-way delay"]
+    if not all(_view.knows_packets(run) for members in groups.values() for run in members):
+        of.append("mean of each bin")
+    if max(len(members) for members in groups.values()) > 1:
+        of.append("quantiles as means over seeds")
     with mpl.rc_context(STYLE):
         figure = new_figure(8.2, 5.0)
         ax = figure.subplots()
-        ends: list[float] = []
+        known: list[float] = []
         for label, members in groups.items():
-            parts = [_view.delays(run, _view.subject_of(run)) for run in members]
-            single = single and all(part[2] for part in parts)
-            delay = np.concatenate([part[0] for part in parts])
-            weight = np.concatenate([part[1] for part in parts])
+            delay = _view.mean_quantiles(members, _view.subject_of(members[0]))
             if not len(delay):
                 continue
-            order = np.argsort(delay)
-            share = np.cumsum(weight[order]) / weight.sum()
-            ax.step(delay[order], share, where="post", color=hue[label], label=label, linewidth=2)
-            at95 = float(delay[order][np.searchsorted(share, 0.95)])
-            ax.plot(at95, 0.95, "o", color=hue[label], markersize=6)
-            ends.append(float(delay[order][np.searchsorted(share, 0.999)]))
+            one = look[label]
+            ax.step(
+                delay, _view.SHARES, where="post", color=one.colour, label=label, linewidth=2, linestyle=one.linestyle
+            )
+            ax.plot(float(delay[_AT_95]), 0.95, one.marker, color=one.colour, markersize=6)
+            known += [float(value) for value in delay if value > 0]
         ax.axhline(0.95, color="#999999", linewidth=0.8, linestyle=":")
         ax.text(
             1.01,
@@ -60,18 +63,21 @@ def delay_cdf(runs: Runs) -> Figure:
             color="#666666",
         )
         ax.set_ylim(0, 1.01)
-        ax.set_xlim(0, max(ends) * 1.05 if ends else 1)
+        if known:
+            ax.set_xscale("log")
+            ax.set_xlim(min(known) * 0.9, max(known) * 1.1)
+            plain_log(ax.xaxis)
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:.0f} %"))
         ax.set_ylabel("Share of packets at most as late")
-        ax.set_xlabel("One-way delay (ms)" if single else "One-way delay, mean of each bin (ms)")
-        if ends:
-            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 0.9), borderaxespad=0)
+        ax.set_xlabel(f"{', '.join(of)} (ms)")
+        if known:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 0.9), borderaxespad=0, handlelength=3.2)
         ax.set_title("One-way delay of the subject's packets")
     return finished(figure)
 
 
 def rate_delay_scatter(runs: Runs) -> Figure:
-    """Mean receive rate against the 95th percentile of the one-way delay; best is up and right.
+    """Mean receive rate against the 95th percentile of the one-way delay, a mean over seeds; best is up and right.
 
     Small dots are seeds, large ones their means. The delay axis runs from large to small, as in
     Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low
@@ -81,7 +87,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
         ValueError: If there is no run.
     """
     groups = _view.grouped(runs)
-    hue = colours(groups)
+    look = looks(groups)
     with mpl.rc_context(STYLE):
         figure = new_figure(7.6, 5.4)
         ax = figure.subplots()
@@ -99,12 +105,13 @@ def rate_delay_scatter(runs: Runs) -> Figure:
                 continue
             x, y = (np.array(axis) for axis in zip(*points, strict=True))
             if len(points) > 1:
-                ax.scatter(x, y, s=22, color=hue[label], alpha=0.5, linewidths=0)
+                ax.scatter(x, y, s=22, color=look[label].colour, marker=look[label].marker, alpha=0.5, linewidths=0)
             ax.scatter(
                 x.mean(),
                 y.mean(),
                 s=130,
-                color=hue[label],
+                color=look[label].colour,
+                marker=look[label].marker,
                 edgecolors="white",
                 linewidths=1.2,
                 zorder=3,
@@ -114,7 +121,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
                 (x.mean(), y.mean()),
                 xytext=(0, 11),
                 textcoords="offset points",
-                color=hue[label],
+                color=look[label].colour,
                 ha="center",
                 fontsize=12,
                 fontweight="bold",

@@ -14,12 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from tidegate import _view
-from tidegate._palette import MUTED, colours
+from tidegate._palette import MUTED, Look, looks
 from tidegate._view import Floats, RunLike, Runs
 from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, largest, loss_axis, new_figure, rate_legend
 
 _NOTHING = "\N{EN DASH}"
 _MEGA = 1e6
+_ONE_COLUMN = 6  # controllers of a legend beside a panel
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,8 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
 
 def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
     names = list(groups)
+    if len(names) > _ONE_COLUMN:
+        names = [f"{len(names)} controllers"]
     joined = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"{joined} on “{run.summary.get('name', 'one network')}”"
 
@@ -204,17 +207,24 @@ def _share_rate_axis(
 def _shared(
     ax: Axes,
     panels: Sequence[_Panel],
-    hue: dict[str, str],
+    look: dict[str, Look],
     what: str,
     scale: float,
     *,
     legend: bool = True,
 ) -> None:
     for panel in panels:
-        _band(ax, panel.t, getattr(panel, what), hue[panel.label], scale, linewidth=1.3)
+        one = look[panel.label]
+        _band(ax, panel.t, getattr(panel, what), one.colour, scale, linewidth=1.3, linestyle=one.linestyle)
     if legend:
-        handles = [Line2D([], [], color=hue[panel.label], label=panel.label) for panel in panels]
-        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
+        handles = [
+            Line2D([], [], color=look[panel.label].colour, linestyle=look[panel.label].linestyle, label=panel.label)
+            for panel in panels
+        ]
+        ax.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
+            ncols=1 + (len(panels) > _ONE_COLUMN), fontsize=10 if len(panels) <= _ONE_COLUMN else 8.5,
+        )  # fmt: skip
 
 
 def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:
@@ -234,7 +244,8 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     groups = _view.grouped(runs)
     everything = [run for members in groups.values() for run in members]
     link = link or _view.bottleneck(everything)
-    hue = colours(groups)
+    look = looks(groups)
+    hue = {label: one.colour for label, one in look.items()}
     panels = [_panel(label, members, link) for label, members in groups.items()]
     k = len(panels)
     with mpl.rc_context(STYLE):
@@ -255,10 +266,10 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         has_target = any(np.isfinite(panel.target.middle).any() for panel in panels)
         has_cross = any((panel.cross.high > 0).any() for panel in panels)
         rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
-        _shared(grid[k], panels, hue, "delay", 1.0)
+        _shared(grid[k], panels, look, "delay", 1.0)
         grid[k].set_ylabel("One-way delay (ms)")
         delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
-        _shared(grid[k + 1], panels, hue, "loss", 100.0, legend=False)
+        _shared(grid[k + 1], panels, look, "loss", 100.0, legend=False)
         grid[k + 1].set_ylabel("Loss (%)")
         loss_axis(grid[k + 1], [panel.loss.high for panel in panels])
         grid[k + 1].set_xlabel("Time (s)")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate import _view
-from tidegate._palette import HUES, HUES_ON_DARK, colours
+from tidegate._palette import HUES, HUES_ON_DARK, Look, looks
 from tidegate._view import RunLike
 from tidegate.metrics import MEMBERS, metric
 from tidegate.report import members as of_members
@@ -39,14 +39,28 @@ _QUANTITIES = (
         "Received by the far end, the controller's target, and the capacity that there was.",
     ),
     ("delay", "One-way delay", "From the wire to arrival: mean of each bin, and its largest."),
+    ("trip", "Round trip", "The largest of the bin, as reports have it."),
+    ("pacer", "Waiting at the sender", "Media in the pacer: the most in the bin."),
+    (
+        "frame",
+        "Frame delay",
+        "From capture to the screen: the largest of the bin; where the picture stood still is shaded.",
+    ),
     ("loss", "Packets lost", "Of the packets whose fate was settled in the bin."),
-    ("queue", "Queue", "Bytes waiting at the link."),
+    ("queue", "Queues", "Bytes waiting at each link."),
 )
+_OF_ONE = {"trip", "pacer", "frame"}
+"""What only a report on one controller shows."""
 
 
 def _hue(colour: str) -> tuple[str, str]:
     """A colour for light pages and its counterpart for dark ones."""
     return colour, HUES_ON_DARK[HUES.index(colour)]
+
+
+def _dash(one: Look) -> list[float]:
+    """Strokes and gaps in pixels of a line two wide."""
+    return [2 * length for length in one.dashes]
 
 
 def render(source: Source) -> str:
@@ -146,52 +160,69 @@ def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     return tag("header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"), *failures)
 
 
-def _swatch(hue: tuple[str, str]) -> Markup:
-    return tag("span", class_="swatch", data_hue=" ".join(hue), style=f"background:{hue[0]}")
+def _swatch(own: Look) -> Markup:
+    """A piece of its line."""
+    dashes = " ".join(f"{length:g}" for length in _dash(own)) or None
+    hue = (own.colour, own.on_dark)
+    line = tag(
+        "line", x1=0, y1=5, x2=30, y2=5, class_="line", data_hue=" ".join(hue), stroke=hue[0], stroke_dasharray=dashes
+    )
+    return tag("svg", line, class_="swatch", viewBox="0 0 30 10", aria_hidden="true")
 
 
-def _named(label: str, hues: Mapping[str, tuple[str, str]]) -> Markup:
-    return join([_swatch(hues[label]), text(label)])
+def _named(label: str, own: Mapping[str, Look]) -> Markup:
+    return join([_swatch(own[label]), text(label)])
 
 
 def _hues(groups: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    return {label: _hue(colour) for label, colour in colours(groups).items()}
+    return {label: (one.colour, one.on_dark) for label, one in looks(groups).items()}
+
+
+_ABREAST = 5
+"""Controllers side by side in a table that is to fit a page of paper."""
 
 
 def _headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    hues = _hues(groups)
-    heads = [
-        tag("th", "", scope="col"),
-        *(tag("th", _named(label, hues), scope="col") for label in groups),
-    ]
-    rows = []
-    for row in tables.headline(groups):
-        name = tag("span", tables.name(row.about), class_="tip", title=row.about.definition, tabindex=0)
-        cells: list[Content] = [tag("th", name, scope="row")]
-        for label in groups:
-            cell = row.cells[label]
-            written: list[Content] = [tables.write(row.about, cell.mean)]
-            if cell.half is not None:
-                written.append(tag("span", f" ± {row.about.show(cell.half)}", class_="interval"))
-            cells.append(tag("td", *written, class_="best" if label in row.best else None))
-        rows.append(tag("tr", *cells))
-    for about in tables.defined(groups, tables.VERDICTS):
-        name = tag("span", tables.name(about), class_="tip", title=about.definition, tabindex=0)
-        said = [tables.verdict_of(members, _view.subject_of(members[0]), about.name) for members in groups.values()]
-        rows.append(tag("tr", tag("th", name, scope="row"), *(tag("td", words) for words in said)))
+    labels = list(groups)
+    parts = math.ceil(len(labels) / _ABREAST)
+    each = math.ceil(len(labels) / parts)
+    rows = tables.headline(groups)
+    made = [_numbers(groups, labels[at : at + each], rows) for at in range(0, len(labels), each)]
     seeds = max(len(members) for members in groups.values())
     note = ["Of the subject flow."]
     if seeds > 1:
         note.append(f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t).")
     if len(groups) > 1:
         note.append("★ marks the best mean, and every other whose interval overlaps with it.")
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="headline")
     return tag(
         "section",
         tag("h2", "In numbers"),
-        tag("div", table, class_="scroll"),
+        *(tag("div", table, class_="scroll") for table in made),
         tag("p", " ".join(note), class_="soft"),
     )
+
+
+def _numbers(groups: Mapping[str, Sequence[RunLike]], labels: Sequence[str], rows: Sequence[tables.Row]) -> Markup:
+    """The columns of some of the controllers."""
+    own = looks(groups)
+    heads = [tag("th", "", scope="col"), *(tag("th", _named(label, own), scope="col") for label in labels)]
+    lines = []
+    for row in rows:
+        name = tag("span", tables.name(row.about), class_="tip", title=row.about.definition, tabindex=0)
+        cells: list[Content] = [tag("th", name, scope="row")]
+        for label in labels:
+            cell = row.cells[label]
+            written: list[Content] = [tables.write(row.about, cell.mean)]
+            if cell.half is not None:
+                written.append(tag("span", f" ± {row.about.show(cell.half)}", class_="interval"))
+            cells.append(tag("td", *written, class_="best" if label in row.best else None))
+        lines.append(tag("tr", *cells))
+    for about in tables.defined(groups, tables.VERDICTS):
+        name = tag("span", tables.name(about), class_="tip", title=about.definition, tabindex=0)
+        several = (groups[label] for label in labels)
+        said = [tables.verdict_of(members, _view.subject_of(members[0]), about.name) for members in several]
+        lines.append(tag("tr", tag("th", name, scope="row"), *(tag("td", words) for words in said)))
+    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="headline")
 
 
 _CAPTIONS = {
@@ -222,6 +253,7 @@ def _pictures(source: Source) -> list[Markup]:
 def _data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str, Any]:
     """What the charts are drawn from: columns of panels (one a seed), distributions of delay."""
     hues = _hues(groups)
+    own = looks(groups)
     single = len(groups) == 1
     columns: list[dict[str, Any]] = []
     for label, members in groups.items():
@@ -230,14 +262,16 @@ def _data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str
         columns.append(
             {
                 "label": label,
-                "flows": [{"name": n, "colour": flow_hues[n]} for n in subjects],
+                "flows": [{"name": n, "colour": flow_hues[n], "dash": _dash(own[label])} for n in subjects],
                 "panels": [],
             }
         )
     used = 0
     for place in range(max(len(members) for members in groups.values())):
         new = [
-            series.panel(members[place], [f["name"] for f in column["flows"]], link) if place < len(members) else None
+            series.panel(members[place], [f["name"] for f in column["flows"]], link, ends=single)
+            if place < len(members)
+            else None
             for column, members in zip(columns, groups.values(), strict=True)
         ]
         used += series.size(new)
@@ -246,33 +280,32 @@ def _data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str
         for column, panel in zip(columns, new, strict=True):
             if panel is not None:
                 column["panels"].append(panel)
-    lines: list[dict[str, Any]] = []
-    known = [
-        _view.delays(run, f["name"])[0]
-        for c, m in zip(columns, groups.values(), strict=True)
-        for f in c["flows"]
-        for run in m
-    ]
-    joined = np.concatenate(known)
+    delays = {
+        (label, flow["name"]): _view.mean_quantiles(members, flow["name"])
+        for (label, members), column in zip(groups.items(), columns, strict=True)
+        for flow in column["flows"]
+    }
+    joined = np.concatenate(list(delays.values()))
+    least, most = (float(joined.min()), float(joined.max())) if len(joined) else (1.0, 10.0)
+    least = max(least, 1e-3)
     # a log axis when a quick controller and a slow one would not fit on a linear one
-    wide = len(joined) > 0 and joined.max() > _LOG_RATIO * max(joined.min(), 1e-3)
-    # the last thousandth would only stretch the axis
-    edge = float(np.quantile(joined, 0.999)) * 1.02 if len(joined) else 1.0
-    grid = np.linspace(0.0, edge, _CDF_POINTS)
-    for column, members in zip(columns, groups.values(), strict=True):
-        shares = {f["name"]: series.distribution(members, f["name"], grid) for f in column["flows"]}
-        lines += [
-            {
-                "label": flow["name"] if single else column["label"],
-                "colour": flow["colour"],
-                "y": shares[flow["name"]],
-            }
-            for flow in column["flows"]
-            if shares[flow["name"]]
-        ]
+    wide = most > _LOG_RATIO * least
+    grid = np.geomspace(least / 1.1, max(most, 1.2 * least) * 1.1, _CDF_POINTS)
+    lines = [
+        {
+            "label": flow["name"] if single else column["label"],
+            "colour": flow["colour"],
+            "dash": flow["dash"],
+            "y": series.distribution(of, grid),
+            "p95": round(float(of[list(_view.SHARES).index(0.95)]), 3),
+        }
+        for label, column in zip(groups, columns, strict=True)
+        for flow in column["flows"]
+        if len(of := delays[label, flow["name"]])
+    ]
     return {
         "columns": columns,
-        "cdf": {"x": [round(float(v), 2) for v in grid], "lines": lines},
+        "cdf": {"x": [float(f"{v:.6g}") for v in grid], "lines": lines},
         "logDelay": bool(wide),
     }
 
@@ -311,9 +344,8 @@ def _charts(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], li
         [tag("p", label, class_="name", data_hue=" ".join(hues[label])) for label in groups] if len(groups) > 1 else []
     )
     for quantity, heading, caption in _QUANTITIES:
-        if quantity == "queue" and link is None:
+        if quantity in _OF_ONE and len(groups) > 1:
             continue
-        at = f" of {link}" if quantity == "queue" else f"; capacity of {link}" if quantity == "rate" and link else ""
         figures = []
         for i, column in enumerate(columns):
             chart = tag(
@@ -325,8 +357,7 @@ def _charts(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], li
                 aria_label=f"{heading}, {column['label']}",
             )
             figures.append(tag("figure", *heads[i : i + 1], chart))
-        rows.append(tag("h3", f"{heading}{at if quantity == 'queue' else ''}", title=caption))
-        rows.append(tag("div", *figures, class_="columns"))
+        rows.append(tag("section", tag("h3", heading, title=caption), tag("div", *figures, class_="columns")))
     bin_ms = columns[0]["panels"][0]["dt"] * 1e3
     total = max(len(members) for members in groups.values())
     note = f"Bins of {bin_ms:g} ms; a point stands at the beginning of its bin."
@@ -338,24 +369,23 @@ def _charts(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], li
         "noscript",
         tag("p", "The charts need JavaScript (all of it is inside this file); the tables do not."),
     )
-    style = f"--columns:{len(columns)}"
     return tag(
         "section",
         tag("h2", "Over time"),
         noscript,
         tag("div", *bar, class_="bar"),
-        tag("div", *rows, style=style),
+        tag("div", *rows),
         tag("p", note, class_="soft"),
         id="charts",
     )
 
 
 def _distributions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    single = all(_view.has(run, "packets") for members in groups.values() for run in members)
+    several = max(len(members) for members in groups.values()) > 1
     caption = (
         "Share of the packets that were at most so late"
-        + ("" if single else ", by the mean of each bin")
-        + "; seeds pooled."
+        + ("; each point is the mean over seeds of that quantile" if several else "")
+        + ". The dots are the 95th percentiles of the table."
     )
     left = tag(
         "figure",
@@ -378,13 +408,13 @@ def _distributions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     }
     right = tag(
         "figure", tag("h3", "Rate against delay"), scatter.svg(points, _hues(groups)),
-        tag("figcaption", "Better is up and to the right. Small dots are seeds, large ones means."),
+        tag("figcaption", "Better is up and to the right. Small dots: seeds; large ones: their means, as in tables."),
     )  # fmt: skip
     return tag("section", tag("h2", "Rate and delay"), tag("div", left, right, class_="pair"))
 
 
 def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    hues = _hues(groups)
+    own = looks(groups)
     several = len(groups) > 1
     shown = tables.defined(groups, tables.FLOWS)
     heads = [
@@ -397,7 +427,7 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     rows = []
     for label, members in groups.items():
         if several:
-            rows.append(tag("tr", tag("th", _named(label, hues), colspan=len(heads), scope="rowgroup")))
+            rows.append(tag("tr", tag("th", _named(label, own), colspan=len(heads), scope="rowgroup")))
         for entry in _view.point_to_point(members[0]):
             name = str(entry["flow"])
             cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]

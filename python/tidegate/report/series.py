@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tidegate import _view
+from tidegate._session import Session, queues, session
 from tidegate._view import Floats, FlowSeries, RunLike
 
 #: Finest bin shown, in seconds: RFC 8868 section 3 logs rates every 200 ms.
@@ -27,7 +28,9 @@ MAX_OTHERS = 6
 BUDGET = 600_000
 
 #: What one step of each quantity is, in its unit on the axis.
-STEPS = {"rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1}
+STEPS = {
+    "rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1, "trip": 0.1, "pacer": 0.1, "frame": 0.1,
+}  # fmt: skip
 
 
 def pack(values: Floats, step: float) -> list[int | None]:
@@ -127,16 +130,46 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
     }
 
 
-_KIND = {"receive": "rate", "target": "rate", "delay": "delay", "delayMax": "delay", "loss": "loss"}
+_KIND = {
+    "receive": "rate", "target": "rate", "goodput": "rate", "acked": "rate", "encoder": "rate",
+    "delay": "delay", "delayMax": "delay", "loss": "loss", "trip": "trip", "pacer": "pacer", "frame": "frame",
+}  # fmt: skip
 
 
-def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, Any]:
+def _ends(of: Session, grid: Floats, k: int) -> dict[str, Floats]:
+    """What the two ends of a flow knew, on the report's bins, in the units of the axes."""
+
+    def rate(values: Floats) -> Floats:
+        return _mean(_view.on_grid(of.series.t, values, grid), k) / 1e6
+
+    edges = np.append(grid[::k] - of.series.width / 2, grid[-1] + of.series.width / 2)
+    return {
+        "goodput": rate(of.goodput_bps),
+        "acked": rate(of.acked_bps),
+        "encoder": rate(of.encoder_bps),
+        "trip": _largest_in(*of.round_trip, edges),
+        "pacer": _largest_in(*of.pacer, edges) / 1e3,
+        "frame": _largest_in(*of.frames, edges),
+    }
+
+
+def _largest_in(t: Floats, values: Floats, edges: Floats) -> Floats:
+    """The largest of the values at times in each bin; NaN where there is none."""
+    out = np.full(len(edges) - 1, -np.inf)
+    at = np.searchsorted(edges, t, side="right") - 1
+    good = (at >= 0) & (at < len(out)) & np.isfinite(values)
+    np.maximum.at(out, at[good], values[good])
+    return np.where(np.isfinite(out), out, np.nan)
+
+
+def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool = False) -> dict[str, Any]:
     """One run's series, packed.
 
     Args:
         run: The run.
         subjects: The flows shown in full; of the others only the receive rate is.
-        link: Whose capacity and queue; ``None`` for neither.
+        link: Whose capacity; ``None`` for none.
+        ends: Whether to say, too, what the ends of these flows knew.
     """
     recorded = {str(entry["flow"]): _view.flow_series(run, str(entry["flow"])) for entry in run.summary["flows"]}
     longest = max(recorded.values(), key=lambda series: len(series.t))
@@ -145,7 +178,12 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
     flows: list[dict[str, Any]] = []
     for name in subjects:
         laid = _flow(recorded[name], grid, k)
-        flows.append({"name": name} | {key: pack(v, STEPS[_KIND[key]]) for key, v in laid.items()})
+        about: dict[str, Any] = {"name": name}
+        if ends and len(grid):
+            known = session(run, name)
+            laid |= _ends(known, grid, k)
+            about["freezes"] = [[round(float(a), 3), round(float(b), 3)] for a, b in zip(*known.freezes, strict=True)]
+        flows.append(about | {key: pack(v, STEPS[_KIND[key]]) for key, v in laid.items()})
     others = {name: series for name, series in recorded.items() if name not in subjects}
     rates = {name: _mean(_view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}
     if len(rates) > MAX_OTHERS:
@@ -165,9 +203,11 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None) -> dict[str, 
         capacity = step_means(*_view.truth(run, link), edges) / 1e6
         if np.isfinite(capacity).any():
             out["capacity"] = pack(capacity, STEPS["rate"])
-        t, size = _view.queue(run, link)
-        if len(t):
-            out["queue"] = pack(step_means(t, size, edges) / 1e3, STEPS["queue"])
+    if shown:
+        out["queues"] = [
+            {"name": name, "bytes": pack(step_means(t, size, edges) / 1e3, STEPS["queue"])}
+            for name, (t, size) in queues(run).items()
+        ]
     return out
 
 
@@ -176,13 +216,9 @@ def size(packed: Any) -> int:
     return len(json.dumps(packed, separators=(",", ":")))
 
 
-def distribution(runs: Sequence[RunLike], flow: str, grid: Floats) -> list[int]:
-    """Share in 1/1000 of the flow's packets, seeds pooled, at most as late as ``grid``."""
-    parts = [_view.delays(run, flow) for run in runs]
-    delay = np.concatenate([part[0] for part in parts])
-    weight = np.concatenate([part[1] for part in parts])
-    if not len(delay):
+def distribution(delays: Floats, grid: Floats) -> list[int]:
+    """Share in 1/1000 of the packets at most as late as ``grid``, from the delays at :data:`tidegate._view.SHARES`."""
+    if not len(delays):
         return []
-    order = np.argsort(delay)
-    share = np.concatenate([[0.0], np.cumsum(weight[order]) / weight.sum()])
-    return [round(float(v) * 1000) for v in share[np.searchsorted(delay[order], grid, side="right")]]
+    share = np.interp(grid, delays, _view.SHARES, left=0.0, right=1.0)
+    return [round(float(value) * 1000) for value in share]

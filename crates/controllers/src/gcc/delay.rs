@@ -161,6 +161,7 @@ impl Delay {
             Trend::Line(filter) => cx.note("trend", filter.trend),
         }
         cx.note("num_deltas", self.detector.num_deltas as f64);
+        cx.note("compared", self.detector.compared);
         cx.note("threshold", self.detector.threshold.value);
         cx.note("state", self.detector.usage.code());
         cx.note("group_delta_ms", delta.variation());

@@ -42,6 +42,8 @@ pub struct Detector {
     over_for: Option<f64>,
     over_count: u64,
     previous: f64,
+    /// What it has compared with the threshold last.
+    pub compared: f64,
 }
 
 /// The count of groups stops here (libwebrtc kDeltaCounterMax, aiortc DELTA_COUNTER_MAX).
@@ -58,6 +60,7 @@ impl Detector {
             over_for: None,
             over_count: 0,
             previous: 0.0,
+            compared: 0.0,
         }
     }
 
@@ -70,6 +73,7 @@ impl Detector {
         }
         let scale = self.num_deltas.min(settings.num_deltas_cap) as f64 * settings.threshold_gain;
         let trend = scale * estimate;
+        self.compared = trend;
         if trend > self.threshold.value {
             // the first sample may have crossed the threshold anywhere within its interval: half counts
             let over_for = self.over_for.map_or(send_delta / 2.0, |so_far| so_far + send_delta);

@@ -170,8 +170,21 @@ impl Sender {
         self.app_limit.sent(now, tidegate_core::Size::ZERO);
         if out.record().level() >= Level::Series {
             self.note_backlog(now, out);
+            self.note_report(now, out);
         }
         self.work(now, path, out);
+    }
+
+    /// What anybody at this end could read off the report, whatever the controller makes of it.
+    fn note_report(&self, now: Time, out: &mut dyn Driver) {
+        if let Some(rtt) = self.report.rtt() {
+            out.record().internal(now, self.flow, "round_trip_ms", rtt.as_millis_f64());
+        }
+        if !self.report.packets.is_empty() {
+            let arrived = self.report.packets.iter().filter(|packet| packet.arrival.is_some());
+            let bytes: u64 = arrived.map(|packet| packet.size.as_bytes()).sum();
+            out.record().internal(now, self.flow, "acked_bytes", bytes as f64);
+        }
     }
 
     fn request_key(&mut self, now: Time, ssrc: u32) {

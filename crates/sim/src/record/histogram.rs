@@ -92,16 +92,23 @@ impl Histogram {
     /// The least value that at least the share `q` of all values does not exceed, in milliseconds.
     #[must_use]
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        let rank = (math::ceil(q * self.count as f64) as u64).max(1);
+        self.quantiles_ms(&[q]).pop()
+    }
+
+    /// The same for several shares, which ascend; empty where there is no value.
+    #[must_use]
+    pub fn quantiles_ms(&self, shares: &[f64]) -> Vec<f64> {
+        let rank = |q: f64| (math::ceil(q * self.count as f64) as u64).max(1);
+        let mut found = Vec::with_capacity(shares.len());
         let mut seen = 0;
         for (bucket, &count) in self.buckets.iter().enumerate() {
             seen += u64::from(count);
-            if count > 0 && seen >= rank {
+            while count > 0 && shares.get(found.len()).is_some_and(|&q| seen >= rank(q)) {
                 // the extremes are known exactly
-                return Some(middle_of(bucket).clamp(self.min as f64, self.max as f64) / 1e6);
+                found.push(middle_of(bucket).clamp(self.min as f64, self.max as f64) / 1e6);
             }
         }
-        None
+        found
     }
 }
 

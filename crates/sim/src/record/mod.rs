@@ -30,7 +30,7 @@ use tidegate_core::node::Backlog;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };
-use tidegate_core::{Cause, Ecn, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
+use tidegate_core::{Cause, Ecn, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
 
 /// What the recording must know of a flow.
 #[derive(Clone, Debug)]
@@ -147,6 +147,7 @@ pub struct Recording {
     members: Vec<MemberInfo>,
     member_stats: Vec<MemberStats>,
     losses: Vec<(Time, LossRecord)>,
+    freezes: Vec<(Time, FlowId, Span)>,
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
     radio: Vec<(Time, RadioRecord)>,
@@ -196,6 +197,7 @@ impl Recording {
             members: Vec::new(),
             member_stats: Vec::new(),
             losses: Vec::new(),
+            freezes: Vec::new(),
             queues: Vec::new(),
             truth: Vec::new(),
             radio: Vec::new(),

@@ -271,6 +271,9 @@ impl Recorder for Recording {
             stats.freezes += 1;
             stats.freeze_time += length;
         }
+        if self.level >= Level::Series {
+            self.freezes.push((now, flow, length));
+        }
     }
 
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {

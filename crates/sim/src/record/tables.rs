@@ -11,7 +11,17 @@ impl Recording {
     pub fn table_names(&self) -> Vec<&'static str> {
         let mut names = vec!["flows", "links"];
         if self.level >= Level::Series {
-            names.extend(["series", "decisions", "internals", "queues", "truth", "frames", "rtcp"]);
+            names.extend([
+                "series",
+                "quantiles",
+                "decisions",
+                "internals",
+                "queues",
+                "truth",
+                "frames",
+                "freezes",
+                "rtcp",
+            ]);
             if !self.members.is_empty() {
                 names.push("losses");
             }
@@ -39,6 +49,8 @@ impl Recording {
             "links" => self.links_table(),
             "series" => self.series_table(),
             "decisions" => self.decisions_table(),
+            "quantiles" => self.quantiles_table(),
+            "freezes" => self.freezes_table(),
             "internals" => self.internals_table(),
             "queues" => self.queues_table(),
             "truth" => self.truth_table(),
@@ -162,6 +174,26 @@ impl Recording {
             .with("packets_sent", Column::U32(rows().map(|(.., b)| b.packets_sent).collect()))
             .with("packets_arrived", Column::U32(rows().map(|(.., b)| b.packets_arrived).collect()))
             .with("packets_lost", Column::U32(rows().map(|(.., b)| b.packets_lost).collect()))
+    }
+
+    /// Half a per cent each, so that 95 % is one of them.
+    fn quantiles_table(&self) -> Table {
+        let shares: Vec<f64> = (0..=200).map(|at| f64::from(at) / 200.0).collect();
+        let found: Vec<Vec<f64>> = self.stats.iter().map(|stats| stats.delay.quantiles_ms(&shares)).collect();
+        let rows = || found.iter().enumerate().flat_map(|(flow, of)| of.iter().map(move |&ms| (flow, ms)));
+        let known = found.iter().filter(|of| !of.is_empty());
+        Table::default()
+            .with("flow", self.words(rows().map(|(flow, _)| flow as u32)))
+            .with("share", Column::F64(known.flat_map(|_| shares.iter().copied()).collect()))
+            .with("one_way_delay_ms", Column::F64(rows().map(|(_, ms)| ms).collect()))
+    }
+
+    fn freezes_table(&self) -> Table {
+        let rows = &self.freezes;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1.0)))
+            .with("length_s", Column::F64(rows.iter().map(|r| r.2.as_secs_f64()).collect()))
     }
 
     fn decisions_table(&self) -> Table {
