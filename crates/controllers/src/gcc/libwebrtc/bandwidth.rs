@@ -276,3 +276,126 @@ impl Default for Bandwidth {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn kbps(kbps: u64) -> Rate {
+        Rate::from_kbps(kbps)
+    }
+
+    fn begun(start: Rate) -> Bandwidth {
+        let mut bandwidth = Bandwidth::new();
+        bandwidth.set_limits(Some(start), kbps(30), Rate::from_mbps(10), at(0));
+        bandwidth
+    }
+
+    /// The first loss-based part alone.
+    fn first() -> Settings {
+        Settings { loss_part: false, ..Settings::default() }
+    }
+
+    #[test]
+    fn the_delay_based_part_is_trusted_at_the_start_and_bounds_the_target_later() {
+        let settings = Settings::default();
+        let mut bandwidth = begun(kbps(300));
+        bandwidth.set_delay_based(kbps(800), at(100));
+        assert_eq!(bandwidth.target(), kbps(300), "it allows, but does not raise");
+        bandwidth.update(&settings, at(100));
+        assert_eq!(bandwidth.target(), kbps(800));
+        bandwidth.set_delay_based(kbps(500), at(200));
+        assert_eq!(bandwidth.target(), kbps(500));
+        // two seconds after the first report the start is over
+        bandwidth.report(&settings, 0, 10, at(1000));
+        bandwidth.set_delay_based(kbps(900), at(3000));
+        bandwidth.update(&settings, at(3000));
+        assert_eq!(bandwidth.target(), kbps(500), "and nothing was said of losses yet");
+        // a probe's result holds whatever was known before
+        bandwidth.set_target(kbps(700), at(3100));
+        assert_eq!(bandwidth.target(), kbps(700));
+    }
+
+    #[test]
+    fn a_receiver_bounds_the_target_and_zero_lifts_the_bound() {
+        let mut bandwidth = begun(kbps(300));
+        bandwidth.set_receiver(kbps(200), at(0));
+        assert_eq!(bandwidth.target(), kbps(200));
+        bandwidth.set_receiver(Rate::ZERO, at(0));
+        assert_eq!(bandwidth.target(), kbps(300));
+        bandwidth.set_receiver(kbps(1), at(0));
+        assert_eq!(bandwidth.target(), kbps(30), "not below the least rate");
+    }
+
+    #[test]
+    fn a_fraction_lost_is_of_twenty_packets_and_more() {
+        let mut bandwidth = begun(kbps(300));
+        bandwidth.report(&first(), 3, 19, at(0));
+        assert_eq!(bandwidth.fraction_lost, 0);
+        bandwidth.report(&first(), 2, 1, at(0));
+        assert_eq!(bandwidth.fraction_lost, 64, "5 of 20");
+        bandwidth.report(&first(), -5, 20, at(0));
+        assert_eq!(bandwidth.fraction_lost, 0, "duplicates are no gain");
+        bandwidth.report(&first(), 40, 20, at(0));
+        assert_eq!(bandwidth.fraction_lost, 255);
+    }
+
+    #[test]
+    fn the_first_loss_based_part_grows_by_a_twelfth_holds_and_falls_by_half_of_what_is_lost() {
+        let settings = first();
+        let mut bandwidth = begun(kbps(1000));
+        // 5/256 are below 2 %: 8 % and 1 kbit/s above the least target of the last second
+        bandwidth.report(&settings, 5, 256, at(0));
+        assert_eq!(bandwidth.target(), kbps(1081));
+        bandwidth.update(&settings, at(500));
+        assert_eq!(bandwidth.target(), kbps(1081));
+        bandwidth.update(&settings, at(1000));
+        assert_eq!(bandwidth.target(), Rate::from_bps(1_168_480));
+        let before = bandwidth.target();
+        bandwidth.report(&settings, 25, 256, at(1100));
+        assert_eq!(bandwidth.target(), before, "below 10 %: nothing");
+        // 26/256: down by half of it, once for each fraction, and once in 300 ms and a round trip
+        bandwidth.rtt = Span::from_millis(100);
+        bandwidth.report(&settings, 26, 256, at(1200));
+        let lower = Rate::from_bps((before.as_bps_f64() * 486.0 / 512.0) as u64);
+        assert_eq!(bandwidth.target(), lower);
+        bandwidth.update(&settings, at(5000));
+        assert_eq!(bandwidth.target(), lower, "it was acted upon");
+        bandwidth.report(&settings, 26, 256, at(5100));
+        let after = bandwidth.target();
+        assert!(after < lower);
+        bandwidth.report(&settings, 26, 256, at(5499));
+        assert_eq!(bandwidth.target(), after, "too soon");
+        bandwidth.report(&settings, 26, 256, at(5500));
+        assert!(bandwidth.target() < after);
+        // what was said six seconds ago does not count
+        bandwidth.report(&settings, 0, 256, at(6000));
+        bandwidth.update(&settings, at(7000));
+        let grown = bandwidth.target();
+        bandwidth.update(&settings, at(12_000));
+        assert_eq!(bandwidth.target(), grown);
+    }
+
+    #[test]
+    fn silence_takes_a_fifth_each_second_down_to_its_floor() {
+        let settings = Settings { rtt_floor: 100_000.0, ..Settings::default() };
+        let mut bandwidth = begun(kbps(1000));
+        bandwidth.heard(Span::from_millis(100), at(0));
+        bandwidth.sent(at(2900));
+        bandwidth.update(&settings, at(2900));
+        assert_eq!(bandwidth.target(), kbps(1000));
+        bandwidth.sent(at(2901));
+        for (ms, expected) in [(2901, 800), (3900, 800), (3901, 640), (4901, 512)] {
+            bandwidth.update(&settings, at(ms));
+            assert_eq!(bandwidth.target(), kbps(expected), "at {ms} ms");
+        }
+        assert_eq!(bandwidth.stable(), kbps(512));
+        (5..30).for_each(|s| bandwidth.update(&settings, at(s * 1000 + 901)));
+        assert_eq!(bandwidth.target(), kbps(100));
+        assert!(!bandwidth.rtt_is_too_long(&Settings { rtt_limit: 0.0, ..settings }));
+    }
+}

@@ -89,6 +89,8 @@ pub struct GoogCc {
     /// Packets lost as of the last receiver report.
     lost: i64,
     said: Option<Said>,
+    /// The policy that follows from it and from the limits, without alarm and probes.
+    policy: Option<Decision>,
     /// What one report newly says; kept for their room.
     fresh: Vec<PacketResult>,
     arrived: Vec<PacketResult>,
@@ -115,6 +117,7 @@ impl GoogCc {
             network: None,
             lost: 0,
             said: None,
+            policy: None,
             fresh: Vec::with_capacity(64),
             arrived: Vec::with_capacity(64),
             settings,
@@ -295,6 +298,7 @@ impl GoogCc {
             return;
         }
         self.said = Some(said);
+        self.policy = None;
         self.alr.set_estimate(&self.settings, target);
         self.probing.set_estimate(&self.settings, target, self.limit(), now, asked);
     }
@@ -311,10 +315,22 @@ impl GoogCc {
         }
     }
 
-    /// The whole policy (`GetPacingRates`), with the probes that the event led to.
+    /// The whole policy, with the probes that the event led to.
     fn decision(&mut self, asked: &Asked) -> Decision {
-        let probes = asked.probes();
-        probes.iter().for_each(|&probe| self.probe_rate.ask(probe));
+        let mut decision = match self.policy {
+            Some(policy) => policy,
+            None => *self.policy.insert(self.rates()),
+        };
+        if !asked.is_empty() {
+            decision.probes = asked.probes();
+            decision.probes.iter().for_each(|&probe| self.probe_rate.ask(probe));
+        }
+        decision.alarm = self.next_step;
+        decision
+    }
+
+    /// Target, pacing and padding (`GetPacingRates`).
+    fn rates(&self) -> Decision {
         let target = self.bandwidth.target();
         let Said { target, left, state, .. } = self.said.unwrap_or(Said {
             target,
@@ -331,8 +347,6 @@ impl GoogCc {
         Decision {
             pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
             padding: whole_bytes(padding.min(left)),
-            alarm: self.next_step,
-            probes,
             ..Decision::rate(shown.clamp(self.limits.min, self.limits.max))
         }
     }
@@ -397,6 +411,7 @@ impl Controller for GoogCc {
     fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision {
         let (before, mut asked) = (self.said, Asked::default());
         let old = std::mem::replace(&mut self.limits, *limits);
+        self.policy = None;
         let wanted = limits.wanted.unwrap_or(Rate::ZERO);
         let first = self.next_step.is_none();
         if first {

@@ -61,6 +61,12 @@ impl Asked {
         }
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// As a decision has them.
     #[must_use]
     pub fn probes(&self) -> Probes {
@@ -278,5 +284,172 @@ impl Probing {
         self.last = Some(now);
         self.phase =
             if further { Phase::Waiting(last.scaled(settings.probe_further)) } else { Phase::Complete };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: Rate = Rate::from_kbps(30);
+    const NONE: [u64; 0] = [];
+
+    fn at(ms: i64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    /// The rates, kbit/s, of the probes that an event leads to.
+    fn probes(event: impl FnOnce(&Settings, &mut Asked)) -> Vec<u64> {
+        probes_with(&Settings::default(), event)
+    }
+
+    fn probes_with(settings: &Settings, event: impl FnOnce(&Settings, &mut Asked)) -> Vec<u64> {
+        let mut asked = Asked::default();
+        event(settings, &mut asked);
+        asked.probes().iter().map(|probe| probe.rate.as_bps() / 1000).collect()
+    }
+
+    fn begun(most: Rate) -> Probing {
+        let mut probing = Probing::default();
+        let start = Some(Rate::from_kbps(300));
+        let first = probes(|s, asked| probing.set_limits(s, LEAST, start, most, at(0), asked));
+        assert_eq!(first, [900, 1800]);
+        probing
+    }
+
+    /// One that has begun and has found 1 Mbit/s, a second and more ago.
+    fn complete(most: Rate) -> Probing {
+        let mut probing = begun(most);
+        assert_eq!(
+            probes(|s, asked| probing.set_estimate(s, Rate::from_mbps(1), Limit::Delay, at(100), asked)),
+            NONE
+        );
+        assert_eq!(probes(|s, asked| probing.process(s, at(1001), asked)), NONE);
+        assert_eq!(probing.phase, Phase::Complete);
+        probing
+    }
+
+    #[test]
+    fn a_good_result_is_doubled_and_a_bad_or_late_one_is_not() {
+        let estimate = |probing: &mut Probing, kbps, ms| {
+            probes(|s, asked| probing.set_estimate(s, Rate::from_kbps(kbps), Limit::Delay, at(ms), asked))
+        };
+        let mut probing = begun(Rate::from_mbps(10));
+        // 0.7 of 1.8 Mbit/s is not enough, more is
+        assert_eq!(estimate(&mut probing, 1260, 100), NONE);
+        assert_eq!(estimate(&mut probing, 1261, 150), [2522]);
+        assert_eq!(estimate(&mut probing, 1765, 200), NONE);
+        assert_eq!(estimate(&mut probing, 1766, 250), [3532]);
+        // no result within a second ends it, exactly a second does not
+        assert_eq!(probes(|s, asked| probing.process(s, at(1250), asked)), NONE);
+        let mut late = probing.clone();
+        assert_eq!(estimate(&mut probing, 3000, 1250), [6000]);
+        assert_eq!(probes(|s, asked| late.process(s, at(1251), asked)), NONE);
+        assert_eq!(estimate(&mut late, 3000, 1251), NONE);
+    }
+
+    #[test]
+    fn no_probe_is_above_the_maximum_nor_twice_what_is_wanted_and_none_follows_that_one() {
+        let mut probing = begun(Rate::from_mbps(2));
+        let estimate = |probing: &mut Probing, kbps| {
+            probes(|s, asked| probing.set_estimate(s, Rate::from_kbps(kbps), Limit::Delay, at(100), asked))
+        };
+        assert_eq!(estimate(&mut probing, 1500), [2000]);
+        assert_eq!(estimate(&mut probing, 2000), NONE);
+        let mut probing = begun(Rate::from_mbps(10));
+        probes(|s, asked| probing.set_wanted(s, Rate::from_mbps(1), at(0), asked));
+        assert_eq!(estimate(&mut probing, 1500), [2000]);
+        // where there is no maximum, 5 Mbit/s are
+        let mut probing = begun(Rate::MAX);
+        assert_eq!(estimate(&mut probing, 4000), [5000]);
+    }
+
+    #[test]
+    fn a_limited_application_is_probed_for_every_five_seconds_if_it_was_asked_for() {
+        let mut probing = complete(Rate::from_mbps(10));
+        let mut process = |since, ms| {
+            probing.set_alr(since);
+            probes(|s, asked| probing.process(s, at(ms), asked))
+        };
+        assert_eq!(process(None, 9000), NONE);
+        assert_eq!(process(Some(at(6000)), 10_999), NONE);
+        assert_eq!(process(Some(at(6000)), 11_000), [2000]);
+        assert_eq!(process(Some(at(6000)), 12_001), NONE, "no result");
+        assert_eq!(process(Some(at(6000)), 15_999), NONE);
+        assert_eq!(process(Some(at(6000)), 16_000), [2000]);
+        let off = Settings { alr_probing: false, ..Settings::default() };
+        assert_eq!(probes_with(&off, |s, asked| probing.process(s, at(60_000), asked)), NONE);
+    }
+
+    #[test]
+    fn what_limits_the_estimate_limits_probes() {
+        for (limit, expected) in
+            [(Limit::Delay, vec![2000]), (Limit::LossIncreasing, vec![1500]), (Limit::Congestion, vec![])]
+        {
+            let mut probing = complete(Rate::from_mbps(10));
+            probes(|s, asked| probing.set_estimate(s, Rate::from_mbps(1), limit, at(2000), asked));
+            probing.set_alr(Some(at(0)));
+            assert_eq!(probes(|s, asked| probing.process(s, at(6000), asked)), expected, "{limit:?}");
+        }
+    }
+
+    #[test]
+    fn after_a_large_drop_what_was_there_is_probed_once_the_path_has_recovered() {
+        let dropped = |to, limited| {
+            let mut probing = complete(Rate::from_mbps(10));
+            probing.set_alr(limited);
+            probes(|s, asked| probing.set_estimate(s, Rate::from_kbps(to), Limit::Delay, at(10_000), asked));
+            probing
+        };
+        let recover = |mut probing: Probing, ms| probes(|s, asked| probing.recovered(s, at(ms), asked));
+        let limited = Some(at(9000));
+        assert_eq!(recover(dropped(659, limited), 14_999), [850]);
+        assert_eq!(recover(dropped(660, limited), 14_999), NONE, "no large drop");
+        assert_eq!(recover(dropped(659, limited), 15_000), NONE, "too long ago");
+        assert_eq!(recover(dropped(659, None), 14_000), NONE, "not limited");
+        let mut ended = dropped(659, None);
+        ended.alr_ended(at(11_000));
+        assert_eq!(recover(ended.clone(), 13_999), [850]);
+        assert_eq!(recover(ended, 14_000), NONE, "limited, but three seconds ago");
+        // once in five seconds
+        let mut again = dropped(659, limited);
+        assert_eq!(probes(|s, asked| again.recovered(s, at(11_000), asked)), [850]);
+        assert_eq!(probes(|s, asked| again.recovered(s, at(12_000), asked)), NONE);
+        // up to 5 % less is not worth it: 0.95 of 850 are 807.5
+        let mut regained = dropped(659, limited);
+        probes(|s, asked| regained.set_estimate(s, Rate::from_kbps(808), Limit::Delay, at(11_000), asked));
+        assert_eq!(recover(regained, 11_000), NONE);
+    }
+
+    #[test]
+    fn a_higher_maximum_is_probed_for_and_what_is_wanted_where_the_application_was_the_limit() {
+        let mut probing = complete(Rate::from_mbps(2));
+        let more = |probing: &mut Probing, most| {
+            probes(|s, asked| probing.set_limits(s, LEAST, None, Rate::from_mbps(most), at(2000), asked))
+        };
+        assert_eq!(more(&mut probing, 3), [3000]);
+        assert_eq!(more(&mut probing, 3), NONE);
+        assert_eq!(more(&mut probing, 2), NONE);
+        let wants = |limited, kbps| {
+            let mut probing = complete(Rate::from_mbps(10));
+            probing.set_alr(limited);
+            probes(|s, asked| probing.set_wanted(s, Rate::from_kbps(kbps), at(2000), asked))
+        };
+        assert_eq!(wants(None, 1500), NONE);
+        assert_eq!(wants(Some(at(0)), 900), NONE, "less than the estimate");
+        assert_eq!(wants(Some(at(0)), 1500), [1500, 2000], "and twice that, but not over twice the estimate");
+        assert_eq!(wants(Some(at(0)), 3000), [2000]);
+    }
+
+    #[test]
+    fn a_new_route_begins_anew_with_numbers_that_go_on() {
+        let mut probing = complete(Rate::from_mbps(10));
+        probing.reset(at(5000));
+        let mut asked = Asked::default();
+        let start = Some(Rate::from_kbps(500));
+        probing.set_limits(&Settings::default(), LEAST, start, Rate::from_mbps(10), at(5000), &mut asked);
+        let found: Vec<_> =
+            asked.probes().iter().map(|probe| (probe.id, probe.rate.as_bps() / 1000)).collect();
+        assert_eq!(found, [(3, 1500), (4, 3000)]);
     }
 }
