@@ -278,8 +278,11 @@ def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[Path]:
             continue
         seen.add(name)
         module = sys.modules.get(name)
-        file = Path(str(getattr(module, "__file__", None))).resolve()
-        if module is None or not file.is_relative_to(home) or file.is_relative_to(Path(sys.prefix).resolve()):
+        place = getattr(module, "__file__", None)
+        if module is None or place is None:
+            continue  # a module in C, such as time
+        file = Path(place).resolve()
+        if not file.is_relative_to(home) or file.is_relative_to(Path(sys.prefix).resolve()):
             continue
         yield file
         values = list(vars(module).values())

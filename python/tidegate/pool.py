@@ -10,24 +10,15 @@ import ctypes
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
-from tidegate.errors import RunError
+from tidegate._worker import ProcessEnded, Worker
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -135,17 +126,14 @@ def _run_all(
             if progress is not None:
                 progress(team.fraction())
             failed = next((f for f in futures if f in done and f.exception() is not None), None)
-            if failed is not None and (not keep_going or isinstance(failed.exception(), BrokenProcessPool)):
+            # SIGTERM for a whole group reaches the processes, too, and maybe before us
+            if any(isinstance(f.exception(), ProcessEnded) for f in done) and asked.wait(_BEAT):
+                raise KeyboardInterrupt
+            if failed is not None and not keep_going:
                 failed.result()
         if progress is not None:
             progress(1.0)
         return [future.exception() or future.result() for future in futures]
-    except BrokenProcessPool:
-        # SIGTERM for a whole group reaches the processes, too, and maybe before us
-        if asked.wait(_BEAT):
-            raise KeyboardInterrupt from None
-        why = "it used up the memory, or its controller ended it"
-        raise RunError(f"the process of a run ended without a word: {why}") from None
     finally:
         team.stop()
 
@@ -206,26 +194,32 @@ def _within_grace(over: Callable[[], bool]) -> bool:
 
 
 class _Processes:
+    """A thread for each process: it hands over jobs, waits for answers, and begins another process where one ended."""
+
     def __init__(self, count: int, jobs: int) -> None:
         # a forked child would inherit the locks of threads that it does not have
-        context = multiprocessing.get_context("spawn")
-        self.done = context.Array("d", jobs)
-        self.stopped = context.Event()
-        # what controllers print goes where their parent's would
-        shared = (self.done, self.stopped, sys.stdout is sys.stderr)
-        self.executor = ProcessPoolExecutor(count, context, _begin_process, shared)
+        self.context = multiprocessing.get_context("spawn")
+        self.done = self.context.Array("d", jobs)
+        self.stopped = self.context.Event()
+        self.workers: dict[int, Worker] = {}
+        self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=_block_interrupts)
         self.futures: list[Future[Any]] = []
 
     def submit(self, number: int, job: Job[Any]) -> Future[Any]:
-        # processes that begin here inherit what is blocked: Ctrl-C, which a terminal sends to all, is not for them
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if _HAS_MASKS else None
-        try:
-            future: Future[Any] = self.executor.submit(_work_in_process, number, job)
-        finally:
-            if before is not None:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        future = self.executor.submit(self._work, number, job)
         self.futures.append(future)
         return future
+
+    def _work(self, number: int, job: Job[Any]) -> Any:
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        thread = threading.get_ident()
+        worker = self.workers.get(thread)
+        if worker is None or not worker.is_alive():
+            worker = self.workers[thread] = Worker(self.context, self.done, self.stopped)
+        result = worker.do(number, job)
+        self.done[number] = 1.0
+        return result
 
     def fraction(self) -> float:
         done: list[float] = self.done[:]
@@ -233,38 +227,17 @@ class _Processes:
 
     def stop(self) -> None:
         self.stopped.set()
-        for future in self.futures:
-            future.cancel()
+        self.executor.shutdown(wait=False, cancel_futures=True)
         if not _within_grace(lambda: all(future.done() for future in self.futures)):
             # a controller in Python that does not come back; it has written nothing that matters
-            for process in multiprocessing.active_children():
-                process.terminate()
-        # once only: after a shutdown that does not wait, a second one does not, either, and a process that is still
-        # beginning would find its parent gone
-        self.executor.shutdown(wait=True, cancel_futures=True)
+            for worker in list(self.workers.values()):
+                worker.terminate()
+        self.executor.shutdown(wait=True)
+        for worker in self.workers.values():
+            worker.end(_GRACE)
 
 
-_shared: Any = None
-
-
-def _begin_process(done: Any, stopped: Any, quiet: bool) -> None:
-    global _shared  # noqa: PLW0603
-    _shared = (done, stopped)
-    if quiet:
-        sys.stdout = sys.stderr
-    # the parent decides what Ctrl-C means, and says so through `stopped`
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _work_in_process(number: int, job: Job[Any]) -> Any:
-    done, stopped = _shared
-
-    def tick(fraction: float) -> bool:
-        done[number] = fraction
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        return True
-
-    result = job(tick)
-    done[number] = 1.0
-    return result
+def _block_interrupts() -> None:
+    # processes that begin here inherit what is blocked: Ctrl-C, which a terminal sends to all, is not for them
+    if _HAS_MASKS:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -363,8 +363,8 @@ def test_the_line_of_the_failure_is_told(cli: Cli, tmp_path: Path) -> None:
 def test_a_process_that_goes_away_is_told(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import os\n" + MINE.format(body="os._exit(9)"))
     got = cli(*PYTHON, "--seeds", "2", "--jobs", "2", "--out", "o")
-    why = "it used up the memory, or its controller ended it"
-    assert (got.code, got.err, got.out) == (1, f"tidegate: the process of a run ended without a word: {why}\n", "")
+    why = "ended with exit code 9: its controller did that, or what the controller uses"
+    assert (got.code, got.err, got.out) == (1, f"tidegate: the process of a run {why}\n", "")
     assert not (tmp_path / "o").exists()
 
 

@@ -1,0 +1,126 @@
+"""Processes that go away: what is lost is their run, and no other one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import PLAIN, Cli
+from tidegate import pool
+from tidegate._worker import ProcessEnded
+from tidegate.errors import RunError
+
+ENDS = """\
+import os, signal, time
+from tidegate import Controller
+
+class Ends(Controller):
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+
+    def on_report(self, now_ns, report):
+        {body}
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something small that a process can be sent."""
+
+    do: Callable[[], Any]
+
+    def __call__(self, tick: pool.Tick) -> Any:
+        return self.do()
+
+
+def seven() -> int:
+    return 7
+
+
+def leave() -> None:
+    os._exit(5)
+
+
+def killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wrong() -> None:
+    raise RunError("no")
+
+
+def nothing_to_send() -> Any:
+    return lambda: 1
+
+
+def test_the_others_go_on() -> None:
+    jobs = [Job(one) for one in (seven, leave, seven, killed, wrong, seven, nothing_to_send, seven)]
+    done = pool.run_all(jobs, workers=2, processes=True, keep_going=True)
+    assert [one for one in done if isinstance(one, int)] == [7, 7, 7, 7]
+    assert [type(done[at]) for at in (1, 3, 4)] == [ProcessEnded, ProcessEnded, RunError]
+    assert (
+        str(done[1])
+        == "the process of a run ended with exit code 5: its controller did that, or what the controller uses"
+    )
+    assert str(done[3]) == "the process of a run was ended by SIGKILL; the system does that to what uses up the memory"
+    assert str(done[4]) == "no"
+    assert "test_worker.py" in "".join(getattr(done[4], "__notes__", [])), "where it was raised"
+    assert "cannot be handed over" in str(done[6])
+
+
+def test_without_keeping_going_the_first_is_raised() -> None:
+    begun = time.monotonic()
+    with pytest.raises(ProcessEnded, match="exit code 5"):
+        pool.run_all([Job(leave)] * 200, workers=2, processes=True)
+    assert time.monotonic() - begun < 60
+
+
+@pytest.fixture
+def controllers(tmp_path: Path) -> Callable[[str], None]:
+    (tmp_path / "net.toml").write_text(PLAIN)
+
+    def write(body: str) -> None:
+        (tmp_path / "ends.py").write_text(ENDS.format(body=body))
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("os._exit(3)", "ended with exit code 3: its controller did that, or what the controller uses"),
+        (
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            "was ended by SIGKILL; the system does that to what uses up the memory",
+        ),
+        ("os.abort()", "was ended by SIGABRT"),
+    ],
+)
+def test_a_comparison_keeps_the_others(cli: Cli, controllers: Callable[[str], None], body: str, why: str) -> None:
+    controllers(body)
+    names = ["fixed:300kbps", "python:ends.py:Ends", "fixed:400kbps"]
+    got = cli("compare", *names, "--scenario", "net.toml", "--seeds", "2", "-j", "2", "--out", "o")
+    assert got.code == 1
+    assert got.err == f"tidegate: 1 of 3 controllers failed:\n{names[1]}: the process of a run {why}\n"
+    assert "fixed:400kbps" in got.out
+    kept = sorted(path.name for path in Path("o/runs").iterdir())
+    assert kept == [f"fixed-{rate}kbps-seed{seed}" for rate in (300, 400) for seed in (1, 2)]
+
+
+def test_a_sweep_keeps_the_others_and_goes_on(cli: Cli, controllers: Callable[[str], None]) -> None:
+    controllers("os._exit(3)")
+    argv = ["sweep", "net.toml", "--set", "flows.call.media.controller=fixed,python:ends.py:Ends", "--seeds", "2"]
+    got = cli(*argv, "-j", "2", "--out", "o")
+    assert got.code == 1
+    assert got.err.startswith("tidegate: 2 of 4 runs failed:\nflows.call.media.controller=python:")
+    assert got.err.count("the process of a run ended with exit code 3") == 2
+    assert len(list(Path("o/results").glob("*.json"))) == 2
+    again = cli(*argv, "-j", "2", "--out", "o")
+    assert "2 of 4 runs were there already" in again.err
