@@ -181,3 +181,14 @@ def test_pcap_writes_what_both_sides_see(cli: Cli, tmp_path: Path) -> None:
             names = [f"call.{one}".encode() for one in ("sender", "receiver")]
             found = [struct.pack("<HH", 2, len(name)) + name in data for name in names]
             assert found == [end == "sender", end == "receiver"]
+
+
+def test_a_saved_run_and_a_comparison_become_pictures(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN)
+    assert cli("run", "x.toml", "--out", "one").code == 0
+    assert cli("compare", "gcc", "fixed", "--scenario", "x.toml", "--out", "two").code == 0
+    for folder, name, begin in (("one", "a.png", b"\x89PNG"), ("one", "a.pdf", b"%PDF"), ("two", "b.svg", b"<?xml")):
+        got = cli("report", folder, "--out", name)
+        assert (got.code, got.err) == (0, "")
+        assert (tmp_path / name).read_bytes().startswith(begin)
+    assert cli("report", "one", "--out", "a.png").code == 0, "a picture may be drawn again"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import synthetic_runs as synthetic
-from tidegate import _view, plot
+from tidegate import Run, Scenario, _view, plot, run
 from tidegate._palette import DASHES, HUES, look, looks
 
 
@@ -168,3 +169,84 @@ def test_a_flow_that_never_received_anything_can_be_drawn() -> None:
 def test_pyplot_is_never_imported() -> None:
     code = "import sys, tidegate.plot; sys.exit('matplotlib.pyplot' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+@pytest.fixture(scope="module")
+def outages() -> Run:
+    """A call over a cell with outages, of which pictures stand still, and a download on the way."""
+    changes = {"duration": "40s", "links.cell.queue": {"packets": 60}}
+    return run(Scenario.load("cell-with-outages", changes))
+
+
+def test_a_session_has_what_both_ends_knew(outages: Run, tmp_path: Path) -> None:
+    saved = Run.load(outages.save(tmp_path / "run"))
+    figure = plot.session(saved)
+    panels = {ax.get_ylabel(): ax for ax in figure.axes}
+    assert list(panels) == [
+        "Rate (Mbit/s)", "Delay (ms)", "At the sender (kB)", "Frame delay (ms)", "Loss (%)", "Queues (kB)",
+    ]  # fmt: skip
+    assert all(ax.get_xlim() == panels["Loss (%)"].get_xlim() for ax in figure.axes)
+    metrics = outages.metrics()
+    rates = {str(line.get_label()): line for line in panels["Rate (Mbit/s)"].lines}
+    assert {"encoders", "sent", "received", "acknowledged", "goodput", "target"} <= set(rates)
+    whole = {name: float(np.nansum(np.asarray(line.get_ydata(), float))) * 0.2 for name, line in rates.items()}
+    assert whole["sent"] == pytest.approx(metrics["bytes_sent"] * 8e-6, rel=1e-6)
+    assert whole["received"] == pytest.approx(metrics["bytes_received"] * 8e-6, rel=0.01)
+    frames = outages.table("frames")
+    assert whole["encoders"] == pytest.approx(frames.to_numpy("size").sum() * 8e-6, rel=1e-6)
+    # what reports said is what arrived, less what had not been reported at the end, without 28 bytes of IP and UDP
+    below = 28 * metrics["packets_received"] * 8e-6
+    assert 0.85 * (whole["received"] - below) < whole["acknowledged"] <= whole["received"] - below + 1e-6
+    # the freezes that are shaded are those that the summary counts
+    t, length = (outages.table("freezes").to_numpy(name) for name in ("t_s", "length_s"))
+    assert (len(t), length.sum()) == (metrics["freezes"], pytest.approx(metrics["freeze_time_s"]))
+    assert len(t) > 1
+    shaded = sum(patch.get_width() for patch in panels["Frame delay (ms)"].patches)
+    assert shaded == pytest.approx(metrics["freeze_time_s"])
+    shown = next(line for line in panels["Frame delay (ms)"].lines if line.get_label() == "capture to screen")
+    delay = np.asarray(shown.get_ydata(), float)
+    assert np.isfinite(delay).sum() == metrics["frames_rendered"]
+    assert np.nanmax(delay) == pytest.approx(metrics["frame_delay_ms_max"])
+    # a round trip is there and back
+    trip = next(line for line in panels["Delay (ms)"].lines if "round trip" in str(line.get_label()))
+    assert float(np.min(np.asarray(trip.get_ydata()))) > 2 * metrics["one_way_delay_ms_min"] - 1
+
+
+def test_every_queue_is_drawn() -> None:
+    links = [
+        {"name": name, "from": a, "to": b, "capacity": rate, "delay": "5ms"}
+        for name, a, b, rate in (("first", "left", "mid", "2Mbps"), ("second", "mid", "right", "1500kbps"))
+    ]
+    flows = [{"name": "call", "media": {}}, {"name": "file", "tcp": {}}]
+    one = run(Scenario.from_dict({"duration": "8s", "links": links, "flows": flows}))
+    names = {line.get_label() for line in plot.session(one).axes[-1].lines}
+    every = [link["link"] for link in one.summary["links"]]
+    assert names == {name for name in every if _view.queue(one, name)[1].max() > 0}
+    assert {"first", "second"} <= names
+    assert {line.get_label() for line in plot.time_series(one).axes[3].lines} == names
+
+
+def test_the_quantiles_are_those_of_the_summary(outages: Run) -> None:
+    delays = _view.delay_quantiles(outages, "call")
+    for share in ("p50", "p95", "p99"):
+        at = round(float(share[1:]) * 2)
+        assert delays[at] == outages.metrics()[f"one_way_delay_ms_{share}"]
+    ends = [outages.metrics()[f"one_way_delay_ms_{one}"] for one in ("min", "max")]
+    assert [delays[0], delays[-1]] == pytest.approx(ends, rel=2e-3), "the histogram's own resolution"
+
+
+def test_internals_have_units_and_the_threshold_what_it_judges(outages: Run) -> None:
+    axes = {ax.get_title(loc="left"): ax for ax in plot.internals(outages).axes}
+    judged = axes["compared and threshold"]
+    assert judged.get_ylabel() == "ms"
+    assert axes["delay_based"].get_ylabel() == "bit/s"
+    assert axes["rtt_ms"].get_ylabel() == "ms"
+    assert all(ax.get_ylabel() for ax in axes.values()), "all of gcc's are known"
+    # over-use begins only where the line is above its threshold
+    table = outages.table("internals")
+    name, value = table.to_numpy("name"), table.to_numpy("value")
+    compared, threshold, state = (value[name == one] for one in ("compared", "threshold", "state"))
+    began = np.flatnonzero(np.diff((state == 1).astype(int)) == 1) + 1
+    assert len(began) > 3
+    # the threshold is noted after it has moved towards what it was compared with
+    assert (compared[began] > threshold[began - 1] * 0.99).all()

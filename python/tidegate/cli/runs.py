@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from tidegate.cli.terminal import (
     say,
 )
 from tidegate.errors import InputError, RunError
-from tidegate.files import check_target
+from tidegate.files import check_target, write_file
 from tidegate.folders import check_folder
 from tidegate.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.quality import verdict
@@ -390,16 +391,27 @@ def _print_sweep(result: sweeping.SweepResult) -> None:
 
 def report(
     folder: Annotated[Path, typer.Argument(help="What `run` or `compare` wrote with --out.")],
-    out: Annotated[Path | None, typer.Option(help="File to write; report.html in the folder by default.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write, .html, .png, .svg or .pdf; report.html in the folder by default."),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Make the HTML report of a run or a comparison again.
+    """Make the HTML report of a run or a comparison again, or its picture.
+
+    The picture of a run has all that its two ends knew over one time axis, as a browser's webrtc-internals shows it;
+    that of a comparison is its sheet.
 
     Example: tidegate report DIR --out talk.html
+
+    Example: tidegate report my-run --out session.png
     """
     from tidegate import report as reporting
 
-    if out is not None:
+    picture = out is not None and out.suffix.lower() in _PICTURES
+    if out is not None and picture:
+        check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)
+    elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
     if (folder / comparing.COMPARISON_FILE).is_file():
         source: Any = comparing.Comparison.load(folder)
@@ -409,8 +421,23 @@ def report(
         wanted = f"{RUN_FILE} or {comparing.COMPARISON_FILE}"
         raise InputError(f"{folder}: holds neither a run nor a comparison (no {wanted})")
     target = out or folder / "report.html"
-    reporting.write(target, source)
+    if picture:
+        _draw(source, target)
+    else:
+        reporting.write(target, source)
     console().print(f"written to {target}")
+
+
+_PICTURES = {".png", ".svg", ".pdf"}
+
+
+def _draw(source: Run | comparing.Comparison, target: Path) -> None:
+    from tidegate import plot
+
+    figure = plot.session(source) if isinstance(source, Run) else plot.comparison(source.runs)
+    data = io.BytesIO()
+    figure.savefig(data, format=target.suffix.lower()[1:])
+    write_file(target, data.getvalue())
 
 
 def _captured(pcap: bool, out: Path | None) -> dict[str, Any]:

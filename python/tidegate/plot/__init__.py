@@ -12,7 +12,8 @@ says so.
 
 from tidegate.plot.one import internals, time_series
 from tidegate.plot.points import delay_cdf, rate_delay_scatter
+from tidegate.plot.session import session
 from tidegate.plot.sheet import comparison
 from tidegate.plot.style import STYLE
 
-__all__ = ["STYLE", "comparison", "delay_cdf", "internals", "rate_delay_scatter", "time_series"]
+__all__ = ["STYLE", "comparison", "delay_cdf", "internals", "rate_delay_scatter", "session", "time_series"]

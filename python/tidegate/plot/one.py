@@ -9,19 +9,20 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tidegate import _view
-from tidegate._palette import MUTED, colours
+from tidegate import _session, _view
+from tidegate._palette import MUTED, looks
 from tidegate._view import RunLike
+from tidegate.plot.session import draw_queues
 from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, loss_axis, new_figure, rate_legend
 
 
 def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
-    """One flow of one run over time: rate against capacity, delay, loss and the bottleneck's queue.
+    """One flow of one run over time: rate against capacity, delay, loss and the queues.
 
     Args:
         run: The run.
         flow: Which flow; by default the subject.
-        link: Whose capacity and queue; by default the link with the highest utilisation.
+        link: Whose capacity; by default the link with the highest utilisation.
 
     Raises:
         ValueError: If there is no such flow, or the run was recorded without series.
@@ -32,7 +33,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     entry = _view.flow_summary(run, flow)
     series = _view.flow_series(run, flow)
     label = str(entry.get("controller") or entry["kind"])
-    colour = colours([label])[label]
+    colour = looks([label])[label].colour
     end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 8.4)
@@ -70,11 +71,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         loss.bar(series.t, np.nan_to_num(series.loss) * 100, width=width, color=colour)
         loss.set_ylabel("Loss (%)")
         loss_axis(loss, [series.loss])
-        if link is not None:
-            t, size = _view.queue(run, link)
-            queue.fill_between(t, size / 1e3, step="post", color=MUTED, alpha=0.45, linewidth=0)
-        queue.set_ylabel("Queue (kB)")
-        queue.set_ylim(bottom=0)
+        draw_queues(queue, _session.queues(run))
         queue.set_xlabel("Time (s)")
         queue.set_xlim(0, end)
         figure.align_ylabels()
@@ -86,7 +83,9 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
 
 
 def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None = None) -> Figure:
-    """What a controller noted of its inner state, one panel for each named series.
+    """What a controller noted of its inner state, one panel for each named series, with its unit where that is known.
+
+    What is compared with a threshold stands on one axis with it.
 
     Args:
         run: The run.
@@ -112,15 +111,56 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
             raise ValueError(f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}")
     if not chosen:
         raise ValueError(f"the controller of flow {flow!r} noted nothing")
-    colour = colours([label])[label]
+    panels = _panels(chosen) if names is None else [(name,) for name in chosen]
+    colour = looks([label])[label].colour
     with mpl.rc_context(STYLE):
-        figure = new_figure(11, 1.2 + 1.7 * len(chosen))
-        axes = figure.subplots(len(chosen), 1, sharex=True, squeeze=False)[:, 0]
-        for ax, name in zip(axes, chosen, strict=True):
-            mask = got["name"] == name
-            ax.step(got["t_s"][mask], got["value"][mask], where="post", color=colour, linewidth=1.2)
-            ax.set_title(name, fontsize=11)
+        figure = new_figure(11, 1.2 + 1.7 * len(panels))
+        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, series in zip(axes, panels, strict=True):
+            for name, style in zip(series, _STYLES, strict=False):
+                mask = got["name"] == name
+                at, value = got["t_s"][mask], got["value"][mask]
+                ink = colour if style == "-" else "#222222"
+                ax.step(at, value, where="post", color=ink, linewidth=1.2, linestyle=style, label=name)
+                if name == "threshold" and len(series) > 1:
+                    ax.step(at, -value, where="post", color=ink, linewidth=1.2, linestyle=style)
+                    # what is far beyond it presses the crossings to nothing
+                    top = _FAR * float(value.max())
+                    low, high = ax.get_ylim()
+                    ax.set_ylim(max(low, -top), min(high, top))
+            ax.set_title(" and ".join(series), fontsize=11)
+            ax.set_ylabel(unit_of(series[0]))
+            if len(series) > 1:
+                ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(series), borderaxespad=0.2, fontsize=9)
         axes[-1].set_xlabel("Time (s)")
         axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
+        figure.align_ylabels()
         figure.suptitle(f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold")
     return finished(figure)
+
+
+_STYLES = ("-", "--")
+_FAR = 4.0  # thresholds
+# What is compared with what is drawn on one axis, so that it is seen when one crosses the other.
+_TOGETHER = {"compared": ("compared", "threshold")}
+_UNITS = {
+    "offset": "ms a group", "slope": "ms/B", "var_noise": "ms²", "trend": "ms/ms", "num_deltas": "groups",
+    "compared": "ms", "threshold": "ms", "state": "0 normal, 1 over, 2 under", "loss_fraction": "of packets",
+    "rate_state": "0 hold, 1 up, 2 down", "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
+    "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
+    "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "fraction_lost": "of packets",
+    "data_limited": "0 no, 1 yes", "looked_up": "0 no, 1 yes", "table_size": "entries", "rounds": "round trips",
+}  # fmt: skip
+_SUFFIXES = {"ms": "ms", "us": "µs", "s": "s", "bps": "bit/s", "bytes": "bytes", "kbps": "kbit/s", "hz": "1/s"}
+
+
+def unit_of(name: str) -> str:
+    """The unit of what a controller noted: by its name's end (`_ms`, `_bps`), or as tidegate's own have it."""
+    return _UNITS.get(name) or _SUFFIXES.get(name.rpartition("_")[2], "")
+
+
+def _panels(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """What stands on which axis, from top to bottom."""
+    joined = {two: first for first, pair in _TOGETHER.items() for two in pair[1:] if {*pair} <= {*names}}
+    panels = (_TOGETHER[name] if name in joined.values() else (name,) for name in names if name not in joined)
+    return list(panels)
