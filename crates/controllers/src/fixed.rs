@@ -82,10 +82,10 @@ mod tests {
     #[test]
     fn it_sends_at_its_rate_whatever_is_reported() {
         let mut seat = seat(&json!({ "rate": 123_456 }), &Limits::default()).expect("valid");
-        let at_once = seat.decision();
+        let at_once = *seat.decision();
         assert_eq!(at_once, Decision::rate(Rate::from_bps(123_456)));
         let bad = Report { remb: Some(Rate::from_bps(1)), ..Report::default() };
-        assert_eq!(seat.report(Time::from_secs(1), &bad), Ok(at_once));
+        assert_eq!(seat.report(Time::from_secs(1), &bad), Ok(&at_once));
         assert_eq!(
             self::seat(&Value::Null, &Limits::default()).expect("valid").decision().target,
             Rate::from_mbps(1)

@@ -66,7 +66,7 @@ fn rates(decision: &Decision) -> Vec<(u32, u64)> {
 fn it_begins_with_two_probes_and_a_clock_of_25_ms() {
     let mut seat = begun(&Value::Null);
     let first = seat.decision();
-    assert_eq!(rates(&first), [(1, 900), (2, 1800)]);
+    assert_eq!(rates(first), [(1, 900), (2, 1800)]);
     assert_eq!((first.target, first.pacing), (Rate::from_kbps(300), Rate::from_kbps(750)));
     assert_eq!(first.alarm, Some(at(25)));
     assert_eq!(seat.alarm(at(25)).expect("contract").alarm, Some(at(50)));
@@ -148,7 +148,7 @@ fn another_route_begins_anew() {
     let limits = Limits { start: Rate::from_kbps(500), route_changed: true, ..Limits::default() };
     let anew = seat.limits(at(3000), &limits).expect("contract");
     assert_eq!(anew.target, Rate::from_kbps(500));
-    assert_eq!(rates(&anew), [(3, 1500), (4, 3000)]);
+    assert_eq!(rates(anew), [(3, 1500), (4, 3000)]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn limits_move_the_target_and_a_higher_maximum_is_probed_for() {
     pass(&mut seat, at(2000));
     let limit = |seat: &mut Seat, ms, min, max| {
         let limits = Limits { min: Rate::from_kbps(min), max: Rate::from_kbps(max), ..Limits::default() };
-        seat.limits(at(ms), &limits).expect("contract")
+        *seat.limits(at(ms), &limits).expect("contract")
     };
     assert_eq!(limit(&mut seat, 2000, 30, 200).target, Rate::from_kbps(200));
     let raised = limit(&mut seat, 2100, 30, 800);
@@ -170,13 +170,13 @@ fn a_full_window_lowers_the_target_only_where_that_is_asked_for() {
     let flood = |pushback: &str| {
         let mut seat = begun(&json!({"pushback": pushback}));
         half_a_second(&mut seat, 0, |_| false);
-        let before = seat.decision();
+        let before = *seat.decision();
         for sequence in 1000..1100 {
             let sent =
                 Sent { sequence, size: Size::from_bytes(SIZE), in_flight: Size::ZERO, backlog: Size::ZERO };
             let _ = seat.sent(at(570), &sent).expect("contract");
         }
-        (before, seat.decision())
+        (before, *seat.decision())
     };
     for pushback in ["off", "frames"] {
         let (before, after) = flood(pushback);

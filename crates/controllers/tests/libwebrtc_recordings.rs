@@ -151,7 +151,7 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
     };
     replay.seat.notes.wanted = true;
     replay.expected.retain(|row| row[0] != "available" && !row[0].starts_with("rr_"));
-    replay.check("process", Time::ZERO, replay.seat.decision());
+    replay.check("process", Time::ZERO, *replay.seat.decision());
     let mut unsent: VecDeque<PacketResult> = rows(&packets)
         .map(|row| {
             let arrival = Some(number(row[3])).filter(|&at| at >= 0).map(|at| at * 1000);
@@ -169,7 +169,7 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
     let mut now = Time::ZERO;
     while now <= end {
         while let Some(at) = replay.seat.decision().alarm.filter(|&at| at <= now) {
-            let decision = replay.seat.alarm(at).expect("contract");
+            let decision = *replay.seat.alarm(at).expect("contract");
             replay.check("process", at, decision);
         }
         if now > Time::ZERO && now.as_nanos() % 50_000_000 == 0 {
@@ -194,13 +194,13 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
             };
             let report_rtt = Some(Span::from_micros(rtt));
             let report = Report { loss: Some(loss), report_rtt, ..Report::default() };
-            let decision = replay.seat.report(now, &report).expect("contract");
+            let decision = *replay.seat.report(now, &report).expect("contract");
             replay.check("rr", now, decision);
         }
         while returning.front().is_some_and(|&(at, _)| at <= now) {
             let (_, packets) = returning.pop_front().expect("there is one");
             let report = Report { packets, ..Report::default() };
-            let decision = replay.seat.report(now, &report).expect("contract");
+            let decision = *replay.seat.report(now, &report).expect("contract");
             replay.check("feedback", now, decision);
         }
         while let Some(packet) = unsent.front().filter(|packet| packet.sent <= now).copied() {
@@ -208,7 +208,7 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
             let (sequence, size) = (packet.sequence, packet.size);
             in_flight.push_back(packet);
             let sent = Sent { sequence, size, in_flight: Size::ZERO, backlog: Size::ZERO };
-            let decision = replay.seat.sent(packet.sent, &sent).expect("contract");
+            let decision = *replay.seat.sent(packet.sent, &sent).expect("contract");
             replay.check("sent", packet.sent, decision);
         }
         now += Span::from_millis(1);

@@ -47,7 +47,7 @@ impl Fuzz {
             old,
             decisions: Decisions::default(),
         };
-        fuzz.check(fuzz.seat.decision());
+        fuzz.check(*fuzz.seat.decision());
         fuzz
     }
 
@@ -66,7 +66,7 @@ impl Fuzz {
         let until = self.now + span;
         while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
             self.now = at;
-            let decision = self.seat.alarm(at).expect("contract");
+            let decision = *self.seat.alarm(at).expect("contract");
             self.check(decision);
         }
         self.now = until;
@@ -80,7 +80,7 @@ impl Fuzz {
         if self.seat.needs_sent() {
             let size = Size::from_bytes(size);
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
-            let decision = self.seat.sent(self.now, &sent).expect("contract");
+            let decision = *self.seat.sent(self.now, &sent).expect("contract");
             self.check(decision);
         }
         self.sequence += 1;
@@ -101,7 +101,7 @@ impl Fuzz {
         let remb =
             self.luck.chance(0.02).then(|| Rate::from_bps(self.luck.next_u64() >> self.luck.below(64)));
         let report = Report { packets, report_rtt, loss, remb, ..Report::default() };
-        let decision = self.seat.report(self.now, &report).expect("contract");
+        let decision = *self.seat.report(self.now, &report).expect("contract");
         self.check(decision);
     }
 
@@ -179,7 +179,7 @@ impl Fuzz {
         let app_limited = self.luck.chance(0.5);
         self.limits = Limits { min, max, start, wanted, app_limited, route_changed };
         let limits = self.limits;
-        let decision = self.seat.limits(self.now, &limits).expect("contract");
+        let decision = *self.seat.limits(self.now, &limits).expect("contract");
         self.check(decision);
     }
 }

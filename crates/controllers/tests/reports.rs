@@ -95,7 +95,7 @@ impl Path {
                 // the sender's part: the trip of a probe that goes now, and the way back
                 report.report_rtt = Some(self.free_at.saturating_since(at) + self.delay + self.delay);
                 let decision = self.seat.report(at, &report).expect("contract");
-                self.heard.push((report, decision));
+                self.heard.push((report, *decision));
             } else if self.now == self.report_at {
                 self.report();
             } else {

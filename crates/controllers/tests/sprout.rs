@@ -325,7 +325,7 @@ fn it_takes_a_source_with_little_for_a_slow_link_unless_it_is_told() {
 fn what_is_not_ours_or_cannot_be_true_changes_nothing() {
     let mut pair = halves("sprout", "bulk", 1);
     pair.run(Span::from_secs(3), &mut |_, _, _| {});
-    let before = pair.sender.decision();
+    let before = *pair.sender.decision();
     let flight = pair.sender.in_flight();
     let ours = |settled: u32, tick: u32| {
         let Packet::App(app) = (Message { settled, tick, forecast: [99; 8] }).write() else {
@@ -340,7 +340,7 @@ fn what_is_not_ours_or_cannot_be_true_changes_nothing() {
         ours(100_000_000, 1_000_000), // of bytes that were not sent
     ] {
         let report = Report { messages: vec![message.clone()], ..Report::default() };
-        assert_eq!(pair.sender.report(Time::from_secs(3), &report), Ok(before), "{message:?}");
+        assert_eq!(pair.sender.report(Time::from_secs(3), &report), Ok(&before), "{message:?}");
         assert_eq!(pair.sender.in_flight(), flight, "{message:?}");
     }
 }

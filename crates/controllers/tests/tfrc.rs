@@ -304,7 +304,7 @@ fn what_is_not_ours_or_cannot_be_true_changes_nothing() {
     use tidegate_core::wire::rtcp::{App, Packet};
     let mut pair = halves("tfrc", "rfc5348", 1);
     pair.run(Span::from_secs(3), &mut |_, _, _| {});
-    let before = pair.sender.decision();
+    let before = *pair.sender.decision();
     let ours = |timestamp: u32, delay: u32| {
         let said = Feedback { timestamp, delay, receive_rate: 1.0, loss_event_rate: 1.0 };
         let Packet::App(app) = said.write() else { panic!("an APP packet") };
@@ -321,6 +321,6 @@ fn what_is_not_ours_or_cannot_be_true_changes_nothing() {
         ours(u32::MAX, u32::MAX),
     ] {
         let report = Report { messages: vec![message.clone()], ..Report::default() };
-        assert_eq!(pair.sender.report(Time::from_secs(3), &report), Ok(before), "{message:?}");
+        assert_eq!(pair.sender.report(Time::from_secs(3), &report), Ok(&before), "{message:?}");
     }
 }

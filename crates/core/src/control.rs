@@ -70,6 +70,17 @@ impl Decision {
         self
     }
 
+    /// Whether this and `other` are the same but for their alarms.
+    #[inline]
+    #[must_use]
+    pub fn same_but_alarm(&self, other: &Self) -> bool {
+        let Self { target, pacing, padding, pace_audio, min_gap, window, heartbeat, alarm: _, probes } = self;
+        (*target, *pacing, *padding) == (other.target, other.pacing, other.padding)
+            && (*pace_audio, *min_gap) == (other.pace_audio, other.min_gap)
+            && (*window, *heartbeat) == (other.window, other.heartbeat)
+            && *probes == other.probes
+    }
+
     /// This without what is used up: an alarm that is due by `now`, and the probes.
     pub fn unchanged(mut self, now: Time) -> Self {
         self.alarm = self.alarm.filter(|&at| at > now);
@@ -242,7 +253,7 @@ pub struct Notes {
 /// What a controller may use besides its input.
 pub struct Context<'a> {
     now: Time,
-    last: Decision,
+    last: &'a Decision,
     ringing: Ringing,
     /// The controller's own random substream.
     pub rng: &'a mut Stream,
@@ -262,7 +273,7 @@ impl Context<'_> {
 
     /// The last decision as it was.
     pub fn last(&self) -> Decision {
-        self.last
+        *self.last
     }
 
     /// What the contract has against a decision, if anything: the run ends with it.

@@ -47,18 +47,21 @@ impl Extensions {
 
     /// Bytes of the RTP header with these extensions, these marks and what a controller stamped, as RFC 8285 lays
     /// them out: one-byte elements where all fit, two-byte elements otherwise, padded to words.
+    #[inline]
     #[must_use]
     pub fn header_len(self, marks: Option<Marks>, stamp: Option<&Extension>) -> u32 {
-        let lengths = [
-            self.abs_send_time.then_some(ABS_SEND_TIME),
-            self.transport_sequence.then_some(TRANSPORT_SEQUENCE),
-            marks.map(|marks| descriptor::length(marks) as u32),
-            stamp.map(|stamp| stamp.data.len() as u32),
-        ];
         let one_byte =
             stamp.is_none_or(|stamp| (1..=14).contains(&stamp.id) && (1..=16).contains(&stamp.data.len()));
         let element_header = if one_byte { 1 } else { 2 };
-        let elements: u32 = lengths.iter().flatten().map(|length| element_header + length).sum();
+        // asked for every packet at both ends
+        let mut elements = u32::from(self.abs_send_time) * (element_header + ABS_SEND_TIME)
+            + u32::from(self.transport_sequence) * (element_header + TRANSPORT_SEQUENCE);
+        if let Some(marks) = marks {
+            elements += element_header + descriptor::length(marks) as u32;
+        }
+        if let Some(stamp) = stamp {
+            elements += element_header + stamp.data.len() as u32;
+        }
         if elements == 0 { RTP_HEADER } else { RTP_HEADER + EXTENSION_HEADER + elements.next_multiple_of(4) }
     }
 

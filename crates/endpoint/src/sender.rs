@@ -15,6 +15,7 @@ use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
 use mend::Mend;
 use stream::{Marked, OutStream};
 use tidegate_core::control::{Failure, Limits, Probes, Report};
+use tidegate_core::datagram::Marks;
 use tidegate_core::driver::Driver;
 use tidegate_core::record::FrameSent;
 use tidegate_core::rng::Draws;
@@ -56,6 +57,8 @@ pub(crate) struct Sender {
     /// Bytes of an RTP header without marks: without a stamp, and with that of the last packet.
     header: u32,
     stamped_header: u32,
+    /// Bytes of an RTP header with marks and no stamp: without the structure, and with it.
+    marked_header: [u32; 2],
     life: Life,
     limits: Limits,
     decision: Decision,
@@ -136,6 +139,8 @@ impl Sender {
             queue_limit: settings.queue_limit,
             header,
             stamped_header: header,
+            marked_header: [0, Frame::FIRST | Frame::KEY]
+                .map(|flags| extensions.header_len(Some(Marks::of(Frame { number: 0, flags })), None)),
             life: Life::Waiting(settings.controller),
             limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
             decision: Decision::rate(Rate::ZERO),
@@ -254,9 +259,8 @@ impl Sender {
         match Seat::new(format!("controller of {}", self.who), controller, rng, now, &self.limits) {
             Ok(mut seat) => {
                 seat.notes.wanted = out.record().level() >= Level::Series;
-                let first = seat.decision();
                 self.life = Life::Running(Box::new(seat));
-                self.apply(now, first, out, true);
+                self.apply(now, out, true);
             }
             Err(failure) => out.fail(failure.reason),
         }
@@ -362,32 +366,38 @@ impl Sender {
         now: Time,
         out: &mut dyn Driver,
         told: bool,
-        event: impl FnOnce(&mut Seat) -> Result<Decision, Failure>,
+        event: impl FnOnce(&mut Seat) -> Result<&Decision, Failure>,
     ) {
         let Life::Running(seat) = &mut self.life else { return };
-        match event(seat) {
-            Ok(decision) => {
-                for (name, value) in &seat.notes.values {
-                    out.record().internal(now, self.flow, name, *value);
-                }
-                self.apply(now, decision, out, told);
-            }
+        if let Err(failure) = event(seat) {
             // the driver names the endpoint and the time
-            Err(failure) => out.fail(failure.reason),
+            out.fail(failure.reason);
+            return;
         }
+        for (name, value) in &seat.notes.values {
+            out.record().internal(now, self.flow, name, *value);
+        }
+        self.apply(now, out, told);
     }
 
-    fn apply(&mut self, now: Time, decision: Decision, out: &mut dyn Driver, told: bool) {
-        let same = Decision { alarm: self.decision.alarm, ..decision } == self.decision;
+    /// Takes up what the controller has decided: asked after every packet, and mostly nothing new.
+    fn apply(&mut self, now: Time, out: &mut dyn Driver, told: bool) {
+        let Life::Running(seat) = &self.life else { return };
+        let decision = seat.decision();
+        let same = decision.same_but_alarm(&self.decision);
         if told || !same {
-            out.record().decision(now, self.flow, &decision);
+            out.record().decision(now, self.flow, decision);
         }
-        self.pacer.decide(now, &decision);
+        self.decision.alarm = decision.alarm;
+        if same {
+            return;
+        }
+        self.pacer.decide(now, decision);
         let retarget = decision.target != self.decision.target;
         // the probes are the pacer's now
-        self.decision = Decision { probes: Probes::NONE, ..decision };
+        self.decision = Decision { probes: Probes::NONE, ..*decision };
         if retarget {
-            self.app_limit.set_target(now, decision.target);
+            self.app_limit.set_target(now, self.decision.target);
             self.share_target(now);
         }
     }

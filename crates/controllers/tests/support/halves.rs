@@ -110,20 +110,20 @@ impl Halves {
                 let (_, app) = self.feedback.pop_front().expect("there is one");
                 self.heard += 1;
                 let report = Report { messages: vec![app], ..Report::default() };
-                let decision = self.sender.report(now, &report).expect("contract");
+                let decision = *self.sender.report(now, &report).expect("contract");
                 self.decisions.add(&decision);
                 look(now, &decision, &self.sender.notes);
             } else if next == half {
                 let urgency = self.receiver.alarm(now).expect("contract");
                 self.speak(now, urgency);
             } else if next == alarm {
-                let decision = self.sender.alarm(now).expect("contract");
+                let decision = *self.sender.alarm(now).expect("contract");
                 self.decisions.add(&decision);
                 look(now, &decision, &self.sender.notes);
             } else {
                 self.send(now);
                 let decision = self.sender.decision();
-                look(now, &decision, &Notes::default());
+                look(now, decision, &Notes::default());
             }
         }
         self.now = end;
@@ -151,7 +151,7 @@ impl Halves {
         }
         let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog };
         let decision = self.sender.sent(now, &sent).expect("contract");
-        self.decisions.add(&decision);
+        self.decisions.add(decision);
         self.sequence += 1;
         self.sent += 1;
         self.last_sent = Some(now);
@@ -235,7 +235,7 @@ impl Halves {
         self.wanted = wanted;
         let limits = Limits { app_limited, ..*limits };
         let decision = self.sender.limits(self.now, &limits).expect("contract");
-        self.decisions.add(&decision);
+        self.decisions.add(decision);
     }
 }
 

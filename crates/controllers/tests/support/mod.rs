@@ -195,7 +195,8 @@ impl Bottleneck {
             in_flight: Vec::new(),
             luck: Stream::new(1, "bottleneck", "loss"),
         };
-        link.ask(&link.seat.decision());
+        let first = *link.seat.decision();
+        link.ask(&first);
         link
     }
 
@@ -208,27 +209,27 @@ impl Bottleneck {
         }
         self.receive(until, cut);
         while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
-            let decision = self.seat.alarm(at).expect("contract");
+            let decision = *self.seat.alarm(at).expect("contract");
             self.heed(&decision);
         }
         self.now = until;
         if self.far_end.is_some() {
             // what lies on the link still counts as sent
             self.in_flight.clear();
-            return self.seat.decision();
+            return *self.seat.decision();
         }
         if cut {
-            return self.seat.decision();
+            return *self.seat.decision();
         }
         let report = self.report();
-        let decision = self.seat.report(until, &report).expect("contract");
+        let decision = *self.seat.report(until, &report).expect("contract");
         self.heed(&decision);
         if self.receiver_reports && until.as_nanos() % 1_000_000_000 == 0 {
             let report = self.receiver_report();
-            let decision = self.seat.report(until, &report).expect("contract");
+            let decision = *self.seat.report(until, &report).expect("contract");
             self.heed(&decision);
         }
-        self.seat.decision()
+        *self.seat.decision()
     }
 
     fn heed(&mut self, decision: &Decision) {
@@ -246,7 +247,7 @@ impl Bottleneck {
 
     fn send(&mut self, at: Time) {
         while let Some(due) = self.seat.decision().alarm.filter(|&due| due <= at) {
-            let decision = self.seat.alarm(due).expect("contract");
+            let decision = *self.seat.alarm(due).expect("contract");
             self.heed(&decision);
         }
         let size = Size::from_bytes(SIZE);
@@ -266,7 +267,7 @@ impl Bottleneck {
         self.in_flight.push(PacketResult { probe: probe.map(|probe| probe.id), ..packet });
         if self.seat.needs_sent() {
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
-            let decision = self.seat.sent(at, &sent).expect("contract");
+            let decision = *self.seat.sent(at, &sent).expect("contract");
             self.heed(&decision);
         }
         self.sequence += 1;
@@ -326,7 +327,7 @@ impl Bottleneck {
         while far.returning.front().is_some_and(|&(at, _)| at <= until) {
             let (at, report) = far.returning.pop_front().expect("there is one");
             if !cut {
-                let decision = self.seat.report(at, &report).expect("contract");
+                let decision = *self.seat.report(at, &report).expect("contract");
                 self.decisions.add(&decision);
             }
         }

@@ -66,7 +66,14 @@ impl Ringing {
 }
 
 /// What is wrong with a decision by itself.
+#[inline]
 pub(super) fn broken(decision: &Decision) -> Option<String> {
+    let Decision { min_gap, heartbeat, probes, .. } = decision;
+    // most have nothing that could be wrong
+    if min_gap.is_none() && heartbeat.is_none() && probes.is_empty() { None } else { objection(decision) }
+}
+
+fn objection(decision: &Decision) -> Option<String> {
     let spans = [("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
     if let Some((what, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
     {
@@ -121,8 +128,9 @@ impl Seat {
     }
 
     /// The last decision.
-    pub fn decision(&self) -> Decision {
-        self.last
+    #[inline]
+    pub fn decision(&self) -> &Decision {
+        &self.last
     }
 
     /// Its substream.
@@ -147,7 +155,7 @@ impl Seat {
     ///
     /// # Errors
     /// When the controller fails or breaks the contract.
-    pub fn report(&mut self, now: Time, report: &Report) -> Result<Decision, Failure> {
+    pub fn report(&mut self, now: Time, report: &Report) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_report(now, report, cx))
     }
 
@@ -155,7 +163,7 @@ impl Seat {
     ///
     /// # Errors
     /// When the controller fails or breaks the contract.
-    pub fn alarm(&mut self, now: Time) -> Result<Decision, Failure> {
+    pub fn alarm(&mut self, now: Time) -> Result<&Decision, Failure> {
         self.ringing.waits = false;
         self.call(now, |controller, cx| controller.on_alarm(now, cx))
     }
@@ -164,7 +172,7 @@ impl Seat {
     ///
     /// # Errors
     /// When the controller fails or breaks the contract.
-    pub fn limits(&mut self, now: Time, limits: &Limits) -> Result<Decision, Failure> {
+    pub fn limits(&mut self, now: Time, limits: &Limits) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_limits(now, limits, cx))
     }
 
@@ -172,7 +180,7 @@ impl Seat {
     ///
     /// # Errors
     /// When the controller fails or breaks the contract.
-    pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<Decision, Failure> {
+    pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
     }
 
@@ -191,12 +199,12 @@ impl Seat {
         &mut self,
         now: Time,
         event: impl FnOnce(&mut dyn Controller, &mut Context<'_>) -> Decision,
-    ) -> Result<Decision, Failure> {
+    ) -> Result<&Decision, Failure> {
         self.notes.values.clear();
         let mut failure = None;
         let mut cx = Context {
             now,
-            last: self.last,
+            last: &self.last,
             ringing: self.ringing,
             rng: &mut self.rng,
             notes: &mut self.notes,
@@ -210,7 +218,7 @@ impl Seat {
             Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
             None => {
                 self.last = decision;
-                Ok(decision)
+                Ok(&self.last)
             }
         }
     }
@@ -291,10 +299,11 @@ impl ReceiverSeat {
         event: impl FnOnce(&mut dyn ReceiverHalf, &mut Context<'_>) -> Ask,
     ) -> Result<Urgency, Failure> {
         self.notes.values.clear();
+        const NONE: Decision = Decision::rate(Rate::ZERO);
         let mut failure = None;
         let mut cx = Context {
             now,
-            last: Decision::rate(Rate::ZERO),
+            last: &NONE,
             ringing: self.ringing,
             rng: &mut self.rng,
             notes: &mut self.notes,
@@ -348,7 +357,7 @@ mod tests {
         Some(Decision::rate(Rate::from_mbps(1)).with_alarm(at))
     }
 
-    fn why(answer: Result<Decision, Failure>) -> String {
+    fn why(answer: Result<&Decision, Failure>) -> String {
         answer.expect_err("it breaks the contract").to_string()
     }
 
@@ -376,7 +385,8 @@ mod tests {
         let mut seat = self::seat(vec![alarm(NOW), None]);
         assert_eq!(seat.report(NOW, &report).expect("granted").alarm, Some(NOW));
         assert_eq!(seat.alarm(NOW).expect("no change").alarm, None);
-        let early = self::seat(vec![alarm(NOW)]).report(later, &report);
+        let mut seat = self::seat(vec![alarm(NOW)]);
+        let early = seat.report(later, &report);
         assert_eq!(
             why(early),
             "it at 2.000000001s: asked for an alarm at 2.000000000s, which is in the past (now is 2.000000001s)"

@@ -22,7 +22,7 @@ pub struct Probe {
 }
 
 /// The probes of one decision, in the order in which they are sent: a list of at most [`Probes::MOST`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, Eq, Debug, Default)]
 pub struct Probes {
     count: u8,
     probes: [Probe; Self::MOST],
@@ -40,9 +40,18 @@ impl Probes {
     };
 }
 
+impl PartialEq for Probes {
+    // most decisions are without any: nothing more is looked at
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
 impl Deref for Probes {
     type Target = [Probe];
 
+    #[inline]
     fn deref(&self) -> &[Probe] {
         &self.probes[..usize::from(self.count)]
     }

@@ -47,7 +47,11 @@ impl Sender {
             None => self.header,
             stamp => self.extensions.header_len(None, stamp.as_ref()),
         };
-        let header = marks.map_or(plain, |_| self.extensions.header_len(marks, stamp.as_ref()));
+        let header = match (&stamp, marks) {
+            (_, None) => plain,
+            (None, marks) => self.header_with(marks),
+            (stamp, marks) => self.extensions.header_len(marks, stamp.as_ref()),
+        };
         if let (Turn::Media(..), Some(whole)) = (turn, self.streams[index].packet_size()) {
             if whole <= header {
                 let who = &self.who;
@@ -155,6 +159,11 @@ impl Sender {
         }
     }
 
+    /// Bytes of an RTP header with these marks and no stamp.
+    fn header_with(&self, marks: Option<Marks>) -> u32 {
+        marks.map_or(self.header, |marks| self.marked_header[usize::from(marks.has_structure())])
+    }
+
     fn stamp(
         &mut self,
         now: Time,
@@ -163,8 +172,8 @@ impl Sender {
         marks: Option<Marks>,
         out: &mut dyn Driver,
     ) -> Option<Extension> {
+        let header = self.header_with(marks);
         let Life::Running(seat) = &mut self.life else { return None };
-        let header = marks.map_or(self.header, |_| self.extensions.header_len(marks, None));
         let outgoing = Outgoing {
             sequence,
             size: Size::from_bytes(u64::from(payload) + u64::from(header)),

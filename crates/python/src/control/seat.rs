@@ -41,21 +41,22 @@ pub(crate) struct PySeat {
 impl PySeat {
     /// A feedback report.
     fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
+        unpack(|| held(&self.seat).report(Time::from_nanos(now_ns), &report.inner).copied())
             .map(|d| PyDecision::from_core(&d))
     }
     /// The alarm of the last decision.
     fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).alarm(Time::from_nanos(now_ns))).map(|d| PyDecision::from_core(&d))
+        unpack(|| held(&self.seat).alarm(Time::from_nanos(now_ns)).copied())
+            .map(|d| PyDecision::from_core(&d))
     }
     /// New bounds, a new wanted rate, or a new route.
     fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
+        unpack(|| held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()).copied())
             .map(|d| PyDecision::from_core(&d))
     }
     /// One packet has left.
     fn on_sent(&self, now_ns: i64, packet: &PySent) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).sent(Time::from_nanos(now_ns), &packet.to_core()))
+        unpack(|| held(&self.seat).sent(Time::from_nanos(now_ns), &packet.to_core()).copied())
             .map(|d| PyDecision::from_core(&d))
     }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
@@ -75,7 +76,7 @@ impl PySeat {
     /// The last decision.
     #[getter]
     fn decision(&self) -> PyDecision {
-        PyDecision::from_core(&held(&self.seat).decision())
+        PyDecision::from_core(held(&self.seat).decision())
     }
     /// Bytes in flight, if the controller counts them itself.
     fn in_flight(&self) -> Option<u64> {
