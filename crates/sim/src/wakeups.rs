@@ -25,9 +25,11 @@ const LAST_ROUND: u32 = (1 << ROUND_BITS) - 1;
 /// The order of the nodes' next wakeups.
 #[derive(Debug)]
 pub struct WakeupQueue {
-    /// A heap-shaped tree: place `i` is the smaller one of the pair `i`, which are the places `2i` and `2i + 1`; the
-    /// second half of the places are leaves, one a node. Place 1 is the root, and nothing is at place 0.
-    pairs: Vec<[Time; 2]>,
+    /// A heap-shaped tree: place `i` is the smaller one of the places `2i` and `2i + 1`; the second half of the places
+    /// are leaves, one a node. Place 1 is the root, and nothing is at place 0.
+    tree: Vec<Time>,
+    /// How many leaves there are, and where they begin.
+    leaves: usize,
     /// For each node a hash of its name, and the round at the present instant in which it is due, if it is.
     nodes: Vec<(u64, u32)>,
     /// The instant at which a node acted last, and the round.
@@ -71,10 +73,11 @@ impl WakeupQueue {
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let nodes: Vec<_> = names.into_iter().map(|name| (salt(name), 0)).collect();
         assert!(nodes.len() <= Self::MAX_NODES, "{} nodes: at most {} fit", nodes.len(), Self::MAX_NODES);
-        let leaves = nodes.len().next_power_of_two().max(2);
+        let leaves = nodes.len().max(2);
         let never = Time::from_nanos(i64::MIN);
         Self {
-            pairs: vec![[Time::MAX; 2]; leaves],
+            tree: vec![Time::MAX; 2 * leaves],
+            leaves,
             nodes,
             now: never,
             round: 0,
@@ -87,7 +90,7 @@ impl WakeupQueue {
     #[inline]
     #[must_use]
     pub fn earliest(&self) -> Option<Time> {
-        Some(self.pairs[0][1]).filter(|&time| time != Time::MAX)
+        Some(self.tree[1]).filter(|&time| time != Time::MAX)
     }
 
     /// The earliest wakeup and whose it is.
@@ -107,14 +110,15 @@ impl WakeupQueue {
     /// Whose the wakeup at `time`, the earliest, is; nothing if it is that of several.
     #[inline]
     fn descend(&self, time: Time) -> Option<NodeId> {
+        let (pairs, _) = self.tree.as_chunks::<2>();
         let mut place = 1;
-        while let Some(&[left, right]) = self.pairs.get(place) {
+        while let Some(&[left, right]) = pairs.get(place) {
             if left == right {
                 return None;
             }
             place = 2 * place + usize::from(left != time);
         }
-        Some(NodeId((place - self.pairs.len()) as u32))
+        Some(NodeId((place - self.leaves) as u32))
     }
 
     /// Finds all that are due at `time`, the earliest.
@@ -122,19 +126,29 @@ impl WakeupQueue {
     fn meet(&mut self, time: Time) {
         self.met = time;
         self.due.clear();
-        // depth first, past the branches where nobody is due; at most one place a level waits for its turn
-        let mut places = vec![1];
-        while let Some(place) = places.pop() {
-            if let Some(pair) = self.pairs.get(place) {
-                let due = [0, 1].into_iter().filter(|&side| pair[side] == time);
-                places.extend(due.map(|side| 2 * place + side));
+        // depth first, past the branches where nobody is due; of each level one place at most waits for its turn
+        let (mut waiting, mut waits) = ([0; NODE_BITS as usize + 2], 0);
+        let mut place = 1;
+        loop {
+            if place < self.leaves {
+                let (left, right) = (self.tree[2 * place], self.tree[2 * place + 1]);
+                if left == time && right == time {
+                    waiting[waits] = 2 * place + 1;
+                    waits += 1;
+                }
+                place = 2 * place + usize::from(left != time);
                 continue;
             }
-            let node = place - self.pairs.len();
+            let node = place - self.leaves;
             if time != self.now {
                 self.nodes[node].1 = 0;
             }
             self.push_due(time, NodeId(node as u32));
+            if waits == 0 {
+                return;
+            }
+            waits -= 1;
+            place = waiting[waits];
         }
     }
 
@@ -146,8 +160,7 @@ impl WakeupQueue {
     }
 
     fn leaf(&self, NodeId(node): NodeId) -> Time {
-        let place = self.pairs.len() + node as usize;
-        self.pairs[place / 2][place % 2]
+        self.tree[self.leaves + node as usize]
     }
 
     /// The first of those that are due where several are; there is one.
@@ -205,15 +218,15 @@ impl WakeupQueue {
 
     #[inline]
     fn replay(&mut self, node: NodeId, at: Time) {
-        let mut place = self.pairs.len() + node.0 as usize;
+        let tree = &mut self.tree[..];
+        let mut place = self.leaves + node.0 as usize;
         let mut winner = at;
-        while place > 0 {
-            let pair = &mut self.pairs[place / 2];
-            if pair[place % 2] == winner {
+        while tree[place] != winner {
+            tree[place] = winner;
+            if place == 1 {
                 return;
             }
-            pair[place % 2] = winner;
-            winner = pair[0].min(pair[1]);
+            winner = winner.min(tree[place ^ 1]);
             place /= 2;
         }
     }

@@ -76,6 +76,9 @@ pub struct World {
     events: u64,
     events_now: u64,
     packets_now: u64,
+    /// How many of them are a loop.
+    most_events: u64,
+    most_packets: u64,
     samples: Option<(Span, Time)>,
     watched: Vec<NodeId>,
     /// Nodes that know their capacity.
@@ -109,6 +112,8 @@ impl World {
             events: 0,
             events_now: 0,
             packets_now: 0,
+            most_events: EVENTS_AT_ONE_INSTANT + 100 * nodes.len() as u64,
+            most_packets: PACKETS_AT_ONE_INSTANT + 1000 * nodes.len() as u64,
             samples: None,
             watched: Vec::new(),
             measured: Vec::new(),
@@ -333,7 +338,7 @@ impl World {
         }
         self.events += 1;
         self.events_now += 1;
-        if self.events_now > EVENTS_AT_ONE_INSTANT + 100 * self.nodes.len() as u64 {
+        if self.events_now > self.most_events {
             return Err(
                 self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
             );
@@ -369,7 +374,7 @@ impl World {
         self.out.turn(id);
         self.out.enter();
         self.packets_now += 1;
-        if self.packets_now > PACKETS_AT_ONE_INSTANT + 1000 * self.nodes.len() as u64 {
+        if self.packets_now > self.most_packets {
             return Err(
                 self.stopped(id, format!("{} packets at one instant: time does not pass", self.packets_now))
             );

@@ -131,6 +131,15 @@ impl Server {
         match self {
             Self::Constant(service) => service.serve(now, size),
             Self::Infinite | Self::Statuses(_) => Served { start: now, finish: now },
+            changing => changing.serve_changing(now, size),
+        }
+    }
+
+    /// [`Server::serve`] of what is not always the same: apart, so that the common ones stay small enough to be inlined.
+    fn serve_changing(&mut self, now: Time, size: u32) -> Served {
+        match self {
+            Self::Constant(service) => service.serve(now, size),
+            Self::Infinite | Self::Statuses(_) => Served { start: now, finish: now },
             Self::Variable(service) => service.serve(now, size),
             Self::Schedule(service) => service.serve(now, size),
             Self::Opportunities(service) => service.serve(now, size),
