@@ -317,6 +317,7 @@ def tcp(dice: Dice) -> Table:
         "min_rto": lambda: dice.span(0.01, 2),
         "delayed_ack": lambda: True,
         "handshake": lambda: True,
+        "options": lambda: False,
         "packet_size": lambda: dice.size(600, 1500),
     }
     # a wide window over a link without a limit makes millions of packets a second

@@ -251,3 +251,72 @@ def test_tshark_reads_the_rembs_of_the_second_placement(tmp_path: Path) -> None:
     assert {int(row[4].split(",")[-1], 16) for row in rows} != {0}
     data = tshark(file.with_name("packets-sender.pcapng"), "rtp.ext.profile", only="rtp && ip.src == 10.0.0.1")
     assert len(data) == done.metrics("call")["packets_sent"]
+
+
+def test_tshark_reads_tcp_with_its_options_as_we_wrote_it(tmp_path: Path) -> None:
+    tcp = {"workload": {"file": "600kB"}, "handshake": True, "algorithm": "cubic"}
+    made = Scenario.from_dict({**CALL, "flows": [{"name": "file", "tcp": tcp}]})
+    done = run(made, record="packets")
+    file = tmp_path / "sender.pcapng"
+    file.write_bytes(done.pcapng("sender"))
+    assert tshark(file, "frame.number", only=BAD) == []
+    options = ("mss_val", "wscale.shift", "sack_perm", "sack.count", "sack_le", "sack_re")
+    fields = ("ip.src", "ip.len", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "tcp.flags", "tcp.window_size")
+    rows = tshark(file, *fields, *(f"tcp.options.{name}" for name in options), only="tcp")
+    there, back = ([row[1:] for row in rows if row[0] == f"10.0.0.{host}"] for host in (1, 2))
+    # RFC 9293, RFC 7323 and RFC 2018: 6 MiB need a shift by 7
+    assert there[0] == ["52", "0", "0", "0", "0x0002", "65535", "1460", "0", "0402", "", "", ""]
+    assert back[0] == ["52", "0", "1", "0", "0x0012", "65535", "1460", "7", "0402", "", "", ""]
+    assert {row[4] for row in (*there[1:], *back[1:])} == {"0x0010"}
+    assert {(row[1], row[5]) for row in back[1:]} == {("1", str(6 << 20))}, "one number for the SYN; 6 MiB"
+    # all bytes once, and some again
+    segments = {(int(row[1]), int(row[1]) + int(row[3])) for row in there[1:]}
+    assert sorted(segments) == [(1 + at, min(1 + at + 1460, 600_001)) for at in range(0, 600_000, 1460)]
+    assert len(there) - 1 > len(segments)
+    assert max(int(row[2]) for row in back) == 600_001
+    blocks = [[tuple(map(int, edge.split(","))) for edge in row[10:]] for row in back if row[9]]
+    assert max(len(left) for left, _ in blocks) == 3
+    starts, ends = ({segment[place] for segment in segments} for place in (0, 1))
+    assert all(set(left) <= starts and set(right) <= ends for left, right in blocks)
+    # as large as the record says: 4 + 8 bytes a block
+    assert {int(row[0]) - 40 for row in back[1:]} == {0, 12, 20, 28}
+    table = done.table("packets")
+    kinds, sizes, fates = (table.to_numpy(name) for name in ("kind", "size", "fate"))
+    acks = Counter(sizes[(kinds == "ack") & (fates == "arrived")].tolist())
+    assert Counter(int(row[0]) for row in back) == acks
+    assert Counter(int(row[0]) for row in there) == Counter(sizes[kinds == "data"].tolist())
+
+
+def test_tshark_reads_header_extensions_and_ecn_as_we_wrote_them(tmp_path: Path) -> None:
+    call = {"controller": "gcc", "audio": {}, "ecn": "ect1", "feedback": {"format": "twcc"}}
+    done = run(Scenario.from_dict({**CALL, "flows": [{"name": "call", "media": call}]}), record="packets")
+    file = tmp_path / "sender.pcapng"
+    file.write_bytes(done.pcapng("sender"))
+    assert tshark(file, "frame.number", only=BAD) == []
+    assert {tuple(row) for row in tshark(file, "ip.dsfield.ecn", only="rtp")} == {("1",)}, "ECT(1), RFC 3168"
+    assert {tuple(row) for row in tshark(file, "ip.dsfield.ecn", only="rtcp")} == {("0",)}
+    fields = ("rtp.ssrc", "frame.time_epoch", *(f"rtp.ext.rfc5285.{name}" for name in ("id", "data")))
+    rows = [
+        (int(ssrc, 16), float(at), dict(zip(ids.split(","), data.split(","), strict=True)))
+        for ssrc, at, ids, data in tshark(file, *fields, only="rtp")
+    ]
+    # transport-wide sequence numbers are 5 and go over both streams
+    numbers = [int(elements["5"], 16) for _, _, elements in rows]
+    assert {(after - before) % 65536 for before, after in pairwise(numbers)} == {1}
+    # abs-send-time is 3: 2^-18 s modulo 64 s of a clock with an offset, rounded down to microseconds and then to that
+    late = np.array([at - int(elements["3"], 16) / 2**18 for _, at, elements in rows])
+    apart = (late - late[0] + 32) % 64 - 32
+    assert 2**-19 < np.ptp(apart) < 2**-18 + 1e-6 + 1e-9
+    # marks are 6: start, end and template, the frame's number, and behind that a structure
+    marks = [bytes.fromhex(elements["6"]) for ssrc, _, elements in rows if ssrc == 0x101]
+    assert all(("6" in elements) == (ssrc == 0x101) for ssrc, _, elements in rows)
+    frames = done.table("frames")
+    video = frames.to_numpy("video")
+    key, known = (frames.to_numpy(name)[video] for name in ("key", "frame"))
+    at_start, at_end = ([int.from_bytes(each[1:3]) for each in marks if each[0] & bit] for bit in (0x80, 0x40))
+    assert at_start[: len(known)] == known.tolist(), "each frame begins once"
+    assert at_end[: len(known)] == known.tolist(), "and ends once"
+    keys = {int.from_bytes(each[1:3]) for each in marks if each[0] & 0x3F == 0}
+    assert keys == set(known[key].tolist())
+    assert {len(each) for each in marks} == {3, 9}
+    assert [int.from_bytes(each[1:3]) for each in marks if len(each) == 9] == sorted(keys)

@@ -67,13 +67,20 @@ def test_an_idle_path_takes_serialisation_and_propagation() -> None:
 
 def test_a_handshake_takes_a_round_trip_before_the_first_data() -> None:
     file = {"workload": {"file": "1460B"}, "packet_size": "1500B"}
-    plain, opened = (
-        run(scenario(flows=[{"name": "tcp", "tcp": {**file, "handshake": handshake}}]), record="packets")
-        for handshake in (False, True)
+    plain, *opened = (
+        run(scenario(flows=[{"name": "tcp", "tcp": {**file, **keys}}]), record="packets")
+        for keys in (
+            {},
+            {"handshake": True, "options": False},
+            {"handshake": True, "algorithm": "newreno"},
+            {"handshake": True, "algorithm": "cubic"},
+        )
     )
-    # the SYN there and its answer back are 40 bytes each, at 2 Mbit/s, and 10 ms on the way
-    after = 2 * (40 * 8 / 2e6 + 10e-3)
-    for done, sizes, sent in ((plain, [1500], [0.0]), (opened, [40, 1500], [0.0, after])):
+    of_syns = (40, 48, 52)  # RFC 9293 section 3.2: 4 bytes; RFC 7323: 3 and padding; RFC 2018: 2 and padding
+    # the SYN there and its answer back at 2 Mbit/s, and 10 ms on the way
+    after = [2 * (syn * 8 / 2e6 + 10e-3) for syn in of_syns]
+    expected = [([1500], [0.0]), *(([syn, 1500], [0.0, at]) for syn, at in zip(of_syns, after, strict=True))]
+    for done, (sizes, sent) in zip((plain, *opened), expected, strict=True):
         assert done.metrics()["packets_sent"] == done.metrics()["packets_received"] == len(sizes)
         data = column(done, "packets", "kind") == "data"
         assert column(done, "packets", "size")[data].tolist() == sizes

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import synthetic_runs as synthetic
+import tidegate
 from tidegate import _view, compare, plot, report
+from tidegate.cli.runs import _print_run
 from tidegate.comparing import scenario_for
 from tidegate.errors import OutputError
 from tidegate.report import series, tables
@@ -51,6 +53,22 @@ def test_the_series_in_the_page_are_those_of_the_recording() -> None:
     np.testing.assert_allclose(delay, truth.delay_ms, atol=0.051)
     capacity = series.unpack(panel["capacity"], data["steps"]["rate"])
     np.testing.assert_allclose(capacity, _view.truth(run, "bottleneck")[1] / 1e6, atol=0.00051)
+
+
+def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:
+    one = synthetic.run("gcc")
+    assert "Marked by the queue" not in report.html(one)
+    one.summary["links"][0]["marked"] = 4711
+    text = report.html(one)
+    assert "Marked by the queue" in text
+    assert "4711" in text
+    made = tidegate.Scenario.load("lossy-wifi").with_changes({"duration": "5s"})
+    done = tidegate.run(made, record="summary")
+    for marks in (0, 4711):
+        done.summary["links"][0]["marked"] = marks
+        _print_run(done)
+        said = capsys.readouterr().out
+        assert ("marked" in said, "4711" in said) == (marks > 0, marks > 0)
 
 
 def test_packing_keeps_gaps_and_values() -> None:

@@ -38,7 +38,9 @@ pub trait Driver {
     /// clock.
     fn true_delay(&self, now: Time) -> Span;
 
-    /// Which frame the datagram that has come in belongs to, where it does not say so itself.
+    /// Which frame the datagram that has come in belongs to, where it does not say so itself: of video without marks, for
+    /// documents that state how large packets are, and of audio, whose RTP tells frames apart but not their numbers in the
+    /// record.
     fn true_frame(&self) -> Frame;
 
     /// Ends the run with a reason; the first one counts.

@@ -196,6 +196,7 @@ def _print_run(done: Run) -> None:
         _print_members(session, members)
         to.print()
     names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
+    names += ["marked"] if any(link["marked"] for link in done.summary["links"]) else []
     links = plain_table("link", *(_head(name) for name in names))
     for link in done.summary["links"]:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))

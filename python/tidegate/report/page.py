@@ -447,20 +447,19 @@ def _flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
 
 
 def _network(every: Sequence[RunLike]) -> Markup:
-    names = ("capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire", "marked")
-    heads = (
-        "Link",
-        "Capacity, mean",
-        "Carried",
-        "Utilisation",
-        "Dropped by the queue",
-        "Lost on the wire",
-        "Marked by the queue",
-    )
+    columns = {
+        "capacity_bps": "Capacity, mean",
+        "carried_bps": "Carried",
+        "utilisation": "Utilisation",
+        "dropped_queue": "Dropped by the queue",
+        "dropped_wire": "Lost on the wire",
+    }
+    if any(link.get("marked") for run in every for link in run.summary["links"]):
+        columns["marked"] = "Marked by the queue"
     rows = []
     for entry in every[0].summary.get("links", ()):
         cells = []
-        for name in names:
+        for name in columns:
             values = [link.get(name) for run in every for link in run.summary["links"] if link["link"] == entry["link"]]
             known = [float(value) for value in values if value is not None]
             mean = sum(known) / len(known) if known else math.nan
@@ -469,7 +468,7 @@ def _network(every: Sequence[RunLike]) -> Markup:
         rows.append(tag("tr", tag("td", entry["link"]), *cells))
     table = tag(
         "table",
-        tag("thead", tag("tr", *(tag("th", head, scope="col") for head in heads))),
+        tag("thead", tag("tr", *(tag("th", head, scope="col") for head in ("Link", *columns.values())))),
         tag("tbody", *rows),
     )
     note = "Means over all runs." if len(every) > 1 else ""

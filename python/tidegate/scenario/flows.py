@@ -131,8 +131,11 @@ class Tcp(Model):
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
     Off by default, as in ns-2 and in most published figures."""
     handshake: bool = False
-    """Whether it begins with a SYN of 40 bytes and waits for the answer (RFC 9293 section 3.5), which makes the first
-    round-trip sample as well. ns-2 does, and counts the SYN as a packet sent."""
+    """Whether it begins with a SYN and waits for the answer (RFC 9293 section 3.5), which makes the first round-trip
+    sample as well. ns-2 does, and counts the SYN as a packet sent."""
+    options: bool = True
+    """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's have 40
+    bytes and none; both ends then know beforehand, as they do without a handshake."""
     receive_window: Size = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Size = Size(1500)

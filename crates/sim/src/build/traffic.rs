@@ -87,6 +87,7 @@ impl Builder<'_> {
             // RFC 5681 allows 500 ms; 200 ms is what ns-3 and the BSDs wait
             delayed_ack: tcp.delayed_ack.then_some(Span::from_millis(200)),
             handshake: tcp.handshake,
+            options: tcp.options,
             workload: match tcp.workload {
                 TcpWorkload::Long => Workload::Long,
                 TcpWorkload::File(bytes) => Workload::File { bytes },

@@ -51,6 +51,9 @@ pub struct TcpSpec {
     pub delayed_ack: bool,
     /// Whether it begins with SYN and its answer (RFC 9293 section 3.5).
     pub handshake: bool,
+    /// Whether its SYNs carry options.
+    #[serde(default = "super::yes")]
+    pub options: bool,
     /// Receive window in bytes.
     pub receive_window: u64,
     /// Bytes on the wire of a full segment.

@@ -33,6 +33,7 @@ pub use workload::Workload;
 
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
+use tidegate_core::datagram::Opening;
 use tidegate_core::wire::tcp::MOST_SCALE;
 use tidegate_core::{Span, Time};
 
@@ -114,6 +115,8 @@ pub struct TcpSettings {
     pub delayed_ack: Option<Span>,
     /// Whether a connection begins with SYN and its answer; else it is established from the start.
     pub handshake: bool,
+    /// Whether SYNs carry options; without them window scale and SACK are agreed on beforehand.
+    pub options: bool,
     /// Sequence number of the first byte (of the SYN with a handshake).
     pub initial_sequence: u32,
     /// What there is to send.
@@ -141,6 +144,7 @@ impl Default for TcpSettings {
             granularity: Span::from_millis(1),
             delayed_ack: None,
             handshake: false,
+            options: true,
             initial_sequence: 0,
             workload: Workload::default(),
             start: Time::ZERO,
@@ -157,6 +161,13 @@ impl TcpSettings {
     fn scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS) as u8
+    }
+
+    /// The options of a SYN of an end that shifts its window by `scale`.
+    fn opening(&self, scale: u8) -> Option<Opening> {
+        let opening =
+            Opening { segment: Some(self.segment), scale: Some(scale), sack: self.variant.uses_sack() };
+        self.options.then_some(opening)
     }
 
     /// Whether a connection can work with these.

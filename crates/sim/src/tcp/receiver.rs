@@ -5,7 +5,7 @@ use super::sequence::Numbering;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tidegate_core::address::{Service, Way};
-use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
+use tidegate_core::datagram::{Attachment, Opening, TcpBody};
 use tidegate_core::wire::tcp::{self, Options};
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
 
@@ -20,6 +20,8 @@ pub struct TcpReceiver {
     /// What it advertises, in bytes, and by how many bits that is shifted.
     window: u32,
     scale: u8,
+    /// The options of its answer to a SYN.
+    opening: Option<Opening>,
     delay: Option<Span>,
     sack: bool,
     numbering: Numbering,
@@ -57,6 +59,7 @@ impl TcpReceiver {
             route,
             window: settings.receive_window,
             scale: settings.scale(),
+            opening: settings.opening(settings.scale()),
             delay: settings.delayed_ack,
             sack: settings.variant.uses_sack(),
             numbering: Numbering::new(settings.initial_sequence),
@@ -126,16 +129,18 @@ impl TcpReceiver {
     fn acknowledge(&mut self, now: Time, syn: bool, out: &mut Outbox) {
         self.owed = 0;
         self.deadline = None;
-        let mut size = tcp::HEADERS;
+        let mut options = Options::default();
         let mut attachment = None;
-        if self.sack && !self.runs.is_empty() {
-            let mut sack = SackBlocks::default();
-            for (block, &(start, end)) in sack.iter_mut().zip(&self.runs) {
+        if let (true, Some(opening)) = (syn, self.opening) {
+            options.opening = opening;
+            attachment = Some(Arc::new(Attachment::Opening(opening)));
+        } else if self.sack && !self.runs.is_empty() {
+            for (block, &(start, end)) in options.sack.iter_mut().zip(&self.runs) {
                 *block = (self.numbering.wire(start), self.numbering.wire(end));
             }
-            size += Options { sack, ..Options::default() }.len() as u32;
-            attachment = Some(Arc::new(Attachment::Sack(sack)));
+            attachment = Some(Arc::new(Attachment::Sack(options.sack)));
         }
+        let size = tcp::HEADERS + options.len() as u32;
         let body = TcpBody {
             sequence: self.own.wrapping_sub(u32::from(syn)),
             ack: self.numbering.wire(self.next),

@@ -4,8 +4,8 @@ use super::flight::Segment;
 use super::sack::{DUP_THRESH, Next};
 use super::sender::{Opening, TcpSender};
 use super::{RttSampling, Variant};
-use tidegate_core::datagram::{SackBlocks, TcpBody};
-use tidegate_core::{Outbox, Time};
+use tidegate_core::datagram::TcpBody;
+use tidegate_core::{Datagram, Outbox, Time};
 
 /// Where a connection is between two losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ impl TcpSender {
         &mut self,
         now: Time,
         body: TcpBody,
-        sack: Option<&SackBlocks>,
+        datagram: &Datagram,
         out: &mut Outbox,
     ) {
         let Some(ack) = self.numbering.position(body.ack, self.flight.una()) else { return };
@@ -36,6 +36,11 @@ impl TcpSender {
         if let Some(opening) = self.opening {
             if body.flags & TcpBody::SYN != 0 {
                 self.far = body.sequence.wrapping_add(1);
+                if self.settings.options {
+                    // both must say so (RFC 7323 section 2.2), and our SYN did; the window of a SYN is not shifted
+                    self.scale = datagram.opening().scale.unwrap_or(0);
+                    self.receive_window = u64::from(body.window);
+                }
                 self.opened(now, opening, out);
             }
             return;
@@ -44,7 +49,7 @@ impl TcpSender {
         let same_window = self.receive_window == window;
         self.receive_window = window;
         let mut news = false;
-        if let (Some(board), Some(blocks)) = (&mut self.board, sack) {
+        if let (Some(board), Some(blocks)) = (&mut self.board, datagram.sack()) {
             let (numbering, una) = (self.numbering, self.flight.una());
             let blocks = blocks.iter().filter(|(start, end)| start != end).filter_map(|&(start, end)| {
                 Some((numbering.position(start, una)?, numbering.position(end, una)?))

@@ -11,10 +11,11 @@ use super::{RttSampling, TcpSettings};
 use crate::jitter::SendingJitter;
 use crate::refusal::Refusal;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use tidegate_core::address::{Service, Way};
-use tidegate_core::datagram::TcpBody;
+use tidegate_core::datagram::{Attachment, TcpBody};
 use tidegate_core::rng::Draws;
-use tidegate_core::wire::tcp;
+use tidegate_core::wire::tcp::{self, Options};
 use tidegate_core::{
     Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
 };
@@ -290,25 +291,35 @@ impl TcpSender {
         if self.deadline.is_none() {
             self.arm(now);
         }
-        self.depart(now, self.numbering.wire(start), length, TcpBody::ACK, out)
+        let (sequence, ack, length) = (self.numbering.wire(start), self.far, length as u16);
+        let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK };
+        let size = tcp::HEADERS + u32::from(length);
+        self.depart(now, Datagram { size, body: Body::Tcp(body), ..Datagram::default() }, out)
     }
 
     pub(super) fn syn(&mut self, now: Time, out: &mut Outbox) {
         self.arm(now);
-        let number = self.numbering.wire(self.flight.una() - 1);
-        self.depart(now, number, 0, TcpBody::SYN, out);
+        let sequence = self.numbering.wire(self.flight.una() - 1);
+        let body = TcpBody { sequence, window: Self::WINDOW, flags: TcpBody::SYN, ..TcpBody::default() };
+        let opening = self.settings.opening(0);
+        let datagram = Datagram {
+            size: tcp::HEADERS
+                + Options { opening: opening.unwrap_or_default(), ..Options::default() }.len() as u32,
+            body: Body::Tcp(body),
+            attachment: opening.map(|opening| Arc::new(Attachment::Opening(opening))),
+            ..Datagram::default()
+        };
+        self.depart(now, datagram, out);
     }
+
+    /// Its window in all headers: nobody sends data back, and any will do.
+    const WINDOW: u16 = u16::MAX;
 
     /// Puts a segment on the wire, now or after the host's delay, and says when.
     #[inline]
-    fn depart(&mut self, now: Time, sequence: u32, length: u32, flags: u8, out: &mut Outbox) -> Time {
+    fn depart(&mut self, now: Time, segment: Datagram, out: &mut Outbox) -> Time {
         let sent = self.jitter.as_mut().map_or(now, |jitter| jitter.depart(now));
-        // nobody sends data back: any window will do
-        let window = u16::MAX;
-        let (ack, length) = (if flags & TcpBody::ACK == 0 { 0 } else { self.far }, length as u16);
-        let body = Body::Tcp(TcpBody { sequence, ack, window, length, flags });
-        let datagram = Datagram { size: tcp::HEADERS + u32::from(length), body, ..Datagram::default() };
-        let datagram = datagram.between(self.flow, Way::There, Service::Discard);
+        let datagram = segment.between(self.flow, Way::There, Service::Discard);
         let packet = Packet::new(sent, self.flow, self.route, self.number, Kind::Data, datagram);
         self.number = self.number.wrapping_add(1);
         if sent <= now && self.departures.is_empty() {
@@ -421,7 +432,7 @@ impl Node for TcpSender {
             return;
         };
         out.deliver(now, &packet);
-        self.acknowledgement(now, body, packet.sack(), out);
+        self.acknowledgement(now, body, &packet, out);
         out.recycle(packet);
         self.note(now, out);
     }

@@ -1,7 +1,7 @@
 //! One end of a connection on the bench: packets in by hand, packets out to look at.
 
 use std::sync::Arc;
-use tidegate_core::datagram::{Attachment, SackBlocks, TcpBody};
+use tidegate_core::datagram::{Attachment, Opening, SackBlocks, TcpBody};
 use tidegate_core::record::Nothing;
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
 use tidegate_sim::tcp::{TcpReceiver, TcpSender, TcpSettings};
@@ -110,6 +110,11 @@ impl<N: Node> Bench<N> {
     /// An acknowledgement with this header comes in.
     pub(crate) fn header(&mut self, body: TcpBody) {
         self.take(Kind::Ack, body, None);
+    }
+
+    /// The answer to a SYN comes in, with this header and these options.
+    pub(crate) fn opening(&mut self, body: TcpBody, opening: Opening) {
+        self.take(Kind::Ack, body, Some(Arc::new(Attachment::Opening(opening))));
     }
 
     /// A data segment comes in.

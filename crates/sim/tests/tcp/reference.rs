@@ -55,6 +55,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
         granularity: Span::from_millis(if ns2 { 10 } else { 1 }),
         rtt_sampling: if ns2 { RttSampling::OneAtATime } else { RttSampling::PerAck },
         handshake: true,
+        options: false,
         workload: match bytes {
             0 => Workload::Long,
             bytes => Workload::File { bytes: bytes.div_ceil(1460) * 1460 },

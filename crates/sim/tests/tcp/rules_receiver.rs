@@ -125,8 +125,11 @@ fn windows_are_shifted_but_for_those_of_a_syn() {
         let mut end = receiver(&TcpSettings { handshake: true, receive_window, ..TcpSettings::default() });
         end.syn(0);
         end.data(1, 10);
-        let windows: Vec<_> = end.sent().iter().map(|(body, _)| body.window).collect();
-        assert_eq!(windows, [of_a_syn, later]);
+        let sent = end.sent();
+        assert_eq!([sent[0].0.window, sent[1].0.window], [of_a_syn, later]);
+        let scale = sent[0].1.opening().scale.unwrap();
+        assert_eq!(u32::from(later) << scale, receive_window >> scale << scale);
+        assert_eq!((sent[0].1.size, sent[1].1.size), (48, 40));
     }
 }
 

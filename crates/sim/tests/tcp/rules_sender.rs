@@ -1,7 +1,7 @@
 //! What a sender does, acknowledgement by acknowledgement.
 
 use crate::bench::{Bench, MSS, sender};
-use tidegate_core::datagram::TcpBody;
+use tidegate_core::datagram::{Opening, TcpBody};
 use tidegate_core::{Span, Time};
 use tidegate_sim::tcp::{TcpSender, TcpSettings, Variant, Workload};
 
@@ -309,6 +309,32 @@ fn windows_are_shifted() {
     assert_eq!(end.segments().len(), 1);
 }
 
+/// RFC 7323 section 2.2: the receiver's shift is what its SYN says, and none without; the window of that is not shifted.
+#[test]
+fn the_answer_to_a_syn_says_how_windows_are_shifted() {
+    for (scale, expected) in [(Some(3), 32), (Some(0), 4), (None, 4)] {
+        let settings = TcpSettings {
+            handshake: true,
+            initial_window: 200,
+            receive_window: 1 << 20,
+            ..of(Variant::Sack)
+        };
+        let mut end = sender(settings);
+        let syn = &end.sent()[0].1;
+        assert_eq!((syn.size, syn.opening().sack), (52, true));
+        let answer =
+            TcpBody { ack: 1, window: 4000, flags: TcpBody::SYN | TcpBody::ACK, ..TcpBody::default() };
+        end.opening(answer, Opening { scale, ..Opening::default() });
+        assert_eq!(end.sent().len(), 4, "4000 B");
+        let ack = TcpBody { ack: 1 + 4 * MSS, window: 4000, flags: TcpBody::ACK, ..TcpBody::default() };
+        end.header(ack);
+        assert_eq!(end.sent().len(), expected, "4000 B, shifted by {scale:?}");
+    }
+    let plain = TcpSettings { handshake: true, options: false, ..of(Variant::Sack) };
+    let syn = &sender(plain).sent()[0].1;
+    assert_eq!((syn.size, syn.opening()), (40, Opening::default()));
+}
+
 #[test]
 fn strange_acknowledgements_say_nothing() {
     for variant in [Variant::NewReno, Variant::Sack] {
@@ -340,7 +366,8 @@ fn a_lost_syn_is_repeated_and_remembered() {
     };
     let mut end = sender(settings());
     let sent = end.sent();
-    assert_eq!((sent.len(), sent[0].0.flags, sent[0].0.sequence, sent[0].1.size), (1, TcpBody::SYN, 7, 40));
+    assert_eq!((sent.len(), sent[0].0.flags, sent[0].0.sequence, sent[0].1.size), (1, TcpBody::SYN, 7, 48));
+    assert_eq!(sent[0].1.opening(), Opening { segment: Some(MSS as u16), scale: Some(0), sack: false });
     end.now = Time::from_millis(300);
     end.header(answer);
     let sent = end.sent();
@@ -350,7 +377,7 @@ fn a_lost_syn_is_repeated_and_remembered() {
     let mut end = sender(settings());
     assert_eq!(end.wait_until(Time::from_millis(1500)), Some(Time::from_secs(1)));
     assert_eq!(end.sent().len(), 2);
-    end.header(answer);
+    end.opening(answer, Opening::default());
     assert_eq!(end.sent().len(), 1, "one segment");
     assert_eq!(end.pass(Span::from_secs(10)), Some(Time::from_millis(4500)), "3 s");
 }

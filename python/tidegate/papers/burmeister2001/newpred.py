@@ -208,6 +208,7 @@ def congested(one: ParameterSet, delay_ms: int, duration: str, rules: Congestion
         initial_window=2,
         min_rto="200ms",
         handshake=True,
+        options=False,
     )
     forward = FLOWS // 2 if rules.both_ways else FLOWS
     flows = [_ftp("ftp", forward, "left", "right", tcp)]

@@ -89,6 +89,7 @@ def scenario(name: str, setting: Setting = FOUND) -> Scenario:
         min_rto="1s",
         delayed_ack=True,
         handshake=True,
+        options=False,
         receive_window="131072B",
         packet_size=f"{setting.segment + TCP_HEADERS}B",
     )
