@@ -85,3 +85,47 @@ impl Node for InBytes {
         self.node.finish(now, out);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use tidegate_core::address::{Service, Way};
+    use tidegate_core::datagram::RtpBody;
+    use tidegate_core::record::Nothing;
+    use tidegate_core::{Body, Datagram, Ecn, FlowId, Kind, RouteId};
+
+    /// Keeps what it is handed.
+    struct Keeper(Arc<Mutex<Vec<Datagram>>>);
+
+    impl Node for Keeper {
+        fn name(&self) -> &str {
+            "keeper"
+        }
+        fn next_wakeup(&self) -> Option<Time> {
+            None
+        }
+        fn advance(&mut self, _: Time, _: &mut Outbox) {}
+        fn receive(&mut self, _: Time, _: Port, packet: Box<Packet>, _: &mut Outbox) {
+            self.0.lock().unwrap().push(packet.datagram);
+        }
+    }
+
+    #[test]
+    fn a_node_is_handed_what_is_on_the_wire_and_nothing_else() {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let mut node = InBytes::around(Box::new(Keeper(kept.clone())), [28, 40].into());
+        let mut out = Outbox::new(1, Box::new(Nothing));
+        // only a retransmission has an original sequence number
+        let body = |original| RtpBody { payload_type: 96, sequence: 7, original, ..RtpBody::default() };
+        let datagram = |original| {
+            let body = Body::Rtp(body(original));
+            let datagram = Datagram { size: 100, ecn: Ecn::Ce, dscp: 46, body, ..Datagram::default() };
+            datagram.between(FlowId(1), Way::There, Service::Rtp)
+        };
+        let packet = Packet::new(Time::ZERO, FlowId(1), RouteId(0), 0, Kind::Video, datagram(5));
+        node.receive(Time::ZERO, Port::ZERO, Box::new(packet), &mut out);
+        assert_eq!(*kept.lock().unwrap(), [datagram(0)]);
+        assert_eq!(out.failure, None);
+    }
+}
