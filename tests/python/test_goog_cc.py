@@ -9,10 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from support import ROOT, Cli, shared
-from tidegate import controllers
+from tidegate import Scenario, controllers, run
+from tidegate.scenario import shipped
 
 CARRIED = ROOT / "tests" / "data" / "gcc" / "goog_cc_bursty"
 
@@ -84,5 +86,19 @@ def test_a_preset_with_settings_of_its_own_shows_them(cli: Cli) -> None:
     assert "k_up" not in shown
     assert "k_up" in cli("controllers", "gcc").out
     assert json.loads(cli("controllers", "gcc", "--json").out)["own_settings"].keys() == {"libwebrtc"}
+    assert "a scenario's call has alr_probing=false, pacing_factor=1.1" in shown
+    assert "a scenario's call" not in cli("controllers", "gcc").out
     refused = cli("controllers", "gcc:libwebrtc,k_up=0.01")
     assert "k_up: there is no such setting" in refused.err
+
+
+@pytest.mark.parametrize(("parts", "factor"), [("", 1.1), (",pacing_factor=2", 2.0)])
+def test_in_a_scenario_it_is_a_calls(parts: str, factor: float) -> None:
+    """A call's pacing factor unless the scenario has one, and probes that find 2.5 Mbit/s in a quarter of a second."""
+    scenario = Scenario.load(shipped.find("home-broadband"))
+    changes = {"flows.call.media.controller": f"gcc:libwebrtc{parts}", "duration": "5s"}
+    decisions = run(scenario.with_changes(changes), record="series").table("decisions")
+    time, target, pacing = (decisions.to_numpy(column) for column in ("t_s", "target_bps", "pacing_bps"))
+    # whole bytes in a second
+    assert np.abs(pacing - factor * target).max() <= 8
+    assert time[np.argmax(target >= 2.4e6)] < 0.25

@@ -15,6 +15,7 @@ pub const ENTRY: Entry = Entry {
     summary: "constant rate, deaf to feedback",
     presets: PRESETS,
     settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
     defaults: |preset| {
         known(preset)?;
         Ok(serde_json::json!({ "rate": Settings::default().rate }))

@@ -35,6 +35,9 @@ pub struct Entry {
     /// # Errors
     /// When there is no such preset.
     pub defaults: fn(preset: &str) -> Result<Value, SettingsError>,
+    /// What a call sets of a preset where nobody says otherwise, as a JSON object: for schemes that know a bare
+    /// controller, which is what documents and recordings have, from one in a call.
+    pub in_call: fn(preset: &str) -> Value,
     /// Makes the sending half from a preset and a JSON object of overrides (`null`: none).
     ///
     /// # Errors
@@ -45,6 +48,9 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Nothing: a call has the preset as it is.
+    pub const AS_IT_IS: fn(&str) -> Value = |_| Value::Object(serde_json::Map::new());
+
     /// The preset that is meant where none is named.
     #[must_use]
     pub fn default_preset(&self) -> &'static str {

@@ -23,6 +23,7 @@ pub const ENTRY: Entry = Entry {
     summary: "square increase, multiplicative decrease from receiver reports: loss, or jitter and delay",
     presets: PRESETS,
     settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
     defaults: |preset| {
         known(preset)?;
         Ok(serde_json::to_value(DEFAULT).unwrap_or_default())

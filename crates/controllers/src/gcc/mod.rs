@@ -53,6 +53,10 @@ pub const ENTRY: Entry = Entry {
     summary: "Google congestion control: delay gradient, received rate and loss, at the sender",
     presets: &["libwebrtc-v1", "draft-02", "aiortc", "hoang2017", libwebrtc::NAME],
     settings: |preset| if preset == libwebrtc::NAME { libwebrtc::settings::TABLE } else { TABLE },
+    in_call: |preset| match preset {
+        libwebrtc::NAME => libwebrtc::settings::Settings::in_call(),
+        _ => (Entry::AS_IT_IS)(preset),
+    },
     defaults: |preset| match preset {
         libwebrtc::NAME => libwebrtc::settings::Settings::defaults(),
         _ => Placement::Sender.defaults(preset),
@@ -72,6 +76,7 @@ pub const REMB: Entry = Entry {
     summary: "Google congestion control: delay gradient and received rate at the receiver, loss at the sender",
     presets: Placement::Receiver.presets(),
     settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
     defaults: |preset| Placement::Receiver.defaults(preset),
     build: |preset, overrides| {
         Ok(Box::new(Gcc::new(Placement::Receiver, Placement::Receiver.with(preset, overrides)?)))

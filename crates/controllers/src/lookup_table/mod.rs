@@ -27,6 +27,7 @@ pub const ENTRY: Entry = Entry {
     summary: "gap between packets from receiver reports, by an equation and a table of its answers",
     presets: PRESETS,
     settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
     defaults: Settings::defaults,
     build: |preset, overrides| Ok(Box::new(LookupTable::new(Settings::with(preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(&Settings::with(preset, overrides)?)))),

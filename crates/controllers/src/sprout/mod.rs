@@ -31,6 +31,7 @@ pub const ENTRY: Entry = Entry {
     summary: "Sprout: stochastic forecasts of what a cellular link will deliver",
     presets: PRESETS,
     settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
     defaults: |preset| Settings::defaults(SPROUT, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(SPROUT, preset, overrides)?))),
     receiver: Some(|preset, overrides| {

@@ -32,6 +32,7 @@ pub const ENTRY: Entry = Entry {
     summary: "TCP-friendly rate control: TCP's throughput equation, smoothly",
     presets: PRESETS,
     settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
     defaults: |preset| Settings::defaults(TFRC, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(TFRC, preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(Settings::with(TFRC, preset, overrides)?)))),

@@ -204,7 +204,7 @@ fn shown(table: &[tidegate_controllers::Setting]) -> serde_json::Value {
 }
 
 /// Every controller with its presets and settings, as JSON: `settings` are those of the default preset, and
-/// `own_settings` those of the presets that have others.
+/// `own_settings` those of the presets that have others; `in_call` has what a call sets of a preset.
 #[pyfunction]
 pub(crate) fn controllers_json() -> PyResult<String> {
     let list: Vec<serde_json::Value> = tidegate_controllers::registry()
@@ -223,6 +223,12 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                 .filter(|(_, table)| *table != usual)
                 .map(|(preset, table)| (preset.to_owned(), shown(table)))
                 .collect();
+            let in_call: serde_json::Map<String, serde_json::Value> = entry
+                .presets
+                .iter()
+                .map(|preset| ((*preset).to_owned(), (entry.in_call)(preset)))
+                .filter(|(_, values)| values.as_object().is_some_and(|values| !values.is_empty()))
+                .collect();
             let needs = (entry.build)(entry.default_preset(), &serde_json::Value::Null).map_err(bad)?.needs();
             Ok(serde_json::json!({
                 "name": entry.name,
@@ -230,6 +236,7 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                 "presets": entry.presets,
                 "settings": shown(usual),
                 "own_settings": own,
+                "in_call": in_call,
                 "defaults": defaults,
                 "needs": needs.feedback.name(),
                 "ecn": needs.ecn.name(),

@@ -43,7 +43,7 @@ pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::Make, String> {
     Err(format!("{}: there is no encoder in the loop here", wanted.spec.codec))
 }
 
-/// Makes a controller of the registry.
+/// Makes a controller of the registry, as a call has it.
 ///
 /// # Errors
 /// When there is none of that name or its settings are wrong.
@@ -53,7 +53,10 @@ pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, Refusal> {
         return Err(Refusal::new("media.controller", &spec.name, format!("one of {}", names.join(", "))));
     };
     let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
-    let overrides = serde_json::Value::Object(spec.settings.clone());
+    let mut overrides = (entry.in_call)(preset);
+    if let Some(known) = overrides.as_object_mut() {
+        known.extend(spec.settings.clone());
+    }
     let sender = (entry.build)(preset, &overrides)?;
     let receiver = match entry.receiver {
         Some(make) => Some(make(preset, &overrides)?),

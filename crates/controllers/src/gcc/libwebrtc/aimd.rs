@@ -248,6 +248,28 @@ mod tests {
     }
 
     #[test]
+    fn the_capacity_is_an_average_of_whole_kbits_and_is_forgotten_three_sigma_away() {
+        let mut capacity = LinkCapacity { mean: None, variance: 0.4 };
+        capacity.overuse(Rate::from_bps(999_500));
+        assert_eq!(capacity.estimate(), Some(Rate::from_mbps(1)));
+        // sigma is 20 kbit/s
+        assert_eq!(capacity.bounds(), Some((Rate::from_kbps(940), Rate::from_kbps(1060))));
+        capacity.overuse(Rate::from_kbps(941));
+        let mean: f64 = 950.0 + 0.05 * 941.0;
+        assert_eq!(capacity.estimate(), Some(bps(mean * 1000.0)));
+        let variance = 0.95 * 0.4 + 0.05 * (mean - 941.0) * (mean - 941.0) / mean;
+        assert!((capacity.variance - variance).abs() < 1e-12, "{}", capacity.variance);
+        // far below the bounds it begins anew with the next over-use, far above with an increase
+        let settings = Settings::default();
+        let mut rate = aimd(1_000_000);
+        rate.update(&settings, Usage::Over, Some(Rate::from_mbps(1)), at(0));
+        rate.update(&settings, Usage::Over, Some(Rate::from_kbps(900)), at(1000));
+        assert_eq!(rate.capacity.estimate(), Some(Rate::from_kbps(900)));
+        rate.update(&settings, Usage::Normal, Some(Rate::from_kbps(957)), at(2000));
+        assert_eq!(rate.capacity.estimate(), None, "957 is three times 18.97 and a little above");
+    }
+
+    #[test]
     fn what_the_network_says_of_itself_bounds_the_rate_but_a_rate_that_is_above_may_stay() {
         let settings = Settings::default();
         let mut bound = aimd(1_000_000);

@@ -202,6 +202,13 @@ impl Settings {
         resolve("gcc", TABLE, &Self::default(), overrides)
     }
 
+    /// What a call with a camera sets: `kStrictPacingMultiplier` of `video_send_stream_impl.cc`, and probes of a limited
+    /// application for a shared screen only (`GetAlrSettings` there).
+    #[must_use]
+    pub fn in_call() -> Value {
+        serde_json::json!({"pacing_factor": 1.1, "alr_probing": false})
+    }
+
     /// All values of the preset as a JSON object.
     ///
     /// # Errors
