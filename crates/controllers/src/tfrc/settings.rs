@@ -48,6 +48,7 @@ const SMALL_3448: Settings = Settings {
     rules: RFC3448.rules,
     initial_window: RFC3448.initial_window,
     first_interval: RFC3448.first_interval,
+    discount_threshold: RFC3448.discount_threshold,
     ..SMALL
 };
 
@@ -104,8 +105,9 @@ settings! {
     discounting: bool, "", Flag, [true, true, true],
         "whether a long interval without loss makes older ones count less",
         "RFC 5348 section 5.5, OPTIONAL; RFC 3448 section 5.5";
-    discount_threshold: f64, "", Number(0.0, 1.0), [0.25, 0.25, 0.25],
-        "they count at least this part", "RFC 5348 section 5.5: THRESHOLD";
+    discount_threshold: f64, "", Number(0.0, 1.0), [0.25, 0.5, 0.25],
+        "they count at least this part",
+        "THRESHOLD in section 5.5: 0.25 in RFC 5348 (its section 9 says so), 0.5 in RFC 3448";
     short_intervals: bool, "", Flag, [false, false, true],
         "an interval of at most two round trips with N packets and K losses has the length N/K, and the \
          open one counts only after two round trips", "RFC 4828 section 3";
@@ -157,8 +159,14 @@ mod tests {
             let names = TABLE.iter().map(|setting| setting.name);
             names.filter(|name| a[name] != b[name]).map(Into::into).collect()
         };
-        assert_eq!(differ(&RFC5348, &RFC3448), ["rules", "initial_window", "first_interval"]);
-        assert_eq!(differ(&SMALL, &SMALL_3448), ["rules", "initial_window", "first_interval"]);
+        assert_eq!(
+            differ(&RFC5348, &RFC3448),
+            ["rules", "initial_window", "first_interval", "discount_threshold"]
+        );
+        assert_eq!(
+            differ(&SMALL, &SMALL_3448),
+            ["rules", "initial_window", "first_interval", "discount_threshold"]
+        );
         assert_eq!(differ(&RFC5348, &SMALL), ["segment", "header", "min_gap", "short_intervals"]);
     }
 
