@@ -283,12 +283,13 @@ class World:
 
         Args:
             link: Its name; `NAME.back` is the other direction.
-            capacity: What it carries. The bits that are left of a packet in service go at the new rate; 0bps holds it.
+            capacity: What it carries, instead of a schedule or a trace, too. The bits that are left of a packet in
+                service go at the new rate; 0bps holds it.
             delay: Propagation delay of what is served from now on; order is kept.
             loss: Fraction lost of what is served from now on.
 
         Raises:
-            InputError: when there is no such link, its capacity is not a constant one, or the world has ended.
+            InputError: when there is no such link, its capacity is one of statuses, or the world has ended.
         """
         self._act(
             lambda now: self._core.change(

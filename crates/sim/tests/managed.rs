@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
 use tidegate_sim::build::{Experiment, Outcome, from_registry};
 use tidegate_sim::cross::{CrossSettings, Pattern};
-use tidegate_sim::link::capacity::{Service, Steps};
+use tidegate_sim::link::capacity::{Recorded, Service, Steps};
 use tidegate_sim::loss::Loss;
 use tidegate_sim::scenario::{LinkService, Scenario};
 use tidegate_sim::{Cross, LinkSettings, ManagedLink, Sink, World};
@@ -229,11 +229,40 @@ fn delay_and_loss_change_for_what_is_served_from_then_on() {
 }
 
 #[test]
-fn a_capacity_that_is_not_constant_is_nobodys_to_change() {
-    let steps = Steps::new(&[(Time::ZERO, Rate::from_mbps(8))], None).unwrap();
-    let mut world = through(LinkSettings::new(Service::Schedule(steps), Span::ZERO));
-    let refused = told(&mut world, |link| link.set_capacity(Time::ZERO, Rate::from_mbps(1)));
-    assert!(refused.unwrap_err().to_string().contains("a constant one, for the driver"));
+fn a_capacity_that_changes_by_itself_ends_where_the_driver_gives_another() {
+    let (at, ms) = (Time::from_micros, Time::from_millis);
+    // 1000 bytes a packet: 8 Mbit/s until 3 ms, then an outage, which the driver ends at 20 ms
+    let steps = Steps::new(&[(Time::ZERO, Rate::from_mbps(8)), (ms(3), Rate::ZERO)], None).unwrap();
+    let schedule = Service::Schedule(steps);
+    // a packet of 1504 bytes every millisecond: 12.032 Mbit/s
+    let every: Vec<u32> = (1..=1000).collect();
+    let trace = Service::Opportunities(Recorded::new(every, 1504).unwrap());
+    for (service, change, expected, mean) in [
+        // three packets, then from 20 ms on one each 4 ms, and the fifth from 26 ms on in 1 ms
+        (schedule.clone(), at(20_000), [1_000, 2_000, 3_000, 24_000, 27_000], 1_000_000),
+        // in the middle of the second: half of it is left, 2 ms at a quarter of the rate
+        (schedule, at(1_500), [1_000, 3_500, 7_500, 11_500, 15_500], 5_000_000),
+        // the second packet has to wait for the opportunity at 2 ms: from 1.5 ms on it goes from its first bit
+        (trace, at(1_500), [1_000, 5_500, 9_500, 13_500, 17_500], 7_016_000),
+    ] {
+        let before = ManagedLink::new("link", 1, LinkSettings::new(service.clone(), Span::ZERO));
+        let had = before.unwrap().capacity(Time::ZERO, change).unwrap();
+        let mut world = through(LinkSettings::new(service, Span::ZERO));
+        world.run_until(change).unwrap();
+        told(&mut world, |link| link.set_capacity(change, Rate::from_mbps(2))).unwrap();
+        if change == at(20_000) {
+            world.run_until(at(26_000)).unwrap();
+            told(&mut world, |link| link.set_capacity(at(26_000), Rate::from_mbps(4))).unwrap();
+        }
+        world.run_until(ms(100)).unwrap();
+        let millisecond = Span::from_millis(1);
+        let now = told(&mut world, |link| link.capacity(Time::ZERO, change));
+        let then = told(&mut world, |link| link.capacity(change - millisecond, change + millisecond));
+        assert_eq!(now, Some(had), "what it had before is told as it was");
+        assert_eq!(then, Some(Rate::from_bps(mean)), "a millisecond of either");
+        let seen: Vec<i64> = arrivals(world).iter().map(|(at, _)| at.as_nanos() / 1_000).collect();
+        assert_eq!(seen[..5], expected);
+    }
 }
 
 #[test]

@@ -76,14 +76,16 @@ impl ManagedLink {
         })
     }
 
-    /// From `now` on it carries `rate`; the bits that are left of a packet in service go at the new rate. To be called
-    /// at the present time ([`crate::World::tell`]).
+    /// From `now` on it carries `rate`, also where it followed a schedule, a trace or chance until then; the bits that
+    /// are left of a packet in service go at the new rate (where there were opportunities, the packet goes again). To
+    /// be called at the present time ([`crate::World::tell`]).
     ///
     /// # Errors
-    /// If its capacity is not a constant one.
+    /// If its capacity is one of statuses: what they lose follows from it.
     pub fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Refusal> {
         let current = self.serving.as_mut().filter(|(served, _)| served.finish > now);
-        let finish = self.server.set_rate(now, rate, current.is_some())?;
+        let finish = current.as_ref().map(|(served, packet)| (*served, packet.size));
+        let finish = self.server.set_rate(now, rate, finish)?;
         if let (Some((served, _)), Some(finish)) = (current, finish) {
             served.finish = finish;
         }

@@ -102,7 +102,7 @@ impl LinkSettings {
     }
 }
 
-/// Statuses have neither a queue nor losses of their own.
+/// Statuses have neither a queue nor losses of their own, and nobody else's capacity.
 fn lossless(key: &str) -> Refusal {
     let expected = "none beside statuses: what they cannot carry is lost, and nothing waits";
     Refusal::new(key, "a setting of its own", expected)

@@ -7,6 +7,7 @@
 mod brownian;
 mod constant;
 mod opportunities;
+mod replaced;
 mod schedule;
 mod statuses;
 mod variable;
@@ -23,6 +24,7 @@ pub use statuses::{Status, Statuses};
 use crate::excess::Excess;
 use crate::refusal::Refusal;
 use opportunities::{Opportunities, Playback};
+use replaced::Replaced;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
 use variable::Variable;
@@ -114,6 +116,8 @@ pub(crate) enum Server {
     Constant(Constant),
     /// One rate, until the driver says otherwise.
     Variable(Variable),
+    /// What changed by itself, until the driver said otherwise.
+    Replaced(Box<Replaced>),
     Schedule(Box<Schedule>),
     Opportunities(Box<Opportunities<Playback>>),
     /// The process that tells the capacity, and the one that packets meet.
@@ -141,6 +145,7 @@ impl Server {
             Self::Constant(service) => service.serve(now, size),
             Self::Infinite | Self::Statuses(_) => Served { start: now, finish: now },
             Self::Variable(service) => service.serve(now, size),
+            Self::Replaced(service) => service.after.serve(now, size),
             Self::Schedule(service) => service.serve(now, size),
             Self::Opportunities(service) => service.serve(now, size),
             Self::Brownian { now: service, .. } => service.serve(now, size),
@@ -155,6 +160,7 @@ impl Server {
             Self::Infinite | Self::Statuses(_) => true,
             Self::Constant(service) => service.rate() > Rate::ZERO,
             Self::Variable(service) => service.rate() > Rate::ZERO,
+            Self::Replaced(service) => service.after.rate() > Rate::ZERO,
             Self::Schedule(service) => service.steps().rate_at(now) > Rate::ZERO,
             Self::Opportunities(_) | Self::Brownian { .. } => false,
         }
@@ -169,16 +175,25 @@ impl Server {
         }
     }
 
-    /// From `now` on it has `rate`; see [`Variable::set_rate`].
-    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate, serving: bool) -> Result<Option<Time>, Refusal> {
-        match self {
-            Self::Variable(service) => Ok(service.set_rate(now, rate, serving)),
-            _ => Err(Refusal::new(
-                "capacity",
-                "a schedule, a trace or chance",
-                "a constant one, for the driver to change",
-            )),
-        }
+    /// From `now` on it has `rate`, whatever it had before. The new end of the service of the packet of so many bytes
+    /// that is going on and does not end before `now`, if there is one.
+    pub(crate) fn set_rate(
+        &mut self,
+        now: Time,
+        rate: Rate,
+        serving: Option<(Served, u32)>,
+    ) -> Result<Option<Time>, Refusal> {
+        Ok(match self {
+            Self::Variable(service) => service.set_rate(now, rate, serving.is_some()),
+            Self::Replaced(service) => service.after.set_rate(now, rate, serving.is_some()),
+            Self::Statuses(_) => return Err(super::lossless("capacity")),
+            _ => {
+                let before = std::mem::replace(self, Self::Infinite);
+                let (replaced, finish) = Replaced::new(before, now, rate, serving);
+                *self = Self::Replaced(Box::new(replaced));
+                finish
+            }
+        })
     }
 
     /// When the service of a packet would begin that has been there since `from`, after all that came before.
@@ -188,6 +203,7 @@ impl Server {
             Self::Infinite | Self::Statuses(_) => from,
             Self::Constant(service) => service.begins(from),
             Self::Variable(service) => service.begins(from),
+            Self::Replaced(service) => service.after.begins(from),
             Self::Schedule(service) => service.begins(from),
             Self::Opportunities(service) => service.begins(from),
             Self::Brownian { now: service, .. } => service.begins(from),
@@ -204,6 +220,7 @@ impl Server {
             Self::Infinite => Rate::MAX,
             Self::Constant(service) => service.rate(),
             Self::Variable(service) => service.mean_rate(from, to),
+            Self::Replaced(service) => service.mean_rate(from, to),
             Self::Schedule(service) => service.steps().mean_rate(from, to),
             Self::Opportunities(service) => {
                 let list = &service.instants.list;
@@ -237,8 +254,10 @@ impl Server {
 
     /// Shows what the random substream gave out, if there is one.
     pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
-        if let Self::Brownian { now, .. } = self {
-            visit(now.instants.luck().draws());
+        match self {
+            Self::Brownian { now, .. } => visit(now.instants.luck().draws()),
+            Self::Replaced(service) => service.before().draws(visit),
+            _ => {}
         }
     }
 }

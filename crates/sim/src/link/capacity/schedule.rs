@@ -112,6 +112,11 @@ impl Steps {
         &self.steps[behind.saturating_sub(1)]
     }
 
+    /// Work that can be done in `[from, to)`.
+    pub(super) fn work_between(&self, from: Time, to: Time) -> u128 {
+        self.work_until(to.as_nanos()).saturating_sub(self.work_until(from.as_nanos()))
+    }
+
     /// Work that could be done from time zero until `now`.
     fn work_until(&self, now: i64) -> u128 {
         let (periods, within) = self.split(now.max(0));

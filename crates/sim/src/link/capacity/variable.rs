@@ -26,6 +26,17 @@ impl Variable {
         Self { rate: rate.as_bps(), done: i64::MIN, spent: 0, stuck: 0, history }
     }
 
+    /// A transmitter that has had `rate` since `now`, when nothing of its own was going on.
+    pub(super) fn since(now: Time, rate: Rate) -> Self {
+        Self { done: now.as_nanos(), ..Self::new(rate) }
+    }
+
+    /// Does `work` that somebody else has begun; its end.
+    pub(super) fn resume(&mut self, work: u128) -> Time {
+        self.take(work);
+        self.rounded()
+    }
+
     /// The present rate.
     pub(crate) const fn rate(&self) -> Rate {
         Rate::from_bps(self.rate)
