@@ -14,7 +14,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
 from tidegate import Run, plot
 from tidegate._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
@@ -151,12 +151,9 @@ def buffers() -> Figure:
 
 def inside() -> Figure:
     """What the default saw and did at the step down."""
-    names = ["delay_based", "received_rate", "trend", "threshold", "state", "rate_state"]
+    names = ["delay_based", "received_rate", "compared", "threshold", "state", "rate_state"]
     figure = plot.internals(gcc.steps_run(gcc.PRESETS[0]), names=names)
     figure.set(dpi=DPI, size_inches=(10, 9))
-    for ax in figure.axes[:2]:
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:g}"))
-        ax.set_title(f"{ax.get_title(loc='left')} (Mbit/s)", loc="left", fontsize=11, fontweight="bold")
     figure.axes[-1].set_xlim(58, 70)
     return figure
 

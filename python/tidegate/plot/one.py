@@ -111,7 +111,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
             raise ValueError(f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}")
     if not chosen:
         raise ValueError(f"the controller of flow {flow!r} noted nothing")
-    panels = _panels(chosen) if names is None else [(name,) for name in chosen]
+    panels = _panels(chosen)
     colour = looks([label])[label].colour
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 1.2 + 1.7 * len(panels))
@@ -119,7 +119,8 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
         for ax, series in zip(axes, panels, strict=True):
             for name, style in zip(series, _STYLES, strict=False):
                 mask = got["name"] == name
-                at, value = got["t_s"][mask], got["value"][mask]
+                unit, scale = _shown_in(name)
+                at, value = got["t_s"][mask], np.asarray(got["value"][mask], float) * scale
                 ink = colour if style == "-" else "#222222"
                 ax.step(at, value, where="post", color=ink, linewidth=1.2, linestyle=style, label=name)
                 if name == "threshold" and len(series) > 1:
@@ -128,8 +129,9 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
                     top = _FAR * float(value.max())
                     low, high = ax.get_ylim()
                     ax.set_ylim(max(low, -top), min(high, top))
-            ax.set_title(" and ".join(series), fontsize=11)
-            ax.set_ylabel(unit_of(series[0]))
+            said, code = " and ".join(series), _CODES.get(series[0])
+            ax.set_title(f"{said} ({code})" if code else said, fontsize=11)
+            ax.set_ylabel(unit)
             if len(series) > 1:
                 ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(series), borderaxespad=0.2, fontsize=9)
         axes[-1].set_xlabel("Time (s)")
@@ -145,11 +147,16 @@ _FAR = 4.0  # thresholds
 _TOGETHER = {"compared": ("compared", "threshold")}
 _UNITS = {
     "offset": "ms a group", "slope": "ms/B", "var_noise": "ms²", "trend": "ms/ms", "num_deltas": "groups",
-    "compared": "ms", "threshold": "ms", "state": "0 normal, 1 over, 2 under", "loss_fraction": "of packets",
-    "rate_state": "0 hold, 1 up, 2 down", "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
+    "compared": "ms", "threshold": "ms", "loss_fraction": "of packets",
+    "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
     "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
     "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "fraction_lost": "of packets",
-    "data_limited": "0 no, 1 yes", "looked_up": "0 no, 1 yes", "table_size": "entries", "rounds": "round trips",
+    "table_size": "entries", "rounds": "round trips",
+}  # fmt: skip
+# What numbers stand for that measure nothing.
+_CODES = {
+    "state": "0 normal, 1 over-use, 2 under-use", "rate_state": "0 hold, 1 increase, 2 decrease",
+    "data_limited": "0 no, 1 yes", "looked_up": "0 no, 1 yes",
 }  # fmt: skip
 _SUFFIXES = {"ms": "ms", "us": "µs", "s": "s", "bps": "bit/s", "bytes": "bytes", "kbps": "kbit/s", "hz": "1/s"}
 
@@ -157,6 +164,12 @@ _SUFFIXES = {"ms": "ms", "us": "µs", "s": "s", "bps": "bit/s", "bytes": "bytes"
 def unit_of(name: str) -> str:
     """The unit of what a controller noted: by its name's end (`_ms`, `_bps`), or as tidegate's own have it."""
     return _UNITS.get(name) or _SUFFIXES.get(name.rpartition("_")[2], "")
+
+
+def _shown_in(name: str) -> tuple[str, float]:
+    """The unit on the axis, and what a value is multiplied by for it: rates are in Mbit/s on every figure."""
+    unit = unit_of(name)
+    return ("Mbit/s", 1e-6) if unit == "bit/s" else (unit, 1.0)
 
 
 def _panels(names: Sequence[str]) -> list[tuple[str, ...]]:
