@@ -10,7 +10,7 @@ SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Carg
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo test test-rust test-python test-slow mutations test-codec lint format fuzz swarm bench docs wheel clean
+.PHONY: help setup quick demo test test-rust test-python test-slow mutations test-codec lint audit format fuzz swarm bench docs wheel clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -21,6 +21,7 @@ help:
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, stubs, licences"
+	@echo "make audit      known vulnerabilities of crates and packages, as far as their lists can be had"
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
 	@echo "make swarm      random scenarios of every feature for SWARM_SECONDS (60): what must hold for each"
@@ -88,6 +89,9 @@ lint: setup
 	$(BIN)/python -m mypy.stubtest tidegate._core
 	@if command -v cargo-deny >/dev/null; then cargo deny --offline --log-level error check licenses bans sources; \
 	else echo "cargo-deny is not installed: licences and sources were not checked (cargo install cargo-deny)"; fi
+
+audit: setup
+	@.ci/audit
 
 format: setup
 	cargo fmt --all

@@ -16,6 +16,7 @@ True
 from __future__ import annotations
 
 import json
+import math
 import re
 from decimal import Decimal
 from typing import Any, ClassVar, Self
@@ -260,7 +261,8 @@ class Fraction(float):
                 raise InputError(f"found {show(value)}; {right}")
             number = float(Decimal(match[1]) / 100)
         elif isinstance(value, int | float) and not isinstance(value, bool | Quantity):
-            number = float(value)
+            # a file may hold whole numbers that no float holds
+            number = float(value) if abs(value) < 2**64 else math.inf
         else:
             right = 'expected a fraction, for example "5%" or 0.05'
             raise InputError(f"found {show(value)}; {right}")

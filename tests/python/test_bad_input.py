@@ -108,6 +108,8 @@ CASES = [
          files=scenario('"gcc"', '"gcc", video = { fps = 1e-9 }')),
     Case("audio too large", RUN, 'x.toml:10: flows.call.media.audio.interval: found "1000s"; that makes packets of more than 100MB',
          files=scenario('"gcc"', '"gcc", audio = { rate = "1Gbps", interval = "1000s" }')),
+    Case("loss of any size", RUN, "x.toml:7: links.cable.loss: found 1" + "0" * 76 + "...; a fraction lies between 0 and 1",
+         files=scenario('"10ms"', '"10ms"\nloss = 1' + "0" * 400)),
     Case("source is a list", RUN, 'x.toml:10: flows.call.media.video: found {source = ["ideal"]}; expected false, or a table '
          "whose source is statistical, ideal, greedy, frames, encoder or cbr",
          files=scenario('"gcc"', '"gcc", video = { source = ["ideal"] }')),

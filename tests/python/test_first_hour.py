@@ -93,8 +93,9 @@ def test_a_preset_is_a_controller_to_look_at(cli: Cli) -> None:
         (["gcc:dr"], {"gcc:draft-02"}),
     ],
 )
-def test_bash_completes_after_a_colon(typed: list[str], expected: set[str], tmp_path: Path) -> None:
-    words = ["tidegate", "compare", *typed]
+@pytest.mark.parametrize("command", ["compare", "controllers"])
+def test_bash_completes_after_a_colon(command: str, typed: list[str], expected: set[str], tmp_path: Path) -> None:
+    words = ["tidegate", command, *typed]
     env = {
         **os.environ,
         "PYTHONPATH": str(ROOT / "python"),

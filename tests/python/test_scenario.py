@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -463,7 +464,7 @@ def test_recorded_frames(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as error:
         lower(Scenario.load(path))
     right = "frame, type, two columns more, and the size in bytes"
-    assert str(error.value).endswith(f'talk_100.txt:3: found "1 P 0. x"; expected {right}')
+    assert str(error.value).endswith(f"talk_100.txt:3: found 4 columns; expected {right}")
 
 
 def test_recorded_frames_of_the_public_set() -> None:
@@ -675,3 +676,32 @@ def test_a_queue_limit_counts_the_packet_in_service_wherever_it_is_said() -> Non
         ir["links"][0]["settings"]["queue"] = queue
         digests.add(_core.run(json.dumps(ir)).digest)
     assert len(digests) == 2, "the engine's own default is that of the scenario"
+
+
+@pytest.mark.parametrize(
+    ("media", "said"),
+    [
+        # the default of each, which means something else where somebody wrote it
+        ({"video": {"source": "greedy", "max": "2.5Mbps"}, "max_rate": "9Mbps"}, "max"),
+        ({"video": {"source": "frames", "ladder": "sizes", "group": 10, "skip": 20}}, "skip"),
+        ({"min_rate": "30kbps", "video": {"source": "ideal", "min": "1kbps", "max": "31kbps"}}, "min_rate"),
+    ],
+)
+def test_a_default_that_was_written_is_written_again(media: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "sizes").mkdir()
+    (tmp_path / "sizes" / "made_900.txt").write_text("".join(f"{n} P 0 0 3000\n" for n in range(60)))
+
+    def made(media: dict[str, Any]) -> Scenario:
+        links = [{"name": "cable", "capacity": "2Mbps"}]
+        data = {"duration": "2s", "links": links, "flows": [{"name": "call", "media": media}]}
+        return Scenario.from_dict(data, tmp_path)
+
+    one = made(media)
+    again = Scenario.parse(one.to_toml(), tmp_path / "x.toml")
+    assert f"{said} = " in one.to_toml()
+    assert lower(again).ir == lower(one).ir | {"name": again.name}
+    without = {key: value for key, value in media.items() if key != said}
+    if said != "min_rate":
+        without["video"] = {key: value for key, value in media["video"].items() if key != said}
+        assert lower(made(without)).ir != lower(one).ir, "it means something"
+    assert f"{said} = " not in made(without).to_toml()

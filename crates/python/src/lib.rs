@@ -6,6 +6,7 @@ mod control;
 mod encoder;
 mod errors;
 mod guard;
+mod parquet;
 mod quality;
 mod rtcp;
 mod run;

@@ -2,6 +2,10 @@
 
 use crate::errors::{bad, file_error};
 use crate::guard::{caught, guarded};
+use crate::parquet::{read, words};
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::file::properties::WriterProperties;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
@@ -11,10 +15,6 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use numpy::PyArray1;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Table {
             DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
             _ => {
                 let numpy = py.import("numpy")?;
-                let (words, codes) = words(array)?;
+                let (words, codes) = words(array).map_err(bad)?;
                 let words = numpy.call_method1("array", (words,))?;
                 if words.len()? == 0 {
                     return numpy.call_method1("array", (Vec::<String>::new(), "<U1"));
@@ -152,20 +152,6 @@ impl Table {
     }
 }
 
-/// The words of a column and for each row the place in them.
-fn words(array: &ArrayRef) -> PyResult<(Vec<String>, Vec<i64>)> {
-    if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
-        let words =
-            dictionary.values().as_string::<i32>().iter().map(|w| w.unwrap_or_default().to_owned()).collect();
-        return Ok((words, dictionary.keys().values().iter().map(|&code| i64::from(code)).collect()));
-    }
-    if let Some(strings) = array.as_string_opt::<i32>() {
-        let words = strings.iter().map(|w| w.unwrap_or_default().to_owned()).collect();
-        return Ok((words, (0..strings.len() as i64).collect()));
-    }
-    Err(bad(format!("a column of type {}, which tidegate does not write", array.data_type())))
-}
-
 /// Reads a Parquet file that [`Table::write_parquet`] wrote; whatever is in it, a wrong one is an error.
 #[pyfunction]
 pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
@@ -176,44 +162,4 @@ pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
     batch
         .map(|batch| Table { batch })
         .map_err(|why| bad(format!("{path}: not a Parquet file of tidegate: {why}")))
-}
-
-fn read(file: std::fs::File) -> Result<RecordBatch, String> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
-    let schema = builder.schema().clone();
-    let metadata = builder.metadata();
-    let groups: i64 = metadata.row_groups().iter().map(|group| group.num_rows().max(0)).sum();
-    let rows = metadata.file_metadata().num_rows();
-    if rows != groups || u32::try_from(rows).is_err() {
-        return Err(format!("damaged (says {rows} rows, and {groups} in its parts)"));
-    }
-    let reader =
-        builder.with_batch_size((rows as usize).max(1)).build().map_err(|error| error.to_string())?;
-    let mut batches = reader.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
-    let batch = match batches.len() {
-        0 => RecordBatch::new_empty(schema),
-        1 => batches.remove(0),
-        parts => return Err(format!("damaged (its rows come in {parts} parts)")),
-    };
-    if batch.num_rows() != rows as usize {
-        return Err(format!("damaged ({} of {rows} rows)", batch.num_rows()));
-    }
-    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        whole(column).map_err(|why| format!("column {}: {why}", field.name()))?;
-    }
-    Ok(batch)
-}
-
-/// Whether a column is one that tidegate writes: of one of its types, without gaps, with a word for each code.
-fn whole(column: &ArrayRef) -> Result<(), String> {
-    match column.data_type() {
-        DataType::Float64 | DataType::UInt64 | DataType::UInt32 | DataType::Boolean => {}
-        _ => {
-            let (words, codes) = words(column).map_err(|_| format!("of type {}", column.data_type()))?;
-            if codes.iter().any(|&code| usize::try_from(code).is_ok_and(|code| code >= words.len())) {
-                return Err("has codes without words".to_owned());
-            }
-        }
-    }
-    if column.null_count() > 0 { Err("has gaps".to_owned()) } else { Ok(()) }
 }

@@ -125,7 +125,7 @@ fn tables_with_named_units() {
 
 #[test]
 fn errors_say_where_and_what() {
-    let cases: [(Format, &str, &[&str]); 16] = [
+    let cases: [(Format, &str, &[&str]); 17] = [
         (
             Format::Mahimahi,
             "1\n2\nx\n",
@@ -153,6 +153,11 @@ fn errors_say_where_and_what() {
         (Format::Csv, "time_s,rate_bps\n0,1\n1\n", &["line 3", "2 columns"]),
         (Format::Csv, "time_s,rate\n0,1\n", &["a header line with 2 names", "rate_mbps"]),
         (Format::Csv, "time_s,rate_bps\n2,1\n", &["line 2", "a first row at time 0"]),
+        (
+            Format::Raca,
+            "Timestamp,DL_bitrate\n2020.01.01_00.00.00,1\n4040.01.01_00.00.00,1\n",
+            &["line 3", "within 30 years"],
+        ),
         (
             Format::Raca,
             "Timestamp,DL_bitrate\n2020.13.01_00.00.00,1\n",

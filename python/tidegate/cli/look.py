@@ -13,7 +13,7 @@ import typer
 from tidegate import controllers as registry
 from tidegate import lte
 from tidegate import trace as traces
-from tidegate.cli.runs import AsJson, Force, ScenarioName
+from tidegate.cli.runs import AsJson, Force, ScenarioName, complete_controllers
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, results_only
 from tidegate.errors import InputError, did_you_mean
 from tidegate.files import check_target, write_file
@@ -301,7 +301,15 @@ def generate(
 
 
 def controllers(
-    name: Annotated[str | None, typer.Argument(help="One controller, or a preset of it, with its settings.")] = None,
+    names: Annotated[
+        list[str] | None,
+        # a list, because Bash completes the words around a colon as several
+        typer.Argument(
+            metavar="[NAME]",
+            help="One controller, or a preset of it, with its settings.",
+            autocompletion=complete_controllers,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the controllers, or the settings of one.
@@ -309,6 +317,9 @@ def controllers(
     Example: tidegate controllers gcc
     """
     known = registry.registry()
+    if names and len(names) > 1:
+        raise InputError(f"{' '.join(names)}: found {len(names)} names; expected one")
+    name = names[0] if names else None
     chosen = None if name is None else registry.choose(name, Path(), run_code=False)
     if chosen is not None and chosen.name not in known:
         raise InputError(f"{name}: is no controller of tidegate's; there are {', '.join(known)}")

@@ -48,7 +48,8 @@ class _Behind(str):
         return True
 
 
-def _controllers(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_controllers(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of controllers and their presets that go on from what was typed."""
     names = list(controllers.registry())
     presets = [f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]]
     typed = [*(ctx.params.get("names") or ()), incomplete]
@@ -230,7 +231,7 @@ def compare(
         typer.Argument(
             metavar="CONTROLLER...",
             help="What to compare: gcc, gcc:draft-02, fixed:2Mbps, python:mine.py:Mine.",
-            autocompletion=_controllers,
+            autocompletion=complete_controllers,
         ),
     ],
     scenario: Annotated[str | None, typer.Option(help="Scenario file or name.", autocompletion=_scenarios)] = None,

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from tidegate import controllers
 from tidegate.scenario import rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, lowered, one_of, shape
+from tidegate.scenario.model import Model, Said, lowered, one_of, shape
 from tidegate.scenario.repair import Repair
 from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, GreedyVideo, StatisticalVideo
 from tidegate.units import Duration, Rate, Size, show
@@ -167,7 +167,7 @@ Playout = Annotated[
 Pause = Annotated[tuple[Duration, Duration], Field(strict=False)]
 
 
-class Media(Model):
+class Media(Said, Model):
     """RTP media under a congestion controller.
 
     >>> Media(controller="gcc", video={"source": "ideal"}).largest_rate
@@ -177,6 +177,8 @@ class Media(Model):
     if TYPE_CHECKING:
 
         def __init__(self, /, **keys: Any) -> None: ...
+
+    _said = frozenset({"min_rate"})
 
     controller: AnyController = "gcc"
     """The congestion controller."""

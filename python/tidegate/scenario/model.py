@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from tidegate.errors import ScenarioError
 from tidegate.scenario.explain import TAG, Path, Problem, explain
@@ -22,6 +30,20 @@ Name = Annotated[str, Field(pattern=NAME)]
 
 Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 """A positive number without a unit."""
+
+
+class Said(BaseModel):
+    """A table with keys that mean something else when somebody writes their default: files keep them then."""
+
+    _said: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _with_said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        table: dict[str, Any] = handler(self)
+        for name in sorted(self._said & self.model_fields_set - table.keys()):
+            value = getattr(self, name)
+            table[name] = str(value) if isinstance(value, Quantity) else value
+        return table
 
 
 class Model(BaseModel):

@@ -12,7 +12,7 @@ from pydantic import Field, Tag
 
 from tidegate.scenario import frames, rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, lowered, one_of, shape
+from tidegate.scenario.model import Model, Said, lowered, one_of, shape
 from tidegate.scenario.reading import digest
 from tidegate.units import Duration, Rate, Size
 
@@ -80,11 +80,13 @@ class IdealVideo(Video):
     """The kind of source."""
 
 
-class GreedyVideo(Video):
+class GreedyVideo(Said, Video):
     """Always something to send: what the controller allows is what is sent.
 
     Its `max` is the flow's `max_rate` where it has one, unless somebody said so.
     """
+
+    _said = frozenset({"max"})
 
     source: Literal["greedy"]
     """The kind of source."""
@@ -96,8 +98,10 @@ class GreedyVideo(Video):
         return Rate(max(self.min, max_rate))
 
 
-class FramesVideo(Video):
+class FramesVideo(Said, Video):
     """Recorded frame sizes at several rates (RFC 8593 section 6)."""
+
+    _said = frozenset({"skip"})
 
     source: Literal["frames"]
     """The kind of source."""

@@ -10,7 +10,7 @@ use tidegate_core::{Frame, Span, Time};
 const KEPT: usize = 1 << 15;
 
 /// A segment names so many of the losses that were reported last. Each goes with all segments in its place until
-/// as many others were reported, so that it gets through though segments are lost.
+/// as many others were reported, so that it gets through though segments are lost. Fewer where packets are small.
 const NAMED: usize = 64;
 
 /// One packet to be sent.
@@ -35,16 +35,22 @@ pub(super) struct Media {
     /// For each segment of a picture the packets whose loss was reported: what is coded from then on refers to
     /// nothing that these losses have damaged.
     avoids: Vec<Option<Arc<Attachment>>>,
+    /// So many of them have room in a packet.
+    named: usize,
 }
 
 impl Media {
-    pub(super) fn new(settings: MediaSettings, start: Time) -> Self {
+    /// A source of packets with `overhead` bytes of IP and UDP header.
+    pub(super) fn new(settings: MediaSettings, overhead: u32, start: Time) -> Self {
         let segments = match settings {
             MediaSettings::Packets { .. } => 1,
             MediaSettings::Segments { segments, .. } => usize::from(segments),
         };
+        let size = settings.packet_size();
         Self {
-            size: settings.packet_size(),
+            // a count of two bytes and two for each, behind the fixed header (RFC 3550 section 5.1)
+            named: NAMED.min(size.saturating_sub(overhead + 12 + 2) as usize / 2),
+            size,
             settings,
             start,
             sequence: 0,
@@ -103,11 +109,13 @@ impl Media {
         let back = (self.sequence as u16).wrapping_sub(sequence);
         let place = self.sent.len().checked_sub(usize::from(back)).filter(|_| back > 0)?;
         let sent = self.sent[place].take()?;
-        if matches!(self.settings, MediaSettings::Segments { .. }) {
+        if matches!(self.settings, MediaSettings::Segments { .. }) && self.named > 0 {
             let lost = self.sequence - u64::from(back);
             let segment = (lost % self.avoids.len() as u64) as usize;
             let mut avoids = match self.avoids[segment].as_deref() {
-                Some(Attachment::Avoids(before)) => before[before.len().saturating_sub(NAMED - 1)..].to_vec(),
+                Some(Attachment::Avoids(before)) => {
+                    before[before.len().saturating_sub(self.named - 1)..].to_vec()
+                }
                 _ => Vec::with_capacity(1),
             };
             avoids.push(sequence);
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn the_kth_packet_is_due_after_k_times_size_over_rate() {
         let rate = Rate::from_kbps(448);
-        let mut media = Media::new(MediaSettings::Packets { size: 1000, rate }, Time::from_secs(3));
+        let mut media = Media::new(MediaSettings::Packets { size: 1000, rate }, 28, Time::from_secs(3));
         for k in 0..5000i64 {
             let due = media.due();
             assert_eq!(due - Time::from_secs(3), Span::from_nanos((k * 125_000_000 + 6) / 7));
@@ -147,7 +155,7 @@ mod tests {
     fn segments_know_of_the_losses_that_were_reported_before_they_were_coded() {
         let settings = MediaSettings::Segments { fps: 10.0, segments: 3, rate: Rate::from_kbps(64) };
         assert_eq!(settings.packet_size(), 267);
-        let mut media = Media::new(settings, Time::ZERO);
+        let mut media = Media::new(settings, 28, Time::ZERO);
         let picture = |media: &mut Media| {
             let mut take = || {
                 let due = media.due();
@@ -176,5 +184,17 @@ mod tests {
         let named = avoids(&picture(&mut media)[1].1);
         let newest = media.sequence as u16 - 5;
         assert_eq!(named, (0..64).rev().map(|back| newest - 3 * back).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_small_packet_names_no_more_losses_than_it_has_room_for() {
+        // 80 bytes: 28 below RTP, 12 of its header, 2 of a count, and 38 for 19 numbers
+        let settings = MediaSettings::Segments { fps: 10.0, segments: 1, rate: Rate::from_bps(6400) };
+        let mut media = Media::new(settings, 28, Time::ZERO);
+        (0..60).for_each(|_| drop(media.take(Time::ZERO)));
+        (0..60).for_each(|lost| assert!(media.reported(lost).is_some()));
+        let named = media.take(Time::ZERO).avoids;
+        let Some(Attachment::Avoids(named)) = named.as_deref() else { panic!("losses were reported") };
+        assert_eq!(*named, (41..60).collect::<Vec<u16>>());
     }
 }

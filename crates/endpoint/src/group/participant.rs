@@ -93,7 +93,7 @@ impl Participant {
             schedule: Schedule::new(&timing),
             luck: Stream::new(settings.seed, &settings.name, "rtcp"),
             members: Members::default(),
-            media: settings.media.map(|media| Media::new(media, settings.join)),
+            media: settings.media.map(|media| Media::new(media, settings.overhead, settings.join)),
             last_rtp: None,
             spoken: false,
             reports: [settings.join; 2],

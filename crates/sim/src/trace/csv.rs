@@ -113,10 +113,11 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
         let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
         let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for missing"))?;
         let since = second - *origin.get_or_insert(second);
-        if since < 0 {
-            return Err(file.line_error(*line, cells[time], "a time not before that of the first row"));
-        }
-        rows.push(Row { line: *line, at: Span::from_secs(since), rate, loss: None, delay: None });
+        let at = span(since as f64, 1.0).ok_or_else(|| {
+            let expected = "a time not before that of the first row, and within 30 years";
+            file.line_error(*line, cells[time], expected)
+        })?;
+        rows.push(Row { line: *line, at, rate, loss: None, delay: None });
     }
     Trace::from_stretches(file, &stretches(file, &rows, None)?)
 }

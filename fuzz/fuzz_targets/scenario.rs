@@ -1,0 +1,26 @@
+//! Fuzzes the engine's form of experiments: whatever JSON comes is refused, or makes a world in which time passes.
+#![no_main]
+
+use tidegate_core::Time;
+use tidegate_sim::build::{Experiment, from_registry};
+use tidegate_sim::scenario::Scenario;
+
+/// Links, flows and members of what is built: more of them are no other code, and slower.
+const MOST: usize = 12;
+const EVENTS: u64 = 2000;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let Ok(scenario) = serde_json::from_slice::<Scenario>(input) else { return };
+    let text = serde_json::to_vec(&scenario).expect("what was read can be written");
+    let again: Scenario = serde_json::from_slice(&text).expect("what was written can be read");
+    assert_eq!(serde_json::to_vec(&again).expect("it can be written again"), text);
+    let members: usize = scenario.sessions.iter().map(|session| session.members.len()).sum();
+    if scenario.lte.is_some() || scenario.links.len() + scenario.flows.len() + members > MOST {
+        return;
+    }
+    let Ok(mut experiment) = Experiment::new(&scenario, &[], &mut from_registry) else { return };
+    let end = Time::ZERO + experiment.duration();
+    if let Ok(true) = experiment.run_some(end, EVENTS) {
+        _ = experiment.finish();
+    }
+});

@@ -1,0 +1,11 @@
+//! Fuzzes recorded networks: columns of numbers.
+#![no_main]
+
+#[path = "../src/traces.rs"]
+mod traces;
+
+use tidegate_sim::trace::Format;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    traces::check(&[Format::Mahimahi, Format::SecondsMbps, Format::DataRatePattern], input);
+});

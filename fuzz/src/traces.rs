@@ -1,0 +1,58 @@
+//! What must hold for whatever file is taken for a recorded network: an error that says something, or a trace that can be
+//! used, written, and read again as the same.
+
+use tidegate_core::{Rate, Span};
+use tidegate_sim::link::Link;
+use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
+
+/// Checks `input`: its first byte chooses the format, or to find it out, its second one the options.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn check(formats: &[Format], input: &[u8]) {
+    let [choice, bits, file @ ..] = input else { return };
+    let options = ReadOptions {
+        frequency: (bits & 1 != 0).then_some(10.0),
+        reference: (bits & 2 != 0).then_some(Rate::from_mbps(1)),
+        direction: [None, None, Some(Direction::Down), Some(Direction::Up)][usize::from(bits >> 2 & 3)],
+    };
+    let read = match formats.get(usize::from(*choice) % (formats.len() + 1)) {
+        Some(&format) => Trace::read_as(format, "f", file, &options),
+        None => Trace::read("f", file, &options),
+    };
+    match read {
+        Ok(trace) => check_trace(&trace),
+        Err(error) => assert!(!error.found.is_empty() && !error.expected.is_empty(), "{error:?}"),
+    }
+}
+
+fn check_trace(trace: &Trace) {
+    let period = trace.duration();
+    assert!(period > Span::ZERO);
+    Link::new("l", 1, trace.link(Span::ZERO)).expect("a trace that was read makes a link");
+    let (offset, bin) =
+        (Span::from_nanos(period.as_nanos() / 3), Span::from_nanos(period.as_nanos() / 10 + 1));
+    if let Ok(played) = trace.played(offset, 0.5) {
+        assert_eq!(played.duration(), period);
+    }
+    // opportunities are written as means; and of a rate there may be a gigabyte of opportunities
+    let text = trace.to_csv(bin).expect("a trace that was read has one probability of loss at a time");
+    let again = Trace::read_as(Format::Csv, "f", text.as_bytes(), &ReadOptions::default());
+    let again = again.unwrap_or_else(|error| panic!("what was written can be read: {error}"));
+    assert_eq!(again.duration(), period);
+    match &trace.capacity {
+        Capacity::Rates(steps) => {
+            assert_eq!(again.capacity, trace.capacity);
+            if steps.nominal_rate().bytes_in(period).as_bytes() < 1_000_000 {
+                _ = trace.to_mahimahi().map(|text| {
+                    Trace::read_as(Format::Mahimahi, "f", text.as_bytes(), &ReadOptions::default())
+                });
+            }
+        }
+        Capacity::Opportunities(_) => {
+            let text = trace.to_mahimahi().expect("opportunities of 1504 bytes");
+            let again = Trace::read_as(Format::Mahimahi, "f", text.as_bytes(), &ReadOptions::default());
+            assert_eq!(again.expect("what was written can be read").capacity, trace.capacity);
+        }
+    }
+}
