@@ -45,7 +45,7 @@ pub(crate) struct History {
 
 impl History {
     pub(crate) fn new() -> Self {
-        Self { ring: vec![EMPTY; 256], oldest: 0, next: 0, landed: 0, in_flight: 0 }
+        Self { ring: Vec::new(), oldest: 0, next: 0, landed: 0, in_flight: 0 }
     }
 
     /// The sequence number of the next packet.
@@ -61,8 +61,8 @@ impl History {
     }
 
     fn index(&self, sequence: u64) -> usize {
-        // the length is a power of two
-        sequence as usize & (self.ring.len() - 1)
+        // the length is a power of two, once there is a packet
+        sequence as usize & self.ring.len().wrapping_sub(1)
     }
 
     /// Takes note of a packet that leaves at `now`; its sequence number is [`History::next`].
@@ -109,7 +109,7 @@ impl History {
     }
 
     fn grow(&mut self) {
-        let mut ring = vec![EMPTY; self.ring.len() * 2];
+        let mut ring = vec![EMPTY; (self.ring.len() * 2).max(16)];
         let mask = ring.len() - 1;
         for sequence in self.oldest..self.next {
             ring[sequence as usize & mask] = self.ring[self.index(sequence)];

@@ -40,9 +40,8 @@ impl Acked {
     pub fn new(settings: &Settings) -> Self {
         let room = match settings.received_rate {
             ReceivedRate::Robust => settings.robust_most as usize + 1,
-            // a start that saves the first few growths; a sliding window has as many as arrive in it
-            ReceivedRate::Window => 256,
-            ReceivedRate::Bayesian => 0,
+            // a sliding window has as many as arrive in it
+            ReceivedRate::Window | ReceivedRate::Bayesian => 0,
         };
         let longest = match settings.received_rate {
             ReceivedRate::Robust => settings.robust_longest,

@@ -95,7 +95,7 @@ impl Loss {
             acted: false,
             last_increase: None,
             last_decrease: None,
-            history: VecDeque::with_capacity(128),
+            history: VecDeque::new(),
             window: Window::default(),
         }
     }

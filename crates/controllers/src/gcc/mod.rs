@@ -138,7 +138,7 @@ impl Gcc {
             remb: None,
             least_delay: i64::MAX,
             alarm: None,
-            fresh: Vec::with_capacity(64),
+            fresh: Vec::new(),
             settings,
         }
     }

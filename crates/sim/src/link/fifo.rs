@@ -78,7 +78,7 @@ impl Link {
             room,
             plain: medium.plain_delay(),
             medium: Box::new(medium),
-            line: VecDeque::with_capacity(64),
+            line: VecDeque::new(),
             served: 0,
             held: 0,
             scatter,

@@ -1,0 +1,49 @@
+"""What a call that has had its say keeps in memory, at recording level `summary`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tidegate.bench import scenario
+
+RUN = """\
+import sys
+from tidegate import _core
+
+_core.run(sys.stdin.read())
+# ru_maxrss would count what the process was before it became this program
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(int(status["VmHWM"].split()[0]) * 1024)
+"""
+FEW, MANY = 50, 1050
+
+
+def experiment(calls: int) -> str:
+    """Calls of a second over a link that has room for all, in two seconds."""
+    made = scenario("call", 2.0)
+    for link in made["links"]:
+        link["capacity"] = {"constant": 10**10}
+        link["settings"]["queue"] = {"packets": 100_000}
+    (call,) = made["flows"]
+    made["flows"] = [
+        {**call, "name": f"call{number}", "start": 10**6 * (number % 100), "stop": 10**9} for number in range(calls)
+    ]
+    return json.dumps(made)
+
+
+def peak(text: str) -> int:
+    """The peak resident memory in bytes of a process that runs it."""
+    said = subprocess.run([sys.executable, "-c", RUN], input=text, capture_output=True, text=True, check=True)
+    return int(said.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of a process from /proc")
+def test_an_end_of_a_call_takes_what_it_has_seen_and_no_more() -> None:
+    few, many = experiment(FEW), experiment(MANY)
+    # the text of the experiment is there twice: in Python and as it is read
+    an_end = (peak(many) - peak(few) - 2 * (len(many) - len(few))) / (MANY - FEW) / 2
+    assert 5_000 < an_end < 20_000
