@@ -321,6 +321,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_low_before_a_probe_holds_no_increase_back() {
+        let mut bandwidth = begun(kbps(1000));
+        bandwidth.report(&first(), 26, 256, at(0));
+        bandwidth.set_target(kbps(2000), at(100));
+        bandwidth.report(&first(), 0, 256, at(200));
+        assert_eq!(bandwidth.target(), kbps(2161));
+    }
+
+    #[test]
     fn a_receiver_bounds_the_target_and_zero_lifts_the_bound() {
         let mut bandwidth = begun(kbps(300));
         bandwidth.set_receiver(kbps(200), at(0));

@@ -120,3 +120,20 @@ impl Delay {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn over_use_before_anything_is_measured_halves_the_rate_with_each_report() {
+        let settings = Settings::default();
+        let mut delay = Delay::new(parts::LIBWEBRTC_V1, Rate::from_kbps(300), Rate::from_kbps(30));
+        for (ms, expected) in [(0, 150), (1, 75)] {
+            let halved = delay.overuse(&settings, None, Time::from_millis(ms));
+            assert_eq!(halved, Some(Rate::from_kbps(expected)));
+        }
+        // with something measured it waits for a round trip
+        assert_eq!(delay.overuse(&settings, Some(Rate::from_kbps(70)), Time::from_millis(2)), None);
+    }
+}

@@ -226,6 +226,16 @@ impl GoogCc {
         Some(acked.map_or(found, |acked| found.max(estimate.min(acked.scaled(PROBE_FLOOR)))))
     }
 
+    /// Since when the application is the limit, if it is; that it no longer is, is told.
+    fn limited(&mut self, now: Time) -> Option<Time> {
+        let since = self.alr.since();
+        if self.was_limited && since.is_none() {
+            self.probing.alr_ended(now);
+        }
+        self.was_limited = since.is_some();
+        since
+    }
+
     /// Per-packet feedback (`OnTransportPacketsFeedback`).
     fn feedback(&mut self, now: Time, report: &Report, asked: &mut Asked, cx: &mut Context<'_>) {
         self.sort(report);
@@ -236,11 +246,7 @@ impl GoogCc {
             self.window.reported(newest);
         }
         self.round_trips(now);
-        let limited = self.alr.since();
-        if self.was_limited && limited.is_none() {
-            self.probing.alr_ended(now);
-        }
-        self.was_limited = limited.is_some();
+        let limited = self.limited(now);
         for packet in &self.arrived {
             let Some(arrival) = packet.arrival else { continue };
             self.acked.packet(&self.parts, packet.sent, arrival, packet.size);
@@ -448,5 +454,72 @@ impl Controller for GoogCc {
 
     fn needs_sent(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::control::Probe;
+    use tidegate_core::units::Size;
+
+    /// A controller with an estimate of 1 Mbit/s and a probe that found 200 kbit/s.
+    fn probed() -> GoogCc {
+        let mut controller = GoogCc::new(Settings::default());
+        controller.delay.rate.set_start(Rate::from_mbps(1));
+        let rate = Rate::from_mbps(1);
+        controller.probe_rate.ask(Probe { id: 1, rate, min_packets: 5, ..Probe::default() });
+        for i in 0..5 {
+            controller.probe_rate.packet(1, i * 40_000_000, i * 40_000_000, Size::from_bytes(1000));
+        }
+        controller
+    }
+
+    #[test]
+    fn a_probe_far_below_what_arrives_is_not_believed() {
+        let found = |acked: Option<u64>| probed().probe_result(acked.map(Rate::from_kbps));
+        assert_eq!(found(None), Some(Rate::from_kbps(200)));
+        assert_eq!(found(Some(800)), Some(Rate::from_kbps(680)));
+        assert_eq!(found(Some(2000)), Some(Rate::from_mbps(1)), "nor is it a reason to rise");
+        assert_eq!(found(Some(100)), Some(Rate::from_kbps(200)));
+        // nor one below what the network says that it has
+        let told = |lower| {
+            let mut controller = probed();
+            controller.set_network(Some(NetworkState { lower: Rate::from_kbps(lower), upper: Rate::MAX }));
+            controller.probe_result(None)
+        };
+        assert_eq!((told(201), told(200)), (None, Some(Rate::from_kbps(200))));
+    }
+
+    #[test]
+    fn the_end_of_a_limit_lets_a_recovery_be_probed_for() {
+        let recovered = |limited| {
+            let mut controller = GoogCc::new(Settings::default());
+            let (mut asked, settings) = (Asked::default(), Settings::default());
+            let at = Time::from_millis;
+            controller.probing.set_limits(
+                &settings,
+                LEAST,
+                Some(Rate::from_mbps(1)),
+                Rate::MAX,
+                at(0),
+                &mut asked,
+            );
+            controller.probing.process(&settings, at(1001), &mut asked);
+            controller.probing.set_estimate(
+                &settings,
+                Rate::from_kbps(300),
+                Limit::Delay,
+                at(2000),
+                &mut asked,
+            );
+            controller.was_limited = limited;
+            controller.limited(at(2100));
+            let mut asked = Asked::default();
+            controller.probing.recovered(&settings, at(2200), &mut asked);
+            asked.probes().first().map(|probe| probe.rate)
+        };
+        assert_eq!(recovered(true), Some(Rate::from_kbps(850)));
+        assert_eq!(recovered(false), None);
     }
 }

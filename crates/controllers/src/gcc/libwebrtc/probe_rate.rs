@@ -151,6 +151,11 @@ mod tests {
         assert_eq!(result(10, 10), Some(Rate::from_kbps(800)));
         assert_eq!(result(11, 10), Some(Rate::from_bps(727_272)));
         assert_eq!(result(10, 11), Some(Rate::from_bps(727_272)), "0.909 of it: not full");
+        assert_eq!(
+            result(10, 12),
+            Some(Rate::from_bps(633_333)),
+            "0.833 of it: full, and 0.95 of 666 666 bit/s"
+        );
         assert_eq!(result(10, 20), Some(Rate::from_kbps(380)), "0.95 of 400 kbit/s");
         // twice as fast on arrival is believed, more is not
         assert_eq!(result(20, 10), Some(Rate::from_kbps(400)));
