@@ -83,7 +83,8 @@ def _tcp(index: int, pairs: int) -> dict[str, Any]:
                 "min_rto": SECOND,
                 "delayed_ack": False,
                 "handshake": False,
-                "receive_window": 1 << 30,
+                # all that a header can say (RFC 7323 section 2.3)
+                "receive_window": 65_535 << 14,
                 "packet_size": 1500,
             }
         },
