@@ -1,8 +1,8 @@
 //! When each node wants to be woken, and who comes first at one instant: one live entry per node.
 //!
 //! A tournament tree over the nodes' times. Changing one node's time replays one path to the root and
-//! stops where the winner stays the same; there are no stale entries to skip and nothing to search. Who it is
-//! that wins is found on the way down again.
+//! stops where the winner stays the same; there are no stale entries to skip and nothing to search. Times alone are
+//! compared; whether somebody else is due at the winner's time is asked of those that it has met on its way up.
 //!
 //! Nodes that are due at one instant act in rounds. Within a round the order is that of their ranks, a hash of
 //! the instant and the node's name: drawn anew at each instant, so that no flow is preferred, and the same
@@ -14,6 +14,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 use tidegate_core::{NodeId, Time};
 
 const NODE_BITS: u32 = 20;
@@ -22,12 +23,15 @@ const ROUND_BITS: u32 = 20;
 /// Later rounds of one instant are one: so many events at one instant the world takes for an endless loop.
 const LAST_ROUND: u32 = (1 << ROUND_BITS) - 1;
 
+/// A time, and a node that is due then.
+type Slot = (Time, u32);
+
 /// The order of the nodes' next wakeups.
 #[derive(Debug)]
 pub struct WakeupQueue {
     /// A heap-shaped tree: place `i` is the smaller one of the places `2i` and `2i + 1`; the second half of the places
     /// are leaves, one a node. Place 1 is the root, and nothing is at place 0.
-    tree: Vec<Time>,
+    tree: Vec<Slot>,
     /// How many leaves there are, and where they begin.
     leaves: usize,
     /// For each node a hash of its name, and the round at the present instant in which it is due, if it is.
@@ -76,7 +80,7 @@ impl WakeupQueue {
         let leaves = nodes.len().max(2);
         let never = Time::from_nanos(i64::MIN);
         Self {
-            tree: vec![Time::MAX; 2 * leaves],
+            tree: (0..2 * leaves).map(|place| (Time::MAX, place.saturating_sub(leaves) as u32)).collect(),
             leaves,
             nodes,
             now: never,
@@ -90,35 +94,37 @@ impl WakeupQueue {
     #[inline]
     #[must_use]
     pub fn earliest(&self) -> Option<Time> {
-        Some(self.tree[1]).filter(|&time| time != Time::MAX)
+        Some(self.tree[1].0).filter(|&time| time != Time::MAX)
     }
 
     /// The earliest wakeup and whose it is.
     #[inline]
     #[must_use]
     pub fn first(&mut self) -> Option<(Time, NodeId)> {
-        let time = self.earliest()?;
+        let (time, node) = self.tree[1];
+        if time == Time::MAX {
+            return None;
+        }
         if time != self.met {
-            match self.descend(time) {
-                Some(node) => return Some((time, node)),
-                None => self.meet(time),
+            if self.is_alone(time, node) {
+                return Some((time, NodeId(node)));
             }
+            self.meet(time);
         }
         Some((time, self.first_due()))
     }
 
-    /// Whose the wakeup at `time`, the earliest, is; nothing if it is that of several.
+    /// Whether nobody but `node`, the winner, is due at `time`.
     #[inline]
-    fn descend(&self, time: Time) -> Option<NodeId> {
-        let (pairs, _) = self.tree.as_chunks::<2>();
-        let mut place = 1;
-        while let Some(&[left, right]) = pairs.get(place) {
-            if left == right {
-                return None;
+    fn is_alone(&self, time: Time, node: u32) -> bool {
+        let mut place = self.leaves + node as usize;
+        while place > 1 {
+            if self.tree[place ^ 1].0 == time {
+                return false;
             }
-            place = 2 * place + usize::from(left != time);
+            place /= 2;
         }
-        Some(NodeId((place - self.leaves) as u32))
+        true
     }
 
     /// Finds all that are due at `time`, the earliest.
@@ -131,7 +137,7 @@ impl WakeupQueue {
         let mut place = 1;
         loop {
             if place < self.leaves {
-                let (left, right) = (self.tree[2 * place], self.tree[2 * place + 1]);
+                let (left, right) = (self.tree[2 * place].0, self.tree[2 * place + 1].0);
                 if left == time && right == time {
                     waiting[waits] = 2 * place + 1;
                     waits += 1;
@@ -160,7 +166,7 @@ impl WakeupQueue {
     }
 
     fn leaf(&self, NodeId(node): NodeId) -> Time {
-        self.tree[self.leaves + node as usize]
+        self.tree[self.leaves + node as usize].0
     }
 
     /// The first of those that are due where several are; there is one.
@@ -220,13 +226,15 @@ impl WakeupQueue {
     fn replay(&mut self, node: NodeId, at: Time) {
         let tree = &mut self.tree[..];
         let mut place = self.leaves + node.0 as usize;
-        let mut winner = at;
+        let mut winner = (at, node.0);
         while tree[place] != winner {
             tree[place] = winner;
             if place == 1 {
                 return;
             }
-            winner = winner.min(tree[place ^ 1]);
+            // nobody can foretell who wins
+            let other = tree[place ^ 1];
+            winner = select_unpredictable(other.0 < winner.0, other, winner);
             place /= 2;
         }
     }
