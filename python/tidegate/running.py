@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tidegate import _core, pool, subject
+from tidegate import _core, memory, pool, subject
 from tidegate._core import Table
 from tidegate.errors import InputError, OutputError, RunError, did_you_mean
 from tidegate.files import named, sha256, write_file
@@ -377,10 +377,11 @@ class RunJob:
         """Runs the engine.
 
         Raises:
-            RunError: says which component failed, when in simulated time, and why.
+            RunError: says which component failed, when in simulated time, and why; or how much memory it would need.
         """
         lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
         made = lowered.experiment(seed=self.seed, record=self.record)
+        memory.check(made.ir)
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
         return run_of(lowered.scenario, made, recording)

@@ -34,7 +34,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from tidegate import _core
+from tidegate import _core, memory
 from tidegate._core import Packet
 from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.running import Run, engine_errors, run_of
@@ -215,6 +215,7 @@ class World:
         self.env = env
         self.scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
         self._made = lower(self.scenario, seed=seed, record=record)
+        memory.check(self._made.ir)
         with engine_errors(self.scenario):
             needs = self._made.inputs
             self._core = _core.World(json.dumps(self._made.ir), needs.traces, needs.python)
