@@ -21,6 +21,8 @@ pub struct Histogram {
     /// For each stretch of buckets where its page is, counted from 1; 0 for none.
     places: Vec<u16>,
     pages: Vec<[u32; PAGE]>,
+    /// The stretch that the last span fell into, and its page: mostly that of the next one.
+    last: (u16, u16),
 }
 
 fn bucket_of(nanos: u64) -> usize {
@@ -57,11 +59,15 @@ impl Histogram {
         self.min = self.min.min(nanos);
         self.max = self.max.max(nanos);
         let bucket = bucket_of(nanos as u64);
-        let place = match self.places.get(bucket / PAGE) {
-            Some(&place) if place > 0 => place,
-            _ => self.new_page(bucket / PAGE),
-        };
-        self.pages[usize::from(place) - 1][bucket % PAGE] += 1;
+        let stretch = bucket / PAGE;
+        if usize::from(self.last.0) != stretch || self.pages.is_empty() {
+            let page = match self.places.get(stretch) {
+                Some(&place) if place > 0 => place - 1,
+                _ => self.new_page(stretch),
+            };
+            self.last = (stretch as u16, page);
+        }
+        self.pages[usize::from(self.last.1)][bucket % PAGE] += 1;
     }
 
     /// A page for the buckets of `stretch`, of which there are fewer than 1000.
@@ -74,7 +80,7 @@ impl Histogram {
         self.pages.reserve_exact(1);
         self.pages.push([0; PAGE]);
         self.places[stretch] = self.pages.len() as u16;
-        self.places[stretch]
+        self.places[stretch] - 1
     }
 
     /// The buckets that are not empty, in order, with their counts.

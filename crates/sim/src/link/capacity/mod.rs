@@ -115,7 +115,7 @@ pub(crate) enum Server {
     Infinite,
     Constant(Constant),
     /// One rate, until the driver says otherwise.
-    Variable(Variable),
+    Variable(Box<Variable>),
     /// What changed by itself, until the driver said otherwise.
     Replaced(Box<Replaced>),
     Schedule(Box<Schedule>),
@@ -169,8 +169,8 @@ impl Server {
     /// This, where it is of one rate able to change that.
     pub(crate) fn variable(self) -> Self {
         match self {
-            Self::Infinite => Self::Variable(Variable::new(Rate::MAX)),
-            Self::Constant(service) => Self::Variable(Variable::new(service.rate())),
+            Self::Infinite => Self::Variable(Box::new(Variable::new(Rate::MAX))),
+            Self::Constant(service) => Self::Variable(Box::new(Variable::new(service.rate()))),
             other => other,
         }
     }
