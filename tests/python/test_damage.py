@@ -199,14 +199,6 @@ def test_a_damaged_result_is_told_on_the_command_line(cli: Cli, tmp_path: Path) 
     assert cli("report", "o").code == 0
 
 
-def test_a_panic_is_an_ordinary_exception_with_its_place(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RuntimeError, match=r"^crates/python/src/guard\.rs:\d+:\d+: oh$") as caught:
-        _core._panic("oh")
-    assert type(caught.value) is _core.InternalError
-    # it is the exception that tells of it, and nothing beside it
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize("value", [{}, [], [1.0], {"x": 1.0}, "1"])
 def test_a_number_of_the_whole_run_that_is_none(saved: Path, tmp_path: Path, value: Any) -> None:
     about = json.loads((saved / RUN_FILE).read_text())

@@ -1,7 +1,6 @@
 //! RTCP timing on its own: `tidegate.rtcp.Schedule`.
 
 use crate::errors::bad;
-use crate::guard::guarded;
 use crate::tfrc::number;
 use pyo3::prelude::*;
 use tidegate_core::{Rate, Span, Time};
@@ -54,7 +53,7 @@ impl PySchedule {
                 0.5
             })
         };
-        let done = guarded(|| Ok(act(&mut schedule, &mut draw)))?;
+        let done = act(&mut schedule, &mut draw);
         if let Some(error) = trouble {
             return Err(error);
         }

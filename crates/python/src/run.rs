@@ -3,7 +3,6 @@
 use crate::control::half::{PyHalf, Raised, told};
 use crate::encoder::{self, Tapes};
 use crate::errors::{RunError, bad, refused};
-use crate::guard::guarded;
 use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::prelude::*;
@@ -33,7 +32,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// All metrics, as JSON.
     fn summary_json(&self) -> PyResult<String> {
-        guarded(|| serde_json::to_string(&self.outcome.summary).map_err(bad))
+        serde_json::to_string(&self.outcome.summary).map_err(bad)
     }
 
     /// Hash of all that was recorded, in hex: the same seed gives the same on every machine.
@@ -66,7 +65,7 @@ impl Recording {
             "slices" if !self.tapes.is_empty() => Some(encoder::slices(&self.tapes)),
             _ => self.outcome.recording.table(name),
         };
-        let table = guarded(|| Ok(py.detach(find)))?;
+        let table = py.detach(find);
         let names = || self.table_names().join(", ");
         Table::new(
             table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?,
@@ -80,7 +79,7 @@ impl Recording {
             "receiver" => Side::Receiver,
             _ => return Err(bad(format!("side: found {side}; expected sender or receiver"))),
         };
-        let bytes = guarded(|| py.detach(|| self.outcome.recording.pcapng(side)).map_err(bad))?;
+        let bytes = py.detach(|| self.outcome.recording.pcapng(side)).map_err(bad)?;
         Ok(pyo3::types::PyBytes::new(py, &bytes))
     }
 
@@ -157,7 +156,7 @@ pub(crate) fn prepare(
     let mut tapes = Tapes::new();
     let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, objects, raised, &mut tapes);
     let mut makers = Makers { controller: &mut make, encoder: &mut encoder };
-    match guarded(|| Ok(Experiment::with(&scenario, &traces, &mut makers)))? {
+    match Experiment::with(&scenario, &traces, &mut makers) {
         Ok(experiment) => Ok((scenario, experiment, tapes)),
         Err(error) => {
             let error = refused(py, &error);
@@ -199,7 +198,7 @@ pub(crate) fn run(
         let outcome = experiment.finish()?;
         Ok(Recording { outcome, tapes, run_seconds })
     };
-    guarded(|| settle(py, py.detach(drive), &raised))
+    settle(py, py.detach(drive), &raised)
 }
 
 /// What Python gets of a run that has ended, well or not.

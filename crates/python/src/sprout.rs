@@ -1,7 +1,6 @@
 //! Sprout's forecasts as a function.
 
 use crate::errors::bad;
-use crate::guard::guarded;
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -33,7 +32,7 @@ fn sprout_forecasts<'py>(
         Settings::with(name, ENTRY.default_preset(), &overrides).map_err(|error| bad(error.to_string()))?;
     let silences: Vec<Span> =
         time_to_next_ms.iter().map(|&millis| Span::from_millis(i64::from(millis))).collect();
-    let forecasts = guarded(|| Ok(py.detach(|| ticks::replay(&settings, &bytes_per_tick, &silences))))?;
+    let forecasts = py.detach(|| ticks::replay(&settings, &bytes_per_tick, &silences));
     let rows: Vec<Vec<u32>> = forecasts.iter().map(|forecast| forecast.to_vec()).collect();
     if rows.is_empty() {
         return Ok(PyArray2::zeros(py, [0, tidegate_controllers::sprout::forecast::TICKS], false));

@@ -1,7 +1,7 @@
 //! Tables for Python: the Arrow C stream, NumPy arrays, Parquet files.
 
 use crate::errors::{bad, file_error};
-use crate::guard::{caught, guarded};
+use crate::guard::caught;
 use crate::parquet::{read, words};
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression, ZstdLevel};
@@ -41,31 +41,6 @@ impl Table {
             .column_by_name(name)
             .ok_or_else(|| bad(format!("no column {name:?}; there are {}", self.columns().join(", "))))
     }
-
-    fn numpy<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
-        let array = self.column(column)?;
-        Ok(match array.data_type() {
-            DataType::Float64 => {
-                PyArray1::from_slice(py, array.as_primitive::<Float64Type>().values()).into_any()
-            }
-            DataType::UInt64 => {
-                PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any()
-            }
-            DataType::UInt32 => {
-                PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any()
-            }
-            DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
-            _ => {
-                let numpy = py.import("numpy")?;
-                let (words, codes) = words(array).map_err(bad)?;
-                let words = numpy.call_method1("array", (words,))?;
-                if words.len()? == 0 {
-                    return numpy.call_method1("array", (Vec::<String>::new(), "<U1"));
-                }
-                words.get_item(PyArray1::from_vec(py, codes))?
-            }
-        })
-    }
 }
 
 fn array(column: Column) -> ArrayRef {
@@ -101,7 +76,28 @@ impl Table {
 
     /// One column as a NumPy array; words become an array of strings.
     fn to_numpy<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
-        guarded(|| self.numpy(py, column))
+        let array = self.column(column)?;
+        Ok(match array.data_type() {
+            DataType::Float64 => {
+                PyArray1::from_slice(py, array.as_primitive::<Float64Type>().values()).into_any()
+            }
+            DataType::UInt64 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt64Type>().values()).into_any()
+            }
+            DataType::UInt32 => {
+                PyArray1::from_slice(py, array.as_primitive::<UInt32Type>().values()).into_any()
+            }
+            DataType::Boolean => PyArray1::from_iter(py, array.as_boolean().values().iter()).into_any(),
+            _ => {
+                let numpy = py.import("numpy")?;
+                let (words, codes) = words(array).map_err(bad)?;
+                let words = numpy.call_method1("array", (words,))?;
+                if words.len()? == 0 {
+                    return numpy.call_method1("array", (Vec::<String>::new(), "<U1"));
+                }
+                words.get_item(PyArray1::from_vec(py, codes))?
+            }
+        })
     }
 
     /// The table with two columns more, the same in all rows: of which controller and seed it is.
@@ -144,7 +140,7 @@ impl Table {
             writer.close().map_err(|error| bad(format!("{path}: {error}")))?;
             Ok(())
         };
-        guarded(|| py.detach(write))
+        py.detach(write)
     }
 
     fn __repr__(&self) -> String {

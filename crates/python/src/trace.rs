@@ -1,7 +1,6 @@
 //! Traces for Python.
 
 use crate::errors::bad;
-use crate::guard::guarded;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -49,7 +48,7 @@ pub(crate) fn lte_survey<'py>(
 )> {
     let spec = lte_spec(spec_json)?;
     let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
-    let found = guarded(|| py.detach(|| lte::survey::survey(&spec, seed, begin, end)).map_err(bad))?;
+    let found = py.detach(|| lte::survey::survey(&spec, seed, begin, end)).map_err(bad)?;
     Ok((
         PyArray1::from_vec(py, found.serving),
         PyArray1::from_vec(py, found.geometry_db),
@@ -83,9 +82,9 @@ impl PyTrace {
         let options = ReadOptions { frequency: frequency_hz, reference, direction };
         let format = match format {
             Some(format) => format_named(format)?,
-            None => guarded(|| Trace::sniff(name, data).map_err(bad))?,
+            None => Trace::sniff(name, data).map_err(bad)?,
         };
-        let trace = guarded(|| py.detach(|| Trace::read_as(format, name, data, &options)).map_err(bad))?;
+        let trace = py.detach(|| Trace::read_as(format, name, data, &options)).map_err(bad)?;
         Ok(Self { inner: Arc::new(trace), format: format.name().to_owned() })
     }
 
@@ -119,7 +118,7 @@ impl PyTrace {
             ..defaults
         };
         let generate = || Trace::generate_brownian(settings, seed, Span::from_nanos(duration_ns));
-        let trace = guarded(|| py.detach(generate).map_err(bad))?;
+        let trace = py.detach(generate).map_err(bad)?;
         Ok(Self { inner: Arc::new(trace), format: "generated".to_owned() })
     }
 
@@ -135,7 +134,7 @@ impl PyTrace {
     ) -> PyResult<Self> {
         let spec = lte_spec(spec_json)?;
         let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
-        let trace = guarded(|| py.detach(|| lte::survey::trace(&spec, seed, begin, end)).map_err(bad))?;
+        let trace = py.detach(|| lte::survey::trace(&spec, seed, begin, end)).map_err(bad)?;
         Ok(Self { inner: Arc::new(trace), format: "generated".to_owned() })
     }
 
@@ -186,21 +185,21 @@ impl PyTrace {
         let settings = self.inner.link(LinkSettings::default()).map_err(bad)?;
         let mut link = Link::new("trace", 0, settings).map_err(bad)?;
         let end = Time::ZERO + self.inner.duration();
-        let series = guarded(|| Ok(link.capacity_series(Time::ZERO, end, Span::from_nanos(bin_ns))))?;
+        let series = link.capacity_series(Time::ZERO, end, Span::from_nanos(bin_ns));
         let times = PyArray1::from_iter(py, series.iter().map(|(at, _)| at.as_secs_f64()));
         Ok((times, PyArray1::from_iter(py, series.iter().map(|(_, rate)| rate.as_bps_f64()))))
     }
 
     /// As a mahimahi file: one opportunity of 1504 bytes a line, in milliseconds.
     fn to_mahimahi<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let text = guarded(|| py.detach(|| self.inner.to_mahimahi()).map_err(bad))?;
+        let text = py.detach(|| self.inner.to_mahimahi()).map_err(bad)?;
         Ok(PyBytes::new(py, text.as_bytes()))
     }
 
     /// As CSV with time_s and rate_bps, in bins where the trace is one of opportunities.
     #[pyo3(signature = (bin_ns=100_000_000))]
     fn to_csv<'py>(&self, py: Python<'py>, bin_ns: i64) -> PyResult<Bound<'py, PyBytes>> {
-        let text = guarded(|| py.detach(|| self.inner.to_csv(Span::from_nanos(bin_ns))).map_err(bad))?;
+        let text = py.detach(|| self.inner.to_csv(Span::from_nanos(bin_ns))).map_err(bad)?;
         Ok(PyBytes::new(py, text.as_bytes()))
     }
 

@@ -3,7 +3,7 @@
 use crate::control::half::Raised;
 use crate::encoder::Tapes;
 use crate::errors::bad;
-use crate::guard::{InternalError, caught, guarded};
+use crate::guard::{InternalError, caught};
 use crate::run::{Ended, Recording, drive, prepare, settle};
 use crate::trace::PyTrace;
 use pyo3::exceptions::PyRuntimeError;
@@ -364,7 +364,7 @@ impl PyWorld {
         else {
             return Err(bad("this world has finished"));
         };
-        let outcome = guarded(|| Ok(py.detach(|| experiment.finish_at(Time::from_nanos(at)))))?;
+        let outcome = py.detach(|| experiment.finish_at(Time::from_nanos(at)));
         let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
         let done = outcome.map(|outcome| Recording::new(outcome, self.tapes.clone(), run_seconds));
         settle(py, done.map_err(Into::into), &self.raised)

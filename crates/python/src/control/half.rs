@@ -42,7 +42,8 @@ pub(crate) struct PyHalf {
 
 /// An exception in one line.
 pub(crate) fn told(py: Python<'_>, method: &str, error: &PyErr) -> String {
-    let kind = error.get_type(py).name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
+    // of the value: in Python 3.11 the type of a panic that nothing has caught is still PyO3's
+    let kind = error.value(py).get_type().name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
     let text = error.value(py).to_string();
     if text.is_empty() {
         format!("{method} raised {kind}")

@@ -4,7 +4,6 @@ use super::decision::{PyDecision, PyLimits, PyNeeds};
 use super::packets::{PyArrived, PyOutgoing, PySent};
 use super::report::PyReport;
 use crate::errors::{RunError, bad};
-use crate::guard::guarded;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +20,7 @@ fn internals<'py>(py: Python<'py>, notes: &control::Notes) -> PyResult<Bound<'py
 }
 
 fn unpack<T>(answer: impl FnOnce() -> Result<T, control::Failure>) -> PyResult<T> {
-    guarded(|| answer().map_err(|failure| RunError::new_err(failure.to_string())))
+    answer().map_err(|failure| RunError::new_err(failure.to_string()))
 }
 
 /// The seat behind a lock: Python may call from any thread.

@@ -4,7 +4,6 @@ mod convert;
 mod field;
 
 use crate::errors::bad;
-use crate::guard::guarded;
 use convert::{from_python, to_python, twcc_to_python};
 use field::Octets;
 use pyo3::prelude::*;
@@ -288,7 +287,7 @@ pub(crate) fn packets_from_python(values: &Bound<'_, PyAny>) -> PyResult<Vec<rtc
 /// ValueError with what is wrong and where.
 #[pyfunction]
 pub(crate) fn decode<'py>(py: Python<'py>, data: Octets<'py>) -> PyResult<Bound<'py, PyList>> {
-    packets_to_python(py, &guarded(|| rtcp::decode(data.as_bytes()).map_err(bad))?)
+    packets_to_python(py, &rtcp::decode(data.as_bytes()).map_err(bad)?)
 }
 
 /// The bytes of RTCP packets, one after the other. Only the last one is padded with the padding bit (RFC 3550
@@ -296,7 +295,7 @@ pub(crate) fn decode<'py>(py: Python<'py>, data: Octets<'py>) -> PyResult<Bound<
 #[pyfunction]
 pub(crate) fn encode<'py>(py: Python<'py>, packets: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::new();
-    guarded(|| rtcp::encode(&packets_from_python(packets)?, &mut out).map_err(bad))?;
+    rtcp::encode(&packets_from_python(packets)?, &mut out).map_err(bad)?;
     Ok(PyBytes::new(py, &out))
 }
 
@@ -304,7 +303,7 @@ pub(crate) fn encode<'py>(py: Python<'py>, packets: &Bound<'py, PyAny>) -> PyRes
 #[pyfunction]
 pub(crate) fn decode_rtp(data: Octets<'_>) -> PyResult<Rtp> {
     let data = data.as_bytes();
-    let (header, payload) = guarded(|| rtp::Header::decode(data).map_err(bad))?;
+    let (header, payload) = rtp::Header::decode(data).map_err(bad)?;
     Ok(Rtp {
         payload_type: header.payload_type,
         sequence: header.sequence,
@@ -336,7 +335,7 @@ pub(crate) fn encode_rtp<'py>(py: Python<'py>, packet: &Rtp) -> PyResult<Bound<'
             .collect(),
     };
     let mut out = Vec::new();
-    guarded(|| header.encode(&mut out).map_err(bad))?;
+    header.encode(&mut out).map_err(bad)?;
     out.extend(&packet.payload);
     if packet.padding > 0 {
         out.extend(std::iter::repeat_n(0, usize::from(packet.padding) - 1));
