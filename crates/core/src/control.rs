@@ -80,13 +80,6 @@ impl Decision {
             && (*window, *heartbeat) == (other.window, other.heartbeat)
             && *probes == other.probes
     }
-
-    /// This without what is used up: an alarm that is due by `now`, and the probes.
-    pub fn unchanged(mut self, now: Time) -> Self {
-        self.alarm = self.alarm.filter(|&at| at > now);
-        self.probes = Probes::NONE;
-        self
-    }
 }
 
 /// What feedback says of one packet, joined with what was sent.
@@ -263,12 +256,11 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// The last decision without a fired alarm or spent probes.
+    #[inline]
     pub fn unchanged(&self) -> Decision {
-        let mut decision = self.last.unchanged(self.now);
-        if self.ringing.at(self.now) {
-            decision.alarm = self.last.alarm;
-        }
-        decision
+        let waits = self.ringing.at(self.now);
+        let alarm = self.last.alarm.filter(|&at| at > self.now || waits);
+        Decision { alarm, probes: Probes::NONE, ..*self.last }
     }
 
     /// The last decision as it was.
