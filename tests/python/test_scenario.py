@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tidegate
 from support import PLAIN, shared
-from tidegate import Audio, Back, Flow, Link, Media, Queue, Scenario, Tcp, Udp, _core, run
+from tidegate import Audio, Back, Flow, Link, Media, Queue, Scenario, Tcp, Udp, _core
 from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario import schema, shipped
 from tidegate.scenario.lower import lower
-from tidegate.scenario.model import Model
-from tidegate.scenario.reading import Files, Reading
 from tidegate.units import Duration
 
 
@@ -366,83 +362,6 @@ def test_the_schema_takes_what_is_right_and_refuses_what_is_wrong() -> None:
         assert list(validator.iter_errors(tomllib.loads(PLAIN.replace(found, replaced, 1)))), replaced
 
 
-# --- those that ship ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", shipped.names())
-def test_shipped_scenarios_are_good_and_say_where_they_come_from(name: str) -> None:
-    scenario = Scenario.load(name)
-    scenario.check()
-    assert scenario.name == name
-    assert len(scenario.description) > 40
-    assert any(word in scenario.source for word in ("RFC", "Ours", "NSDI", "thesis"))
-
-
-def test_there_are_more_than_a_dozen() -> None:
-    assert len(shipped.names()) >= 12
-    assert tidegate.Scenario.load("home-broadband").name in shipped.names()
-
-
-# RFC 8867: duration, capacity of the bottleneck over time (Mbit/s), flows as (start, stop), in seconds
-RFC8867 = {
-    "5.1-variable-capacity": (100, [(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], [(0, 99)]),
-    "5.2-two-flows": (125, [(0, 4.0), (25, 2.0), (50, 3.5), (75, 1.0), (100, 2.0)], [(0, None)] * 2),
-    "5.3-congested-feedback": (100, [(0, 2.0), (20, 1.0), (40, 0.5), (60, 2.0)], [(0, 99)] * 2),
-    "5.4-competing-calls": (120, [(0, 3.5)], [(0, 119), (20, 119), (40, 119)]),
-    "5.5-rtt-fairness": (300, [(0, 4.0)], [(start, 299) for start in (0, 10, 20, 30, 40)]),
-    "5.6-long-tcp": (120, [(0, 2.0)], [(5, 119)]),
-    "5.7-short-tcp": (300, [(0, 2.0)], [(5, 299)] * 2),
-    "5.8-pause-resume": (120, [(0, 3.5)], [(0, 119)] * 3),
-}
-
-
-@pytest.mark.parametrize("case", RFC8867)
-def test_the_cases_of_rfc_8867_are_what_it_says(case: str) -> None:
-    ir = lower(Scenario.load(f"rfc8867-{case}")).ir
-    duration, capacity, calls = RFC8867[case]
-    second = 10**9
-    assert ir["duration"] == duration * second
-    (link,) = (link for link in ir["links"] if link["name"] == "bottleneck")
-    constant = link["capacity"].get("constant")
-    steps = link["capacity"]["schedule"]["steps"] if constant is None else [[0, constant]]
-    assert steps == [[at * second, round(rate * 1e6)] for at, rate in capacity]
-    assert link["settings"]["queue"]["time"] == 300_000_000
-    assert link["settings"]["loss"] == "none"
-    media = [flow for flow in ir["flows"] if "media" in flow["kind"]]
-    stops = [None if flow["stop"] is None else flow["stop"] / second for flow in media]
-    assert list(zip((flow["start"] / second for flow in media), stops, strict=True)) == calls
-    for flow in media:
-        spec = flow["kind"]["media"]
-        assert (spec["video"]["min"], spec["video"]["max"], spec["start_rate"]) == (150_000, 1_500_000, 150_000)
-        assert spec["audio"] == {"rate": 20_000, "interval": 20_000_000}
-    ways = [sum(one["settings"]["delay"] for one in ir["links"] if one["from"] in (flow["from"], "router") or one is link)
-            for flow in media[:1]]  # fmt: skip
-    if case.startswith("5.5"):
-        own = {one["from"]: one["settings"]["delay"] / 1e6 for one in ir["links"] if one["from"].startswith("sender")}
-        assert list(own.values()) == [10, 25, 50, 100, 150]
-    else:
-        assert link["settings"]["delay"] == 50_000_000, ways
-
-
-def test_the_rest_of_5_3_5_6_5_7_and_5_8() -> None:
-    feedback = lower(Scenario.load("rfc8867-5.3-congested-feedback")).ir
-    back = next(link for link in feedback["links"] if link["name"] == "bottleneck.back")
-    assert back["capacity"]["schedule"]["steps"] == [[0, 2_000_000], [35 * 10**9, 800_000], [70 * 10**9, 2_000_000]]
-    assert [flow["kind"]["media"]["pair"] for flow in feedback["flows"]] == ["call.back", "call"]
-    tcp = [flow for flow in lower(Scenario.load("rfc8867-5.6-long-tcp")).ir["flows"] if "tcp" in flow["kind"]]
-    assert [(flow["start"], flow["stop"], flow["kind"]["tcp"]["workload"]) for flow in tcp] == [
-        (0, 119 * 10**9, "long")
-    ]
-    web = [flow for flow in lower(Scenario.load("rfc8867-5.7-short-tcp")).ir["flows"] if "tcp" in flow["kind"]]
-    assert (len(web), sum(flow["start"] == 0 for flow in web)) == (10, 2)
-    starts = [flow["start"] / 1e9 for flow in web if flow["start"]]
-    assert sum(starts) / len(starts) == 10.0
-    sizes = {json.dumps(flow["kind"]["tcp"]["workload"]) for flow in web}
-    assert sizes == {json.dumps({"web": {"min": 30_000, "max": 50_000, "idle": 10**10}})}
-    pausing = lower(Scenario.load("rfc8867-5.8-pause-resume")).ir["flows"][1]
-    assert pausing["kind"]["media"]["pauses"] == [[40 * 10**9, 60 * 10**9]]
-
-
 # --- files that scenarios name --------------------------------------------------------------------
 
 
@@ -503,165 +422,6 @@ def test_changes_go_where_they_should() -> None:
     assert [link["settings"]["loss"] for link in lower(made).ir["links"]] == ["none", {"bernoulli": 0.01}]
     with pytest.raises(ScenarioError, match=r"^x.toml, as changed: links.cable.delay: found 3; a time needs"):
         Scenario.parse(PLAIN, "x.toml", changes={"links.cable.delay": 3})
-
-
-EVERY_TABLE = """\
-duration = "10s"
-warmup = "1s"
-sending_jitter = "2ms"
-[[links]]
-name = "a"
-capacity = { schedule = [["0s","1Mbps"],["3s","2Mbps"]], period = "6s" }
-delay = "3ms"
-queue = { packets = 3, bytes = "10kB", time="1s", counts_in_service = false }
-loss = { mean = "1%", burst = 3 }
-byte_error = "0.1%"
-jitter = { rfc8868 = { std = "3ms" } }
-back = { capacity = { brownian = { start = "1Mbps" } }, loss = { to_bad = 0.1, to_good = 0.4 }, jitter = { uniform = "2ms" }, byte_error = 0 }
-[[links]]
-name = "b"
-capacity = { statuses = [{name="x",capacity="1Mbps",probability=0.5},{name="y",capacity="0bps",probability=0.5}], interval="1s" }
-from = "right"
-to = "far"
-[[links]]
-name = "c"
-from = "right"
-to = "near"
-loss = { schedule = [["0s","1%"],["2s",0.2]] }
-jitter = { normal = "2ms" }
-back = false
-[[links]]
-name = "d"
-from = "near"
-to = "left"
-capacity = "external"
-[[flows]]
-name = "m"
-count = 2
-start_step = "1s"
-[flows.media]
-controller = "gcc:draft-02,k_up=0.02"
-audio = { spurts = true }
-video = { source = "cbr", rate = "1Mbps", packet_size = "1000B" }
-playout = { fixed = "30ms" }
-both_ways = true
-pauses = [["1s","2s"]]
-packets = 5
-repair = { nack = true, pli = { interval = "1s" }, fec = { packets = 5 } }
-feedback = { profile = "avpf", reduced_size = true, rr_interval = "1s" }
-[[flows]]
-name = "m2"
-media = { video = { source = "greedy" }, audio = {}, feedback = { bandwidth = "1Mbps", reports = "1s" } }
-[[flows]]
-name = "m3"
-media = { video = { source = "ideal", max = "3Mbps" } }
-[[flows]]
-name = "m4"
-media = { start_rate = "400kbps", playout = { adaptive = { max = "1s" } } }
-[[flows]]
-name = "u"
-udp = { rate = "1Mbps", pattern = "on_off", on = "1s", off = "2s" }
-[[flows]]
-name = "u2"
-udp = { rate = "1Mbps", schedule = [["0s","1Mbps"],["2s","2Mbps"]] }
-[[flows]]
-name = "t"
-tcp = { workload = { web = {} }, algorithm = "reno" }
-[[flows]]
-name = "t2"
-tcp = { workload = { file = "3MB" } , handshake = true }
-[[flows]]
-name = "t3"
-tcp = {}
-stop = "5s"
-[[flows]]
-name = "e"
-external = {}
-[[sessions]]
-name = "s"
-bandwidth = "100kbps"
-members = [{name="p", node="left", media={rate="10kbps"}}, {name="q", node="right", count=2, profile="avp", leave="3s", crashes=true}]
-"""
-"""Every kind of table that needs no file."""
-
-OTHER_NAMES = {
-    "Link": {"back": "a link for each direction"},
-    "Flow": {
-        **dict.fromkeys(("count", "start_step"), "a flow for each of several alike"),
-        **dict.fromkeys(("media", "udp", "tcp", "external"), "the kind, under its own name"),
-        "kind": "which of them it is",
-    },
-    "Media": {"both_ways": "two flows", "repair": "left out where nothing is repaired"},
-    "CbrVideo": {"rate": "a schedule of one step", **dict.fromkeys(("min", "max", "fps"), "what all video has")},
-    "Schedule": {"schedule": "is the tag as well", "steps": "what the table has under its tag"},
-    "MeanLoss": dict.fromkeys(
-        ("mean", "burst", "to_bad", "to_good", "loss_good", "loss_bad"), "Gilbert's two states, by their mean"
-    ),
-    "Audio": {"spurts": "left out where there are none"},
-    "Udp": {"on": "below the pattern", "off": "below the pattern"},
-    "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},
-    "Member": {"count": "a member for each of several alike"},
-    "Session": {
-        **dict.fromkeys(("profile", "minimum", "avpf"), "said of each member"),
-    },
-    "Repair": dict.fromkeys(("nack", "pli", "fec"), "left out where it is off"),
-}
-"""Where a lowered key is not one of the model, or the other way round, and why."""
-
-TAGS = {"schedule", "trace", "statuses", "gilbert_elliott", "packets", "segments", "fixed", "avp", "avpf"}
-"""Words that say which of several shapes a table has: `{"statuses": {...}}`."""
-
-
-def tables(value: object) -> Iterator[Model]:
-    """Every table in a scenario."""
-    if isinstance(value, Model):
-        yield value
-        for name in type(value).model_fields:
-            yield from tables(getattr(value, name))
-    elif isinstance(value, list):
-        for one in value:
-            yield from tables(one)
-
-
-def test_every_setting_has_one_name() -> None:
-    made = Scenario.parse(EVERY_TABLE)
-    reading = Reading(made, Files())
-    seen, other = set(), set()
-    for table in (one for part in (made.links, made.flows, made.sessions) for one in tables(part)):
-        kind = type(table).__name__
-        seen.add(kind)
-        if kind in {"Back", "Controller"}:
-            continue  # one is what differs from its link, the other is looked up in the registry
-        ir = table.to_ir(reading)
-        for one in ir if isinstance(ir, list) else [ir]:
-            if not isinstance(one, dict):
-                continue  # greedy, ideal
-            if set(one) <= TAGS and len(one) == 1 and isinstance(next(iter(one.values())), dict):
-                one = next(iter(one.values()))  # noqa: PLW2901
-            own = {field.alias or name for name, field in type(table).model_fields.items()}
-            own -= {"source"}
-            lowered = set(one) - {"source"}
-            if kind == "Link":
-                lowered = (lowered - {"settings"}) | set(one["settings"])
-            if isinstance(one.get("source"), dict):
-                lowered |= set(next(iter(one["source"].values())))
-            other |= {(kind, key) for key in own ^ lowered}
-    assert {
-        "Link",
-        "Queue",
-        "StatusCapacity",
-        "UniformJitter",
-        "Udp",
-        "Tcp",
-        "StatisticalVideo",
-        "Member",
-        "Fec",
-    } <= seen
-    assert other == {(kind, key) for kind, keys in OTHER_NAMES.items() if kind in seen for key in keys}
-    # and the engine knows all of them: it refuses what it does not know
-    without = made.with_changes({"links.d.capacity": "1Mbps"}).to_dict()
-    without["flows"] = [flow for flow in without["flows"] if flow["name"] != "e"]
-    assert run(Scenario.from_dict({**without, "duration": "2s", "warmup": "0s"}), record="summary").flows
 
 
 def test_a_queue_limit_counts_the_packet_in_service_wherever_it_is_said() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import swarm
+import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
 from tidegate.scenario import flows, links, media, population, radio, repair, sessions, sources
@@ -60,7 +61,7 @@ def test_it_draws_every_key_of_the_schema() -> None:
     refused = 0
     for seed in range(1, 1500):
         try:
-            drawn.update(set_in(Scenario.from_dict(swarm.scenario(seed))))
+            drawn.update(set_in(Scenario.from_dict(swarm_scenarios.scenario(seed))))
         except ScenarioError:
             refused += 1
     assert refused < 150
@@ -69,7 +70,7 @@ def test_it_draws_every_key_of_the_schema() -> None:
 
 
 def test_a_seed_is_a_scenario() -> None:
-    assert swarm.scenario(7) == swarm.scenario(7) != swarm.scenario(8)
+    assert swarm_scenarios.scenario(7) == swarm_scenarios.scenario(7) != swarm_scenarios.scenario(8)
 
 
 def test_some_of_it(tmp_path: Path) -> None:
@@ -111,12 +112,14 @@ def test_it_notices_and_says_how_to_see_it_again(
     kept = tmp_path / f"seed-{seed}"
     assert "through bytes" in (kept / "fault.txt").read_text()
     monkeypatch.undo()
-    assert Scenario.load(kept / "scenario.toml").to_dict() == Scenario.from_dict(swarm.scenario(seed)).to_dict()
+    assert (
+        Scenario.load(kept / "scenario.toml").to_dict() == Scenario.from_dict(swarm_scenarios.scenario(seed)).to_dict()
+    )
 
 
 def test_a_run_that_does_not_end_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swarm, "CPU_SECONDS", 0.0)
-    data = swarm.scenario(1) | {"duration": "2000s"}
-    swarm.files(tmp_path)
+    data = swarm_scenarios.scenario(1) | {"duration": "2000s"}
+    swarm_scenarios.files(tmp_path)
     with pytest.raises(swarm.Fault, match="run: still running after 0 s of CPU time"):
         swarm.check(data, tmp_path, swarm.Tally())

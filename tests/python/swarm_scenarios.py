@@ -1,0 +1,490 @@
+"""What the swarm draws: random scenarios of every feature of the schema, the same everywhere for a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tidegate import Controller, controllers
+
+Table = dict[str, Any]
+
+
+class Steady(Controller):
+    """A controller in Python."""
+
+    def on_report(self, now_ns: int, report: Any) -> int:
+        return 400_000 if now_ns % 2 else 600_000
+
+
+class Dice:
+    """What a scenario is drawn from."""
+
+    def __init__(self, seed: int) -> None:
+        self.luck = random.Random(seed)
+
+    def chance(self, probability: float) -> bool:
+        return self.luck.random() < probability
+
+    def pick(self, *from_: Any) -> Any:
+        return self.luck.choice(from_)
+
+    def whole(self, low: int, high: int) -> int:
+        return self.luck.randint(low, high)
+
+    def near(self, low: float, high: float) -> float:
+        """Any magnitude between the two is as likely as any other."""
+        return float(low * (high / low) ** self.luck.random())
+
+    def span(self, low: float, high: float) -> str:
+        """A time in seconds; now and then the least one, or a round one."""
+        if self.chance(0.1):
+            return f"{round(low * 1e9)}ns"
+        value = self.near(low, high)
+        return f"{value:.2g}s" if value >= 0.01 and self.chance(0.5) else f"{max(1, round(value * 1e9))}ns"
+
+    def rate(self, low: float, high: float) -> str:
+        value = self.near(low, high)
+        return f"{round(value)}bps" if self.chance(0.5) else f"{float(f'{value / 1e3:.2g}'):g}kbps"
+
+    def size(self, low: int, high: int) -> str:
+        return f"{round(self.near(low, high))}B"
+
+    def steps(self, end: float, draw: Callable[[], Any]) -> list[list[Any]]:
+        """Pairs of a time and a value, the first at 0s."""
+        times = sorted({self.whole(1, round(end * 1000)) for _ in range(self.whole(0, 5))})
+        return [["0s", draw()], *([f"{at}ms", draw()] for at in times)]
+
+    def some(self, table: Table, probability: float, **draws: Callable[[], Any]) -> Table:
+        """The table with each further key by chance."""
+        for key, draw in draws.items():
+            if self.chance(probability):
+                table[key.rstrip("_")] = draw()
+        return table
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+def capacity(dice: Dice, end: float, *, finite: bool) -> Any:
+    def rate() -> str:
+        return dice.rate(5e4, 2e7)
+
+    def with_pauses() -> str:
+        return "0bps" if dice.chance(0.2) else rate()
+
+    match dice.whole(0, 11):
+        case 0 | 1 if not finite:
+            return "infinite"
+        case 2 | 3:
+            steps = dice.steps(end, with_pauses)
+            steps[0][1] = rate()
+            table: Table = {"schedule": steps}
+            if dice.chance(0.3):
+                table["period"] = f"{int(steps[-1][0].removesuffix('ms').removesuffix('s')) + dice.whole(1, 3000)}ms"
+            return table
+        case 4:
+            most = dice.near(2e5, 2e7)
+            table = {"max": f"{round(most)}bps", "start": f"{round(most * dice.luck.random())}bps"}
+            return {
+                "brownian": dice.some(
+                    table, 0.5, sigma=lambda: dice.rate(2e3, 1e7), outage_escape=lambda: dice.near(0.1, 10)
+                )
+            }
+        case 5:
+            shares = [dice.whole(1, 9) for _ in range(dice.whole(1, 4))]
+            parts = [share / sum(shares) for share in shares]
+            statuses = [
+                {"name": f"s{at}", "capacity": rate() if at == 0 else with_pauses(), "probability": part}
+                for at, part in enumerate(parts)
+            ]
+            table = {"statuses": statuses, "interval": dice.span(0.001, 2)}
+            return dice.some(table, 0.3, rate_window=lambda: dice.span(1e-6, 0.5))
+        case 6:
+            table = {"trace": dice.pick("lte.trace", "path.csv")}
+            return dice.some(table, 0.4, offset=lambda: dice.span(1e-3, 10), scale=lambda: dice.near(0.1, 4))
+    return rate()
+
+
+def loss(dice: Dice, end: float) -> Any:
+    def share() -> float:
+        return float(f"{dice.near(1e-4, 0.3):.3g}")
+
+    match dice.whole(0, 4):
+        case 0:
+            burst = dice.near(1, 20)
+            return {"mean": share() * 0.9, "burst": burst}
+        case 1:
+            return dice.some(
+                {"to_bad": share(), "to_good": share()}, 0.5, loss_good=lambda: share() / 10, loss_bad=share
+            )
+        case 2:
+            return {"schedule": dice.steps(end, lambda: dice.pick(0, 1, share()))}
+    return share()
+
+
+def jitter(dice: Dice) -> Any:
+    match dice.whole(0, 2):
+        case 0:
+            draws = {
+                "std": lambda: dice.span(1e-6, 0.03),
+                "n_std": lambda: dice.near(0.5, 5),
+                "mean": lambda: dice.span(1e-6, 0.1),
+            }
+            return {"rfc8868": dice.some({}, 0.6, **draws)}
+        case 1:
+            return {"uniform": dice.span(1e-9, 0.05)}
+    return {"normal": dice.span(1e-9, 0.05)}
+
+
+def queue(dice: Dice) -> Table:
+    draws: dict[str, Callable[[], Any]] = {
+        "packets": lambda: dice.whole(1, 200),
+        "bytes": lambda: dice.size(1500, 500_000),
+        "time": lambda: dice.span(0.001, 2),
+        "counts_in_service": lambda: False,
+    }
+    return dice.some({}, 0.4, **draws)
+
+
+def way(dice: Dice, end: float, *, finite: bool) -> Table:
+    table: Table = {"capacity": capacity(dice, end, finite=finite), "delay": dice.span(0.001, 0.4)}
+    plain = not (isinstance(table["capacity"], dict) and "statuses" in table["capacity"])
+    draws: dict[str, Callable[[], Any]] = {"byte_error": lambda: dice.near(1e-8, 1e-4), "jitter": lambda: jitter(dice)}
+    if plain:
+        draws |= {"queue": lambda: queue(dice), "loss": lambda: loss(dice, end)}
+    dice.some(table, 0.3, **draws)
+    return dice.some(table, 0.1, service=lambda: "managed")
+
+
+def link(dice: Dice, name: str, begin: str, to: str, end: float, *, finite: bool) -> Table:
+    table = {"name": name, "from": begin, "to": to, **way(dice, end, finite=finite)}
+    if dice.chance(0.5):
+        # all keys of the way back are its own, so that nothing of the way there stands beside statuses
+        back = way(dice, end, finite=finite)
+        table["back"] = {"loss": 0, "queue": {}, **back} if "loss" in table or "queue" in table else back
+        if isinstance(back["capacity"], dict) and "statuses" in back["capacity"]:
+            table["back"].pop("queue", None)
+    return table
+
+
+# --- flows ----------------------------------------------------------------------------------------
+
+
+def controller(dice: Dice) -> Any:
+    if dice.chance(0.05):
+        return "python:swarm:Steady"
+    name = dice.pick(*controllers.registry())
+    if name == "fixed":
+        return f"fixed:{dice.rate(1e4, 5e6)}"
+    preset = dice.pick(*controllers.registry()[name]["presets"])
+    return f"{name}:{preset}" if dice.chance(0.6) else name
+
+
+def video(dice: Dice, end: float) -> Any:
+    most = dice.near(2e5, 8e6)
+    bounds = dice.some({"max": f"{round(most)}bps"}, 0.5, min=lambda: f"{round(most * dice.near(0.01, 1))}bps")
+    bounds = dice.some(bounds, 0.4, fps=lambda: dice.pick(5, 24, 29.97, 60))
+    match dice.whole(0, 6):
+        case 0:
+            return {"source": "ideal", **bounds}
+        case 1:
+            return {"source": "greedy", **bounds}
+        case 2:
+            table = {"source": "cbr", "packet_size": dice.size(100, 1500)}
+            return table | (
+                {"rate": dice.rate(2e4, 4e6)}
+                if dice.chance(0.6)
+                else {"schedule": dice.steps(end, lambda: dice.rate(2e4, 4e6))}
+            )
+        case 3:
+            table = {"source": "frames", "ladder": "sizes", **bounds}
+            if dice.chance(0.4):
+                group = dice.whole(1, 20)
+                return dice.some({**table, "group": group}, 0.3, skip=lambda: group * dice.whole(0, 3))
+            return dice.some(table, 0.3, skip=lambda: dice.whole(0, 10))
+        case 4:
+            draws: dict[str, Callable[[], Any]] = {
+                "tau_v": lambda: dice.span(0.01, 1),
+                "transient_frames": lambda: dice.whole(1, 20),
+                "burst": lambda: dice.size(100, 50_000),
+                "scale_t": lambda: dice.luck.random() * 0.5,
+                "scale_b": lambda: dice.luck.random() * 0.5,
+            }
+            return dice.some({"source": "statistical", **bounds}, 0.5, **draws)
+    return bounds
+
+
+def audio(dice: Dice) -> Table:
+    spurts = dice.pick(True, {"talk": dice.span(0.01, 3), "pause": dice.span(0.01, 3)})
+    table = {"rate": dice.rate(5e3, 2e5), "interval": dice.pick("20ms", "10ms", "60ms", "7ms")}
+    return dice.some(table, 0.3, spurts=lambda: spurts)
+
+
+def repair(dice: Dice, *, fec: bool) -> Table:
+    packets = dice.whole(1, 20)
+    draws: dict[str, Callable[[], Any]] = {
+        "nack": lambda: dice.pick(
+            True, {"wait": dice.span(1e-4, 0.1), "requests": dice.whole(1, 12), "keep": dice.span(0.01, 3)}
+        ),
+        "pli": lambda: dice.pick(True, {"interval": dice.span(0.001, 1)}),
+    }
+    if fec:
+        draws["fec"] = lambda: {"packets": packets, "parity": dice.whole(1, packets), "by_frame": dice.chance(0.5)}
+    return dice.some({}, 0.5, **draws)
+
+
+def feedback(dice: Dice) -> Table:
+    table: Table = dice.some({}, 0.5, interval=lambda: dice.span(0.01, 0.3), bandwidth=lambda: dice.rate(1e4, 5e6))
+    if dice.chance(0.25):
+        table["format"] = dice.pick("twcc", "ccfb", "none")
+    if dice.chance(0.3):
+        table["profile"] = "avpf"
+        return dice.some(table, 0.4, reduced_size=lambda: True, rr_interval=lambda: dice.span(0.05, 5))
+    return dice.some(table, 0.3, profile=lambda: "avp", reports=lambda: dice.span(0.05, 5))
+
+
+def media(dice: Dice, end: float) -> Table:
+    table: Table = {"controller": controller(dice), "video": video(dice, end)}
+    if dice.chance(0.35):
+        table["audio"] = audio(dice)
+        if dice.chance(0.3):
+            table["video"] = False
+    begin = dice.near(1e4, 2e6)
+    draws: dict[str, Callable[[], Any]] = {
+        "playout": lambda: dice.pick(
+            {"fixed": dice.span(0.001, 1)}, {"adaptive": {"min": "10ms", "max": dice.span(0.02, 3)}}
+        ),
+        "feedback": lambda: feedback(dice),
+        "ecn": lambda: dice.pick("off", "ect0", "ect1"),
+        "payload": lambda: dice.size(64, 1400),
+        "overhead": lambda: dice.size(8, 60),
+        "queue_limit": lambda: dice.span(0.01, 3),
+        "both_ways": lambda: True,
+        "packets": lambda: dice.whole(1, 2000),
+    }
+    dice.some(table, 0.25, **draws)
+    if dice.chance(0.2):
+        table |= {
+            "start_rate": f"{round(begin)}bps",
+            "min_rate": f"{round(begin / 4)}bps",
+            "max_rate": f"{round(begin * 5)}bps",
+        }
+    if dice.chance(0.2):
+        times = sorted({dice.whole(0, round(end * 1000)) for _ in range(dice.pick(2, 4))})
+        table["pauses"] = [[f"{a}ms", f"{b}ms"] for a, b in zip(times[::2], times[1::2], strict=False)]
+    framed = table["video"] is not False and table["video"].get("source") not in {"greedy", "cbr"}
+    marked = not dice.chance(0.1)
+    if not marked:
+        table["marks"] = False
+    if table["video"] is not False and dice.chance(0.4):
+        table["repair"] = repair(dice, fec=marked or not framed)
+    return table
+
+
+def tcp(dice: Dice) -> Table:
+    draws: dict[str, Callable[[], Any]] = {
+        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic"),
+        "workload": lambda: dice.pick(
+            {"file": dice.size(1, 500_000)},
+            {"web": {"min": "1kB", "max": dice.size(2000, 90_000), "idle": dice.span(0.01, 2)}},
+        ),
+        "initial_window": lambda: dice.whole(1, 40),
+        "min_rto": lambda: dice.span(0.01, 2),
+        "delayed_ack": lambda: True,
+        "handshake": lambda: True,
+        "options": lambda: False,
+        "packet_size": lambda: dice.size(600, 1500),
+    }
+    # a wide window over a link without a limit makes millions of packets a second
+    return dice.some({"receive_window": dice.size(3000, 200_000)}, 0.4, **draws)
+
+
+def udp(dice: Dice, end: float) -> Table:
+    table = {
+        "rate": dice.rate(1e4, 5e6),
+        "packet_size": dice.size(60, 1500),
+        "pattern": dice.pick("cbr", "poisson", "on_off"),
+    }
+    if table["pattern"] == "on_off":
+        table |= {"on": dice.span(0.01, 2), "off": dice.span(0.01, 2)}
+    return dice.some(table, 0.3, schedule=lambda: dice.steps(end, lambda: dice.pick("0bps", dice.rate(1e4, 5e6))))
+
+
+def flow(dice: Dice, name: str, ends: list[str], end: float) -> Table:
+    begin, to = dice.luck.sample(ends, 2)
+    table: Table = {"name": name, "from": begin, "to": to}
+    if dice.chance(0.15):
+        table |= {"count": dice.whole(2, 4), "start_step": f"{dice.whole(0, round(end * 100))}ms"}
+    if dice.chance(0.3):
+        table["start"] = f"{dice.whole(0, round(end * 500))}ms"
+    if dice.chance(0.2):
+        table["stop"] = f"{round(end * 1000) - dice.whole(0, round(end * 80))}ms"
+    match dice.whole(0, 9):
+        case 0 | 1 | 2:
+            table["tcp"] = tcp(dice)
+        case 3 | 4:
+            table["udp"] = udp(dice, end)
+        case _:
+            table["media"] = media(dice, end)
+    return table
+
+
+def session(dice: Dice, points: list[str], end: float) -> Table:
+    pictures = dice.chance(0.3)
+    segments, fps = dice.whole(1, 8), dice.pick(5, 15, 30)
+
+    def sends() -> Table:
+        if pictures:
+            return {"rate": f"{segments * fps * dice.whole(80, 900) * 8}bps", "fps": fps, "segments": segments}
+        return {"rate": dice.rate(1e4, 1e6), "packet_size": dice.size(200, 1500)}
+
+    def member(at: int) -> Table:
+        table: Table = {"name": f"m{at}", "node": dice.pick(*points)}
+        draws: dict[str, Callable[[], Any]] = {
+            "media": sends,
+            "profile": lambda: dice.pick("avp", "avpf"),
+            "declared_sender": lambda: True,
+            "reports_losses": lambda: False,
+            "count": lambda: dice.whole(2, 5),
+            "join": lambda: f"{dice.whole(0, round(end * 400))}ms",
+        }
+        dice.some(table, 0.35, **draws)
+        if dice.chance(0.3):
+            table |= {"leave": f"{round(end * 1000 * dice.pick(0.6, 0.9))}ms", "crashes": dice.chance(0.4)}
+        return table
+
+    members = [member(at) for at in range(dice.whole(2, 6))]
+    members[0]["media"] = sends()
+    table = {"name": "group", "bandwidth": dice.rate(2e4, 2e6), "members": members}
+    avpf: dict[str, Callable[[], Any]] = {
+        "l": lambda: dice.near(0.01, 5),
+        "k": lambda: dice.near(0.01, 3),
+        "redraw": lambda: True,
+        "max_feedback_delay": lambda: dice.span(0.001, 5),
+        "rr_interval": lambda: dice.span(0.01, 5),
+        "reduced_size": lambda: True,
+    }
+    draws: dict[str, Callable[[], Any]] = {
+        "profile": lambda: "avp",
+        "minimum": lambda: dice.span(0.05, 5),
+        "avpf": lambda: dice.some({}, 0.4, **avpf),
+        "overhead": lambda: dice.size(8, 60),
+    }
+    return dice.some(table, 0.4, **draws)
+
+
+def lte(dice: Dice, end: float) -> Table:
+    draws: dict[str, Callable[[], Any]] = {
+        "sites": lambda: dice.pick(7, 19),
+        "wrap": lambda: False,
+        "case": lambda: 3,
+        "tilt": lambda: True,
+        "bandwidth": lambda: "5MHz",
+        "antennas": lambda: dice.pick("1x1", "2x2"),
+        "fading": lambda: dice.pick("epa", "eva", "flat", "none"),
+        "speed": lambda: dice.pick("0km/h", "30km/h", "120km/h"),
+        "interferers": lambda: dice.whole(0, 6),
+        "scheduler": lambda: "rr",
+        "outer_loop": lambda: False,
+        "window": lambda: dice.span(0.001, 1),
+        "queue": lambda: dice.some(
+            {},
+            0.6,
+            packets=lambda: dice.whole(1, 500),
+            bytes=lambda: dice.size(3000, 10**6),
+            age=lambda: dice.span(0.01, 2),
+        ),
+        "handover": lambda: {
+            "hysteresis": dice.luck.random() * 4,
+            "trigger": dice.span(0.001, 1),
+            "interruption": dice.span(0.001, 0.5),
+        },
+    }
+    users: Table = {"name": "phone", "count": dice.whole(1, 3)}
+    if dice.chance(0.3):
+        users = {"name": "phone", "arrival": {"rate": f"{dice.whole(1, 6)}/s", "stay": dice.span(0.1, end)}}
+    more = [{"name": "others", "full_buffer": True, "count": dice.whole(1, 3)}] if dice.chance(0.5) else []
+    return dice.some({"core": "b", "users": [users, *more]}, 0.3, **draws)
+
+
+# --- a scenario -----------------------------------------------------------------------------------
+
+
+def scenario(seed: int) -> Table:
+    """A scenario as plain data; almost all are valid."""
+    dice = Dice(seed)
+    end = round(dice.near(0.3, 12), 2)
+    radio = dice.chance(0.05)
+    if radio:
+        end = min(end, 3.0)
+    flows_of_tcp = dice.chance(0.5)
+    points = ["a", "b", *(["c", "d"][: dice.whole(0, 2)])]
+    shape = [("a", "b"), *((dice.pick(*points[:at]), points[at]) for at in range(2, len(points)))]
+    links = [link(dice, f"l{at}", *ends, end, finite=flows_of_tcp) for at, ends in enumerate(shape)]
+    if dice.chance(0.1):
+        links.append(link(dice, "other", "b", "a", end, finite=True) | {"back": False})
+    flows = [flow(dice, f"f{at}", points, end) for at in range(dice.whole(1, 4))]
+    data: Table = {
+        "name": f"swarm-{seed}",
+        "duration": f"{end}s",
+        "seed": dice.whole(0, 2**64 - 1),
+        "links": links,
+        "flows": flows,
+    }
+    if not flows_of_tcp:
+        for one in flows:
+            if one.pop("tcp", None) is not None:
+                one["udp"] = udp(dice, end)
+    if radio:
+        data["lte"] = lte(dice, end)
+        ends = ("a", "phone") if dice.chance(0.6) else ("phone", "a")
+        flows.append(
+            {
+                "name": "air",
+                "from": ends[0],
+                "to": ends[1],
+                **{
+                    key: value
+                    for key, value in flow(dice, "air", points, end).items()
+                    if key in {"media", "tcp", "udp"}
+                },
+            }
+        )
+    if dice.chance(0.25):
+        data["sessions"] = [session(dice, points, end)]
+        if dice.chance(0.3):
+            data["flows"] = []
+    draws: dict[str, Callable[[], Any]] = {
+        "warmup": lambda: f"{round(end * 1000 * dice.luck.random() * 0.9)}ms",
+        "sending_jitter": lambda: dice.pick("off", dice.span(1e-6, 0.01)),
+        "record": lambda: dice.pick("summary", "packets"),
+        "bin": lambda: dice.span(0.001, 1),
+        "capture": lambda: True,
+        "seeds": lambda: {"l0": dice.whole(0, 2**64 - 1)},
+    }
+    return dice.some(data, 0.25, **draws)
+
+
+def files(folder: Path) -> None:
+    """What scenarios name: recorded capacities and frame sizes."""
+    luck = random.Random(1)
+    at, lines = 0, []
+    while at < 8000:
+        at += luck.choice((0, 1, 1, 2, 5, 40))
+        lines.append(f"{at}\n")
+    (folder / "lte.trace").write_text("".join(lines))
+    rows = [
+        f"{t / 10},{luck.choice((0, 200, 900, 4000))},{luck.choice((0, 0.01, 0.2))},{luck.randrange(30)}\n"
+        for t in range(60)
+    ]
+    (folder / "path.csv").write_text("# duration_s=6\ntime_s,rate_kbps,loss,delay_ms\n" + "".join(rows))
+    (folder / "sizes").mkdir(exist_ok=True)
+    for kbps in (200, 900, 2500):
+        mean = kbps * 125 / 30
+        sizes = [round(mean * (4 if n % 12 == 0 else luck.uniform(0.4, 1.2))) for n in range(90)]
+        (folder / "sizes" / f"made_{kbps}.txt").write_text(
+            "".join(f"{n} P 0 0 {size}\n" for n, size in enumerate(sizes))
+        )
