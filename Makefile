@@ -61,7 +61,9 @@ test-rust:
 test-python: setup
 	$(BIN)/python -m pytest -q -m 'not slow' tests python/tidegate
 
+# fuzz targets are a workspace of their own, which nothing else builds
 test-slow: setup
+	cargo check --locked --manifest-path fuzz/Cargo.toml --bins --quiet
 	cargo test --locked --release --workspace --exclude tidegate-python --quiet -- --ignored
 	$(BIN)/python -m pytest -q -m 'slow and not mutation' tests
 

@@ -2,7 +2,7 @@
 //! used, written, and read again as the same.
 
 use tidegate_core::{Rate, Span};
-use tidegate_sim::link::Link;
+use tidegate_sim::link::{Link, LinkSettings};
 use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 
 /// Checks `input`: its first byte chooses the format, or to find it out, its second one the options.
@@ -29,7 +29,9 @@ pub fn check(formats: &[Format], input: &[u8]) {
 fn check_trace(trace: &Trace) {
     let period = trace.duration();
     assert!(period > Span::ZERO);
-    Link::new("l", 1, trace.link(Span::ZERO)).expect("a trace that was read makes a link");
+    let settings =
+        trace.link(LinkSettings::default()).expect("a link whose delay does not change follows any trace");
+    Link::new("l", 1, settings).expect("a trace that was read makes a link");
     let (offset, bin) =
         (Span::from_nanos(period.as_nanos() / 3), Span::from_nanos(period.as_nanos() / 10 + 1));
     if let Ok(played) = trace.played(offset, 0.5) {
