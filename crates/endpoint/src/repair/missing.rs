@@ -257,7 +257,12 @@ impl Missing {
         }
         let round = self.round();
         let mut numbers = Vec::new();
-        for entry in self.entries.iter_mut().filter(|entry| entry.ask <= now).take(most) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.ask <= now) {
+            if numbers.len() == most {
+                // the next packet asks for it
+                entry.ask = now + LEAST_ROUND;
+                continue;
+            }
             entry.requests += 1;
             if entry.requests == 1 {
                 entry.first_asked = now;
@@ -304,6 +309,20 @@ mod tests {
 
     fn missing(requests: u32) -> Missing {
         Missing::new(Some(Nack { requests, ..Nack::default() }), None)
+    }
+
+    #[test]
+    fn what_does_not_fit_into_one_request_is_asked_for_by_the_next() {
+        let mut missing = missing(3);
+        missing.arrived(at(0), 0, frame(0));
+        missing.arrived(at(10), 301, frame(4));
+        assert_eq!(missing.ask_due(), at(15));
+        let first = missing.take(at(40), 256);
+        assert_eq!((first.len(), first[0], first[255]), (256, 1, 256));
+        assert_eq!(missing.ask_due(), at(60), "never in the past");
+        let rest = missing.take(at(60), 256);
+        assert_eq!((rest.len(), rest[0], rest[43]), (44, 257, 300));
+        assert_eq!(missing.ask_due(), at(140), "the first ones again, after a round trip");
     }
 
     #[test]
