@@ -128,10 +128,7 @@ def _limits() -> Iterator[tuple[int, str]]:
     status = _numbers(Path("/proc/meminfo"))
     if "MemAvailable" in status:
         yield (status["MemAvailable"] + status.get("SwapFree", 0)) * 1024, "memory of this machine"
-    for most, now in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
+    for most, now in _GROUP_FILES:
         try:
             left = int((_GROUPS / most).read_text()) - int((_GROUPS / now).read_text())
             yield max(left, 0), "limit of this container"

@@ -468,11 +468,12 @@ def _lowered(name: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]
         with reading.at(f"links.{name}.{key}"):
             ir[key] = lowered(value, reading)
     # what stands for itself has a name in the engine
-    capacity = {"constant": ir["capacity"]} if isinstance(way["capacity"], Rate) else ir["capacity"]
+    capacity, service = ir.pop("capacity"), ir.pop("service")
+    if isinstance(way["capacity"], Rate):
+        capacity = {"constant": capacity}
     if isinstance(way["loss"], Fraction):
         ir["loss"] = {"bernoulli": ir["loss"]} if way["loss"] else "none"
     if isinstance(way["capacity"], StatusCapacity):
         # it has no queue; what the checks let through beside it is the default
         ir["queue"] = Queue().to_ir(reading)
-    del ir["capacity"]
-    return {"capacity": capacity, "service": ir.pop("service"), "settings": ir}
+    return {"capacity": capacity, "service": service, "settings": ir}
