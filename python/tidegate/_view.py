@@ -314,6 +314,21 @@ def seed_of(run: RunLike) -> Any:
     return run.summary.get("seed")
 
 
+def label_of(run: RunLike, flow: str) -> str:
+    """The controller of a flow; its kind where it has none.
+
+    Raises:
+        ValueError: If there is no such flow.
+    """
+    entry = flow_summary(run, flow)
+    return str(entry.get("controller") or entry["kind"])
+
+
+def about(run: RunLike, flow: str) -> str:
+    """What a figure of one flow is of, as its headline."""
+    return f"{flow} under {label_of(run, flow)} on “{run.summary.get('name', '?')}”, seed {seed_of(run)}"
+
+
 SHARES: Floats = np.arange(201) / 200.0
 """Of packets, for their quantiles: those of the table `quantiles`."""
 

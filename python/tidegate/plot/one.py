@@ -13,7 +13,7 @@ from tidegate import _session, _view
 from tidegate._palette import MUTED, looks
 from tidegate._view import RunLike
 from tidegate.plot.session import draw_queues
-from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, loss_axis, new_figure, rate_legend
+from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure, rate_legend
 
 
 def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
@@ -30,9 +30,8 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     run = _view.keep(run)
     flow = flow or _view.subject_of(run)
     link = link or _view.bottleneck([run])
-    entry = _view.flow_summary(run, flow)
     series = _view.flow_series(run, flow)
-    label = str(entry.get("controller") or entry["kind"])
+    label = _view.label_of(run, flow)
     colour = looks([label])[label].colour
     end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
     with mpl.rc_context(STYLE):
@@ -75,10 +74,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         queue.set_xlabel("Time (s)")
         queue.set_xlim(0, end)
         figure.align_ylabels()
-        figure.suptitle(
-            f"{flow} under {label} on “{run.summary.get('name', '?')}”, seed {_view.seed_of(run)}",
-            x=0.01, ha="left", fontsize=15, fontweight="bold",
-        )  # fmt: skip
+        headline(figure, _view.about(run, flow))
     return finished(figure)
 
 
@@ -97,8 +93,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     """
     run = _view.keep(run)
     flow = flow or _view.subject_of(run)
-    entry = _view.flow_summary(run, flow)
-    label = str(entry.get("controller") or entry["kind"])
+    label = _view.label_of(run, flow)
     if not _view.has(run, "internals"):
         raise ValueError(
             f"run {run.summary.get('name', '?')!r} has no internals: record it at level 'series' or 'packets'"
@@ -137,7 +132,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
         axes[-1].set_xlabel("Time (s)")
         axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
         figure.align_ylabels()
-        figure.suptitle(f"Inside {label}: flow {flow}", x=0.01, ha="left", fontsize=15, fontweight="bold")
+        headline(figure, f"Inside {label}: flow {flow}")
     return finished(figure)
 
 

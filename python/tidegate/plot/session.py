@@ -12,13 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tidegate import _session, _view
-from tidegate._palette import HUES, MUTED, looks
+from tidegate._palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
 from tidegate._session import Session
 from tidegate._view import Floats, RunLike
-from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, loss_axis, new_figure
+from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure
 
 _FREEZE = "#d03030"
-_DASHES = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)), (0, (9, 2.5)), (0, (3, 3)))
+# those of controllers, and a sixth: networks have many links
+_DASHES = (*(Look(0, dash).linestyle for dash in range(len(DASHES))), (0, (3, 3)))
 
 
 def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
@@ -40,10 +41,9 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     run = _view.keep(run)
     flow = flow or _view.subject_of(run)
     link = link or _view.bottleneck([run])
-    entry = _view.flow_summary(run, flow)
     known = _session.session(run, flow)
     queues = _session.queues(run)
-    label = str(entry.get("controller") or entry["kind"])
+    label = _view.label_of(run, flow)
     colour = looks([label])[label].colour
     rows: list[tuple[str, float]] = [("rate", 1.7), ("delay", 1.2)]
     rows += [("pacer", 0.7)] if len(known.pacer[0]) else []
@@ -75,10 +75,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
         made[-1, 0].set_xlabel("Time (s)")
         made[-1, 0].set_xlim(0, end)
         figure.align_ylabels()
-        figure.suptitle(
-            f"{flow} under {label} on “{run.summary.get('name', '?')}”, seed {_view.seed_of(run)}",
-            x=0.01, ha="left", fontsize=15, fontweight="bold",
-        )  # fmt: skip
+        headline(figure, _view.about(run, flow))
     return finished(figure)
 
 
@@ -106,8 +103,8 @@ def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
         ("encoders", known.encoder_bps, {"color": HUES[4], "linewidth": 0.9}),
         ("sent", known.series.sending_bps, {"color": MUTED, "linewidth": 0.9}),
         ("received", known.series.receive_bps, {"color": colour, "linewidth": 1.6}),
-        ("acknowledged", known.acked_bps, {"color": HUES[2], "linewidth": 0.9, "linestyle": (0, (6, 1.6, 1.4, 1.6))}),
-        ("goodput", known.goodput_bps, {"color": HUES[3], "linewidth": 0.9, "linestyle": (0, (5, 1.6))}),
+        ("acknowledged", known.acked_bps, {"color": HUES[2], "linewidth": 0.9, "linestyle": _DASHES[3]}),
+        ("goodput", known.goodput_bps, {"color": HUES[3], "linewidth": 0.9, "linestyle": _DASHES[1]}),
         ("target", known.series.target_bps, {"color": "#222222", "linewidth": 1.1, "linestyle": (0, (3, 2))}),
     ]
     for label, values, style in lines:
@@ -120,7 +117,7 @@ def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
     ax.set_ylim(0, min(ax.get_ylim()[1], 2.2e-6 * top) or 1.0)
     handles, labels = ax.get_legend_handles_labels()
     if link is not None:
-        handles.append(Patch(facecolor="#e9ecf1", edgecolor="#a9b0bc"))
+        handles.append(Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE))
         labels.append(f"capacity of {link} (truth)")
     ax.legend(
         handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2, fontsize=9,

@@ -16,7 +16,17 @@ from matplotlib.ticker import MaxNLocator
 from tidegate import _view
 from tidegate._palette import MUTED, Look, looks
 from tidegate._view import Floats, RunLike, Runs
-from tidegate.plot.style import STYLE, delay_axis, draw_capacity, finished, largest, loss_axis, new_figure, rate_legend
+from tidegate.plot.style import (
+    STYLE,
+    delay_axis,
+    draw_capacity,
+    finished,
+    headline,
+    largest,
+    loss_axis,
+    new_figure,
+    rate_legend,
+)
 
 _NOTHING = "\N{EN DASH}"
 _MEGA = 1e6
@@ -276,8 +286,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         grid[k + 1].set_xlim(0, end)
         figure.align_ylabels(grid)
         note = _seeds(groups, panels)
-        head = title or _headline(groups, everything[0])
-        figure.suptitle(head, x=0.01, ha="left", fontsize=15, fontweight="bold")
+        headline(figure, title or _headline(groups, everything[0]))
         if note:
             figure.supxlabel(note, x=0.01, ha="left", fontsize=9.5, color="#555555")
     return finished(figure)

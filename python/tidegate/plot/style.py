@@ -117,6 +117,11 @@ def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target:
     )
 
 
+def headline(figure: Figure, words: str) -> None:
+    """The headline of a figure."""
+    figure.suptitle(words, x=0.01, ha="left", fontsize=15, fontweight="bold")
+
+
 def delay_axis(ax: Axes, values: Sequence[Floats]) -> None:
     """Logarithmic where the values need it, else from 0."""
     known = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
