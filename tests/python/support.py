@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -27,6 +29,17 @@ class Outcome:
 
 
 Cli = Callable[..., Outcome]
+
+
+def example(name: str) -> ModuleType:
+    """A program of the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look it up
+    spec.loader.exec_module(module)
+    return module
 
 
 def begin(argv: Sequence[str], folder: Path, *, start_new_session: bool = False, **more: str) -> subprocess.Popen[str]:

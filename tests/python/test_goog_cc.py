@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from support import ROOT, Cli, shared
+from support import ROOT, Cli, example, shared
 from tidegate import Scenario, controllers, run
 from tidegate.scenario import shipped
 
 CARRIED = ROOT / "tests" / "data" / "gcc" / "goog_cc_bursty"
-
-
-def example() -> ModuleType:
-    path = ROOT / "docs" / "examples" / "replay_goog_cc.py"
-    spec = importlib.util.spec_from_file_location("replay_goog_cc", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def check(told: dict[str, float], answers: int, probes: int) -> None:
@@ -37,7 +25,7 @@ def check(told: dict[str, float], answers: int, probes: int) -> None:
 
 
 def test_the_carried_recording() -> None:
-    check(example().Replay(str(CARRIED)).run(), 358, 3)
+    check(example("replay_goog_cc").Replay(str(CARRIED)).run(), 358, 3)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +43,7 @@ def test_the_carried_recording() -> None:
 )
 def test_whole_recordings(name: str, options: dict[str, Any], answers: int, probes: int) -> None:
     prefix = shared() / "vectors" / f"goog_cc_{name}"
-    check(example().Replay(str(prefix), **options).run(), answers, probes)
+    check(example("replay_goog_cc").Replay(str(prefix), **options).run(), answers, probes)
 
 
 def test_what_differs_is_seen(tmp_path: Path) -> None:
@@ -67,12 +55,12 @@ def test_what_differs_is_seen(tmp_path: Path) -> None:
     cells = lines[-1].split(",")
     cells[2] = str(int(int(cells[2]) / 1.01))
     (tmp_path / "it_targets.csv").write_text("\n".join([*lines[:-1], ",".join(cells)]) + "\n")
-    told = example().Replay(str(tmp_path / "it")).run()
+    told = example("replay_goog_cc").Replay(str(tmp_path / "it")).run()
     assert told["target_bps"] == pytest.approx(0.01, rel=1e-3)
     assert told["wrong_probes"] == 1
     # another setting, other answers
-    assert example().Replay(str(CARRIED), probe_first=2.5).run()["wrong_probes"] == 1
-    assert example().Replay(str(CARRIED), alr_usage=0.7, loss_offset=0.01).run()["target_bps"] > 0.01
+    assert example("replay_goog_cc").Replay(str(CARRIED), probe_first=2.5).run()["wrong_probes"] == 1
+    assert example("replay_goog_cc").Replay(str(CARRIED), alr_usage=0.7, loss_offset=0.01).run()["target_bps"] > 0.01
 
 
 def test_a_preset_with_settings_of_its_own_shows_them(cli: Cli) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import random
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import pytest
 from pykalman import KalmanFilter
 
 import tidegate
-from support import ROOT, Cli, shared
+from support import ROOT, Cli, example, shared
 from tidegate import Arrived, InputError, PacketResult, Report, Scenario, _core, controllers, run
 from tidegate.control import ReceiverSeat
 from tidegate.scenario.lower import lower
@@ -24,18 +22,8 @@ from tidegate.wire import Remb
 MS = 1_000_000
 
 
-def example() -> ModuleType:
-    path = ROOT / "docs" / "examples" / "replay_rbe.py"
-    spec = importlib.util.spec_from_file_location("replay_rbe", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def check_replay(path: Path, least: int) -> None:
-    told = example().replay(path)
+    told = example("replay_rbe").replay(path)
     assert told["deviation"] <= 1e-9, told
     assert (told["states"], told["rembs"]) == (0, 0), told
     assert told["said"] >= least, told
@@ -58,7 +46,7 @@ def test_a_wrong_row_is_seen(tmp_path: Path) -> None:
     cells[9] = "" if cells[9] else "1"
     file = tmp_path / "wrong.csv"
     file.write_text("\n".join([*lines[:-1], ",".join(cells)]) + "\n")
-    told = example().replay(file)
+    told = example("replay_rbe").replay(file)
     assert told["deviation"] == pytest.approx(1e-6, abs=1e-9)
     assert (told["states"], told["rembs"]) == (1, 1)
 

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from typing import TYPE_CHECKING
-
 import pytest
 
-from support import ROOT
+from support import example
 from tidegate import Duration, Rate, Stream
 from tidegate.rtcp import Schedule
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 SECOND = 1_000_000_000
 
 
-def example() -> ModuleType:
-    path = ROOT / "docs" / "examples" / "replay_rtcp.py"
-    spec = importlib.util.spec_from_file_location("replay_rtcp", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look it up
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_another_reading_of_the_rfcs_decides_the_same() -> None:
-    compared, counts, differences = example().replay(100_000)
+    compared, counts, differences = example("replay_rtcp").replay(100_000)
     assert differences == []
     assert compared > 600_000
     decisions = ["regular", "minimal", "early", "nothing", "goodbye"]
@@ -39,7 +21,7 @@ def test_another_reading_of_the_rfcs_decides_the_same() -> None:
 
 
 def test_a_reading_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = example()
+    module = example("replay_rtcp")
     monkeypatch.setattr(module, "PAIR", 3)
     assert module.replay(2000)[2]
 

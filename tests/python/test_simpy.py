@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 import simpy
 
 import tidegate
-from support import ROOT
+from support import ROOT, example
 from tidegate import Controller, Flow, Link, Media, Run, Scenario, Stream, Tcp, Udp
 from tidegate.simpy import Call, Environment, Packet, World
 
@@ -283,15 +282,6 @@ def test_packets_tell_what_they_are() -> None:
 # The thesis
 
 
-def example() -> Any:
-    spec = importlib.util.spec_from_file_location("thesis_simpy", ROOT / "docs" / "examples" / "thesis_simpy.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 class Cautious(Controller):
     """Halves at loss, and adds 10 kbit/s a report otherwise."""
 
@@ -320,7 +310,7 @@ class Cautious(Controller):
 @pytest.mark.parametrize("seed", [1, 2, 77])
 def test_the_thesis_in_simpy_is_the_thesis_in_the_engine(controller: str | type[Controller], seed: int) -> None:
     scenario = Scenario.load("thesis-network", {"record": "packets"})
-    run = example().manager(controller, seed, scenario)
+    run = example("thesis_simpy").manager(controller, seed, scenario)
     native = tidegate.run(scenario.with_changes({"flows.sender.media.controller": controller}), seed=seed)
     assert run.digest == native.digest
     for table in ("packets", "decisions", "internals", "rtcp"):

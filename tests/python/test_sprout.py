@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 import sprout_plain
 import tidegate
-from support import ROOT, shared
+from support import ROOT, example, shared
 from tidegate import Arrived, Flow, Link, Media, Queue, Report, Run, Scenario, sprout, wire
 
 VECTORS = ("onoff", "poisson300")
 
 
-def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("replay_sprout", ROOT / "docs" / "examples" / "replay_sprout.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 class TestForecasts:
     @pytest.mark.parametrize("name", VECTORS)
     def test_those_of_the_original(self, name: str) -> None:
-        assert example().replay(ROOT / "tests" / "data" / "sprout" / f"sprout_{name}.csv") == (70, [])
+        assert example("replay_sprout").replay(ROOT / "tests" / "data" / "sprout" / f"sprout_{name}.csv") == (70, [])
 
     @pytest.mark.parametrize("name", VECTORS)
     def test_whole_series(self, name: str) -> None:
-        assert example().replay(shared() / "vectors" / f"sprout_{name}.csv") == (150, [])
+        assert example("replay_sprout").replay(shared() / "vectors" / f"sprout_{name}.csv") == (150, [])
 
     def test_a_wrong_row_is_seen(self, tmp_path: Path) -> None:
         lines = (ROOT / "tests" / "data" / "sprout" / "sprout_onoff.csv").read_text().splitlines()
         lines[30] = lines[30][:-1] + "7"
         file = tmp_path / "wrong.csv"
         file.write_text("\n".join(lines) + "\n")
-        assert example().replay(file) == (70, [29])
+        assert example("replay_sprout").replay(file) == (70, [29])
 
     @pytest.mark.parametrize("seed", range(12))
     def test_other_series_as_a_plain_program_has_them(self, seed: int) -> None:
