@@ -7,7 +7,7 @@ use crate::errors::{RunError, bad};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tidegate_core::control::{self, Limits, ReceiverSeat, Seat, Urgency};
+use tidegate_core::control::{self, Decision, Limits, ReceiverSeat, Seat, Urgency};
 use tidegate_core::{Size, Stream, Time};
 
 /// The values of the last call by name.
@@ -19,8 +19,12 @@ fn internals<'py>(py: Python<'py>, notes: &control::Notes) -> PyResult<Bound<'py
     Ok(dict)
 }
 
-fn unpack<T>(answer: impl FnOnce() -> Result<T, control::Failure>) -> PyResult<T> {
-    answer().map_err(|failure| RunError::new_err(failure.to_string()))
+fn unpack<T>(answer: Result<T, control::Failure>) -> PyResult<T> {
+    answer.map_err(|failure| RunError::new_err(failure.to_string()))
+}
+
+fn decided(answer: Result<&Decision, control::Failure>) -> PyResult<PyDecision> {
+    unpack(answer).map(PyDecision::from_core)
 }
 
 /// The seat behind a lock: Python may call from any thread.
@@ -40,23 +44,19 @@ pub(crate) struct PySeat {
 impl PySeat {
     /// A feedback report.
     fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).report(Time::from_nanos(now_ns), &report.inner).copied())
-            .map(|d| PyDecision::from_core(&d))
+        decided(held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
     }
     /// The alarm of the last decision.
     fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).alarm(Time::from_nanos(now_ns)).copied())
-            .map(|d| PyDecision::from_core(&d))
+        decided(held(&self.seat).alarm(Time::from_nanos(now_ns)))
     }
     /// New bounds, a new wanted rate, or a new route.
     fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()).copied())
-            .map(|d| PyDecision::from_core(&d))
+        decided(held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
     }
     /// One packet has left.
     fn on_sent(&self, now_ns: i64, packet: &PySent) -> PyResult<PyDecision> {
-        unpack(|| held(&self.seat).sent(Time::from_nanos(now_ns), &packet.to_core()).copied())
-            .map(|d| PyDecision::from_core(&d))
+        decided(held(&self.seat).sent(Time::from_nanos(now_ns), &packet.to_core()))
     }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
     fn stamp(&self, now_ns: i64, packet: &PyOutgoing) -> Option<(u8, Vec<u8>)> {
@@ -110,7 +110,7 @@ impl PyReceiverSeat {
     fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
         let stamp = packet.stamp();
         let arrived = packet.to_core(stamp.as_ref());
-        unpack(|| held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+        unpack(held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
     }
     /// Whether it wants to be told how long packets were on their way, which no receiver can measure.
     #[getter]
@@ -119,11 +119,11 @@ impl PyReceiverSeat {
     }
     /// Its alarm is due.
     fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
-        unpack(|| held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
+        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
     }
     /// What it has to say, as RTCP packets (see ``tidegate.wire``).
     fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
-        let said = unpack(|| held(&self.seat).message(Time::from_nanos(now_ns)))?;
+        let said = unpack(held(&self.seat).message(Time::from_nanos(now_ns)))?;
         crate::wire::packets_to_python(py, &said)
     }
     /// When it wants to be called, in nanoseconds.
@@ -168,7 +168,7 @@ pub(crate) fn controller(
     let built = (entry.build)(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
     let limits = limits.map_or_else(Limits::default, |limits| limits.to_core());
     let rng = Stream::new(seed, name, "controller");
-    let mut seat = unpack(|| Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
+    let mut seat = unpack(Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
     seat.notes.wanted = true;
     Ok(PySeat { seat: Mutex::new(seat) })
 }
