@@ -125,7 +125,7 @@ fn tables_with_named_units() {
 
 #[test]
 fn errors_say_where_and_what() {
-    let cases: [(Format, &str, &[&str]); 17] = [
+    let cases: [(Format, &str, &[&str]); 19] = [
         (
             Format::Mahimahi,
             "1\n2\nx\n",
@@ -156,13 +156,16 @@ fn errors_say_where_and_what() {
         (
             Format::Raca,
             "Timestamp,DL_bitrate\n2020.01.01_00.00.00,1\n4040.01.01_00.00.00,1\n",
-            &["line 3", "within 30 years"],
+            &["line 3", "within 31 years"],
         ),
         (
             Format::Raca,
             "Timestamp,DL_bitrate\n2020.13.01_00.00.00,1\n",
             &["line 2", "2020.13.01", "2020.02.27"],
         ),
+        // each row is short enough, all of them are not: the last row of the first lasts as long as the one before
+        (Format::Csv, "time_ms,rate_kbps\n0,100\n888888810913,0\n", &["more than 10^9 s", "another unit"]),
+        (Format::Lumos, "app_throughput,delivery_time\n1,1e9\n1,1e9\n", &["more than 10^9 s"]),
     ];
     for (format, text, parts) in cases {
         let error = Trace::read_as(format, "f", text.as_bytes(), &DEFAULT).unwrap_err().to_string();
@@ -277,6 +280,14 @@ fn csv_comes_back_as_it_was() {
     let trace = read("pattern.json", text);
     let again = read("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
     assert_eq!((&again.capacity, &again.loss, &again.delay), (&trace.capacity, &trace.loss, &trace.delay));
+}
+
+#[test]
+fn the_longest_trace_comes_back_too() {
+    let trace = read("long.csv", "# duration_s=1000000000\ntime_s,rate_bps\n0,5\n999999999,7\n");
+    assert_eq!(trace.duration(), Span::from_secs(1_000_000_000));
+    let again = read("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
+    assert_eq!(again.capacity, trace.capacity);
 }
 
 #[test]

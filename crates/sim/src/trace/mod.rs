@@ -282,6 +282,15 @@ impl Trace {
         let mut at = Time::ZERO;
         let (mut rates, mut losses, mut delays) = (Vec::new(), Vec::new(), Vec::new());
         for stretch in stretches.iter().filter(|stretch| stretch.length > Span::ZERO) {
+            // each stretch may be that long, and a sum of them would not fit into nanoseconds, nor be read again
+            if LONGEST - (at - Time::ZERO) < stretch.length {
+                let found = "rows that last more than 10^9 s together";
+                return Err(file.error(
+                    None,
+                    found,
+                    "at most 10^9 s, which are 31 years; are the times in another unit?",
+                ));
+            }
             rates.push((at, stretch.rate));
             losses.push((at, stretch.loss.filter(|&p| p > 0.0).map_or(Loss::None, Loss::Bernoulli)));
             delays.push((at, stretch.delay.unwrap_or_default()));
@@ -371,9 +380,12 @@ pub(crate) fn rate(value: f64, unit: f64) -> Option<Rate> {
     (value >= 0.0 && value * unit <= 1e13).then(|| Rate::from_bps_f64(value * unit))
 }
 
-/// A length of `value` times `unit` seconds, if it is not negative and below 30 years.
+/// The longest trace: 31 years. More is a wrong unit.
+const LONGEST: Span = Span::from_secs(1_000_000_000);
+
+/// A length of `value` times `unit` seconds, if it is not negative and no longer than the longest trace.
 pub(crate) fn span(value: f64, unit: f64) -> Option<Span> {
-    (value >= 0.0 && value * unit <= 1e9).then(|| Span::from_secs_f64(value * unit))
+    (value >= 0.0 && value * unit <= LONGEST.as_secs_f64()).then(|| Span::from_secs_f64(value * unit))
 }
 
 /// A row of a table in which each row holds until the time of the next one.
