@@ -2,7 +2,7 @@
 #![no_main]
 
 use tidegate_core::Time;
-use tidegate_sim::build::{Experiment, from_registry};
+use tidegate_sim::scenario::assemble::{Experiment, from_registry};
 use tidegate_sim::scenario::Scenario;
 
 /// Links, flows and members of what is built: more of them are no other code, and slower.

@@ -4,7 +4,7 @@
 #[path = "../src/traces.rs"]
 mod traces;
 
-use tidegate_sim::trace::Format;
+use tidegate_sim::link::trace::Format;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     traces::check(&[Format::OpenNetLab, Format::PantheonPath, Format::PionPhases], input);

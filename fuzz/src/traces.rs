@@ -3,7 +3,7 @@
 
 use tidegate_core::{Rate, Span};
 use tidegate_sim::link::{Link, LinkSettings};
-use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
+use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 
 /// Checks `input`: its first byte chooses the format, or to find it out, its second one the options.
 ///

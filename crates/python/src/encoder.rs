@@ -64,7 +64,7 @@ mod absent {
     use pyo3::prelude::*;
     use std::collections::BTreeMap;
     use tidegate_endpoint::media::live::Make;
-    use tidegate_sim::build::{Wanted, no_encoder};
+    use tidegate_sim::scenario::assemble::{Wanted, no_encoder};
 
     /// Says that there is none.
     pub(crate) fn make(
@@ -88,7 +88,7 @@ mod openh264 {
     use tidegate_codec::{Coded, Format, OpenH264};
     use tidegate_core::Rate;
     use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
-    use tidegate_sim::build::Wanted;
+    use tidegate_sim::scenario::assemble::Wanted;
 
     /// What makes the encoder of a flow: `objects` has a factory of iterators over the pictures of its clip.
     pub(crate) fn make(

@@ -3,7 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use tidegate_sim::build::Refusal;
+use tidegate_sim::Refusal;
 
 create_exception!(
     _core,

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
-use tidegate_sim::build::{self, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
+use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::record::capture::Side;
+use tidegate_sim::scenario::assemble::{self, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
-use tidegate_sim::world::Stopped;
 
 /// So often, in wall time, a run looks for Ctrl-C and tells how far it is.
 const PULSE: Duration = Duration::from_millis(50);
@@ -151,7 +151,7 @@ pub(crate) fn prepare(
         .map_err(|error| wrong(py, "scenario".to_owned(), error.to_string()))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
     let mut make = |spec: &ControllerSpec| -> Result<Halves, Refusal> {
-        if spec.python { from_python(py, spec, objects, raised) } else { build::from_registry(spec) }
+        if spec.python { from_python(py, spec, objects, raised) } else { assemble::from_registry(spec) }
     };
     let mut tapes = Tapes::new();
     let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, objects, raised, &mut tapes);

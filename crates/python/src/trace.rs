@@ -7,9 +7,9 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::link::capacity::BrownianSettings;
+use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 use tidegate_sim::link::{Link, LinkSettings};
-use tidegate_sim::lte::{self, LteSpec};
-use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
+use tidegate_sim::radio::lte::{self, LteSpec};
 
 /// A recorded or generated capacity over time.
 #[pyclass(frozen, module = "tidegate._core", name = "Trace")]
@@ -29,7 +29,7 @@ fn lte_spec(json: &str) -> PyResult<LteSpec> {
     serde_json::from_str(json).map_err(|error| bad(format!("lte: {error}")))
 }
 
-/// A radio network without packets, as JSON in the form of the crate's `lte::spec` module: for each user the cell
+/// A radio network without packets, as JSON in the form of the crate's `radio::lte::spec` module: for each user the cell
 /// that serves it at the beginning, its geometry in dB, the bytes that its full buffer got between two times in
 /// nanoseconds, and for each user and cell the gain in dB, users one after the other.
 #[pyfunction]
@@ -123,7 +123,7 @@ impl PyTrace {
     }
 
     /// What the first user of a radio network with a full buffer gets between two times in nanoseconds; the
-    /// network as in the crate's `lte::spec` module, as JSON.
+    /// network as in the crate's `radio::lte::spec` module, as JSON.
     #[staticmethod]
     fn generate_lte(
         py: Python<'_>,

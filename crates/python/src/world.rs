@@ -16,7 +16,7 @@ use std::time::Instant;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::node::Handed;
 use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
-use tidegate_sim::build::{Experiment, ExternalFlow, LinkChange};
+use tidegate_sim::scenario::assemble::{Experiment, ExternalFlow, LinkChange};
 
 /// What is known from the beginning: what flows are called by their number, and external links by their node.
 struct Names {

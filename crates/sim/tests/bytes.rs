@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::Time;
 use tidegate_core::datagram::Protocol;
 use tidegate_core::wire::ip;
-use tidegate_sim::build::{Experiment, Outcome, from_registry};
 use tidegate_sim::record::capture::Side;
 use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use tidegate_core::{Span, Time};
-use tidegate_sim::build::{Experiment, Outcome, from_registry};
 use tidegate_sim::record::digest::Digest;
+use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
 use tidegate_sim::scenario::{RecordLevel, Scenario};
 
 /// A call over a generated cellular link with a CUBIC download; a lossy link with jitter, steps of

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::{Cause, Kind, Span, Stream, Time};
-use tidegate_sim::build::{Experiment, Outcome, from_registry};
 use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
 
 const DELAY: Span = Span::from_millis(5);
 const SECOND: i64 = 1_000_000_000;
@@ -181,7 +181,7 @@ fn loss_and_jitter_in_the_drivers_hands_equal_those_of_the_engine() {
     let mut ours = scenario(&json!("infinite"), 0, &all_kinds());
     let spec = json!({"bernoulli": 0.1});
     ours.links[1].settings.loss = serde_json::from_value(spec).unwrap();
-    ours.links[1].settings.delay = tidegate_sim::phases::Phases::constant(DELAY);
+    ours.links[1].settings.delay = tidegate_sim::link::phases::Phases::constant(DELAY);
     let mut theirs = scenario(&json!("infinite"), 0, &all_kinds());
     theirs.links[1].capacity = serde_json::from_value(json!("external")).unwrap();
     let mut luck = Stream::new(3, "far", "loss");

@@ -5,9 +5,9 @@ use tidegate_core::packet::Kind;
 use tidegate_core::record::Nothing;
 use tidegate_core::rng::Stream;
 use tidegate_core::{Datagram, FlowId, Node, Outbox, Packet, RouteId, Span, Time};
-use tidegate_sim::lte::fading::Profile;
-use tidegate_sim::lte::layout::Point;
-use tidegate_sim::lte::{Antennas, Bandwidth, Handover, Network, Scheduler, Settings, User};
+use tidegate_sim::radio::lte::fading::Profile;
+use tidegate_sim::radio::lte::layout::Point;
+use tidegate_sim::radio::lte::{Antennas, Bandwidth, Handover, Network, Scheduler, Settings, User};
 
 fn outbox() -> Outbox {
     Outbox::new(1, Box::new(Nothing))

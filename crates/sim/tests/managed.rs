@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
-use tidegate_sim::build::{Experiment, Outcome, from_registry};
-use tidegate_sim::cross::{CrossSettings, Pattern};
 use tidegate_sim::link::capacity::{Recorded, Service, Steps};
-use tidegate_sim::loss::Loss;
+use tidegate_sim::link::loss::Loss;
+use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
 use tidegate_sim::scenario::{LinkService, Scenario};
+use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
 use tidegate_sim::{Cross, LinkSettings, ManagedLink, Sink, World};
 
 const SECOND: i64 = 1_000_000_000;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use tidegate_core::Level;
-use tidegate_sim::build::{Experiment, Outcome, Refusal, from_registry};
 use tidegate_sim::record::member::MemberSummary;
 use tidegate_sim::record::table::Column;
 use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::assemble::{Experiment, Outcome, Refusal, from_registry};
 
 const SECOND: i64 = 1_000_000_000;
 const MILLI: i64 = 1_000_000;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use tidegate_core::node::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time};
-use tidegate_sim::build::{Experiment, Outcome, from_registry};
-use tidegate_sim::cross::{CrossSettings, Pattern};
 use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::scenario::Scenario;
+use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
+use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
 use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
 
 /// A node that is woken when it wants and at other times, too.

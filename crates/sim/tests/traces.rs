@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::LinkSettings;
 use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Steps};
-use tidegate_sim::loss::Loss;
-use tidegate_sim::trace::{Capacity, Direction, Format, ReadOptions, Trace};
+use tidegate_sim::link::loss::Loss;
+use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 
 const DEFAULT: ReadOptions = ReadOptions { frequency: None, reference: None, direction: None };
 

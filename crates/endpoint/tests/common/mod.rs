@@ -14,7 +14,7 @@ use tidegate_endpoint::datagram::{encode, header_len};
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
 };
-use tidegate_sim::host::{Host, Talks};
+use tidegate_sim::engine::host::{Host, Talks};
 
 /// All that was told.
 #[derive(Default, Debug)]

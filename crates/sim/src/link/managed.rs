@@ -10,7 +10,7 @@ use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
 use super::medium::Medium;
 use super::queue::{Moment, QueueDiscipline, Tail, Waiting};
-use crate::loss::Loss;
+use crate::link::loss::Loss;
 use crate::refusal::Refusal;
 use tidegate_core::node::Backlog;
 use tidegate_core::rng::Draws;

@@ -1,11 +1,11 @@
 //! What happens to a packet after service: propagation, jitter, loss, excess, byte errors.
 
-use crate::excess::Excess;
-use crate::jitter::JitterProcess;
 use crate::link::LinkSettings;
 use crate::link::capacity::Served;
-use crate::loss::{ByteErrors, Loss, LossProcess};
-use crate::phases::Phases;
+use crate::link::jitter::JitterProcess;
+use crate::link::loss::{ByteErrors, Loss, LossProcess};
+use crate::link::overload::Excess;
+use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Span, Time};

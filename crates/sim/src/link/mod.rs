@@ -10,19 +10,24 @@
 pub mod capacity;
 mod fifo;
 mod flight;
+pub mod jitter;
+pub mod loss;
 mod managed;
 mod medium;
+mod overload;
+pub mod phases;
 pub mod queue;
+pub mod trace;
 
 pub use fifo::Link;
 pub use managed::ManagedLink;
 
-use crate::jitter::Jitter;
-use crate::loss::Loss;
-use crate::phases::Phases;
 use crate::refusal::{Refusal, ensure};
 use capacity::{Server, Service};
+use jitter::Jitter;
+use loss::Loss;
 use medium::Medium;
+use phases::Phases;
 use queue::DropTail;
 use serde::Deserialize;
 use tidegate_core::{Rate, Span};

@@ -3,12 +3,13 @@
 //! Times and spans are nanoseconds, rates bit/s, sizes bytes, probabilities fractions. People write
 //! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
 
+pub mod assemble;
 mod links;
 mod media;
 mod sessions;
 mod traffic;
 
-use crate::lte::LteSpec;
+use crate::radio::lte::LteSpec;
 pub use links::*;
 pub use media::*;
 use serde::Deserialize;

@@ -5,12 +5,12 @@ mod statuses;
 use std::any::Any;
 use tidegate_core::node::{Backlog, NodeId};
 use tidegate_core::{Cause, FlowId, Node, Packet, Port, Rate, Recorder, RouteId, Size, Span, Time};
-use tidegate_sim::cross::{CrossSettings, Pattern};
-use tidegate_sim::jitter::Jitter;
 use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Service, Steps};
+use tidegate_sim::link::jitter::Jitter;
+use tidegate_sim::link::loss::{GilbertElliott, Loss};
+use tidegate_sim::link::phases::Phases;
 use tidegate_sim::link::queue::DropTail;
-use tidegate_sim::loss::{GilbertElliott, Loss};
-use tidegate_sim::phases::Phases;
+use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
 use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
 
 /// Keeps when each packet arrived and what it had waited, and what died of what.

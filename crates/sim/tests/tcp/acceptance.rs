@@ -2,7 +2,7 @@
 
 use crate::harness::Dumbbell;
 use tidegate_core::{Rate, Span, Stream, Time, math};
-use tidegate_sim::tcp::{TcpSettings, Variant, Workload};
+use tidegate_sim::traffic::tcp::{TcpSettings, Variant, Workload};
 
 fn of(variant: Variant) -> TcpSettings {
     TcpSettings { variant, ..TcpSettings::default() }

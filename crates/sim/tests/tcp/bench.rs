@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, Opening, SackBlocks, TcpBody};
 use tidegate_core::record::Nothing;
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
-use tidegate_sim::tcp::{TcpReceiver, TcpSender, TcpSettings};
+use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 
 /// A segment size that is easy to count in.
 pub(crate) const MSS: u32 = 1000;

@@ -7,7 +7,9 @@ use tidegate_core::{
     Body, FlowId, Kind, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time,
 };
 use tidegate_sim::link::queue::DropTail;
-use tidegate_sim::tcp::{Increase, RttSampling, TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use tidegate_sim::traffic::tcp::{
+    Increase, RttSampling, TcpReceiver, TcpSender, TcpSettings, Variant, Workload,
+};
 use tidegate_sim::{Link, LinkSettings, World};
 
 /// Marks every byte that arrives, from the packets themselves and not from what the receiver says.

@@ -6,7 +6,7 @@ use tidegate_core::{
     Stream, Time,
 };
 use tidegate_sim::link::queue::DropTail;
-use tidegate_sim::tcp::{TcpReceiver, TcpSender, TcpSettings};
+use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 use tidegate_sim::{Link, LinkSettings, World};
 
 /// What became of one flow's packets from a given time on.

@@ -3,7 +3,7 @@
 use crate::harness::{Dumbbell, Result};
 use std::collections::BTreeMap;
 use tidegate_core::{Rate, Span, Stream, Time};
-use tidegate_sim::tcp::{RttSampling, TcpSettings, Variant, Workload};
+use tidegate_sim::traffic::tcp::{RttSampling, TcpSettings, Variant, Workload};
 
 pub(crate) type Row = BTreeMap<String, String>;
 

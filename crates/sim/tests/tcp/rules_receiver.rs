@@ -3,7 +3,7 @@
 use crate::bench::receiver;
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Span, Time};
-use tidegate_sim::tcp::{TcpSettings, Variant};
+use tidegate_sim::traffic::tcp::{TcpSettings, Variant};
 
 fn delayed() -> TcpSettings {
     TcpSettings { delayed_ack: Some(Span::from_millis(200)), ..TcpSettings::default() }

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, MSS, sender};
 use tidegate_core::datagram::{Opening, TcpBody};
 use tidegate_core::{Span, Time};
-use tidegate_sim::tcp::{TcpSender, TcpSettings, Variant, Workload};
+use tidegate_sim::traffic::tcp::{TcpSender, TcpSettings, Variant, Workload};
 
 fn of(variant: Variant) -> TcpSettings {
     TcpSettings { variant, ..TcpSettings::default() }

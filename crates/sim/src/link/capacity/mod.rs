@@ -21,7 +21,7 @@ pub use schedule::{Schedule, Steps};
 pub(crate) use statuses::StatusProcess;
 pub use statuses::{Status, Statuses};
 
-use crate::excess::Excess;
+use crate::link::overload::Excess;
 use crate::refusal::Refusal;
 use opportunities::{Opportunities, Playback};
 use replaced::Replaced;

@@ -2,7 +2,7 @@
 //!
 //! The network of Hoang's thesis (2017), section 3.4.2: "It has some statuses ... Each status occurs with
 //! different probability ... Network updates its status each an interval time." What this does to packets is
-//! in [`crate::excess`].
+//! in [`crate::link::overload`].
 
 use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;

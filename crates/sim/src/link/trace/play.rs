@@ -2,7 +2,7 @@
 
 use super::{Capacity, Trace};
 use crate::link::capacity::{Recorded, Steps};
-use crate::phases::Phases;
+use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
 

@@ -1,7 +1,7 @@
 //! Links, and the tightest one on a flow's path.
 
 use super::{Builder, Refusal};
-use crate::external::ExternalLink;
+use crate::engine::external::ExternalLink;
 use crate::link::capacity::{BrownianSettings, Service, Steps};
 use crate::link::{Link, LinkSettings, ManagedLink};
 use crate::record::FlowInfo;

@@ -1,12 +1,12 @@
 //! Flows that are no media: UDP, TCP, and those of the driver.
 
 use super::{Builder, ExternalFlow, Refusal};
-use crate::cross::{Cross, CrossSettings, Pattern};
-use crate::external::{ExternalSink, ExternalSource};
+use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
 use crate::scenario::{FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
-use crate::sink::Sink;
-use crate::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use crate::traffic::Sink;
+use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use crate::traffic::udp::{Cross, CrossSettings, Pattern};
 use tidegate_core::wire::tcp::HEADERS;
 use tidegate_core::{FlowId, NodeId, Port, Span, Time};
 

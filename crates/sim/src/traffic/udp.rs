@@ -1,7 +1,7 @@
 //! UDP cross traffic that does not react to anything.
 
-use crate::jitter::SendingJitter;
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
+use crate::link::jitter::SendingJitter;
 use crate::refusal::{Refusal, ensure};
 use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;

@@ -1,8 +1,8 @@
 //! A radio network without packets: who hears which cell how well, and what full buffers get.
 
 use super::{LteSpec, Network};
+use crate::link::trace::Trace;
 use crate::refusal::Refusal;
-use crate::trace::Trace;
 use tidegate_core::record::Nothing;
 use tidegate_core::{Node, Outbox, Time};
 

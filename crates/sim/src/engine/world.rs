@@ -4,8 +4,8 @@
 //! the packet's route, and goes on until the time is up. It counts every packet at every node, and a
 //! run in which one went missing fails ([`World::check`]).
 
-use crate::bytes::InBytes;
-use crate::wakeups::WakeupQueue;
+use crate::engine::bytes::InBytes;
+use crate::engine::wakeups::WakeupQueue;
 use std::any::Any;
 use tidegate_core::node::{Census, Handed, Inside};
 use tidegate_core::packet::RouteId;

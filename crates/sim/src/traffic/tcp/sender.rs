@@ -8,7 +8,7 @@ use super::sequence::Numbering;
 use super::window::Window;
 use super::workload::{Act, Application};
 use super::{RttSampling, TcpSettings};
-use crate::jitter::SendingJitter;
+use crate::link::jitter::SendingJitter;
 use crate::refusal::Refusal;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::{Capacity, Trace};
 use crate::link::capacity::{MAHIMAHI_BYTES, Schedule};
-use crate::loss::Loss;
+use crate::link::loss::Loss;
 use crate::refusal::{Refusal, ensure};
 use std::fmt::Write as _;
 use tidegate_core::{Rate, Size, Span, Time};

@@ -3,7 +3,7 @@
 //! Losses happen after service: a lost packet has used the link's time. Each model draws exactly one
 //! number for each packet, so that changing a probability does not shift later luck.
 
-use crate::phases::Phases;
+use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::rng::Draws;

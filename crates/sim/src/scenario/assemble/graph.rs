@@ -1,6 +1,6 @@
 //! Static routes over the links of a scenario.
 
-use crate::lte::{LteSpec, Network};
+use crate::radio::lte::{LteSpec, Network};
 use crate::scenario::{LinkSpec, Scenario};
 use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::{NodeId, Port};

@@ -2,11 +2,11 @@
 //! flows and hears what arrives.
 
 use super::{Experiment, Outcome};
-use crate::external::{ExternalLink, ExternalSource};
+use crate::engine::external::{ExternalLink, ExternalSource};
+use crate::engine::world::Stopped;
 use crate::link::ManagedLink;
-use crate::loss::Loss;
+use crate::link::loss::Loss;
 use crate::refusal::Refusal;
-use crate::world::Stopped;
 use std::any::Any;
 use tidegate_core::node::Handed;
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};

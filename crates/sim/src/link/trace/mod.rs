@@ -11,8 +11,8 @@ mod write;
 
 use crate::link::LinkSettings;
 use crate::link::capacity::{Brownian, BrownianSettings, Instants, Recorded, Service, Steps};
-use crate::loss::Loss;
-use crate::phases::Phases;
+use crate::link::loss::Loss;
+use crate::link::phases::Phases;
 use crate::refusal::Refusal;
 use tidegate_core::{Rate, Span, Stream, Time};
 

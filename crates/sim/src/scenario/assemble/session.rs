@@ -2,8 +2,8 @@
 
 use super::graph::Places;
 use super::{Builder, Refusal};
-use crate::fork::{Branches, Fork};
-use crate::host::{Host, Talks};
+use crate::engine::host::{Host, Talks};
+use crate::engine::replicator::{Branches, Fork};
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};

@@ -1,0 +1,3 @@
+//! Radio networks: many users share what the air carries.
+
+pub mod lte;

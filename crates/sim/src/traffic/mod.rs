@@ -1,0 +1,7 @@
+//! Traffic that competes with media: TCP, UDP at given rates, and the node at which UDP ends.
+
+mod sink;
+pub mod tcp;
+pub mod udp;
+
+pub use sink::Sink;
