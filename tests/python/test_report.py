@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +157,17 @@ def test_nothing_in_the_page_points_outside() -> None:
     assert "default-src 'none'" in html.unescape(text)
     assert not re.search(r'(?:src|href)\s*=\s*"(?!data:)', text)
     assert "url(" not in re.search(r"<style>.*</style>", text, re.DOTALL)[0]  # type: ignore[index]
-    for part in ("Copyright (c)", "Leon Sorokin", "MIT Licensed"):
+    for part in ("Copyright (c)", "Leon Sorokin", "The MIT License"):
         assert part in text
+
+
+def test_the_files_of_uplot_are_those_that_were_published() -> None:
+    folder = Path(report.__file__).with_name("assets") / "uplot"
+    source = tomllib.loads((folder / "source.toml").read_text())
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    del found["source.toml"]
+    assert found == source["sha256"]
+    assert f"uPlot (v{source['version']})" in (folder / "uPlot.iife.min.js").read_text()[:100]
 
 
 def test_the_headline_table_says_what_the_summaries_say() -> None:

@@ -2,8 +2,7 @@
 
 The file opens offline, in any browser of the last years, and asks the network for nothing: scripts,
 styles and data are inside. Charts are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT,
-Leon Sorokin), whose source is taken, licence header and all, from the installed package
-``uplot-python``.
+Leon Sorokin), which ``assets/uplot`` keeps as it was published, and which goes into the page with its licence.
 """
 
 from __future__ import annotations
