@@ -146,7 +146,7 @@ fn check_rtcp(input: &[u8]) -> bool {
     let mut bytes_again = Vec::new();
     rtcp::encode(&again, &mut bytes_again).expect("what was read can be written");
     assert_eq!(bytes_again, bytes);
-    assert!(!rtcp::is_compound(&packets) || rtcp::contents(&packets) & 0b111 > 0b100);
+    assert!(!rtcp::is_compound(&packets) || rtcp::Contents::of(&packets).bits() & 0b111 > 0b100);
     packets.iter().for_each(check_reading);
     true
 }

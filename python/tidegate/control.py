@@ -2,7 +2,7 @@
 
 A controller is told of events and answers each with its complete present policy: a `Decision`, or
 simply a rate in bit/s, or `None` for "as before". Names, fields and units are those of the Rust
-contract (`crates/core/src/control.rs`): times and spans are integer nanoseconds, rates bit/s, sizes
+contract (`crates/core/src/control/`): times and spans are integer nanoseconds, rates bit/s, sizes
 bytes. One call is made for each feedback report, not for each packet.
 
 >>> class Cautious(Controller):

@@ -17,7 +17,7 @@ from tidegate import Needs, Run, Scenario, control, controllers, run
 from tidegate.scenario.lower import lower
 
 CORE = ROOT / "crates" / "core" / "src"
-SOURCES = ["control.rs", "control/probes.rs", "control/needs.rs"]
+SOURCES = [f"control/{file}.rs" for file in ("contract", "messages", "probes", "needs")]
 DOCS = ROOT / "docs" / "contract.md"
 
 # --- the same on both sides -----------------------------------------------------------------------

@@ -5,7 +5,7 @@
 //! scope, RFC 2365). The receiver's port is that of the [`Service`]; the sender's goes up by 2 with every 16384 flows, so
 //! that addresses, protocol and ports together name one flow of up to 2^29, and one direction of it.
 
-use crate::packet::FlowId;
+use crate::ids::FlowId;
 
 /// Which way a datagram goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -3,7 +3,8 @@
 //! All that a receiver may know of a packet is here; what the simulator knows beside it is in [`crate::packet`].
 
 use crate::address::{Hosts, Service, Way, between};
-use crate::packet::{FlowId, Frame};
+use crate::frame::Marks;
+use crate::ids::FlowId;
 use crate::units::Size;
 use std::sync::Arc;
 
@@ -66,68 +67,6 @@ pub struct RtpBody {
     pub padding: u8,
     /// The marker bit: for video, the last packet of a frame.
     pub marker: bool,
-}
-
-/// Where in its frame a packet is: the discriminants are the bits `start_of_frame` and `end_of_frame` of a dependency
-/// descriptor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Position {
-    /// In between.
-    #[default]
-    Middle = 0b00,
-    /// The last of several.
-    Last = 0b01,
-    /// The first of several.
-    First = 0b10,
-    /// The only one.
-    Only = 0b11,
-}
-
-impl Position {
-    /// From the two bits; higher bits are ignored.
-    #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 0b11 {
-            0b00 => Self::Middle,
-            0b01 => Self::Last,
-            0b10 => Self::First,
-            _ => Self::Only,
-        }
-    }
-}
-
-/// What a video packet says of its frame, by a dependency descriptor (see [`crate::wire::descriptor`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Marks {
-    /// The last 16 bits of the frame's number.
-    pub frame: u16,
-    /// Where in the frame the packet is.
-    pub position: Position,
-    /// Whether the frame can be decoded without earlier ones.
-    pub key: bool,
-}
-
-impl Marks {
-    /// Those of a packet of `frame`.
-    #[must_use]
-    pub const fn of(frame: Frame) -> Self {
-        let position = Position::from_bits(frame.flags & (Frame::FIRST | Frame::LAST));
-        Self { frame: frame.number as u16, position, key: frame.flags & Frame::KEY != 0 }
-    }
-
-    /// The frame, of whose number `number` is the whole.
-    #[must_use]
-    pub const fn frame(self, number: u32) -> Frame {
-        let key = if self.key { Frame::KEY } else { 0 };
-        Frame { number, flags: self.position as u8 | key }
-    }
-
-    /// Whether the descriptor comes with the structure that templates belong to: on the first packet of a key frame.
-    #[must_use]
-    pub const fn has_structure(self) -> bool {
-        self.key && matches!(self.position, Position::First | Position::Only)
-    }
 }
 
 /// What a packet of parity says of the packets `original`, `original + offset`, `original + 2 offset` and so on:

@@ -6,7 +6,9 @@
 //! facts that it hears.
 
 use crate::datagram::Datagram;
-use crate::packet::{FlowId, Frame, Kind};
+use crate::frame::Frame;
+use crate::ids::FlowId;
+use crate::packet::Kind;
 use crate::record::Recorder;
 use crate::rng::Draws;
 use crate::units::{Span, Time};

@@ -1,16 +1,10 @@
 //! The packet that travels through a simulated network: a datagram, and what its driver knows beside it.
 
 use crate::datagram::Datagram;
+use crate::frame::Frame;
+use crate::ids::{FlowId, RouteId};
 use crate::units::{Span, Time};
 use std::ops::{Deref, DerefMut};
-
-/// A flow: one controlled media session, one TCP connection, one cross-traffic source.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct FlowId(pub u32);
-
-/// A static route of the world: the nodes that a packet visits, in order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct RouteId(pub u32);
 
 /// What a packet is, for the record. The discriminants are the codes in recorded tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -76,30 +70,6 @@ impl Kind {
     #[must_use]
     pub const fn is_feedback(self) -> bool {
         matches!(self, Self::Rtcp | Self::Ack)
-    }
-}
-
-/// Which frame of its stream an RTP packet belongs to, and where in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
-    /// The frame's running number in the stream.
-    pub number: u32,
-    /// See the associated constants.
-    pub flags: u8,
-}
-
-impl Frame {
-    /// Last packet of its frame.
-    pub const LAST: u8 = 1;
-    /// First packet of its frame.
-    pub const FIRST: u8 = 2;
-    /// The frame can be decoded without earlier ones.
-    pub const KEY: u8 = 4;
-
-    /// Whether it is the last packet of its frame.
-    #[must_use]
-    pub const fn is_last(self) -> bool {
-        self.flags & Self::LAST != 0
     }
 }
 

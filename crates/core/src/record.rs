@@ -1,9 +1,10 @@
 //! What a run says about itself: a typed stream of facts, no log lines.
 
 use crate::control::Decision;
-use crate::node::{Backlog, NodeId};
-use crate::packet::{FlowId, Kind, Packet};
+use crate::ids::{FlowId, NodeId};
+use crate::packet::{Kind, Packet};
 use crate::units::{Rate, Size, Span, Time};
+use crate::wire::rtcp::Contents;
 use std::any::Any;
 
 /// Why a packet died. The discriminants are the codes in recorded tables.
@@ -57,6 +58,15 @@ pub enum Level {
     Packets,
 }
 
+/// How full a queue is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets waiting or in service.
+    pub packets: u32,
+    /// Bytes waiting or in service.
+    pub bytes: Size,
+}
+
 /// A media frame as it left the encoder.
 ///
 /// Two halves make the story of a frame: this one, told by its sender at the time of capture, and the
@@ -100,38 +110,10 @@ pub struct RtcpRecord {
     pub from_receiver: bool,
     /// Bytes on the wire, IP and UDP headers included.
     pub size: Size,
-    /// Bit set of RTCP packet types inside: see [`RtcpRecord::SR`] and its siblings.
-    pub contents: u16,
+    /// Which types of RTCP packet are inside.
+    pub contents: Contents,
     /// How long what it reports has waited, for event-driven feedback.
     pub waited: Span,
-}
-
-impl RtcpRecord {
-    /// Sender report.
-    pub const SR: u16 = 1;
-    /// Receiver report.
-    pub const RR: u16 = 1 << 1;
-    /// Source description.
-    pub const SDES: u16 = 1 << 2;
-    /// Goodbye.
-    pub const BYE: u16 = 1 << 3;
-    /// Application-defined.
-    pub const APP: u16 = 1 << 4;
-    /// Generic NACK.
-    pub const NACK: u16 = 1 << 5;
-    /// Picture loss indication.
-    pub const PLI: u16 = 1 << 6;
-    /// Full intra request.
-    pub const FIR: u16 = 1 << 7;
-    /// Receiver estimated maximum bitrate.
-    pub const REMB: u16 = 1 << 8;
-    /// Transport-wide feedback.
-    pub const TWCC: u16 = 1 << 9;
-    /// RFC 8888 congestion control feedback.
-    pub const CCFB: u16 = 1 << 10;
-    /// Names of the bits, lowest first.
-    pub const NAMES: [&'static str; 11] =
-        ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB"];
 }
 
 /// What became of a receiver's wish to report a loss (RFC 4585 section 3.5.2). The discriminants are the codes

@@ -267,7 +267,7 @@ impl Endpoint {
                 flow,
                 from_receiver: self.receiver.is_some(),
                 size: tidegate_core::Size::from_bytes(u64::from(size)),
-                contents: rtcp::contents(packets),
+                contents: rtcp::Contents::of(packets),
                 waited: since.map_or(Span::ZERO, |since| now - since),
             },
         );

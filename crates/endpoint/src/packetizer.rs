@@ -1,7 +1,8 @@
 //! From frames to RTP packets: sizes, marks and header bytes.
 
 use serde::{Deserialize, Serialize};
-use tidegate_core::datagram::{Extension, Marks};
+use tidegate_core::datagram::Extension;
+use tidegate_core::frame::Marks;
 use tidegate_core::wire::descriptor;
 use tidegate_core::{Frame, Time};
 
@@ -136,7 +137,7 @@ pub(crate) fn packets(slices: &[u32], limit: u16, first: Queued) -> impl Iterato
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::datagram::Position;
+    use tidegate_core::frame::Position;
 
     #[test]
     fn headers_are_as_long_as_rfc_8285_makes_them() {

@@ -4,9 +4,8 @@ mod common;
 
 use common::*;
 use tidegate_core::control::{Arrived, Ask, Context, EcnCounts, Feedback, ReceiverHalf, Urgency};
-use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Stream;
-use tidegate_core::wire::rtcp::{self, App, ReportBlock};
+use tidegate_core::wire::rtcp::{self, App, Contents, ReportBlock};
 use tidegate_core::{Body, Decision, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, Size, Span, Time};
 use tidegate_endpoint::{
     Bounds, EndpointSettings, FeedbackFormat, ReceiveSettings, RtcpMinimum, RtcpMode, SendSettings,
@@ -393,7 +392,7 @@ fn free_feedback_is_reduced_size_every_50_ms_and_its_bytes_count() {
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(20));
     let told = world.finish();
-    let feedback: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents == RtcpRecord::TWCC).collect();
+    let feedback: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents == Contents::TWCC).collect();
     assert!((395..=400).contains(&feedback.len()), "{}", feedback.len());
     assert!(feedback.windows(2).all(|pair| pair[1].0 - pair[0].0 == Span::from_millis(50)));
     let wire: Vec<(Time, Size)> =
@@ -404,9 +403,9 @@ fn free_feedback_is_reduced_size_every_50_ms_and_its_bytes_count() {
         assert_eq!(packet.size as usize, packet.rtcp().unwrap().len() + 28);
         assert_eq!(packet.flow, FlowId(1));
     }
-    assert!(told.rtcp.iter().all(|(_, r)| r.from_receiver == (r.contents & RtcpRecord::SR == 0)));
+    assert!(told.rtcp.iter().all(|(_, r)| r.from_receiver != r.contents.has(Contents::SR)));
     // the mean of the compounds is that of the reduced minimum, 0.36 s
-    let reports = told.rtcp.iter().filter(|(_, r)| r.contents == RtcpRecord::RR | RtcpRecord::SDES).count();
+    let reports = told.rtcp.iter().filter(|(_, r)| r.contents == Contents::RR | Contents::SDES).count();
     assert!((46..=66).contains(&reports), "{reports} in 20 s");
 }
 
@@ -440,7 +439,7 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
         let mut world = World::new(caller, callee, delay(20));
         world.run(Time::from_secs(10));
         let told = world.finish();
-        let messages: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents & RtcpRecord::APP != 0).collect();
+        let messages: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents.has(Contents::APP)).collect();
         let heard = heard.lock().unwrap();
         let received: usize = heard.reports.iter().map(|(_, r)| r.messages.len()).sum();
         assert!(messages.len() - received <= 1);
@@ -455,11 +454,11 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
             }
             RtcpMode::Avp => {
                 assert!((20..=36).contains(&messages.len()), "{}", messages.len());
-                assert!(messages.iter().all(|(_, r)| r.contents & RtcpRecord::RR != 0));
+                assert!(messages.iter().all(|(_, r)| r.contents.has(Contents::RR)));
             }
             RtcpMode::Avpf => {
                 assert!((90..=109).contains(&messages.len()), "{}", messages.len());
-                assert!(messages.iter().all(|(_, r)| r.contents & RtcpRecord::RR != 0));
+                assert!(messages.iter().all(|(_, r)| r.contents.has(Contents::RR)));
                 // 6250 bytes a second for two: an interval is about 28 ms, and most messages find it free
                 assert!(messages.iter().all(|(_, r)| r.waited < Span::from_millis(100)));
                 assert!(messages.iter().filter(|(_, r)| r.waited == Span::ZERO).count() >= 70);
@@ -514,7 +513,7 @@ fn calls_both_ways_report_on_each_other() {
         assert!((0.005..0.015).contains(&lost), "{side}: {lost} of {} lost", last.len());
     }
     // one's reports carry the other's flow, and one compound is both SR and report on the other
-    let reports: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents & RtcpRecord::SR != 0).collect();
+    let reports: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents.has(Contents::SR)).collect();
     assert!(
         reports.iter().any(|(_, r)| r.flow == FlowId(1)) && reports.iter().any(|(_, r)| r.flow == FlowId(2))
     );

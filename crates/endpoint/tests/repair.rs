@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Stream;
-use tidegate_core::wire::rtcp;
+use tidegate_core::wire::rtcp::{self, Contents};
 use tidegate_core::{Body, Frame, Kind, Node, Packet, Port, Rate, Span, Time};
 use tidegate_endpoint::repair::{Fec, Nack, Pli};
 use tidegate_endpoint::{
@@ -306,7 +306,7 @@ fn key_frames_are_asked_for_when_a_frame_is_missing_for_good_and_not_too_often()
         let mut world = World::new(caller, callee, losing(25, gone));
         world.run(Time::from_secs(10));
         let told = world.finish();
-        let pli = |one: &RtcpRecord| one.contents & RtcpRecord::PLI != 0;
+        let pli = |one: &RtcpRecord| one.contents.has(Contents::PLI);
         let asked: Vec<Time> = told.rtcp.iter().filter(|(_, one)| pli(one)).map(|(at, _)| *at).collect();
         let keys = told.frames_sent.iter().filter(|(_, frame)| frame.key);
         (asked, keys.map(|(at, _)| *at).collect::<Vec<Time>>())

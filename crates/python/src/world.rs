@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 use tidegate_core::datagram::RtpBody;
-use tidegate_core::node::Handed;
+use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
 use tidegate_sim::scenario::assemble::{Experiment, ExternalFlow, LinkChange};
 

@@ -152,7 +152,7 @@ fn the_order_at_one_instant_shows() {
     let flows = json!([udp("alone", ("b", "c"), 8_000_000)]);
     let exact = native(&scenario(&json!("infinite"), DELAY.as_nanos(), &flows));
     let mut late = build(&scenario(&json!("external"), 0, &flows));
-    let mut waiting: Vec<(Time, tidegate_core::node::Handed)> = Vec::new();
+    let mut waiting: Vec<(Time, tidegate_core::outbox::Handed)> = Vec::new();
     let end = Time::ZERO + late.duration();
     // the world first, then the driver: what any driver does that lets the world run up to the present
     let mut now = Time::ZERO;

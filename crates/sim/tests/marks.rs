@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use tidegate_core::address::{Service, Way};
-use tidegate_core::node::{Backlog, Inside};
+use tidegate_core::node::Inside;
+use tidegate_core::record::Backlog;
 use tidegate_core::{
     Datagram, Ecn, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, RouteId, Size, Span, Time,
 };

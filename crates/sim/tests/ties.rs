@@ -2,7 +2,7 @@
 //! vain, and prefers no flow.
 
 use serde_json::{Value, json};
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time};
 use tidegate_sim::link::queue::DropTail;

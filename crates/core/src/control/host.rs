@@ -1,12 +1,12 @@
 //! Where controllers and receiver halves sit: what calls them, and checks that they keep the contract.
 
-use super::{
-    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Needs, Notes, Outgoing, Probe,
-    ReceiverHalf, Report, Sent, Urgency,
-};
+use super::checks::{AlarmCheck, broken};
+use super::contract::{Context, Controller, Notes, ReceiverHalf};
+use super::messages::{Arrived, Ask, Decision, Feedback, Limits, Outgoing, Report, Sent, Urgency};
+use super::needs::Needs;
 use crate::datagram::Extension;
 use crate::rng::Stream;
-use crate::units::{Rate, Size, Span, Time};
+use crate::units::{Rate, Size, Time};
 
 /// Why a controller cannot go on, and when that was.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,76 +27,12 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Keeps alarms out of the past, and time passing: an alarm at the present instant is granted once.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ringing {
-    /// The last instant at which an alarm at that instant was asked for.
-    granted: Option<Time>,
-    /// Whether it is yet to come.
-    waits: bool,
-}
-
-impl Ringing {
-    /// Whether an alarm at `now`, which is the present, is yet to come.
-    pub(super) fn at(&self, now: Time) -> bool {
-        self.waits && self.granted == Some(now)
-    }
-
-    /// Takes up what was asked for at `now`.
-    pub(super) fn ask(&mut self, now: Time, alarm: Option<Time>) -> Result<(), String> {
-        let waits = self.at(now);
-        self.waits = false;
-        match alarm {
-            Some(at) if at < now => {
-                Err(format!("asked for an alarm at {at}, which is in the past (now is {now})"))
-            }
-            Some(at) if at == now => {
-                if self.granted == Some(now) && !waits {
-                    return Err(format!(
-                        "asked for an alarm at the present instant ({now}) once more; that is granted once, then time \
-                         has to pass"
-                    ));
-                }
-                (self.granted, self.waits) = (Some(now), true);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What is wrong with a decision by itself.
-#[inline]
-pub(super) fn broken(decision: &Decision) -> Option<String> {
-    let Decision { min_gap, heartbeat, probes, .. } = decision;
-    // most have nothing that could be wrong
-    if min_gap.is_none() && heartbeat.is_none() && probes.is_empty() { None } else { objection(decision) }
-}
-
-fn objection(decision: &Decision) -> Option<String> {
-    let spans = [("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
-    if let Some((what, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
-    {
-        return Some(format!("asked for a {what} of {span}, which is negative"));
-    }
-    let wrong = |probe: &&Probe| {
-        probe.rate == Rate::ZERO || probe.length.is_negative() || probe.spacing.is_negative()
-    };
-    decision.probes.iter().find(wrong).map(|probe| {
-        format!(
-            "asked for probe {} at {} for {} with a spacing of {}; the rate must be more than zero and neither time \
-             negative",
-            probe.id, probe.rate, probe.length, probe.spacing
-        )
-    })
-}
-
 /// A controller in its seat: its substream, its last decision, and the checks of the contract.
 pub struct Seat {
     who: String,
     controller: Box<dyn Controller>,
     last: Decision,
-    ringing: Ringing,
+    alarms: AlarmCheck,
     rng: Stream,
     /// What the controller said during the last call.
     pub notes: Notes,
@@ -119,7 +55,7 @@ impl Seat {
             who: who.into(),
             controller,
             last: Decision::rate(limits.start),
-            ringing: Ringing::default(),
+            alarms: AlarmCheck::default(),
             rng,
             notes: Notes::default(),
         };
@@ -164,7 +100,7 @@ impl Seat {
     /// # Errors
     /// When the controller fails or breaks the contract.
     pub fn alarm(&mut self, now: Time) -> Result<&Decision, Failure> {
-        self.ringing.waits = false;
+        self.alarms.fired();
         self.call(now, |controller, cx| controller.on_alarm(now, cx))
     }
 
@@ -205,14 +141,14 @@ impl Seat {
         let mut cx = Context {
             now,
             last: &self.last,
-            ringing: self.ringing,
+            alarms: self.alarms,
             rng: &mut self.rng,
             notes: &mut self.notes,
             failure: &mut failure,
         };
         let decision = event(self.controller.as_mut(), &mut cx);
         if failure.is_none() {
-            failure = self.ringing.ask(now, decision.alarm).err().or_else(|| broken(&decision));
+            failure = self.alarms.ask(now, decision.alarm).err().or_else(|| broken(&decision));
         }
         match failure {
             Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
@@ -228,7 +164,7 @@ impl Seat {
 pub struct ReceiverSeat {
     who: String,
     half: Box<dyn ReceiverHalf>,
-    ringing: Ringing,
+    alarms: AlarmCheck,
     rng: Stream,
     /// When it wants [`ReceiverSeat::alarm`].
     pub alarm_at: Option<Time>,
@@ -242,7 +178,7 @@ impl ReceiverSeat {
         Self {
             who: who.into(),
             half,
-            ringing: Ringing::default(),
+            alarms: AlarmCheck::default(),
             rng,
             alarm_at: None,
             notes: Notes::default(),
@@ -274,7 +210,7 @@ impl ReceiverSeat {
     /// # Errors
     /// When the half fails or breaks the contract.
     pub fn alarm(&mut self, now: Time) -> Result<Urgency, Failure> {
-        self.ringing.waits = false;
+        self.alarms.fired();
         self.call(now, |half, cx| half.on_alarm(now, cx))
     }
 
@@ -284,8 +220,8 @@ impl ReceiverSeat {
     /// When the half fails.
     pub fn message(&mut self, now: Time) -> Result<Feedback, Failure> {
         let mut said = Feedback::new();
-        let ringing = self.ringing.at(now);
-        let alarm = self.alarm_at.filter(|&at| at > now || ringing);
+        let waits = self.alarms.at(now);
+        let alarm = self.alarm_at.filter(|&at| at > now || waits);
         self.call(now, |half, cx| {
             said = half.message(now, cx);
             Ask { urgency: Urgency::None, alarm }
@@ -304,14 +240,14 @@ impl ReceiverSeat {
         let mut cx = Context {
             now,
             last: &NONE,
-            ringing: self.ringing,
+            alarms: self.alarms,
             rng: &mut self.rng,
             notes: &mut self.notes,
             failure: &mut failure,
         };
         let ask = event(self.half.as_mut(), &mut cx);
         if failure.is_none() {
-            failure = self.ringing.ask(now, ask.alarm).err();
+            failure = self.alarms.ask(now, ask.alarm).err();
         }
         match failure {
             Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
@@ -326,7 +262,8 @@ impl ReceiverSeat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Probes;
+    use crate::control::{Probe, Probes};
+    use crate::units::Span;
 
     /// Answers each call with the next decision; `None`: no change.
     struct Scripted(std::vec::IntoIter<Option<Decision>>);

@@ -8,7 +8,7 @@
 //! before it.
 
 use super::Error;
-use crate::datagram::{Marks, Position};
+use crate::frame::{Marks, Position};
 
 /// Bytes of the fields that are always there (appendix A.8.2, `mandatory_descriptor_fields`).
 const MANDATORY: usize = 3;

@@ -162,7 +162,7 @@ fn folded(mut sum: u64) -> u16 {
 mod tests {
     use super::*;
     use crate::address::Way;
-    use crate::packet::FlowId;
+    use crate::ids::FlowId;
 
     fn header(protocol: Protocol) -> Header {
         Header { hosts: Hosts::of(FlowId(258), Way::Back), protocol, ecn: Ecn::Ect1, dscp: 46 }

@@ -2,8 +2,7 @@
 
 use crate::{bytes_of, decoded_one, encoded};
 use tidegate_core::datagram::Extension;
-use tidegate_core::record::RtcpRecord;
-use tidegate_core::wire::rtcp::{self, Arrival, Ccfb, Metric, Packet, StreamMetrics};
+use tidegate_core::wire::rtcp::{self, Arrival, Ccfb, Contents, Metric, Packet, StreamMetrics};
 use tidegate_core::wire::{Error, ntp, rtp};
 use tidegate_core::{Ecn, Rate, RemoteTime, Span, Time};
 
@@ -149,8 +148,8 @@ fn a_compound_is_told_from_reduced_size() {
     assert!(!rtcp::is_compound(&[report.clone(), pli.clone()]));
     assert!(!rtcp::is_compound(&[report.clone(), nameless]));
     assert!(!rtcp::is_compound(&[]));
-    let bits = RtcpRecord::RR | RtcpRecord::SDES | RtcpRecord::PLI;
-    assert_eq!(rtcp::contents(&[report, sdes, pli]), bits);
+    let types = Contents::RR | Contents::SDES | Contents::PLI;
+    assert_eq!(Contents::of(&[report, sdes, pli]), types);
 }
 
 #[test]
@@ -159,8 +158,8 @@ fn every_kind_has_its_bit() {
     let names = ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "", "FIR", "REMB", "TWCC", "CCFB", ""];
     for (kind, name) in names.into_iter().enumerate() {
         let packet = crate::arbitrary::packet(&mut rng, kind as u64);
-        let bit = RtcpRecord::NAMES.iter().position(|known| *known == name).map_or(0, |at| 1 << at);
-        assert_eq!(rtcp::contents(&[packet]), bit, "{name}");
+        let bit = Contents::NAMES.iter().position(|known| *known == name).map_or(0, |at| 1 << at);
+        assert_eq!(Contents::of(&[packet]).bits(), bit, "{name}");
     }
 }
 

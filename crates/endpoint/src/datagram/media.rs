@@ -3,7 +3,8 @@
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_ID};
 use crate::settings::{PARITY_TYPE, RETRANSMISSION_TYPE};
 use std::sync::Arc;
-use tidegate_core::datagram::{Attachment, Extension, Marks, Parity, Protected, RtpBody};
+use tidegate_core::datagram::{Attachment, Extension, Parity, Protected, RtpBody};
+use tidegate_core::frame::Marks;
 use tidegate_core::wire::{Error, descriptor, rtcp, rtp};
 use tidegate_core::{Body, Datagram};
 
@@ -187,7 +188,7 @@ fn avoids(payload: &[u8]) -> Option<Vec<u16>> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use tidegate_core::datagram::Position;
+    use tidegate_core::frame::Position;
     use tidegate_core::rng::Stream;
 
     pub(in super::super) fn random(rng: &mut Stream) -> Datagram {

@@ -313,7 +313,7 @@ impl Participant {
             flow: self.settings.flow,
             from_receiver: self.media.is_none(),
             size: Size::from_bytes(u64::from(size)),
-            contents: rtcp::contents(packets),
+            contents: rtcp::Contents::of(packets),
             waited,
         };
         out.record().rtcp(now, &record);

@@ -9,8 +9,9 @@ use crate::reception::clock;
 use crate::settings::{Accounting, MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
-use tidegate_core::datagram::{Attachment, Extension, Marks, Protected, RtpBody};
+use tidegate_core::datagram::{Attachment, Extension, Protected, RtpBody};
 use tidegate_core::driver::{About, Driver};
+use tidegate_core::frame::Marks;
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Datagram, Frame, Kind, Size, Time};
 

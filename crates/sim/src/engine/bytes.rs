@@ -5,7 +5,8 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use tidegate_core::node::{Backlog, Inside};
+use tidegate_core::node::Inside;
+use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::Error;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Time};

@@ -1,7 +1,7 @@
 //! Where a multicast tree branches.
 
 use std::collections::BTreeMap;
-use tidegate_core::packet::RouteId;
+use tidegate_core::RouteId;
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
 /// For each route that ends at a fork those that go on from it.

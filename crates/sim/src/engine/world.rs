@@ -7,8 +7,9 @@
 use crate::engine::bytes::InBytes;
 use crate::engine::wakeups::WakeupQueue;
 use std::any::Any;
-use tidegate_core::node::{Census, Handed, Inside};
-use tidegate_core::packet::RouteId;
+use tidegate_core::RouteId;
+use tidegate_core::node::Inside;
+use tidegate_core::outbox::{Census, Handed};
 use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
 /// So many events at one instant, for each node, are taken for a loop that does not end.

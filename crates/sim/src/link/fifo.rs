@@ -13,7 +13,7 @@ use super::medium::Medium;
 use super::queue::Room;
 use crate::refusal::Refusal;
 use std::collections::VecDeque;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Node, Outbox, Packet, Port, Rate, Size, Span, Time};
 

@@ -12,7 +12,7 @@ use super::medium::Medium;
 use super::queue::{Moment, QueueDiscipline, Tail, Waiting};
 use crate::link::loss::Loss;
 use crate::refusal::Refusal;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
 

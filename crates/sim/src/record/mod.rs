@@ -26,7 +26,7 @@ use flow::{Bin, Bins, Count, FlowStats};
 use member::{MemberInfo, MemberStats};
 use std::collections::VecDeque;
 use tidegate_core::datagram::Body;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };

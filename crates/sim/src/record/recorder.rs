@@ -3,7 +3,7 @@
 use super::capture::Captured;
 use super::{DecisionRow, Fate, FrameOpen, Recording};
 use tidegate_core::control::Decision;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord, RtcpRecord,
 };
@@ -279,7 +279,7 @@ impl Recorder for Recording {
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {
         let stats = &mut self.stats[rtcp.flow.0 as usize];
         stats.digest.add_all([
-            tag::RTCP ^ u64::from(rtcp.contents) << 32 ^ rtcp.size.as_bytes(),
+            tag::RTCP ^ u64::from(rtcp.contents.bits()) << 32 ^ rtcp.size.as_bytes(),
             now.as_nanos() as u64,
         ]);
         if stats.counts(now) {

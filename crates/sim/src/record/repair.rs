@@ -3,6 +3,7 @@
 use super::flow::Count;
 use std::collections::VecDeque;
 use tidegate_core::record::{RepairRecord, RtcpRecord};
+use tidegate_core::wire::rtcp::Contents;
 use tidegate_core::{Body, Kind, Packet};
 
 /// Lost packets that are remembered until they are repaired: at 2 % loss of 10 Mb/s those of 3 minutes.
@@ -85,9 +86,9 @@ impl Repairs {
 
     /// RTCP was put on the wire.
     pub fn rtcp(&mut self, rtcp: &RtcpRecord) {
-        let has = |what| u64::from(rtcp.from_receiver && rtcp.contents & what != 0);
-        self.nacks += has(RtcpRecord::NACK);
-        self.plis += has(RtcpRecord::PLI);
+        let has = |what| u64::from(rtcp.from_receiver && rtcp.contents.has(what));
+        self.nacks += has(Contents::NACK);
+        self.plis += has(Contents::PLI);
     }
 
     /// The part of media that neither arrived nor was repaired in time; `None` where the fate of none is known.

@@ -2,7 +2,7 @@
 
 use super::table::{Column, Table};
 use super::{Fate, FrameOpen, PacketRow, Recording};
-use tidegate_core::record::RtcpRecord;
+use tidegate_core::wire::rtcp::Contents;
 use tidegate_core::{Cause, Kind, Level, Span, Time};
 
 impl Recording {
@@ -261,11 +261,11 @@ impl Recording {
 
     fn rtcp_table(&self) -> Table {
         let rows = &self.rtcp;
-        let words: Vec<String> = (0..1u16 << RtcpRecord::NAMES.len())
+        let words: Vec<String> = (0..1u16 << Contents::NAMES.len())
             .map(|set| {
-                let names: Vec<&str> = (0..RtcpRecord::NAMES.len())
+                let names: Vec<&str> = (0..Contents::NAMES.len())
                     .filter(|bit| set & (1 << bit) != 0)
-                    .map(|bit| RtcpRecord::NAMES[bit])
+                    .map(|bit| Contents::NAMES[bit])
                     .collect();
                 names.join("+")
             })
@@ -277,7 +277,7 @@ impl Recording {
             .with("size", Column::U64(rows.iter().map(|r| r.1.size.as_bytes()).collect()))
             .with(
                 "contents",
-                Column::Words { words, codes: rows.iter().map(|r| u32::from(r.1.contents)).collect() },
+                Column::Words { words, codes: rows.iter().map(|r| u32::from(r.1.contents.bits())).collect() },
             )
             .with("waited_ms", Column::F64(rows.iter().map(|r| r.1.waited.as_millis_f64()).collect()))
     }

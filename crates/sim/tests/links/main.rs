@@ -3,7 +3,8 @@
 mod statuses;
 
 use std::any::Any;
-use tidegate_core::node::{Backlog, NodeId};
+use tidegate_core::NodeId;
+use tidegate_core::record::Backlog;
 use tidegate_core::{Cause, FlowId, Node, Packet, Port, Rate, Recorder, RouteId, Size, Span, Time};
 use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Service, Steps};
 use tidegate_sim::link::jitter::Jitter;

@@ -2,7 +2,7 @@
 
 use crate::harness::Chaos;
 use std::any::Any;
-use tidegate_core::node::Census;
+use tidegate_core::outbox::Census;
 use tidegate_core::{
     Body, FlowId, Kind, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time,
 };

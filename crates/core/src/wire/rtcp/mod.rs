@@ -2,6 +2,7 @@
 //! the compounds that they travel in.
 
 mod ccfb;
+mod contents;
 mod feedback;
 mod remb;
 mod reports;
@@ -9,6 +10,7 @@ mod session;
 mod twcc;
 
 pub use ccfb::{Arrival, Ccfb, Metric, StreamMetrics};
+pub use contents::Contents;
 pub use feedback::{Fir, FirEntry, Nack, NackPair, Pli, Sli, SliEntry};
 pub use remb::Remb;
 pub use reports::{ReceiverReport, ReportBlock, SenderReport};
@@ -18,7 +20,6 @@ pub use twcc::{Status, Twcc, TwccArrival, TwccBuilder};
 use super::Error;
 use super::error::fit;
 use super::reader::Reader;
-use crate::record::RtcpRecord;
 
 /// The packet types in use here (RFC 3550 section 12.1, RFC 4585 section 6.1).
 mod packet_type {
@@ -220,30 +221,7 @@ pub fn is_compound(packets: &[Packet]) -> bool {
         })
 }
 
-/// Which types of packet are inside, as the bit set of [`RtcpRecord::contents`].
-#[must_use]
-pub fn contents(packets: &[Packet]) -> u16 {
-    packets.iter().fold(0, |bits, packet| bits | packet.content())
-}
-
 impl Packet {
-    fn content(&self) -> u16 {
-        match self {
-            Self::SenderReport(_) => RtcpRecord::SR,
-            Self::ReceiverReport(_) => RtcpRecord::RR,
-            Self::Sdes(_) => RtcpRecord::SDES,
-            Self::Bye(_) => RtcpRecord::BYE,
-            Self::App(_) => RtcpRecord::APP,
-            Self::Nack(_) => RtcpRecord::NACK,
-            Self::Pli(_) => RtcpRecord::PLI,
-            Self::Fir(_) => RtcpRecord::FIR,
-            Self::Remb(_) => RtcpRecord::REMB,
-            Self::Twcc(_) => RtcpRecord::TWCC,
-            Self::Ccfb(_) => RtcpRecord::CCFB,
-            Self::Sli(_) | Self::Unknown(_) => 0,
-        }
-    }
-
     /// What the first five bits after version and padding are, for who gave too much.
     fn count_name(&self) -> &'static str {
         match self {

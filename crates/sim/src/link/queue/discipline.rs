@@ -1,6 +1,6 @@
 //! The contract of what waits in a link and who goes next.
 
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Outbox, Packet, Rate, Time};
 

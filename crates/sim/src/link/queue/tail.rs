@@ -3,7 +3,7 @@
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
 use std::collections::VecDeque;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::{Packet, Size};
 
 /// First in, first out, and what does not fit is dropped: a [`super::DropTail`] at work.

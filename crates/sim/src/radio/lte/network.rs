@@ -11,7 +11,7 @@ use super::uplink;
 use super::user::{REPORT_PERIOD, Radio, TICK};
 use crate::refusal::{Refusal, ensure};
 use std::collections::VecDeque;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::record::{CellRecord, RadioRecord};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Level, Node, Outbox, Packet, Port, Span, Time};

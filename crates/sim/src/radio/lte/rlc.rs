@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 use std::collections::VecDeque;
-use tidegate_core::node::Backlog;
+use tidegate_core::record::Backlog;
 use tidegate_core::{Cause, Outbox, Packet, Port, Size, Span, Time};
 
 /// Bytes of RLC and MAC headers in a transport block (TS 36.322 section 6.2.1.4: 2; TS 36.321 section 6.1.2: 3).

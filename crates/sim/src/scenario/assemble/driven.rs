@@ -8,7 +8,7 @@ use crate::link::ManagedLink;
 use crate::link::loss::Loss;
 use crate::refusal::Refusal;
 use std::any::Any;
-use tidegate_core::node::Handed;
+use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};
 
 /// The parts of an experiment that are its driver's.

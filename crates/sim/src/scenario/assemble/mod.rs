@@ -25,7 +25,7 @@ pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_
 use media::connect;
 use std::any::Any;
 use std::sync::Arc;
-use tidegate_core::packet::RouteId;
+use tidegate_core::RouteId;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};

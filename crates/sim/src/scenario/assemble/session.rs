@@ -8,7 +8,7 @@ use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
 use std::collections::BTreeMap;
-use tidegate_core::packet::RouteId;
+use tidegate_core::RouteId;
 use tidegate_core::{FlowId, NodeId, Port, Time};
 use tidegate_endpoint::group::{Leave, MediaSettings, Participant, ParticipantSettings};
 use tidegate_endpoint::rtcp::schedule::Avpf;

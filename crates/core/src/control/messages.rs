@@ -1,25 +1,9 @@
-//! The controller contract: event in, whole decision out, one alarm.
-//!
-//! A [`Controller`] is a pure value: no clock, no randomness but what it is handed, no I/O. It is told
-//! of four kinds of event and answers each with its complete present policy. A [`ReceiverHalf`] is the
-//! same at the other end, for schemes that measure or decide there. A [`Seat`] holds a controller, its
-//! substream and its last decision, checks the contract, and is what every driver talks to: the
-//! endpoint in a simulation or on a socket, a Python loop, a test.
+//! What passes between a controller and its host: reports and limits go in, decisions come out.
 
-mod host;
-mod needs;
-mod probes;
-
-use host::Ringing;
-pub use host::{Failure, ReceiverSeat, Seat};
-pub use needs::{EcnUse, FeedbackKind, Needs};
-pub use probes::{Probe, Probes, TooManyProbes};
-
+use super::probes::Probes;
 use crate::datagram::{Ecn, Extension};
-use crate::rng::Stream;
 use crate::units::{Rate, RemoteTime, Size, Span, Time};
 use crate::wire::rtcp;
-use std::borrow::Cow;
 
 /// The complete present policy of a controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,114 +218,6 @@ pub struct Outgoing {
     pub backlog: Size,
 }
 
-/// Named values worth plotting, collected during one call.
-#[derive(Debug, Default)]
-pub struct Notes {
-    /// Whether anybody wants them.
-    pub wanted: bool,
-    /// Name and value, in the order of saying.
-    pub values: Vec<(Cow<'static, str>, f64)>,
-}
-
-/// What a controller may use besides its input.
-pub struct Context<'a> {
-    now: Time,
-    last: &'a Decision,
-    ringing: Ringing,
-    /// The controller's own random substream.
-    pub rng: &'a mut Stream,
-    notes: &'a mut Notes,
-    failure: &'a mut Option<String>,
-}
-
-impl Context<'_> {
-    /// The last decision without a fired alarm or spent probes.
-    #[inline]
-    pub fn unchanged(&self) -> Decision {
-        let waits = self.ringing.at(self.now);
-        let alarm = self.last.alarm.filter(|&at| at > self.now || waits);
-        Decision { alarm, probes: Probes::NONE, ..*self.last }
-    }
-
-    /// The last decision as it was.
-    pub fn last(&self) -> Decision {
-        *self.last
-    }
-
-    /// What the contract has against a decision, if anything: the run ends with it.
-    #[must_use]
-    pub fn objection(&self, decision: &Decision) -> Option<String> {
-        self.alarm_objection(decision.alarm).or_else(|| host::broken(decision))
-    }
-
-    /// What the contract has against an alarm, if anything: the run ends with it.
-    #[must_use]
-    pub fn alarm_objection(&self, alarm: Option<Time>) -> Option<String> {
-        { self.ringing }.ask(self.now, alarm).err()
-    }
-
-    /// Records an internal value as a named series.
-    pub fn note(&mut self, name: impl Into<Cow<'static, str>>, value: f64) {
-        if self.notes.wanted {
-            self.notes.values.push((name.into(), value));
-        }
-    }
-
-    /// Whether anybody keeps notes: for values that cost something to compute.
-    #[must_use]
-    pub fn wants_notes(&self) -> bool {
-        self.notes.wanted
-    }
-
-    /// Ends the run with a reason.
-    pub fn fail(&mut self, reason: impl Into<String>) {
-        self.failure.get_or_insert_with(|| reason.into());
-    }
-}
-
-/// A sending-side congestion controller.
-pub trait Controller: Send {
-    /// What it needs of its session; asked once, before it begins.
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-
-    /// A feedback report, joined with what was sent: the heart of every controller.
-    fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision;
-
-    /// The alarm of the last decision.
-    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
-        let _ = now;
-        cx.unchanged()
-    }
-
-    /// New bounds, a new wanted rate, or a new route. Called once before everything else.
-    fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision;
-
-    /// One packet has left. Called only if [`Controller::needs_sent`].
-    fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
-        let _ = (now, packet);
-        cx.unchanged()
-    }
-
-    /// Whether [`Controller::on_sent`] is to be called.
-    fn needs_sent(&self) -> bool {
-        false
-    }
-
-    /// Bytes in flight, for a scheme that learns from messages of its own what has left the network; `None`:
-    /// what per-packet feedback says.
-    fn in_flight(&self) -> Option<Size> {
-        None
-    }
-
-    /// What rides on a data packet, as real bytes.
-    fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
-        let _ = (now, packet);
-        None
-    }
-}
-
 /// A data packet that has arrived at the receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Arrived<'a> {
@@ -395,25 +271,3 @@ pub struct Ask {
 
 /// What a receiver half says: RTCP packets to go into the next compound, in order.
 pub type Feedback = Vec<rtcp::Packet>;
-
-/// The receiving half of a scheme that measures or decides at the receiver.
-pub trait ReceiverHalf: Send {
-    /// A data packet has arrived.
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask;
-
-    /// The alarm it asked for.
-    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Ask {
-        let _ = (now, cx);
-        Ask::default()
-    }
-
-    /// What to say, written when the RTCP scheduler says so. An APP packet with the SSRC 0 gets that of the
-    /// endpoint, which a half does not know.
-    fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback;
-
-    /// Whether it is to get the simulator's one-way delays: for a document whose receiver reads the sender's
-    /// clock. What it makes of them travels in its messages.
-    fn needs_true_delay(&self) -> bool {
-        false
-    }
-}

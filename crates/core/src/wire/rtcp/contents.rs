@@ -1,0 +1,79 @@
+//! Which types of packet a datagram of RTCP has inside, as a set of bits for the record.
+
+use super::Packet;
+use std::ops::BitOr;
+
+/// A set of types of RTCP packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Contents(u16);
+
+impl Contents {
+    /// Sender report.
+    pub const SR: Self = Self(1);
+    /// Receiver report.
+    pub const RR: Self = Self(1 << 1);
+    /// Source description.
+    pub const SDES: Self = Self(1 << 2);
+    /// Goodbye.
+    pub const BYE: Self = Self(1 << 3);
+    /// Application-defined.
+    pub const APP: Self = Self(1 << 4);
+    /// Generic NACK.
+    pub const NACK: Self = Self(1 << 5);
+    /// Picture loss indication.
+    pub const PLI: Self = Self(1 << 6);
+    /// Full intra request.
+    pub const FIR: Self = Self(1 << 7);
+    /// Receiver estimated maximum bitrate.
+    pub const REMB: Self = Self(1 << 8);
+    /// Transport-wide feedback.
+    pub const TWCC: Self = Self(1 << 9);
+    /// RFC 8888 congestion control feedback.
+    pub const CCFB: Self = Self(1 << 10);
+    /// Names of the bits in tables, lowest first.
+    pub const NAMES: [&'static str; 11] =
+        ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB"];
+
+    /// Those of the packets of one datagram. Slice loss indications and what is not understood have no bit.
+    #[must_use]
+    pub fn of(packets: &[Packet]) -> Self {
+        packets.iter().fold(Self::default(), |all, packet| all | Self::of_one(packet))
+    }
+
+    const fn of_one(packet: &Packet) -> Self {
+        match packet {
+            Packet::SenderReport(_) => Self::SR,
+            Packet::ReceiverReport(_) => Self::RR,
+            Packet::Sdes(_) => Self::SDES,
+            Packet::Bye(_) => Self::BYE,
+            Packet::App(_) => Self::APP,
+            Packet::Nack(_) => Self::NACK,
+            Packet::Pli(_) => Self::PLI,
+            Packet::Fir(_) => Self::FIR,
+            Packet::Remb(_) => Self::REMB,
+            Packet::Twcc(_) => Self::TWCC,
+            Packet::Ccfb(_) => Self::CCFB,
+            Packet::Sli(_) | Packet::Unknown(_) => Self(0),
+        }
+    }
+
+    /// Whether any of `types` is among them.
+    #[must_use]
+    pub const fn has(self, types: Self) -> bool {
+        self.0 & types.0 != 0
+    }
+
+    /// The bits.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+}
+
+impl BitOr for Contents {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
