@@ -13,15 +13,11 @@
 //! Nothing here reads a clock or a socket: the driver says what time it is and carries the packets,
 //! be it in virtual time or over real UDP.
 
-mod alr;
 pub mod datagram;
 mod endpoint;
 pub mod group;
-mod history;
 pub mod media;
-mod pacer;
 mod packetizer;
-mod playout;
 mod receiver;
 mod reception;
 pub mod repair;

@@ -13,10 +13,10 @@
 pub mod ewma;
 pub mod forecast;
 pub mod model;
+pub mod received_or_lost;
 pub mod receiver;
 pub mod sender;
 pub mod settings;
-pub mod settled;
 pub mod ticks;
 pub mod wire;
 

@@ -1,7 +1,7 @@
 //! The receiving half: a forecast at the end of every tick.
 
+use super::received_or_lost::Settled;
 use super::settings::Settings;
-use super::settled::Settled;
 use super::ticks::Ticks;
 use super::wire::{Message, Stamp};
 use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};

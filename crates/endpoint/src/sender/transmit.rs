@@ -1,9 +1,9 @@
 //! From the pacer to the wire: numbers, stamp and size of each packet.
 
-use super::mend::{Leaving, Mend};
+use super::pacer::Turn;
+use super::repair::{Leaving, Mend};
 use super::{Life, Path, Sender};
 use crate::datagram;
-use crate::pacer::Turn;
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, Queued, TRANSPORT_SEQUENCE_ID};
 use crate::reception::clock;
 use crate::settings::{Accounting, MediaKind, largest_rtp};

@@ -3,9 +3,9 @@
 
 pub(crate) mod decision;
 pub(crate) mod half;
+pub(crate) mod host;
 pub(crate) mod packets;
 pub(crate) mod report;
-pub(crate) mod seat;
 
 use crate::errors::bad;
 use pyo3::prelude::*;
@@ -25,14 +25,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<packets::PySent>()?;
     module.add_class::<packets::PyOutgoing>()?;
     module.add_class::<packets::PyArrived>()?;
-    module.add_class::<seat::PySeat>()?;
-    module.add_class::<seat::PyReceiverSeat>()?;
-    module.add_function(wrap_pyfunction!(seat::controller, module)?)?;
-    module.add_function(wrap_pyfunction!(seat::receiver, module)?)?;
-    module.add_function(wrap_pyfunction!(seat::controllers_json, module)?)?;
-    module.add_function(wrap_pyfunction!(seat::controller_defaults, module)?)?;
-    module.add_function(wrap_pyfunction!(seat::controller_needs, module)?)?;
-    module.add_function(wrap_pyfunction!(seat::check_controller, module)?)?;
+    module.add_class::<host::PySeat>()?;
+    module.add_class::<host::PyReceiverSeat>()?;
+    module.add_function(wrap_pyfunction!(host::controller, module)?)?;
+    module.add_function(wrap_pyfunction!(host::receiver, module)?)?;
+    module.add_function(wrap_pyfunction!(host::controllers_json, module)?)?;
+    module.add_function(wrap_pyfunction!(host::controller_defaults, module)?)?;
+    module.add_function(wrap_pyfunction!(host::controller_needs, module)?)?;
+    module.add_function(wrap_pyfunction!(host::check_controller, module)?)?;
     Ok(())
 }
 

@@ -1,13 +1,14 @@
 //! The receiving side: statistics, the arrival log, the receiver half, and playout.
 
-mod mend;
+mod playout;
+mod repair;
 
 use crate::datagram::header_len;
-use crate::playout::PlayoutBuffer;
 use crate::reception::{Reception, clock};
 use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
-use mend::Mend;
+use playout::PlayoutBuffer;
+use repair::Mend;
 use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverSeat, Urgency};
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::driver::Driver;

@@ -1,18 +1,21 @@
 //! The sending side: sources, packetizer, pacer and controller.
 
+mod alr;
 mod feedback;
-mod mend;
+mod history;
+mod pacer;
+mod repair;
 mod stream;
 mod transmit;
 
-use crate::alr::AppLimit;
-use crate::history::History;
 use crate::media::Source;
-use crate::pacer::Pacer;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
 use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
-use mend::Mend;
+use alr::AppLimit;
+use history::History;
+use pacer::Pacer;
+use repair::Mend;
 use stream::{Marked, OutStream};
 use tidegate_core::control::{Failure, Limits, Probes, Report};
 use tidegate_core::driver::Driver;
