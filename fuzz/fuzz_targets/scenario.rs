@@ -2,7 +2,8 @@
 #![no_main]
 
 use tidegate_core::Time;
-use tidegate_sim::scenario::assemble::{Experiment, from_registry};
+use tidegate_sim::scenario::{Run};
+use tidegate_sim::scenario::assemble::{from_registry};
 use tidegate_sim::scenario::Scenario;
 
 /// Links, flows and members of what is built: more of them are no other code, and slower.
@@ -15,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     if scenario.lte.is_some() || scenario.links.len() + scenario.flows.len() + members > MOST {
         return;
     }
-    let Ok(mut experiment) = Experiment::new(&scenario, &[], &mut from_registry) else { return };
+    let Ok(mut experiment) = Run::new(&scenario, &[], &mut from_registry) else { return };
     let end = Time::ZERO + experiment.duration();
     if let Ok(true) = experiment.run_some(end, EVENTS) {
         _ = experiment.finish();

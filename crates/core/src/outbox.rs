@@ -7,19 +7,19 @@ use crate::record::{Cause, Passing, Recorder};
 use crate::units::Time;
 use std::collections::VecDeque;
 
-/// Counts of one node, for the conservation law
+/// Packet accounting of one node, for the conservation law
 /// `entered + created + copied = left + consumed + dropped + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Census {
-    /// Packets taken in from the wire.
+pub struct PacketAccount {
+    /// Packets that came in.
     pub entered: u64,
     /// Packets made here.
     pub created: u64,
     /// Extra copies made here (multicast fan-out).
     pub copied: u64,
-    /// Packets put on the wire.
+    /// Packets that went out.
     pub left: u64,
-    /// Bytes put on the wire.
+    /// Bytes that went out, headers included.
     pub left_bytes: u64,
     /// Packets that reached their end here.
     pub consumed: u64,
@@ -43,8 +43,8 @@ pub struct Handed {
 pub struct Outbox {
     /// Packets on their way out, oldest first: the driver empties it.
     pub packets: VecDeque<(Port, Box<Packet>)>,
-    /// The counts of every node, by id.
-    pub census: Vec<Census>,
+    /// The packet accounting of every node, by id.
+    pub accounts: Vec<PacketAccount>,
     /// The record of the run.
     pub record: Box<dyn Recorder>,
     /// Packets for the driver, oldest first: the driver empties it.
@@ -72,7 +72,7 @@ impl Outbox {
         assert!(nodes > 0, "an outbox for no node");
         Self {
             packets: VecDeque::with_capacity(64),
-            census: vec![Census::default(); nodes],
+            accounts: vec![PacketAccount::default(); nodes],
             captures: record.captures(),
             record,
             handed: Vec::new(),
@@ -88,7 +88,7 @@ impl Outbox {
     /// If there is no such node.
     #[inline]
     pub fn turn(&mut self, node: NodeId) {
-        assert!((node.0 as usize) < self.census.len(), "no node {}", node.0);
+        assert!((node.0 as usize) < self.accounts.len(), "no node {}", node.0);
         self.node = node;
     }
 
@@ -100,8 +100,8 @@ impl Outbox {
     }
 
     #[inline]
-    fn mine(&mut self) -> &mut Census {
-        &mut self.census[self.node.0 as usize]
+    fn mine(&mut self) -> &mut PacketAccount {
+        &mut self.accounts[self.node.0 as usize]
     }
 
     /// Takes note that a packet comes in at the node whose turn it is; the driver does.

@@ -13,7 +13,7 @@ use std::any::Any;
 pub enum Cause {
     /// The queue was full (drop-tail), or its manager decided so (AQM).
     Queue = 0,
-    /// Lost on the wire by the link's loss model.
+    /// Lost on the link's medium, by its loss model.
     Loss = 1,
     /// Hit by byte errors.
     Corrupt = 2,

@@ -9,10 +9,12 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tidegate_core::Time;
+use tidegate_sim::Refusal;
 use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::record::capture::Side;
-use tidegate_sim::scenario::assemble::{self, Experiment, Halves, Makers, Outcome, Refusal, Wanted};
+use tidegate_sim::scenario::assemble::{self, Halves, Makers, Wanted};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
+use tidegate_sim::scenario::{Outcome, Run};
 
 /// So often, in wall time, a run looks for Ctrl-C and tells how far it is.
 const PULSE: Duration = Duration::from_millis(50);
@@ -146,7 +148,7 @@ pub(crate) fn prepare(
     traces: &[PyRef<'_, PyTrace>],
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
-) -> PyResult<(Scenario, Experiment, Tapes)> {
+) -> PyResult<(Scenario, Run, Tapes)> {
     let scenario: Scenario = serde_json::from_str(scenario_json)
         .map_err(|error| wrong(py, "scenario".to_owned(), error.to_string()))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
@@ -156,8 +158,8 @@ pub(crate) fn prepare(
     let mut tapes = Tapes::new();
     let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, objects, raised, &mut tapes);
     let mut makers = Makers { controller: &mut make, encoder: &mut encoder };
-    match Experiment::with(&scenario, &traces, &mut makers) {
-        Ok(experiment) => Ok((scenario, experiment, tapes)),
+    match Run::with(&scenario, &traces, &mut makers) {
+        Ok(run) => Ok((scenario, run, tapes)),
         Err(error) => {
             let error = refused(py, &error);
             if let Some(cause) = raised.lock().ok().and_then(|mut raised| raised.take()) {
@@ -180,22 +182,22 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recording> {
     let raised = Raised::default();
-    let (_, mut experiment, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
-    if let Some(key) = experiment.external().first() {
+    let (_, mut run, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+    if let Some(key) = run.external().first() {
         let found = "is external, which somebody has to drive; run this scenario inside tidegate.simpy";
         return Err(wrong(py, key, found.to_owned()));
     }
     let begun = Instant::now();
-    let end = Time::ZERO + experiment.duration();
+    let end = Time::ZERO + run.duration();
     let drive = || {
-        let pulse = |py: Python<'_>, experiment: &Experiment| {
+        let pulse = |py: Python<'_>, run: &Run| {
             py.check_signals()?;
-            let share = experiment.now().as_secs_f64() / end.as_secs_f64();
+            let share = run.now().as_secs_f64() / end.as_secs_f64();
             progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
         };
-        drive(&mut experiment, |experiment, events| experiment.run_some(end, events), pulse)?;
+        drive(&mut run, |run, events| run.run_some(end, events), pulse)?;
         let run_seconds = begun.elapsed().as_secs_f64();
-        let outcome = experiment.finish()?;
+        let outcome = run.finish()?;
         Ok(Recording { outcome, tapes, run_seconds })
     };
     settle(py, py.detach(drive), &raised)
@@ -265,16 +267,16 @@ impl From<Stopped> for Ended {
 /// Lets `some` do the given number of events again and again, until it says that it is done, and calls `pulse`
 /// now and then.
 pub(crate) fn drive(
-    experiment: &mut Experiment,
-    mut some: impl FnMut(&mut Experiment, u64) -> Result<bool, Stopped>,
-    pulse: impl Fn(Python<'_>, &Experiment) -> PyResult<()>,
+    run: &mut Run,
+    mut some: impl FnMut(&mut Run, u64) -> Result<bool, Stopped>,
+    pulse: impl Fn(Python<'_>, &Run) -> PyResult<()>,
 ) -> Result<(), Ended> {
     let mut beat = Instant::now();
     // in events, because simulated time may pass as slowly as it likes
     let mut events = MOST_EVENTS;
     loop {
         let before = Instant::now();
-        if some(experiment, events)? {
+        if some(run, events)? {
             return Ok(());
         }
         // a controller in Python may take seconds for one
@@ -282,7 +284,7 @@ pub(crate) fn drive(
         events = if slow { (events / 2).max(1) } else { (events * 2).min(MOST_EVENTS) };
         if beat.elapsed() >= PULSE {
             beat = Instant::now();
-            Python::attach(|py| pulse(py, experiment)).map_err(Ended::Raised)?;
+            Python::attach(|py| pulse(py, run)).map_err(Ended::Raised)?;
         }
     }
 }

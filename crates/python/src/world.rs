@@ -16,7 +16,7 @@ use std::time::Instant;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
-use tidegate_sim::scenario::assemble::{Experiment, ExternalFlow, LinkChange};
+use tidegate_sim::scenario::{ExternalFlow, LinkChange, Run};
 
 /// What is known from the beginning: what flows are called by their number, and external links by their node.
 struct Names {
@@ -146,11 +146,11 @@ impl PyPacket {
 
 /// Where a world is in its life.
 enum State {
-    Running(Box<Experiment>),
+    Running(Box<Run>),
     Over(&'static str),
 }
 
-/// An experiment that is run piece by piece.
+/// An run that is run piece by piece.
 ///
 /// Times are nanoseconds from its beginning; those that are given must not go back.
 #[pyclass(frozen, module = "tidegate._core", name = "World")]
@@ -177,15 +177,15 @@ impl PyWorld {
     }
 
     /// Lets the driver act at `at`.
-    fn act<R>(&self, at: i64, act: impl FnOnce(&mut Experiment, Time) -> PyResult<R>) -> PyResult<R> {
+    fn act<R>(&self, at: i64, act: impl FnOnce(&mut Run, Time) -> PyResult<R>) -> PyResult<R> {
         let mut state = self.lock()?;
-        let experiment = running(&mut state)?;
+        let run = running(&mut state)?;
         let mut spent = self.spent.lock().map_err(bad)?;
-        let (at, least) = (Time::from_nanos(at), spent.0.max(experiment.now()));
+        let (at, least) = (Time::from_nanos(at), spent.0.max(run.now()));
         if at < least {
             return Err(bad(format!("at {at}: the world is at {least} already")));
         }
-        let done = match caught(|| act(experiment, at)) {
+        let done = match caught(|| act(run, at)) {
             Ok(done) => done?,
             Err(panic) => {
                 *state = State::Over("has stopped with an error");
@@ -196,12 +196,12 @@ impl PyWorld {
         Ok(done)
     }
 
-    fn settle(&self, packet: &PyPacket, at: i64, cause: Option<Cause>) -> PyResult<()> {
+    fn decide(&self, packet: &PyPacket, at: i64, cause: Option<Cause>) -> PyResult<()> {
         if !Arc::ptr_eq(&self.names, &packet.names) {
             return Err(bad(format!("{} is of another world", packet.__repr__())));
         }
-        self.act(at, |experiment, at| {
-            if experiment.settle(packet.node, packet.number, at, cause) {
+        self.act(at, |run, at| {
+            if run.decide(packet.node, packet.number, at, cause) {
                 return Ok(());
             }
             let waits = self.names.links.contains_key(&packet.node);
@@ -211,9 +211,9 @@ impl PyWorld {
     }
 }
 
-fn running(state: &mut State) -> PyResult<&mut Experiment> {
+fn running(state: &mut State) -> PyResult<&mut Run> {
     match state {
-        State::Running(experiment) => Ok(experiment),
+        State::Running(run) => Ok(run),
         State::Over(why) => Err(bad(format!("this world {why}"))),
     }
 }
@@ -230,9 +230,9 @@ impl PyWorld {
         objects: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let raised = Raised::default();
-        let (scenario, experiment, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+        let (scenario, run, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
         let text = |name: &str| PyString::intern(py, name).unbind();
-        let external = experiment.external();
+        let external = run.external();
         let names = Names {
             flows: scenario.flows.iter().map(|flow| text(&flow.name)).collect(),
             links: external.links.iter().map(|(name, node)| (*node, text(name))).collect(),
@@ -241,8 +241,8 @@ impl PyWorld {
         Ok(Self {
             flows: flows.map(|flow| (flow.name.clone(), flow.clone())).collect(),
             names: Arc::new(names),
-            duration: experiment.duration().as_nanos(),
-            state: Mutex::new(State::Running(Box::new(experiment))),
+            duration: run.duration().as_nanos(),
+            state: Mutex::new(State::Running(Box::new(run))),
             raised,
             tapes,
             spent: Mutex::new((Time::ZERO, 0.0)),
@@ -270,12 +270,12 @@ impl PyWorld {
     /// The time of its last event.
     #[getter]
     fn now_ns(&self) -> PyResult<i64> {
-        running(&mut *self.lock()?).map(|experiment| experiment.now().as_nanos())
+        running(&mut *self.lock()?).map(|run| run.now().as_nanos())
     }
 
     /// When something happens in it next, as far as it is known; None: nothing does before its end.
     fn peek(&self) -> PyResult<Option<i64>> {
-        running(&mut *self.lock()?).map(|experiment| experiment.peek().map(Time::as_nanos))
+        running(&mut *self.lock()?).map(|run| run.peek().map(Time::as_nanos))
     }
 
     /// Does what is to be done up to and including `until_ns`, and stops after an event in which packets were
@@ -285,12 +285,10 @@ impl PyWorld {
     fn run_until(&self, py: Python<'_>, until_ns: i64, holder: Option<Py<PyAny>>) -> PyResult<Vec<PyPacket>> {
         let begun = Instant::now();
         let mut state = self.lock()?;
-        let experiment = running(&mut state)?;
+        let run = running(&mut state)?;
         let until = Time::from_nanos(until_ns);
-        let some = |experiment: &mut Experiment, events| {
-            Ok(experiment.run_driven(until, events)? || experiment.has_handed())
-        };
-        let done = caught(|| py.detach(|| drive(experiment, some, |py, _| py.check_signals())));
+        let some = |run: &mut Run, events| Ok(run.run_driven(until, events)? || run.has_handed());
+        let done = caught(|| py.detach(|| drive(run, some, |py, _| py.check_signals())));
         let done = done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic))));
         self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
         if let Err(error) = done {
@@ -304,12 +302,12 @@ impl PyWorld {
             names: self.names.clone(),
             holder: holder.as_ref().map(|holder| holder.clone_ref(py)),
         };
-        Ok(experiment.take_handed().into_iter().map(packet).collect())
+        Ok(run.take_handed().into_iter().map(packet).collect())
     }
 
     /// Sends a packet on along its route, at `at_ns`.
     fn forward(&self, packet: &PyPacket, at_ns: i64) -> PyResult<()> {
-        self.settle(packet, at_ns, None)
+        self.decide(packet, at_ns, None)
     }
 
     /// Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage".
@@ -319,7 +317,7 @@ impl PyWorld {
             let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
             bad(format!("no packet dies of {cause:?}; there are {}", names.join(", ")))
         })?;
-        self.settle(packet, at_ns, Some(known))
+        self.decide(packet, at_ns, Some(known))
     }
 
     /// Sends a datagram of `size` bytes on the wire on an external flow at `at_ns`; `tag` is for its receiver.
@@ -331,11 +329,11 @@ impl PyWorld {
         if !(1..=65535).contains(&size) {
             return Err(bad(format!("{flow}: a packet of {size} bytes; expected 1 to 65535")));
         }
-        self.act(at_ns, |experiment, at| {
+        self.act(at_ns, |run, at| {
             if at < *start || at >= *stop {
                 return Err(bad(format!("{flow}: fed at {at}; it runs from {start} until before {stop}")));
             }
-            if experiment.feed(*source, at, size, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
+            if run.feed(*source, at, size, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
         })
     }
 
@@ -351,7 +349,7 @@ impl PyWorld {
     ) -> PyResult<()> {
         let (capacity, delay) = (capacity_bps.map(Rate::from_bps), delay_ns.map(Span::from_nanos));
         let change = LinkChange { capacity, delay, loss };
-        self.act(at_ns, |experiment, at| experiment.change(link, at, change).map_err(bad))
+        self.act(at_ns, |run, at| run.change(link, at, change).map_err(bad))
     }
 
     /// Ends the run after `at_ns`, or at its end if that is earlier.
@@ -360,11 +358,10 @@ impl PyWorld {
         let at = at_ns.unwrap_or(self.duration);
         self.act(at, |_, _| Ok(()))?;
         let begun = Instant::now();
-        let State::Running(experiment) = std::mem::replace(&mut *self.lock()?, State::Over("has finished"))
-        else {
+        let State::Running(run) = std::mem::replace(&mut *self.lock()?, State::Over("has finished")) else {
             return Err(bad("this world has finished"));
         };
-        let outcome = py.detach(|| experiment.finish_at(Time::from_nanos(at)));
+        let outcome = py.detach(|| run.finish_at(Time::from_nanos(at)));
         let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
         let done = outcome.map(|outcome| Recording::new(outcome, self.tapes.clone(), run_seconds));
         settle(py, done.map_err(Into::into), &self.raised)

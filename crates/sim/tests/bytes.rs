@@ -8,7 +8,8 @@ use tidegate_core::datagram::Protocol;
 use tidegate_core::wire::ip;
 use tidegate_sim::record::capture::Side;
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{Outcome, Run};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -65,17 +66,17 @@ fn run(scenario: &Value, more: &[(&str, Value)]) -> Result<Outcome, String> {
         }
     }
     let scenario: Scenario = serde_json::from_value(scenario).unwrap();
-    let mut experiment = Experiment::new(&scenario, &[], &mut |spec| from_registry(spec)).unwrap();
-    let fed = experiment.external().flows[0].source;
+    let mut run = Run::new(&scenario, &[], &mut |spec| from_registry(spec)).unwrap();
+    let fed = run.external().flows[0].source;
     for number in 0..200_u64 {
         let at = Time::from_millis(40 * number as i64);
-        experiment.run_until(at).map_err(|stopped| stopped.reason)?;
-        assert!(experiment.feed(fed, at, 29 + 5 * (number % 60) as u32, number));
-        let tags = experiment.take_handed().into_iter().map(|handed| handed.packet.tag());
+        run.run_until(at).map_err(|stopped| stopped.reason)?;
+        assert!(run.feed(fed, at, 29 + 5 * (number % 60) as u32, number));
+        let tags = run.take_handed().into_iter().map(|handed| handed.packet.tag());
         assert!(tags.into_iter().all(|tag| tag.is_some_and(|tag| tag < number)));
     }
-    experiment.run_until(Time::MAX).map_err(|stopped| stopped.reason)?;
-    experiment.finish().map_err(|stopped| stopped.reason)
+    run.run_until(Time::MAX).map_err(|stopped| stopped.reason)?;
+    run.finish().map_err(|stopped| stopped.reason)
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use tidegate_core::{Span, Time};
 use tidegate_sim::record::digest::Digest;
-use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{Outcome, Run};
 use tidegate_sim::scenario::{RecordLevel, Scenario};
 
 /// A call over a generated cellular link with a CUBIC download; a lossy link with jitter, steps of
@@ -25,13 +26,13 @@ fn parsed(text: &str) -> Scenario {
 
 /// Runs to the end in steps of `step`.
 fn run(scenario: &Scenario, step: Span) -> Outcome {
-    let mut experiment = Experiment::new(scenario, &[], &mut from_registry).expect("valid");
+    let mut run = Run::new(scenario, &[], &mut from_registry).expect("valid");
     let mut at = Time::ZERO;
     while at < Time::ZERO + scenario.duration {
         at += step;
-        experiment.run_until(at).expect("no component fails");
+        run.run_until(at).expect("no component fails");
     }
-    experiment.finish().expect("every packet is accounted for")
+    run.finish().expect("every packet is accounted for")
 }
 
 fn hash(text: &str) -> u64 {

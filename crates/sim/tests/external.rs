@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::{Cause, Kind, Span, Stream, Time};
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{Outcome, Run};
 
 const DELAY: Span = Span::from_millis(5);
 const SECOND: i64 = 1_000_000_000;
@@ -62,18 +63,18 @@ fn all_kinds() -> Value {
     ])
 }
 
-fn build(scenario: &Scenario) -> Experiment {
-    Experiment::new(scenario, &[], &mut |spec| from_registry(spec)).unwrap()
+fn build(scenario: &Scenario) -> Run {
+    Run::new(scenario, &[], &mut |spec| from_registry(spec)).unwrap()
 }
 
 fn native(scenario: &Scenario) -> Outcome {
-    let mut experiment = build(scenario);
-    experiment.run_until(Time::MAX).unwrap();
-    experiment.finish().unwrap()
+    let mut run = build(scenario);
+    run.run_until(Time::MAX).unwrap();
+    run.finish().unwrap()
 }
 
 /// What a driver does at a time: let packet `number` of a link go, or send on a flow.
-type Act = Box<dyn FnMut(&mut Experiment, Time)>;
+type Act = Box<dyn FnMut(&mut Run, Time)>;
 
 /// A driver as SimPy is one: what is due at an instant by its own calendar comes first, then the world, until
 /// it hands something over.
@@ -94,33 +95,29 @@ impl Calendar {
     }
 
     /// `carry`: what happens to a packet handed over: its delay, and what it dies of.
-    fn drive(
-        mut self,
-        mut experiment: Experiment,
-        mut carry: impl FnMut(Kind) -> (Span, Option<Cause>),
-    ) -> Outcome {
-        let end = Time::ZERO + experiment.duration();
+    fn drive(mut self, mut run: Run, mut carry: impl FnMut(Kind) -> (Span, Option<Cause>)) -> Outcome {
+        let end = Time::ZERO + run.duration();
         loop {
             let ours = self.next().filter(|&at| at <= end);
             if let Some(at) = ours
-                && experiment.peek().is_none_or(|theirs| at <= theirs)
+                && run.peek().is_none_or(|theirs| at <= theirs)
             {
                 let Some(Reverse((_, number))) = self.heap.pop() else { unreachable!() };
-                self.acts[number](&mut experiment, at);
+                self.acts[number](&mut run, at);
                 continue;
             }
             let until = ours.map_or(end, |at| at - Span::from_nanos(1));
-            let done = experiment.run_driven(until, u64::MAX).unwrap();
-            for handed in experiment.take_handed() {
+            let done = run.run_driven(until, u64::MAX).unwrap();
+            for handed in run.take_handed() {
                 let (delay, cause) = carry(handed.packet.kind);
                 let (node, number) = (handed.node, handed.number);
                 self.at(
-                    experiment.now() + delay,
-                    Box::new(move |experiment, at| assert!(experiment.settle(node, number, at, cause))),
+                    run.now() + delay,
+                    Box::new(move |run, at| assert!(run.decide(node, number, at, cause))),
                 );
             }
-            if done && ours.is_none() && experiment.peek().is_none() {
-                return experiment.finish().unwrap();
+            if done && ours.is_none() && run.peek().is_none() {
+                return run.finish().unwrap();
             }
         }
     }
@@ -164,7 +161,7 @@ fn the_order_at_one_instant_shows() {
         let (due, rest): (Vec<_>, _) = waiting.into_iter().partition(|&(at, _)| at <= now);
         waiting = rest;
         for (_, handed) in due {
-            assert!(late.settle(handed.node, handed.number, now, None));
+            assert!(late.decide(handed.node, handed.number, now, None));
         }
         if late.peek().is_none_or(|at| at > now) {
             now += Span::from_millis(1);
@@ -209,27 +206,26 @@ fn a_flow_that_the_driver_feeds_equals_one_of_the_engine() {
     for packet in 0..=1200 {
         // 1000 bytes at 1.6 Mbit/s
         let at = Time::from_millis(5 * packet);
-        let feed =
-            move |world: &mut Experiment, at| assert!(world.feed(source, at, 1000, packet as u64 ^ u64::MAX));
+        let feed = move |world: &mut Run, at| assert!(world.feed(source, at, 1000, packet as u64 ^ u64::MAX));
         calendar.at(at, Box::new(feed));
     }
     // what arrives at the sink is nobody's to carry
     let mut heard = 0;
-    let mut experiment = theirs;
-    let end = Time::ZERO + experiment.duration();
+    let mut run = theirs;
+    let end = Time::ZERO + run.duration();
     while let Some(Reverse((at, number))) = calendar.heap.pop() {
-        while !experiment.run_driven(at - Span::from_nanos(1), u64::MAX).unwrap() {
-            for handed in experiment.take_handed() {
+        while !run.run_driven(at - Span::from_nanos(1), u64::MAX).unwrap() {
+            for handed in run.take_handed() {
                 assert_eq!(handed.packet.tag(), Some(u64::from(handed.packet.sequence) ^ u64::MAX));
                 assert_eq!(handed.number, heard);
                 heard += 1;
             }
         }
-        calendar.acts[number](&mut experiment, at);
+        calendar.acts[number](&mut run, at);
     }
-    experiment.run_until(end).unwrap();
-    heard += experiment.take_handed().len() as u64;
-    let theirs = experiment.finish().unwrap();
+    run.run_until(end).unwrap();
+    heard += run.take_handed().len() as u64;
+    let theirs = run.finish().unwrap();
     assert_eq!(packets(&theirs), packets(&ours));
     assert_eq!(theirs.summary.digest, ours.summary.digest);
     assert_eq!(theirs.summary.flows[0].kind, "external");
@@ -239,7 +235,7 @@ fn a_flow_that_the_driver_feeds_equals_one_of_the_engine() {
 }
 
 #[test]
-fn a_packet_is_settled_once_and_what_is_kept_is_inside() {
+fn the_fate_of_a_packet_is_decided_once_and_what_is_kept_is_inside() {
     let flows = json!([udp("alone", ("b", "c"), 8_000_000)]);
     let mut world = build(&scenario(&json!("external"), 0, &flows));
     let (link, back) = (world.external().links[0].1, world.external().links[1].1);
@@ -252,10 +248,10 @@ fn a_packet_is_settled_once_and_what_is_kept_is_inside() {
     let now = world.now();
     assert_eq!(numbers, (0..100).collect::<Vec<_>>());
     // in any order
-    assert!(world.settle(link, 70, now, None) && world.settle(link, 3, now, Some(Cause::Outage)));
-    assert!(world.settle(link, 0, now, None));
+    assert!(world.decide(link, 70, now, None) && world.decide(link, 3, now, Some(Cause::Outage)));
+    assert!(world.decide(link, 0, now, None));
     for (node, number) in [(link, 70), (link, 3), (link, 0), (link, 100), (link, u64::MAX), (back, 1)] {
-        assert!(!world.settle(node, number, now, None), "{number}");
+        assert!(!world.decide(node, number, now, None), "{number}");
     }
     assert!(!world.feed(link, now, 100, 0), "a link is no flow");
     // 97 stay with the driver: finishing checks that none went missing

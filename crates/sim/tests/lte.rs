@@ -138,7 +138,7 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
                 pushed[flow] += 1;
                 entered += 1;
             }
-            assert_eq!(entered, left + out.census[0].dropped + network.inside().packets);
+            assert_eq!(entered, left + out.accounts[0].dropped + network.inside().packets);
             if step % 200 == 0 {
                 cells.extend(network.serving(0));
             }
@@ -146,7 +146,7 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
         assert!(cells.len() > 1, "user 0 has changed its cell: {cells:?}");
         run(&mut network, Time::from_secs(60), &mut out, |_, _| left += 1);
         assert_eq!(network.inside(), Inside::default());
-        assert_eq!(entered, left + out.census[0].dropped);
+        assert_eq!(entered, left + out.accounts[0].dropped);
         assert!(left > 5000, "{left}");
     }
 }
@@ -227,7 +227,7 @@ fn who_is_not_there_gets_nothing() {
         run(&mut network, until, &mut out, |_, packet| left.push(packet.sequence));
         assert_eq!(left.len(), usize::from(second == 1), "at {second} s");
     }
-    assert_eq!(out.census[0].dropped, 2);
+    assert_eq!(out.accounts[0].dropped, 2);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
 use tidegate_sim::link::capacity::{Recorded, Service, Steps};
 use tidegate_sim::link::loss::Loss;
-use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
+use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{LinkService, Scenario};
+use tidegate_sim::scenario::{Outcome, Run};
 use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
 use tidegate_sim::{Cross, LinkSettings, ManagedLink, Sink, World};
 
@@ -14,9 +15,9 @@ const SECOND: i64 = 1_000_000_000;
 fn run(scenario: &Scenario, service: LinkService) -> Outcome {
     let mut scenario = scenario.clone();
     scenario.links.iter_mut().for_each(|link| link.service = service);
-    let mut experiment = Experiment::new(&scenario, &[], &mut from_registry).unwrap();
-    experiment.run_until(Time::MAX).unwrap();
-    experiment.finish().unwrap()
+    let mut run = Run::new(&scenario, &[], &mut from_registry).unwrap();
+    run.run_until(Time::MAX).unwrap();
+    run.finish().unwrap()
 }
 
 /// Digests, tables and metrics.

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use tidegate_core::Level;
+use tidegate_sim::Refusal;
 use tidegate_sim::record::member::MemberSummary;
 use tidegate_sim::record::table::Column;
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::assemble::{Experiment, Outcome, Refusal, from_registry};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{Outcome, Run};
 
 const SECOND: i64 = 1_000_000_000;
 const MILLI: i64 = 1_000_000;
@@ -42,15 +44,15 @@ fn scenario(seconds: i64, bandwidth: u64, links: Vec<Value>, members: Vec<Value>
     serde_json::from_value(value).expect("a scenario")
 }
 
-fn build(scenario: &Scenario) -> Result<Experiment, Refusal> {
-    Experiment::new(scenario, &[], &mut from_registry)
+fn build(scenario: &Scenario) -> Result<Run, Refusal> {
+    Run::new(scenario, &[], &mut from_registry)
 }
 
 fn run(scenario: &Scenario) -> Outcome {
-    let mut experiment = build(scenario).expect("valid");
+    let mut run = build(scenario).expect("valid");
     let end = tidegate_core::Time::ZERO + scenario.duration;
-    experiment.run_until(end).expect("no component fails");
-    experiment.finish().expect("every packet is accounted for")
+    run.run_until(end).expect("no component fails");
+    run.finish().expect("every packet is accounted for")
 }
 
 fn members(outcome: &Outcome) -> &[MemberSummary] {
@@ -199,15 +201,15 @@ fn newpred_mends_a_lost_segment_in_the_next_picture_after_the_report() {
     let shown = 5.15 + 267.0 * 8.0 / 10e6;
     assert!(detected.iter().all(|at| (at - shown).abs() < 1e-9), "{detected:?} {shown}");
     let waited = receiver.waiting_ms_mean.expect("reported") / 1e3;
-    // the report is there 50 ms later; the next segment in each place that is coded after that mends its loss
+    // the report is there 50 ms later; the next segment in each place that is coded after that repairs its loss
     let reported = shown + waited + 0.05 + 1e-4;
-    let mended: f64 = [0.0, 1.0, 2.0]
+    let repaired: f64 = [0.0, 1.0, 2.0]
         .map(|place| place / 30.0)
         .map(|place| ((reported - place) * 10.0).ceil() / 10.0 + place)
         .iter()
         .sum();
-    let expected = mended / 3.0 + 0.05 + 267.0 * 8.0 / 10e6 - shown;
-    let recovery = receiver.recovery_ms_mean.expect("mended") / 1e3;
+    let expected = repaired / 3.0 + 0.05 + 267.0 * 8.0 / 10e6 - shown;
+    let recovery = receiver.recovery_ms_mean.expect("repaired") / 1e3;
     assert!((recovery - expected).abs() < 1e-3, "{recovery} {expected}");
 }
 
@@ -276,11 +278,11 @@ fn the_same_bits_at_every_level_and_in_steps() {
             serde_json::from_value(json!(format!("{level:?}").to_lowercase())).expect("a level");
         assert_eq!(run(&scenario).summary.digest, digest, "{level:?}");
     }
-    let mut experiment = build(&scenario).expect("valid");
+    let mut slowly = build(&scenario).expect("valid");
     for step in 1..=6000 {
-        experiment.run_until(tidegate_core::Time::from_millis(10 * step)).expect("no component fails");
+        slowly.run_until(tidegate_core::Time::from_millis(10 * step)).expect("no component fails");
     }
-    assert_eq!(experiment.finish().expect("conserved").summary.digest, digest);
+    assert_eq!(slowly.finish().expect("conserved").summary.digest, digest);
     scenario.seed += 1;
     assert_ne!(run(&scenario).summary.digest, digest);
 }

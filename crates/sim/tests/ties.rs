@@ -7,7 +7,8 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{FlowId, Node, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time};
 use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::scenario::Scenario;
-use tidegate_sim::scenario::assemble::{Experiment, Outcome, from_registry};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{Outcome, Run};
 use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
 use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
 
@@ -123,10 +124,10 @@ fn coinciding() -> Scenario {
     .unwrap()
 }
 
-fn run(experiment: Experiment) -> Outcome {
-    let mut experiment = experiment;
-    experiment.run_until(Time::MAX).unwrap();
-    experiment.finish().unwrap()
+fn run(run: Run) -> Outcome {
+    let mut run = run;
+    run.run_until(Time::MAX).unwrap();
+    run.finish().unwrap()
 }
 
 fn packets(outcome: &Outcome) -> String {
@@ -143,7 +144,7 @@ fn waking_nodes_in_vain_moves_nothing() {
     let mut scenarios: Vec<Scenario> = shipped.map(|text| serde_json::from_str(text).unwrap()).into();
     scenarios.push(coinciding());
     for scenario in &scenarios {
-        let build = || Experiment::new(scenario, &[], &mut from_registry).unwrap();
+        let build = || Run::new(scenario, &[], &mut from_registry).unwrap();
         let calm = run(build());
         for seed in 0..5 {
             // all nodes, or one in three

@@ -217,7 +217,7 @@ fn errors_do_not_repeat_what_is_no_trace() {
         }
     }
     assert!(errors > 180, "{errors}");
-    // numbers are repeated, because it is numbers that are mended
+    // numbers are repeated, because what is changed are numbers
     let said = Trace::read("f", b"0 1\n1 -2\n", &options).unwrap_err().to_string();
     assert!(said.contains("line 2: found \"1 -2\""), "{said}");
 }

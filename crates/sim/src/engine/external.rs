@@ -30,7 +30,7 @@ impl ExternalLink {
     /// At `at`, which is not earlier than at the last call, packet `number` leaves the link at its far end, or
     /// dies of `cause`. False if the driver does not have such a packet.
     #[must_use]
-    pub fn settle(&mut self, number: u64, at: Time, cause: Option<Cause>) -> bool {
+    pub fn decide(&mut self, number: u64, at: Time, cause: Option<Cause>) -> bool {
         let place = number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
         let Some(packet) = place.and_then(|place| self.held.get_mut(place)).and_then(Option::take) else {
             return false;

@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use tidegate_core::RouteId;
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
-/// For each route that ends at a fork those that go on from it.
+/// For each route that ends at a replicator those that go on from it.
 pub type Branches = BTreeMap<RouteId, Box<[RouteId]>>;
 
 /// A node that sends what comes in on a route out again on several, one copy each.
 #[derive(Clone, Debug)]
-pub struct Fork {
+pub struct Replicator {
     name: String,
     branches: Branches,
 }
 
-impl Fork {
-    /// A fork called `name`, with the branches of each route that ends at it.
+impl Replicator {
+    /// A replicator called `name`, with the branches of each route that ends at it.
     #[must_use]
     pub fn new(name: impl Into<String>, branches: Branches) -> Self {
         Self { name: name.into(), branches }
     }
 }
 
-impl Node for Fork {
+impl Node for Replicator {
     fn name(&self) -> &str {
         &self.name
     }

@@ -9,7 +9,7 @@ use crate::engine::wakeups::WakeupQueue;
 use std::any::Any;
 use tidegate_core::RouteId;
 use tidegate_core::node::Inside;
-use tidegate_core::outbox::{Census, Handed};
+use tidegate_core::outbox::{Handed, PacketAccount};
 use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
 /// So many events at one instant, for each node, are taken for a loop that does not end.
@@ -168,10 +168,10 @@ impl World {
         &self.nodes
     }
 
-    /// The counts of each node.
+    /// The packet accounting of each node, by its number.
     #[must_use]
-    pub fn census(&self) -> &[Census] {
-        &self.out.census
+    pub fn accounts(&self) -> &[PacketAccount] {
+        &self.out.accounts
     }
 
     /// When something happens next (SimPy's `peek`).
@@ -262,15 +262,6 @@ impl World {
         Some(told)
     }
 
-    /// Gives `packet` to the world at node `id` from outside (SimPy, a socket).
-    ///
-    /// # Errors
-    /// As [`World::step`].
-    pub fn inject(&mut self, id: NodeId, port: Port, packet: Box<Packet>) -> Result<(), Stopped> {
-        self.deliver(id, port, packet)?;
-        self.carry()
-    }
-
     /// Ends the run: open facts are written, conservation is checked, the recorder comes back.
     ///
     /// # Errors
@@ -309,16 +300,16 @@ impl World {
     /// # Errors
     /// With the node and the counts, when a packet went missing.
     pub fn check(&self) -> Result<(), Stopped> {
-        for (node, census) in self.nodes.iter().zip(&self.out.census) {
+        for (node, account) in self.nodes.iter().zip(&self.out.accounts) {
             let Inside { packets: inside, .. } = node.inside();
-            let came = census.entered + census.created + census.copied;
-            let went = census.left + census.consumed + census.dropped + inside;
+            let came = account.entered + account.created + account.copied;
+            let went = account.left + account.consumed + account.dropped + inside;
             if came != went {
                 return Err(Stopped {
                     at: self.now,
                     node: node.name().to_owned(),
                     reason: format!(
-                        "packets are not conserved: {came} came and {went} went or stayed ({census:?}, inside {inside})"
+                        "packets are not conserved: {came} came and {went} went or stayed ({account:?}, inside {inside})"
                     ),
                 });
             }

@@ -102,7 +102,7 @@ impl Link {
 
     /// Moves the cursor behind all that has been served by `now`.
     #[inline]
-    fn settle(&mut self, now: Time) {
+    fn pass_served(&mut self, now: Time) {
         while let Some(entry) = self.line.get(self.served) {
             if entry.finish > now {
                 break;
@@ -189,7 +189,7 @@ impl Node for Link {
 
     #[inline]
     fn receive(&mut self, now: Time, _port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
-        self.settle(now);
+        self.pass_served(now);
         if !self.admits(now, packet.size) {
             out.discard(now, &packet, Cause::Queue);
             return;

@@ -1,4 +1,4 @@
-//! Delay that varies from packet to packet: on a link's wire, and in a sending host.
+//! Delay that varies from packet to packet: on a link's medium, and in a sending host.
 
 use crate::link::capacity::Served;
 use crate::refusal::{Refusal, ensure};

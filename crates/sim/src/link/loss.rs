@@ -1,4 +1,4 @@
-//! Packets that die on the wire.
+//! Packets that are lost on the medium.
 //!
 //! Losses happen after service: a lost packet has used the link's time. Each model draws exactly one
 //! number for each packet, so that changing a probability does not shift later luck.

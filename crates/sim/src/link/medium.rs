@@ -1,10 +1,10 @@
-//! What happens to a packet after service: propagation, jitter, loss, excess, byte errors.
+//! What happens to a packet after service: propagation, jitter, loss, overload, byte errors.
 
 use crate::link::LinkSettings;
 use crate::link::capacity::Served;
 use crate::link::jitter::JitterProcess;
 use crate::link::loss::{ByteErrors, Loss, LossProcess};
-use crate::link::overload::Excess;
+use crate::link::overload::OverloadLoss;
 use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure};
 use tidegate_core::rng::Draws;
@@ -18,7 +18,7 @@ pub(crate) struct Medium {
     last: Option<Time>,
     jitter: Option<JitterProcess>,
     loss: Option<LossProcess>,
-    excess: Option<Excess>,
+    overload: Option<OverloadLoss>,
     errors: Option<ByteErrors>,
 }
 
@@ -26,7 +26,7 @@ impl Medium {
     /// The medium of the link called `name` in the run with `seed`.
     pub(crate) fn new(
         settings: LinkSettings,
-        excess: Option<Excess>,
+        overload: Option<OverloadLoss>,
         seed: u64,
         name: &str,
     ) -> Result<Self, Refusal> {
@@ -41,7 +41,7 @@ impl Medium {
             last: (!jitter.reorders()).then_some(Time::from_nanos(i64::MIN)),
             jitter: JitterProcess::new(jitter, seed, name)?,
             loss: LossProcess::new(loss, seed, name)?,
-            excess,
+            overload,
             errors: ByteErrors::new(byte_error, seed, name)?,
         })
     }
@@ -55,7 +55,7 @@ impl Medium {
 
     /// From now on packets are lost like this, with the luck of the same substream.
     pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Refusal> {
-        ensure(self.excess.is_none(), || super::lossless("loss"))?;
+        ensure(self.overload.is_none(), || super::lossless("loss"))?;
         match &mut self.loss {
             Some(process) => process.change(loss),
             none => LossProcess::new(Phases::constant(loss), seed, name).map(|process| *none = process),
@@ -64,7 +64,7 @@ impl Medium {
 
     /// The delay, if that is all there is to this medium.
     pub(crate) fn plain_delay(&self) -> Option<Span> {
-        let lossless = self.loss.is_none() && self.excess.is_none() && self.errors.is_none();
+        let lossless = self.loss.is_none() && self.overload.is_none() && self.errors.is_none();
         let plain = lossless && self.jitter.is_none();
         match self.delay.phases() {
             [(_, delay)] if plain => Some(*delay),
@@ -85,9 +85,9 @@ impl Medium {
             *last = arrival;
         }
         let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(served.finish));
-        let excess = self.excess.as_mut().is_some_and(|excess| excess.takes(served.finish, size));
+        let overload = self.overload.as_mut().is_some_and(|overload| overload.takes(served.finish, size));
         let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
-        let fate = if lost || excess {
+        let fate = if lost || overload {
             Some(Cause::Loss)
         } else if hit {
             Some(Cause::Corrupt)
@@ -105,8 +105,8 @@ impl Medium {
         if let Some(loss) = &self.loss {
             loss.draws(visit);
         }
-        if let Some(excess) = &self.excess {
-            excess.draws(visit);
+        if let Some(overload) = &self.overload {
+            overload.draws(visit);
         }
         if let Some(errors) = &self.errors {
             errors.draws(visit);

@@ -36,19 +36,19 @@ use tidegate_core::{Rate, Span};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkSettings {
-    /// How fast it puts packets on the wire.
+    /// How fast it puts packets on the medium.
     #[serde(skip)]
     pub service: Service,
     /// The rate that a queue limit in time is computed from; `None`: [`Service::nominal_rate`].
     #[serde(skip)]
     pub nominal: Option<Rate>,
-    /// What it holds while the wire is busy.
+    /// What it holds while the medium is busy.
     pub queue: DropTail,
     /// How long a bit travels, by the time at which it leaves.
     pub delay: Phases<Span>,
     /// How that varies from packet to packet.
     pub jitter: Jitter,
-    /// Losses on the wire, by the time at which a packet leaves.
+    /// Losses on the medium, by the time at which a packet leaves.
     pub loss: Phases<Loss>,
     /// The probability that a byte is hit by an error, which the whole packet dies of.
     pub byte_error: f64,
@@ -95,13 +95,13 @@ impl LinkSettings {
     fn parts(self, name: &str, seed: u64) -> Result<(Server, Medium), Refusal> {
         let build = || -> Result<(Server, Medium), Refusal> {
             let server = self.service.start(seed, name)?;
-            let excess = server.excess(seed, name);
-            if excess.is_some() {
+            let overload = server.overload(seed, name);
+            if overload.is_some() {
                 let limited = !self.queue.resolve(self.service.nominal_rate()).is_unlimited();
                 ensure(!limited, || lossless("queue"))?;
                 ensure(self.loss == Phases::default(), || lossless("loss"))?;
             }
-            Ok((server, Medium::new(self, excess, seed, name)?))
+            Ok((server, Medium::new(self, overload, seed, name)?))
         };
         build().map_err(|refusal| refusal.at(name))
     }

@@ -13,13 +13,13 @@ use tidegate_core::{Rate, Span, Stream, Time};
 
 /// The loss of a link of statuses at work.
 #[derive(Clone, Debug)]
-pub(crate) struct Excess {
+pub(crate) struct OverloadLoss {
     statuses: StatusProcess,
     offered: Offered,
     luck: Stream,
 }
 
-impl Excess {
+impl OverloadLoss {
     /// Draws from the substream of `name` for "loss", one number a packet whatever its probability.
     pub(crate) fn new(statuses: StatusProcess, seed: u64, name: &str) -> Self {
         let offered = Offered::over(statuses.settings().rate_window);

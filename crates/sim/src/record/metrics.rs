@@ -292,7 +292,7 @@ rows! {
         "RTCP that the member sent, IP and UDP headers included, over the session bandwidth, of which all \
          members together may use 5 % (RFC 3550 section 6.2)."
         rtcp_share: Option<f64> => "RTCP", "%", neither, 100.0, 3;
-        "Lost packets that the member saw, and whose report is settled."
+        "Lost packets that the member saw, and of whose report it is known what became of it."
         losses: u64 => "losses", "", lower, 1.0, 0;
         "Losses reported in early packets (RFC 4585 section 3.5.2)."
         reported_early: u64 => "reported early", "", neither, 1.0, 0;
@@ -315,7 +315,7 @@ rows! {
         loss_report_delay_ms_mean: Option<f64> => "loss report delay", "ms", lower, 1.0, 1;
         "Its 95th percentile."
         loss_report_delay_ms_p95: Option<f64>;
-        "Losses whose damage was mended."
+        "Losses whose damage was repaired."
         recovered: u64;
         "NEWPRED: mean time from the detection of a lost segment to one that was coded after the loss was \
          reported."

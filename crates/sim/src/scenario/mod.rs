@@ -4,14 +4,19 @@
 //! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
 
 pub mod assemble;
+mod driven;
 mod links;
 mod media;
+mod run;
 mod sessions;
+mod tightest;
 mod traffic;
 
 use crate::radio::lte::LteSpec;
+pub use driven::{External, ExternalFlow, LinkChange};
 pub use links::*;
 pub use media::*;
+pub use run::{Outcome, Run};
 use serde::Deserialize;
 pub use sessions::*;
 use tidegate_core::{Span, Time};

@@ -87,7 +87,7 @@ pub enum MemberMedia {
         /// Their rate.
         rate: Rate,
     },
-    /// Pictures of as many packets each, mended on NEWPRED messages.
+    /// Pictures of as many packets each, repaired on NEWPRED messages.
     Segments {
         /// Pictures a second.
         fps: f64,

@@ -128,7 +128,7 @@ impl Clock {
 /// An exponential on/off source between two packets.
 #[derive(Clone, Debug)]
 struct OnOff {
-    /// Up to here everything is settled.
+    /// Up to here on-times and off-times have been drawn.
     at: Time,
     /// What is left of the present on-time.
     left: Span,

@@ -1,4 +1,4 @@
-//! Links against closed forms, two-sided, one per service, queue and wire.
+//! Links against closed forms, two-sided, one for each service, queue and medium.
 
 mod statuses;
 

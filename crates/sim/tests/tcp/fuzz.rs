@@ -2,7 +2,7 @@
 
 use crate::harness::Chaos;
 use std::any::Any;
-use tidegate_core::outbox::Census;
+use tidegate_core::outbox::PacketAccount;
 use tidegate_core::{
     Body, FlowId, Kind, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Size, Span, Stream, Time,
 };
@@ -112,7 +112,7 @@ fn run(seed: u64) -> (u64, bool) {
         world.check().unwrap();
     }
     let idle = world.peek().is_none();
-    let Census { created, .. } = world.census()[4];
+    let PacketAccount { created, .. } = world.accounts()[4];
     let witness: Box<dyn Any> = world.finish().unwrap();
     let witness = witness.downcast::<Witness>().unwrap();
     assert_eq!(witness.goodput, bytes, "seed {seed} {settings:?}: each byte once");

@@ -92,7 +92,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
     Some(path.run())
 }
 
-/// What a row says beside what we get, for one experiment at a time.
+/// What a row says beside what we get, for one run at a time.
 fn compare(row: &Row, result: &Result) -> String {
     let (mean, p95) = result.queueing();
     format!(

@@ -1,4 +1,4 @@
-//! How fast a link puts packets on the wire.
+//! How fast a link puts packets on the medium.
 //!
 //! Every service is first come, first served and lazily evaluated: when it is handed a packet (at arrival by
 //! `fifo`, at the beginning of service by `managed`), the time at which that will have been served is computed
@@ -21,7 +21,7 @@ pub use schedule::{Schedule, Steps};
 pub(crate) use statuses::StatusProcess;
 pub use statuses::{Status, Statuses};
 
-use crate::link::overload::Excess;
+use crate::link::overload::OverloadLoss;
 use crate::refusal::Refusal;
 use opportunities::{Opportunities, Playback};
 use replaced::Replaced;
@@ -245,9 +245,9 @@ impl Server {
     }
 
     /// What the medium loses because it is too much.
-    pub(crate) fn excess(&self, seed: u64, name: &str) -> Option<Excess> {
+    pub(crate) fn overload(&self, seed: u64, name: &str) -> Option<OverloadLoss> {
         match self {
-            Self::Statuses(replay) => Some(Excess::new(replay.start.clone(), seed, name)),
+            Self::Statuses(replay) => Some(OverloadLoss::new(replay.start.clone(), seed, name)),
             _ => None,
         }
     }

@@ -339,17 +339,17 @@ mod tests {
         for number in 0..3 {
             bearer.push(at(10 * number), packet(number as u32, 1000), &mut out);
         }
-        assert_eq!((bearer.backlog().packets, out.census[0].dropped), (2, 1), "2500 bytes");
+        assert_eq!((bearer.backlog().packets, out.accounts[0].dropped), (2, 1), "2500 bytes");
         (0..3).for_each(|number| bearer.push(at(30), packet(number, 100), &mut out));
-        assert_eq!((bearer.backlog().packets, out.census[0].dropped), (3, 3), "3 packets");
+        assert_eq!((bearer.backlog().packets, out.accounts[0].dropped), (3, 3), "3 packets");
         // one that is under way stays, however old; the next one is too old at 110.1 ms
         bearer.take(at(100), 100, 10);
         bearer.expire(Time::from_micros(110_000), &mut out);
         assert_eq!(bearer.backlog().packets, 3);
         bearer.expire(Time::from_micros(110_001), &mut out);
-        assert_eq!((bearer.backlog().packets, out.census[0].dropped), (2, 4));
+        assert_eq!((bearer.backlog().packets, out.accounts[0].dropped), (2, 4));
         bearer.clear(at(120), &mut out);
-        assert_eq!((inside(&bearer), out.census[0].dropped), (Inside::default(), 6));
+        assert_eq!((inside(&bearer), out.accounts[0].dropped), (Inside::default(), 6));
     }
 
     /// Whatever happens to blocks, no byte is lost or doubled, and the order stays.
@@ -397,9 +397,9 @@ mod tests {
                     assert!(packet.sequence >= next, "in order");
                     next = packet.sequence + 1;
                 }
-                let census = out.census[0];
-                assert_eq!(u64::from(pushed), census.left + census.dropped + inside(&bearer).packets);
-                assert_eq!(census.left_bytes, bytes);
+                let account = out.accounts[0];
+                assert_eq!(u64::from(pushed), account.left + account.dropped + inside(&bearer).packets);
+                assert_eq!(account.left_bytes, bytes);
                 let pieces = bearer.pieces.back().map_or(bearer.delivered, |last| last.end);
                 assert_eq!(pieces, bearer.sent);
                 let lost = bearer.pieces.iter().filter(|piece| matches!(piece.state, State::Lost(_)));

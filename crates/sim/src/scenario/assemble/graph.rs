@@ -31,14 +31,14 @@ impl<'a> Graph<'a> {
         // the node behind those of the links
         let air = |user: &usize, up| (NodeId(self.links.len() as u32), Network::port(*user, up));
         let mut hops: Vec<_> = up.map(|user| air(user, true)).into_iter().collect();
-        let wires = self.wires(begin, end)?;
-        hops.extend(wires.into_iter().map(|link| (NodeId(link as u32), Port::ZERO)));
+        let links = self.links_between(begin, end)?;
+        hops.extend(links.into_iter().map(|link| (NodeId(link as u32), Port::ZERO)));
         hops.extend(down.map(|user| air(user, false)));
         Some(hops)
     }
 
     /// The links of the shortest path.
-    fn wires(&self, from: &str, to: &str) -> Option<Vec<usize>> {
+    fn links_between(&self, from: &str, to: &str) -> Option<Vec<usize>> {
         if from == to {
             return Some(Vec::new());
         }

@@ -1,13 +1,11 @@
-//! Links, and the tightest one on a flow's path.
+//! Links: from their specification to nodes.
 
 use super::{Builder, Refusal};
 use crate::engine::external::ExternalLink;
 use crate::link::capacity::{BrownianSettings, Service, Steps};
 use crate::link::{Link, LinkSettings, ManagedLink};
-use crate::record::FlowInfo;
 use crate::scenario::{Capacity, LinkService, LinkSpec};
-use std::collections::BTreeMap;
-use tidegate_core::{Node, NodeId, Rate, Time};
+use tidegate_core::{Node, Rate};
 
 impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, Refusal> {
@@ -36,25 +34,6 @@ impl Builder<'_> {
                 Ok(settings)
             }
         }
-    }
-}
-
-/// Mean capacity of a link between two instants; `None`: no limit, or none that is known (a radio network's depends on
-/// who is where, an external link's on its driver).
-pub(super) fn capacity(nodes: &mut [Box<dyn Node>], link: NodeId, begin: Time, end: Time) -> Option<Rate> {
-    nodes[link.0 as usize].capacity(begin, end).filter(|&rate| rate != Rate::MAX)
-}
-
-/// Fills in what each flow could have had at most while it was active and the statistics ran, from `begin` on.
-pub(super) fn set_tightest(flows: &mut [FlowInfo], nodes: &mut [Box<dyn Node>], begin: Time) {
-    // many flows are active over the same stretch of time, and a generated link is costly to average
-    let mut known = BTreeMap::new();
-    for flow in flows {
-        let (from, to) = (begin.max(flow.start), flow.stop);
-        let capacities = flow.links.iter().filter_map(|&link| {
-            *known.entry((link, from, to)).or_insert_with(|| capacity(nodes, link, from, to))
-        });
-        flow.tightest = capacities.min();
     }
 }
 

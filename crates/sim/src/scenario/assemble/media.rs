@@ -1,6 +1,7 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
-use super::{Makers, Refusal, Wanted};
+use super::{Builder, Makers, Refusal, Wanted};
+use crate::engine::host::{Host, Talks};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource,
 };
@@ -10,12 +11,74 @@ use tidegate_core::{Ecn, FlowId, Rate, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
-    Bounds, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, RtcpSettings, SendSettings,
+    Bounds, Endpoint, EndpointSettings, Playout, ReceiveSettings, RtcpMinimum, RtcpSettings, SendSettings,
     SourceSettings, StreamSettings,
 };
 
+impl Builder<'_> {
+    /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
+    pub(super) fn media(&mut self, make: &mut Makers<'_>) -> Result<(), Refusal> {
+        let scenario = self.scenario;
+        let mut built = vec![false; scenario.flows.len()];
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let FlowKind::Media(media) = &flow.kind else { continue };
+            if built[index] {
+                continue;
+            }
+            let place = format!("flows.{}", flow.name);
+            let pair = match &media.pair {
+                None => None,
+                Some(name) => {
+                    let found = scenario.flows.iter().position(|other| &other.name == name);
+                    let opposite = found.filter(|&other| {
+                        let other = &scenario.flows[other];
+                        other.from == flow.to
+                            && other.to == flow.from
+                            && matches!(other.kind, FlowKind::Media(_))
+                    });
+                    match opposite {
+                        Some(other) if !built[other] && other != index => Some(other),
+                        _ => {
+                            let refusal =
+                                Refusal::new("media.pair", name, "a media flow in the other direction");
+                            return Err(refusal.at(&place));
+                        }
+                    }
+                }
+            };
+            built[index] = true;
+            if let Some(other) = pair {
+                built[other] = true;
+            }
+            self.call(index, pair, make).map_err(|refusal| refusal.at(&place))?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Makers<'_>) -> Result<(), Refusal> {
+        let scenario = self.scenario;
+        let flow = &scenario.flows[index];
+        let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;
+        let back = self.way_back(flow)?;
+        let there = self.route(&path, self.next_node(1));
+        let home = self.route(&back, self.next_node(0));
+        let seed = self.seed(&flow.name);
+        let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
+        let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
+        connect(&mut caller, &mut callee, flow, index, make)?;
+        if let Some(other) = pair {
+            connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
+        }
+        for (settings, route) in [(caller, there), (callee, home)] {
+            let talks = Talks::Call(settings.send.as_ref().map(|send| send.flow));
+            self.nodes.push(Box::new(Host::new(Endpoint::new(settings)?, route, talks)));
+        }
+        Ok(())
+    }
+}
+
 /// Lets `sender` send `flow` to `receiver`.
-pub(super) fn connect(
+fn connect(
     sender: &mut EndpointSettings,
     receiver: &mut EndpointSettings,
     flow: &FlowSpec,

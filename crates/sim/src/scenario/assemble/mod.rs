@@ -1,65 +1,36 @@
 //! From a [`Scenario`] to a [`World`], and from the end of the run to its results.
 
-mod driven;
 mod graph;
 mod links;
 mod makers;
 mod media;
-mod session;
+mod sessions;
 mod traffic;
 
 use crate::engine::bytes::InBytes;
-use crate::engine::host::{Host, Talks};
-use crate::engine::world::{Stopped, World};
+use crate::engine::world::World;
+
 use crate::link::trace::Trace;
 use crate::radio::lte::Network;
 use crate::record::member::MemberInfo;
-use crate::record::summary::Summary;
 use crate::record::{FlowInfo, LinkInfo, Recording};
-pub use crate::refusal::Refusal;
+use crate::refusal::Refusal;
+use crate::scenario::driven::External;
+use crate::scenario::run::Run;
+use crate::scenario::tightest::capacity;
 use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};
-pub use driven::{External, ExternalFlow, LinkChange};
 use graph::Graph;
-use links::{capacity, set_tightest};
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
-use media::connect;
-use std::any::Any;
 use std::sync::Arc;
 use tidegate_core::RouteId;
-use tidegate_core::rng::Draws;
 use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
-use tidegate_endpoint::{Endpoint, EndpointSettings};
 
 fn refused<T>(place: &str, value: Span, expected: &str) -> Result<T, Refusal> {
     Err(Refusal::new(place, value, expected))
 }
 
-/// An experiment under way.
-pub struct Experiment {
-    world: World,
-    duration: Span,
-    warmup: Span,
-    /// Bytes that each node had carried when the warm-up ended.
-    before: Option<Vec<u64>>,
-    external: External,
-}
-
-/// What an experiment leaves behind.
-pub struct Outcome {
-    /// All that was recorded.
-    pub recording: Box<Recording>,
-    /// The metrics.
-    pub summary: Summary,
-    /// What each random substream gave out, by name.
-    pub draws: Vec<Draws>,
-    /// Events that the engine handled.
-    pub events: u64,
-    /// Packets that entered a link, counted at every link.
-    pub hops: u64,
-}
-
-impl Experiment {
+impl Run {
     /// Builds the world of `scenario`.
     ///
     /// # Errors
@@ -75,95 +46,9 @@ impl Experiment {
     /// Builds the world of `scenario`, encoders in the loop included.
     ///
     /// # Errors
-    /// As [`Experiment::new`].
+    /// As [`Run::new`].
     pub fn with(scenario: &Scenario, traces: &[Arc<Trace>], make: &mut Makers<'_>) -> Result<Self, Refusal> {
         Builder::new(scenario, traces)?.build(make)
-    }
-
-    /// This experiment with something around each node (a probe): see [`World::around`].
-    ///
-    /// # Panics
-    /// If it has begun.
-    #[must_use]
-    pub fn around(self, wrap: impl FnMut(Box<dyn Node>) -> Box<dyn Node>) -> Self {
-        Self { world: self.world.around(wrap), ..self }
-    }
-
-    /// How long it runs.
-    #[must_use]
-    pub fn duration(&self) -> Span {
-        self.duration
-    }
-
-    /// Runs up to `until`, or to its end if that is earlier.
-    ///
-    /// # Errors
-    /// When a component fails: with its name, the time and the reason.
-    pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
-        self.run_some(until, u64::MAX).map(drop)
-    }
-
-    /// Runs up to `until`, or to its end if that is earlier, but handles not many more than `events`
-    /// events; says whether it got there.
-    ///
-    /// # Errors
-    /// When a component fails: with its name, the time and the reason.
-    pub fn run_some(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
-        let until = until.min(Time::ZERO + self.duration);
-        let warm = Time::ZERO + self.warmup;
-        if self.before.is_none() && until >= warm {
-            // what happens at the very end of the warm-up counts already
-            if warm > Time::ZERO && !self.world.run_some(warm - Span::from_nanos(1), events)? {
-                return Ok(false);
-            }
-            self.warm_up_ends();
-        }
-        self.world.run_some(until, events)
-    }
-
-    /// Notes what had been carried before the metrics began.
-    fn warm_up_ends(&mut self) {
-        self.before = Some(self.world.census().iter().map(|census| census.left_bytes).collect());
-    }
-
-    /// The simulated time that it has got to.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.world.now()
-    }
-
-    /// Ends the run.
-    ///
-    /// # Errors
-    /// When a component fails at the end or a packet went missing.
-    pub fn finish(self) -> Result<Outcome, Stopped> {
-        let census = self.world.census().to_vec();
-        let events = self.world.events();
-        let mut draws = Vec::new();
-        for node in self.world.nodes() {
-            node.draws(&mut |drawn| draws.push(drawn));
-        }
-        draws.sort_by(|a, b| a.name.cmp(&b.name));
-        let (recorder, mut nodes) = self.world.finish_with_nodes()?;
-        let recorder: Box<dyn Any> = recorder;
-        let Ok(mut recording) = recorder.downcast::<Recording>() else {
-            unreachable!("a builder's world always writes to a Recording")
-        };
-        let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
-        recording.close_frames(end);
-        recording.end(end);
-        set_tightest(&mut recording.flows, &mut nodes, begin);
-        for info in &mut recording.links {
-            info.capacity = capacity(&mut nodes, info.node, begin, end);
-        }
-        let before = self.before.unwrap_or_else(|| vec![0; census.len()]);
-        recording.set_carried(|node| {
-            let id = node.0 as usize;
-            census[id].left_bytes - before[id]
-        });
-        let hops = recording.links.iter().map(|link| census[link.node.0 as usize].left).sum();
-        let summary = recording.summary(self.duration, self.warmup);
-        Ok(Outcome { recording, summary, draws, events, hops })
     }
 }
 
@@ -222,7 +107,7 @@ impl<'a> Builder<'a> {
         special.map_or(self.scenario.seed, |&(_, seed)| seed)
     }
 
-    fn build(mut self, make: &mut Makers<'_>) -> Result<Experiment, Refusal> {
+    fn build(mut self, make: &mut Makers<'_>) -> Result<Run, Refusal> {
         let scenario = self.scenario;
         let jitter = self.sending_jitter();
         let mut infos = Vec::with_capacity(scenario.flows.len());
@@ -271,7 +156,7 @@ impl<'a> Builder<'a> {
         self.finish(infos, members)
     }
 
-    fn finish(mut self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Experiment, Refusal> {
+    fn finish(mut self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Run, Refusal> {
         let scenario = self.scenario;
         let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
@@ -310,7 +195,7 @@ impl<'a> Builder<'a> {
             world.sample_every(bin);
         }
         let (duration, warmup) = (scenario.duration, scenario.warmup);
-        Ok(Experiment { world, duration, warmup, before: None, external: self.external })
+        Ok(Run { world, duration, warmup, before: None, external: self.external })
     }
 
     /// Lets the nodes at the ends of routes take in what is read from bytes.
@@ -351,66 +236,6 @@ impl<'a> Builder<'a> {
     fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, Refusal> {
         let back = self.graph.path(&flow.to, &flow.from);
         back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from).into())
-    }
-
-    /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
-    fn media(&mut self, make: &mut Makers<'_>) -> Result<(), Refusal> {
-        let scenario = self.scenario;
-        let mut built = vec![false; scenario.flows.len()];
-        for (index, flow) in scenario.flows.iter().enumerate() {
-            let FlowKind::Media(media) = &flow.kind else { continue };
-            if built[index] {
-                continue;
-            }
-            let place = format!("flows.{}", flow.name);
-            let pair = match &media.pair {
-                None => None,
-                Some(name) => {
-                    let found = scenario.flows.iter().position(|other| &other.name == name);
-                    let opposite = found.filter(|&other| {
-                        let other = &scenario.flows[other];
-                        other.from == flow.to
-                            && other.to == flow.from
-                            && matches!(other.kind, FlowKind::Media(_))
-                    });
-                    match opposite {
-                        Some(other) if !built[other] && other != index => Some(other),
-                        _ => {
-                            let refusal =
-                                Refusal::new("media.pair", name, "a media flow in the other direction");
-                            return Err(refusal.at(&place));
-                        }
-                    }
-                }
-            };
-            built[index] = true;
-            if let Some(other) = pair {
-                built[other] = true;
-            }
-            self.call(index, pair, make).map_err(|refusal| refusal.at(&place))?;
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Makers<'_>) -> Result<(), Refusal> {
-        let scenario = self.scenario;
-        let flow = &scenario.flows[index];
-        let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;
-        let back = self.way_back(flow)?;
-        let there = self.route(&path, self.next_node(1));
-        let home = self.route(&back, self.next_node(0));
-        let seed = self.seed(&flow.name);
-        let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
-        let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
-        connect(&mut caller, &mut callee, flow, index, make)?;
-        if let Some(other) = pair {
-            connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
-        }
-        for (settings, route) in [(caller, there), (callee, home)] {
-            let talks = Talks::Call(settings.send.as_ref().map(|send| send.flow));
-            self.nodes.push(Box::new(Host::new(Endpoint::new(settings)?, route, talks)));
-        }
-        Ok(())
     }
 }
 

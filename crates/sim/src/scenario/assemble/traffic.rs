@@ -1,9 +1,9 @@
 //! Flows that are no media: UDP, TCP, and those of the driver.
 
-use super::{Builder, ExternalFlow, Refusal};
+use super::{Builder, Refusal};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
-use crate::scenario::{FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
+use crate::scenario::{ExternalFlow, FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
 use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use crate::traffic::udp::{Cross, CrossSettings, Pattern};

@@ -1,7 +1,7 @@
-//! An experiment in which whoever drives it takes part: carries packets over external links, feeds external
+//! A run in which whoever drives it takes part: carries packets over external links, feeds external
 //! flows and hears what arrives.
 
-use super::{Experiment, Outcome};
+use super::run::{Outcome, Run};
 use crate::engine::external::{ExternalLink, ExternalSource};
 use crate::engine::world::Stopped;
 use crate::link::ManagedLink;
@@ -11,7 +11,7 @@ use std::any::Any;
 use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};
 
-/// The parts of an experiment that are its driver's.
+/// The parts of a run that are its driver's.
 #[derive(Clone, Debug, Default)]
 pub struct External {
     /// Links that it carries packets over, by name.
@@ -55,7 +55,7 @@ pub struct LinkChange {
     pub loss: Option<f64>,
 }
 
-impl Experiment {
+impl Run {
     /// What is its driver's.
     #[must_use]
     pub fn external(&self) -> &External {
@@ -99,10 +99,10 @@ impl Experiment {
 
     /// Says what becomes of packet `number` at the external link `link` at `at`: it goes on along its route, or
     /// dies of `cause`. False if the driver does not have such a packet. Times must not go back, from call to
-    /// call or behind [`Experiment::now`].
+    /// call or behind [`Run::now`].
     #[must_use]
-    pub fn settle(&mut self, link: NodeId, number: u64, at: Time, cause: Option<Cause>) -> bool {
-        self.world.tell(link, |link: &mut ExternalLink| link.settle(number, at, cause)).unwrap_or(false)
+    pub fn decide(&mut self, link: NodeId, number: u64, at: Time, cause: Option<Cause>) -> bool {
+        self.world.tell(link, |link: &mut ExternalLink| link.decide(number, at, cause)).unwrap_or(false)
     }
 
     /// Changes the link called `name` from `at` on; the world must have done all that happens before `at`.
@@ -126,7 +126,7 @@ impl Experiment {
     }
 
     /// Feeds the external flow with node `source`: `size` bytes leave at `at`, with a number for the receiver.
-    /// Times must not go back, from call to call or behind [`Experiment::now`]. False if there is no such flow.
+    /// Times must not go back, from call to call or behind [`Run::now`]. False if there is no such flow.
     #[must_use]
     pub fn feed(&mut self, source: NodeId, at: Time, size: u32, tag: u64) -> bool {
         self.world.tell(source, |source: &mut ExternalSource| source.feed(at, size, tag)).is_some()

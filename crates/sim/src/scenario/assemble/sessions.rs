@@ -3,7 +3,7 @@
 use super::graph::Places;
 use super::{Builder, Refusal};
 use crate::engine::host::{Host, Talks};
-use crate::engine::replicator::{Branches, Fork};
+use crate::engine::replicator::{Branches, Replicator};
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
@@ -15,7 +15,7 @@ use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{RtcpMinimum, RtcpMode, RtcpSettings};
 
 /// A member on its way to a participant.
-struct Seat<'a> {
+struct Member<'a> {
     spec: &'a MemberSpec,
     /// `SESSION.MEMBER`.
     name: String,
@@ -25,43 +25,43 @@ struct Seat<'a> {
     flow: FlowId,
 }
 
-/// A stretch of a tree: the nodes of the world up to a participant, or up to the fork at a place, from where
+/// A stretch of a tree: the nodes of the world up to a participant, or up to the replicator at a place, from where
 /// the branches go on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
     nodes: Vec<NodeId>,
-    fork: Option<usize>,
+    replicator: Option<usize>,
     branches: Vec<RouteId>,
 }
 
 /// The trees of all sources of a session, whose common stretches are there once.
 struct Trees<'a> {
-    seats: &'a [Seat<'a>],
-    /// The seats at each place.
+    members: &'a [Member<'a>],
+    /// The members at each place.
     at: Vec<Vec<usize>>,
     /// For each place the links, and where they lead, by which the present source reaches members.
     onward: Vec<Vec<(usize, usize)>>,
     routes: &'a mut Vec<Vec<(NodeId, Port)>>,
     known: BTreeMap<Stretch, RouteId>,
-    /// The forks so far: node and branches, by place.
-    forks: BTreeMap<usize, (NodeId, Branches)>,
-    /// The node of the first fork.
-    first_fork: u32,
+    /// The replicators so far: node and branches, by place.
+    replicators: BTreeMap<usize, (NodeId, Branches)>,
+    /// The node of the first replicator.
+    first_replicator: u32,
 }
 
 impl Trees<'_> {
     /// The route from `source` to all other members.
     fn plant(&mut self, source: usize, places: &Places<'_>) -> Result<RouteId, Refusal> {
-        let root = self.seats[source].place;
+        let root = self.members[source].place;
         let before = places.ways_from(root);
         self.onward.iter_mut().for_each(Vec::clear);
         let mut reached = vec![false; places.len()];
         reached[root] = true;
-        for seat in self.seats {
-            let mut place = seat.place;
+        for member in self.members {
+            let mut place = member.place;
             while !reached[place] {
                 let Some((from, link)) = before[place] else {
-                    let (from, to) = (&self.seats[source].spec.node, &seat.spec.node);
+                    let (from, to) = (&self.members[source].spec.node, &member.spec.node);
                     return Err(format!("no way from {from} to {to}").into());
                 };
                 reached[place] = true;
@@ -81,7 +81,7 @@ impl Trees<'_> {
         }
         let route = RouteId(self.routes.len() as u32);
         self.routes.push(stretch.nodes.iter().map(|&node| (node, Port::ZERO)).collect());
-        if let Some((_, branches)) = stretch.fork.and_then(|place| self.forks.get_mut(&place)) {
+        if let Some((_, branches)) = stretch.replicator.and_then(|place| self.replicators.get_mut(&place)) {
             branches.insert(route, stretch.branches.clone().into());
         }
         self.known.insert(stretch, route);
@@ -93,11 +93,12 @@ impl Trees<'_> {
         let mut nodes = Vec::new();
         let mut place = place;
         loop {
-            let here: Vec<usize> = self.at[place].iter().copied().filter(|&seat| seat != source).collect();
+            let here: Vec<usize> =
+                self.at[place].iter().copied().filter(|&member| member != source).collect();
             match (&here[..], &self.onward[place][..]) {
-                (&[seat], []) => {
-                    nodes.push(self.seats[seat].node);
-                    return Stretch { nodes, fork: None, branches: Vec::new() };
+                (&[member], []) => {
+                    nodes.push(self.members[member].node);
+                    return Stretch { nodes, replicator: None, branches: Vec::new() };
                 }
                 ([], &[(link, to)]) => {
                     nodes.push(NodeId(link as u32));
@@ -105,10 +106,10 @@ impl Trees<'_> {
                 }
                 _ => {
                     let branches = self.branches(place, &here, source);
-                    let next = NodeId(self.first_fork + self.forks.len() as u32);
-                    let (fork, _) = self.forks.entry(place).or_insert((next, BTreeMap::new()));
-                    nodes.push(*fork);
-                    return Stretch { nodes, fork: Some(place), branches };
+                    let next = NodeId(self.first_replicator + self.replicators.len() as u32);
+                    let (replicator, _) = self.replicators.entry(place).or_insert((next, BTreeMap::new()));
+                    nodes.push(*replicator);
+                    return Stretch { nodes, replicator: Some(place), branches };
                 }
             }
         }
@@ -116,9 +117,9 @@ impl Trees<'_> {
 
     fn branches(&mut self, place: usize, here: &[usize], source: usize) -> Vec<RouteId> {
         let mut branches = Vec::with_capacity(here.len() + self.onward[place].len());
-        for &seat in here {
-            let nodes = vec![self.seats[seat].node];
-            branches.push(self.route(Stretch { nodes, fork: None, branches: Vec::new() }));
+        for &member in here {
+            let nodes = vec![self.members[member].node];
+            branches.push(self.route(Stretch { nodes, replicator: None, branches: Vec::new() }));
         }
         for (link, to) in self.onward[place].clone() {
             let mut behind = self.stretch(to, source);
@@ -134,12 +135,12 @@ impl Builder<'_> {
     pub(super) fn sessions(&mut self, infos: &mut Vec<FlowInfo>) -> Result<Vec<MemberInfo>, Refusal> {
         let scenario = self.scenario;
         let places = Places::new(&scenario.links);
-        let mut members = Vec::new();
+        let mut named = Vec::new();
         for (index, session) in scenario.sessions.iter().enumerate() {
-            self.session(index, session, &places, infos, &mut members)
+            self.session(index, session, &places, infos, &mut named)
                 .map_err(|refusal| refusal.at(&format!("sessions.{}", session.name)))?;
         }
-        Ok(members)
+        Ok(named)
     }
 
     fn session(
@@ -148,13 +149,13 @@ impl Builder<'_> {
         session: &SessionSpec,
         places: &Places<'_>,
         infos: &mut Vec<FlowInfo>,
-        members: &mut Vec<MemberInfo>,
+        named: &mut Vec<MemberInfo>,
     ) -> Result<(), Refusal> {
         if session.members.len() < 2 {
             return Err(Refusal::new("members", session.members.len(), "at least 2"));
         }
         let first = infos.len();
-        let mut seats = Vec::with_capacity(session.members.len());
+        let mut members = Vec::with_capacity(session.members.len());
         let mut at = vec![Vec::new(); places.len()];
         for (number, spec) in session.members.iter().enumerate() {
             let place = places.number(&spec.node);
@@ -164,61 +165,64 @@ impl Builder<'_> {
             at[place].push(number);
             let name = format!("{}.{}", session.name, spec.name);
             let (node, flow) = (self.next_node(number), FlowId((first + number) as u32));
-            seats.push(Seat { spec, name, place, node, flow });
+            members.push(Member { spec, name, place, node, flow });
         }
-        let first_fork = self.next_node(seats.len()).0;
+        let first_replicator = self.next_node(members.len()).0;
         let mut trees = Trees {
-            seats: &seats,
+            members: &members,
             at,
             onward: vec![Vec::new(); places.len()],
             routes: &mut self.routes,
             known: BTreeMap::new(),
-            forks: BTreeMap::new(),
-            first_fork,
+            replicators: BTreeMap::new(),
+            first_replicator,
         };
         let routes: Vec<RouteId> =
-            (0..seats.len()).map(|source| trees.plant(source, places)).collect::<Result<_, _>>()?;
-        let mut forks: Vec<_> = trees.forks.into_values().collect();
-        forks.sort_by_key(|&(node, _)| node);
-        for (seat, route) in seats.iter().zip(routes) {
-            let settings = settings(self.seed(&seat.name), session, seat);
+            (0..members.len()).map(|source| trees.plant(source, places)).collect::<Result<_, _>>()?;
+        let mut replicators: Vec<_> = trees.replicators.into_values().collect();
+        replicators.sort_by_key(|&(node, _)| node);
+        for (member, route) in members.iter().zip(routes) {
+            let settings = settings(self.seed(&member.name), session, member);
             let participant = Participant::new(settings)?;
             self.nodes.push(Box::new(Host::new(participant, route, Talks::Group(index as u16))));
-            infos.push(info(seat, session.overhead, self.scenario.duration));
-            members.push(MemberInfo {
-                flow: seat.flow,
+            infos.push(info(member, session.overhead, self.scenario.duration));
+            named.push(MemberInfo {
+                flow: member.flow,
                 session: index as u32,
-                name: seat.spec.name.clone(),
+                name: member.spec.name.clone(),
                 bandwidth: session.bandwidth,
             });
         }
-        for (number, (_, branches)) in forks.into_iter().enumerate() {
-            self.nodes.push(Box::new(Fork::new(format!("{}.fork{}", session.name, number + 1), branches)));
+        for (number, (_, branches)) in replicators.into_iter().enumerate() {
+            self.nodes.push(Box::new(Replicator::new(
+                format!("{}.replicator{}", session.name, number + 1),
+                branches,
+            )));
         }
         Ok(())
     }
 }
 
-fn info(seat: &Seat<'_>, overhead: u32, duration: tidegate_core::Span) -> FlowInfo {
+fn info(member: &Member<'_>, overhead: u32, duration: tidegate_core::Span) -> FlowInfo {
     let end = Time::ZERO + duration;
     FlowInfo {
-        name: seat.name.clone(),
+        name: member.name.clone(),
         kind: "member",
-        controller: match seat.spec.profile {
+        controller: match member.spec.profile {
             ProfileSpec::Avp { .. } => "avp",
             ProfileSpec::Avpf { .. } => "avpf",
         }
         .to_owned(),
-        start: seat.spec.join,
-        stop: seat.spec.leave.map_or(end, |at| at.min(end)),
+        start: member.spec.join,
+        stop: member.spec.leave.map_or(end, |at| at.min(end)),
         tightest: None,
         links: Vec::new(),
         overhead,
     }
 }
 
-fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>) -> ParticipantSettings {
-    let spec = seat.spec;
+fn settings(seed: u64, session: &SessionSpec, member: &Member<'_>) -> ParticipantSettings {
+    let spec = member.spec;
     let (mode, minimum, avpf, reduced_size) = match spec.profile {
         ProfileSpec::Avp { minimum } => (RtcpMode::Avp, RtcpMinimum::Fixed(minimum), Avpf::default(), false),
         ProfileSpec::Avpf { l, k, redraw, max_feedback_delay, rr_interval, reduced_size } => {
@@ -244,6 +248,6 @@ fn settings(seed: u64, session: &SessionSpec, seat: &Seat<'_>) -> ParticipantSet
         reports_losses: spec.reports_losses,
         join: spec.join,
         leave: spec.leave.map(|at| (at, if spec.crashes { Leave::Crash } else { Leave::Goodbye })),
-        ..ParticipantSettings::new(&seat.name, seed, seat.flow)
+        ..ParticipantSettings::new(&member.name, seed, member.flow)
     }
 }

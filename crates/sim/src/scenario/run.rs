@@ -1,0 +1,122 @@
+//! A run under way, and what it leaves behind.
+
+use super::driven::External;
+use super::tightest::{capacity, set_tightest};
+use crate::engine::world::{Stopped, World};
+use crate::record::Recording;
+use crate::record::summary::Summary;
+use std::any::Any;
+use tidegate_core::rng::Draws;
+use tidegate_core::{Node, Span, Time};
+
+/// A scenario under way: its world, and when it ends.
+pub struct Run {
+    pub(super) world: World,
+    pub(super) duration: Span,
+    pub(super) warmup: Span,
+    /// Bytes that each node had carried when the warm-up ended.
+    pub(super) before: Option<Vec<u64>>,
+    pub(super) external: External,
+}
+
+/// What a run leaves behind.
+pub struct Outcome {
+    /// All that was recorded.
+    pub recording: Box<Recording>,
+    /// The metrics.
+    pub summary: Summary,
+    /// What each random substream gave out, by name.
+    pub draws: Vec<Draws>,
+    /// Events that the engine handled.
+    pub events: u64,
+    /// Packets that entered a link, counted at every link.
+    pub hops: u64,
+}
+
+impl Run {
+    /// This run with something around each node (a probe): see [`World::around`].
+    ///
+    /// # Panics
+    /// If it has begun.
+    #[must_use]
+    pub fn around(self, wrap: impl FnMut(Box<dyn Node>) -> Box<dyn Node>) -> Self {
+        Self { world: self.world.around(wrap), ..self }
+    }
+
+    /// How long it runs.
+    #[must_use]
+    pub fn duration(&self) -> Span {
+        self.duration
+    }
+
+    /// Runs up to `until`, or to its end if that is earlier.
+    ///
+    /// # Errors
+    /// When a component fails: with its name, the time and the reason.
+    pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        self.run_some(until, u64::MAX).map(drop)
+    }
+
+    /// Runs up to `until`, or to its end if that is earlier, but handles not many more than `events`
+    /// events; says whether it got there.
+    ///
+    /// # Errors
+    /// When a component fails: with its name, the time and the reason.
+    pub fn run_some(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
+        let until = until.min(Time::ZERO + self.duration);
+        let warm = Time::ZERO + self.warmup;
+        if self.before.is_none() && until >= warm {
+            // what happens at the very end of the warm-up counts already
+            if warm > Time::ZERO && !self.world.run_some(warm - Span::from_nanos(1), events)? {
+                return Ok(false);
+            }
+            self.warm_up_ends();
+        }
+        self.world.run_some(until, events)
+    }
+
+    /// Notes what had been carried before the metrics began.
+    pub(super) fn warm_up_ends(&mut self) {
+        self.before = Some(self.world.accounts().iter().map(|accounts| accounts.left_bytes).collect());
+    }
+
+    /// The simulated time that it has got to.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// Ends the run.
+    ///
+    /// # Errors
+    /// When a component fails at the end or a packet went missing.
+    pub fn finish(self) -> Result<Outcome, Stopped> {
+        let accounts = self.world.accounts().to_vec();
+        let events = self.world.events();
+        let mut draws = Vec::new();
+        for node in self.world.nodes() {
+            node.draws(&mut |drawn| draws.push(drawn));
+        }
+        draws.sort_by(|a, b| a.name.cmp(&b.name));
+        let (recorder, mut nodes) = self.world.finish_with_nodes()?;
+        let recorder: Box<dyn Any> = recorder;
+        let Ok(mut recording) = recorder.downcast::<Recording>() else {
+            unreachable!("a builder's world always writes to a Recording")
+        };
+        let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        recording.close_frames(end);
+        recording.end(end);
+        set_tightest(&mut recording.flows, &mut nodes, begin);
+        for info in &mut recording.links {
+            info.capacity = capacity(&mut nodes, info.node, begin, end);
+        }
+        let before = self.before.unwrap_or_else(|| vec![0; accounts.len()]);
+        recording.set_carried(|node| {
+            let id = node.0 as usize;
+            accounts[id].left_bytes - before[id]
+        });
+        let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();
+        let summary = recording.summary(self.duration, self.warmup);
+        Ok(Outcome { recording, summary, draws, events, hops })
+    }
+}
