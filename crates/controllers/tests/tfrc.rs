@@ -144,6 +144,30 @@ fn silence_halves_the_rate_and_an_idle_sender_starts_where_it_began() {
     assert!(pair.sender.decision().target.as_bps_f64() >= initial);
 }
 
+/// RFC 5348 section 4.3: what arrives of a sender that could not send as much as it may is no limit for it, from the
+/// first packet on; of one that could, it is.
+#[test]
+fn little_to_send_lowers_the_rate_of_a_sender_that_could_use_it_only() {
+    let least = |wanted: Option<Rate>, max: Rate| {
+        let mut pair = halves("tfrc", "rfc5348", 4);
+        pair.capacity = Rate::from_mbps(20);
+        pair.want(Rate::from_mbps(1), false, &Limits { wanted, max, ..limits() });
+        pair.run(Span::from_secs(5), &mut |_, _, _| {});
+        // it makes a tenth of that, and nobody has noticed yet
+        pair.wanted = Rate::from_kbps(100);
+        let mut least = f64::INFINITY;
+        let mut look = |_, _: &_, notes: &_| least = least.min(said(notes, "x_bps").unwrap_or(f64::INFINITY));
+        pair.run(Span::from_secs(2), &mut look);
+        least / 1e6
+    };
+    let mega = Rate::from_mbps;
+    assert!(least(Some(mega(1)), mega(100)) > 1.9);
+    assert!(least(None, mega(1)) > 1.9);
+    // the initial rate, 4380 bytes in 0.1 s
+    let busy = least(Some(mega(100)), mega(100));
+    assert!((0.34..0.36).contains(&busy), "{busy}");
+}
+
 /// What may be at most twice what: the rates reported, and when.
 struct Bound {
     /// When the first feedback came.

@@ -190,8 +190,11 @@ impl Controller for Sender {
         let mean = self.size.get_or_insert(size);
         *mean += (size - *mean) * self.settings.size_weight;
         // what waits shows that all was sent that may be; and an encoder that follows the target leaves
-        // nothing waiting while it uses what it gets
-        let all = packet.backlog.as_bytes() > 0 || !self.limits.app_limited;
+        // nothing waiting while it uses what it gets. That it uses less is told half a second late; that it
+        // could not use all is known at once
+        let most = self.limits.wanted.map_or(self.limits.max, |wanted| wanted.min(self.limits.max));
+        let little = self.limits.app_limited || most.as_bps_f64() < 8.0 * self.allowed.rate();
+        let all = packet.backlog.as_bytes() > 0 || !little;
         self.limited.sent(ticks(now), all);
         if self.timer.is_some_and(|at| at <= now) {
             self.expire(now, cx);
