@@ -180,6 +180,8 @@ class _Results:
                 made[f"table1/{row}/{name}"] = Measure.exact(found.column(name), unit)
                 made[f"scan/{row}/{name}/least"] = Measure.exact(float(np.nanmin(seen)), unit)
                 made[f"scan/{row}/{name}/most"] = Measure.exact(float(np.nanmax(seen)), unit)
+            for flow in ("tcp", "udp"):
+                made[f"table1/{row}/{flow}.delay"] = Measure.exact(found.counts[flow].delay_ms, "ms")
             made[f"table1/{row}/udp.offered"] = Measure.exact(Rate.parse(rate) * UDP_TIME_S / 8000, "packets")
             for jitter in ("off", "auto"):
                 made[f"luck.{jitter}/{row}/jain"] = self.over_seeds("luck", jitter, row, take=lambda one: one.jain)

@@ -21,15 +21,21 @@ RULES = ("rfc3448", "rfc5348")
 """The presets that are compared."""
 MEDIA_RATE = Rate(1_000_000)
 """What the application makes."""
+LITTLE = Rate(100_000)
+"""What it makes while it has little to send."""
 PACKET = 1000
 """Bytes of a packet, headers included, so that "4 packets" are 4000 bytes."""
 SHORT = 160
 """The same of short packets (section 4.5's voice)."""
 RTT_S = 0.1
 IDLE = ("5s", "8s")
-"""When the application is silent."""
+"""When the application is silent, or has little to send."""
+IDLE_S = (5.0, 8.0)
+"""The same in seconds."""
 LOSS = "1%"
 _HEADERS = 44
+_LATER_S = 0.5
+"""After five round trips with little to send, nothing that was received before counts any more."""
 
 
 def _run(
@@ -62,6 +68,14 @@ def _steady(preset: str) -> Scenario:
     rate = Rate(MEDIA_RATE * (PACKET - _HEADERS) // PACKET)
     video = {"source": "ideal", "min": rate, "max": rate, "fps": MEDIA_RATE / (8 * PACKET)}
     return _run("vardhan-idle", preset, PACKET, until="12s", video=video, pauses=[IDLE], max_rate=MEDIA_RATE)
+
+
+def _data_limited(preset: str) -> Scenario:
+    """An application that has a tenth of its rate for as long."""
+    begin, end = IDLE
+    schedule = [("0s", MEDIA_RATE), (begin, LITTLE), (end, MEDIA_RATE)]
+    video = {"source": "cbr", "schedule": schedule, "packet_size": Size(PACKET - 2 * _HEADERS)}
+    return _run("vardhan-limited", preset, PACKET, until="12s", video=video, max_rate=MEDIA_RATE)
 
 
 def _lossy(size: int) -> Scenario:
@@ -116,6 +130,17 @@ class Rates:
         enough = self.at[(self.at > since) & (self.x >= MEDIA_RATE)]
         return float(enough[0]) - since if len(enough) else float("nan")
 
+    def least(self, begin: float, end: float) -> float:
+        """The least X between two times, what holds at the first included, in bit/s; NaN of a sender that has none."""
+        if not len(self.x):
+            return float("nan")
+        first = max(0, int(np.searchsorted(self.at, begin, side="right")) - 1)
+        return float(self.x[first : int(np.searchsorted(self.at, end))].min())
+
+    def back(self) -> float:
+        """How long after the media have their rate again X allows it, in seconds: 0 where it always did."""
+        return 0.0 if self.least(*IDLE_S) >= MEDIA_RATE else self.reaches(IDLE_S[1])
+
     def idle(self) -> npt.NDArray[np.float64]:
         """X in packets a round trip before the first nofeedback timeout in the silence and at each; NaN without any."""
         # the last feedback of what was sent comes a round trip into it
@@ -128,9 +153,10 @@ class Rates:
 
 def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
     """The runs, under keys that begin with `improvements`: without luck but for the lossy ones."""
-    made: dict[Any, Then[Run, Rates]] = {
-        ("improvements", "idle", rules): Then(RunJob(_steady(rules), 1), Rates.of) for rules in RULES
-    }
+    made: dict[Any, Then[Run, Rates]] = {}
+    for rules in RULES:
+        made["improvements", "idle", rules] = Then(RunJob(_steady(rules), 1), Rates.of)
+        made["improvements", "limited", rules] = Then(RunJob(_data_limited(rules), 1), Rates.of)
     for seed in seeds:
         for size in (PACKET, SHORT):
             made["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.of)
@@ -149,6 +175,11 @@ class Results:
         found: Rates = self.done["improvements", "idle", rules]
         return found
 
+    def limited(self, rules: str) -> Rates:
+        """The run with little to send for a while."""
+        found: Rates = self.done["improvements", "limited", rules]
+        return found
+
     def lossy(self, size: int, take: Callable[[Rates], float], unit: str = "") -> Measure:
         """A number of the lossy runs."""
         return Measure.of([take(self.done["improvements", size, seed]) for seed in self.seeds], unit)
@@ -164,6 +195,10 @@ class Results:
             yield f"idle.{rules}.first", Measure.exact(float(halved[0]), "", "X after the first timeout over before")
             yield f"idle.{rules}.least", Measure.exact(float(idle.min()), "packets", "least X a round trip")
             yield f"idle.{rules}.back", Measure.exact(one.reaches(8.0), "s", "until X is the media's rate again")
+            little = self.limited(rules)
+            least = little.least(IDLE_S[0] + _LATER_S, IDLE_S[1])
+            yield f"limited.{rules}.least", Measure.exact(least / LITTLE, "", "least X over the media's rate of then")
+            yield f"limited.{rules}.back", Measure.exact(little.back(), "s", "until X is the media's rate again")
         for size in (PACKET, SHORT):
             yield f"lossy.{size}.rate", self.lossy(size, lambda one: one.sent, "bit/s")
             yield f"lossy.{size}.equation", self.lossy(size, _equation(size), "bit/s")
@@ -173,7 +208,9 @@ class Results:
         """RFC 3448 beside RFC 5348."""
         made = dict(self.measures())
         heads = ["first window", "start-up delay", "first timeout", "least when idle", "back after idle"]
+        heads += ["least X when data-limited, over the media's rate", "back after data-limited"]
         names = ["start.{}.window", "start.{}.delay", "idle.{}.first", "idle.{}.least", "idle.{}.back"]
+        names += ["limited.{}.least", "limited.{}.back"]
         rows: list[list[CellValue]] = [[rules, *(made[name.format(rules)] for name in names)] for rules in RULES]
         return Table("improvements", "Section 2.1: 1 Mb/s of media, 100 ms", ["rules", *heads], rows)
 
