@@ -146,10 +146,10 @@ class Tidegate:
         self.python = python
 
     def prepare(self):
-        return python_version(self.python, "tidegate", "import tidegate.bench")
+        return python_version(self.python, "tidegate", "import tidegate")
 
     def command(self, work, scale):
-        return [self.python, "-m", "tidegate.bench", work.name, "--scale", repr(scale)]
+        return [self.python, str(PEER_FILES / "engine.py"), work.name, "--scale", repr(scale)]
 
 
 class Ns2:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate import metrics
-from tidegate.controllers import registry, settings_of
+from tidegate.control.registry import registry, settings_of
 from tidegate.scenario import schema
 
 HERE = Path(__file__).parent

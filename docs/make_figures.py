@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from tidegate import Run, plot
-from tidegate._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
+from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "python"))

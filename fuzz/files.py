@@ -22,15 +22,17 @@ import atheris
 with atheris.instrument_imports(include=["tidegate"]):
     from tidegate import Comparison, Run, Scenario, _core, report, run
     from tidegate.errors import TidegateError
-    from tidegate.folders import MANIFEST
-    from tidegate.media.settings import Settings
-    from tidegate.paper import mutations, reading
-    from tidegate.paper.model import PAPER_TOML
-    from tidegate.paper.rules import Expression, Undefined
+    from tidegate.paper import _mutations as mutations
+    from tidegate.paper import _reading as reading
+    from tidegate.paper._model import PAPER_TOML
+    from tidegate.paper._rules import Expression, Undefined
     from tidegate.results import Results
-    from tidegate.scenario import frames, toml
-    from tidegate.scenario.lower import lower
-    from tidegate.stats import Interval
+    from tidegate.results._folders import MANIFEST
+    from tidegate.results.stats import Interval
+    from tidegate.scenario import _frames as frames
+    from tidegate.scenario import _toml as toml
+    from tidegate.scenario._lower import lower
+    from tidegate.video.settings import Settings
 
 _SHARED = Path("/dev/shm")
 _PLACE = tempfile.TemporaryDirectory(dir=_SHARED if _SHARED.is_dir() else None, prefix="tidegate-fuzz-")

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from tidegate.bench import thesis
+from engine import thesis
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "docs" / "examples"))
 from thesis_simpy import manager

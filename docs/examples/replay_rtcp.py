@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 
-from tidegate.rtcp import Schedule
+from tidegate.net.rtcp import Schedule
 
 SECOND = 1_000_000_000
 PAIR = 2  # members of a session that is point to point

@@ -14,10 +14,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tidegate import _moved
+
 if TYPE_CHECKING:
-    from tidegate import quality, sprout, tfrc, trace, wire
+    from tidegate import control, errors, media, paper, scenario, units
     from tidegate._core import Stream, Table
     from tidegate.comparing import Comparison, compare, scenario_for
+    from tidegate.comparing.sweeping import SweepResult, sweep
     from tidegate.control import (
         Arrived,
         Controller,
@@ -34,8 +37,10 @@ if TYPE_CHECKING:
         ReceiverSeat,
         Report,
         Sent,
+        sprout,
+        tfrc,
     )
-    from tidegate.driving import controller, receiver
+    from tidegate.control.loop import controller, receiver
     from tidegate.errors import (
         ControllerError,
         InputError,
@@ -45,10 +50,12 @@ if TYPE_CHECKING:
         TidegateError,
         TraceError,
     )
-    from tidegate.running import Run, run, version
+    from tidegate.net import rtcp, trace, wire
+    from tidegate.net.trace import Trace
+    from tidegate.results import metrics, quality
+    from tidegate.running import Run, lte, pool, run, version
     from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
-    from tidegate.sweeping import SweepResult, sweep
-    from tidegate.trace import Trace
+    from tidegate.show import plot, report
     from tidegate.units import Duration, Rate, Size
 
     __version__: str
@@ -57,6 +64,7 @@ else:
     _PLACES = {
         "_core": ("Stream", "Table"),
         "comparing": ("Comparison", "compare", "scenario_for"),
+        "comparing.sweeping": ("SweepResult", "sweep"),
         "control": (
             "Arrived",
             "Controller",
@@ -74,7 +82,7 @@ else:
             "Report",
             "Sent",
         ),
-        "driving": ("controller", "receiver"),
+        "control.loop": ("controller", "receiver"),
         "errors": (
             "ControllerError",
             "InputError",
@@ -84,6 +92,7 @@ else:
             "TidegateError",
             "TraceError",
         ),
+        "net.trace": ("Trace",),
         "running": ("Run", "run", "version"),
         "scenario": (
             "Audio",
@@ -99,8 +108,6 @@ else:
             "Udp",
             "Users",
         ),
-        "sweeping": ("SweepResult", "sweep"),
-        "trace": ("Trace",),
         "units": ("Duration", "Rate", "Size"),
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names}
@@ -113,6 +120,7 @@ else:
         elif name.startswith("_"):
             raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
         else:
+            # a module or a package, also by the name that it had before (see _moved.py)
             try:
                 return import_module(f"tidegate.{name}")
             except ModuleNotFoundError as error:
@@ -125,6 +133,8 @@ else:
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
 
+
+_moved.install()
 
 __all__ = [
     "Arrived",
@@ -172,15 +182,27 @@ __all__ = [
     "Users",
     "__version__",
     "compare",
+    "control",
     "controller",
+    "errors",
+    "lte",
+    "media",
+    "metrics",
+    "paper",
+    "plot",
+    "pool",
     "quality",
     "receiver",
+    "report",
+    "rtcp",
     "run",
+    "scenario",
     "scenario_for",
     "sprout",
     "sweep",
     "tfrc",
     "trace",
+    "units",
     "version",
     "wire",
 ]

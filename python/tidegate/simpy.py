@@ -34,12 +34,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from tidegate import _core, memory
+from tidegate import _core
 from tidegate._core import Packet
 from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.running import Run, engine_errors, run_of
+from tidegate.running import _memory as memory
 from tidegate.scenario import Flow, Link, Media, Scenario
-from tidegate.scenario.lower import lower
+from tidegate.scenario._lower import lower
 from tidegate.scenario.scenario import Level
 from tidegate.units import Duration, Fraction, Rate
 

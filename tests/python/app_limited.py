@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import tidegate
 from tidegate import Run, Scenario
-from tidegate.controllers import registry
+from tidegate.control.registry import registry
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import pytest
 
 from tidegate import Run, Scenario, run
 from tidegate.media import Judged, Ladder, with_clip
-from tidegate.media.clip import Picture
+from tidegate.video.clip import Picture
 
 needs_av = pytest.mark.skipif(
     importlib.util.find_spec("av") is None, reason="needs PyAV: pip install 'tidegate[media]'"

@@ -31,9 +31,9 @@ class Outcome:
 Cli = Callable[..., Outcome]
 
 
-def example(name: str) -> ModuleType:
-    """A program of the documentation, as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "examples" / f"{name}.py")
+def example(name: str, folder: str = "docs/examples") -> ModuleType:
+    """A program of the documentation, or of another folder, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

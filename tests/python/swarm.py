@@ -24,7 +24,7 @@ from pathlib import Path
 from swarm_scenarios import Table, files, scenario
 from tidegate import Scenario, _core
 from tidegate.errors import InputError, ScenarioError
-from tidegate.scenario.lower import Experiment, lower
+from tidegate.scenario._lower import Experiment, lower
 
 CPU_SECONDS = 60.0
 """What a run of some simulated seconds may take; the slowest of ten thousand took a tenth of it."""

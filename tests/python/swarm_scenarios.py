@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tidegate import Controller, controllers
+from tidegate import Controller
+from tidegate.control import registry as controllers
 
 Table = dict[str, Any]
 

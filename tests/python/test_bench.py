@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate import bench
+from support import example
+
+bench = example("engine", "benches/peers")
 
 
 @pytest.mark.parametrize("work", bench.WORKS)

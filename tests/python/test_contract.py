@@ -13,8 +13,9 @@ import pytest
 
 import tidegate
 from support import ROOT
-from tidegate import Needs, Run, Scenario, control, controllers, run
-from tidegate.scenario.lower import lower
+from tidegate import Needs, Run, Scenario, control, run
+from tidegate.control import registry as controllers
+from tidegate.scenario._lower import lower
 
 CORE = ROOT / "crates" / "core" / "src"
 SOURCES = [f"control/{file}.rs" for file in ("contract", "messages", "probes", "needs")]

@@ -17,7 +17,8 @@ import pytest
 from matplotlib.text import Text
 
 from support import PLAIN, ROOT, Cli
-from tidegate import Scenario, controllers, plot, run
+from tidegate import Scenario, plot, run
+from tidegate.control import registry as controllers
 from tidegate.errors import InputError
 from tidegate.scenario import shipped
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from tidegate.bench import scenario
+from support import example
+
+bench = example("engine", "benches/peers")
 
 RUN = """\
 import sys
@@ -24,7 +27,7 @@ FEW, MANY = 50, 1050
 
 def experiment(calls: int) -> str:
     """Calls of a second over a link that has room for all, in two seconds."""
-    made = scenario("call", 2.0)
+    made: Any = bench.scenario("call", 2.0)
     for link in made["links"]:
         link["capacity"] = {"constant": 10**10}
         link["settings"]["queue"] = {"packets": 100_000}

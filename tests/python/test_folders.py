@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, ROOT, Cli
-from tidegate import Run, Scenario, compare, folders, run, scenario_for
+from tidegate import Run, Scenario, compare, run, scenario_for
+from tidegate._files import sha256
 from tidegate.errors import OutputError
-from tidegate.files import sha256
-from tidegate.folders import MANIFEST, Manifest, add_file, begin_folder, check_folder, write_folder
+from tidegate.results import _folders as folders
+from tidegate.results._folders import MANIFEST, Manifest, add_file, begin_folder, check_folder, write_folder
 
 KIND = "mark"
 
@@ -246,7 +247,7 @@ def test_files_are_added(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
     assert told(place) == {"summary": "three", "summary.kept-1": "my words"}
     assert caplog.record_tuples == [
         (
-            "tidegate.folders",
+            "tidegate.results._folders",
             logging.WARNING,
             f"{place}: summary is not as tidegate wrote it; it is kept as summary.kept-1",
         )

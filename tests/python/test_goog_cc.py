@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from support import ROOT, Cli, example, shared
-from tidegate import Scenario, controllers, run
+from tidegate import Scenario, run
+from tidegate.control import registry as controllers
 from tidegate.scenario import shipped
 
 CARRIED = ROOT / "tests" / "data" / "gcc" / "goog_cc_bursty"

@@ -10,8 +10,8 @@ import pytest
 
 from support import shared
 from tidegate import Comparison, Run, Scenario, TraceError, compare, plot, run, scenario_for, trace
-from tidegate._view import flow_series
-from tidegate.metrics import HEADLINE
+from tidegate.results.metrics import HEADLINE
+from tidegate.show._view import flow_series
 
 FOLDERS = {
     # files, format, and one that a comparison is made over

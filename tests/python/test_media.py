@@ -17,15 +17,15 @@ from support import Cli
 from tidegate import Run
 from tidegate.errors import InputError
 from tidegate.media import Procedural, Settings, distortion, find, grade, grades, judge, psnr, ssim, with_clip
-from tidegate.media import extra as extras
-from tidegate.media.cache import cache
-from tidegate.media.clip import luma
-from tidegate.media.codec import Format, codec, filled
-from tidegate.media.intra import black
+from tidegate.media._received import Received, _coded, deadlines, received
+from tidegate.media._screen import schedule
 from tidegate.media.judge import _freezes
 from tidegate.media.ladder import Ladder, encode, rates
-from tidegate.media.received import Received, _coded, deadlines, received
-from tidegate.media.screen import schedule
+from tidegate.video import _extra as extras
+from tidegate.video._cache import cache
+from tidegate.video._codec.contract import Format, codec, filled
+from tidegate.video._codec.intra import black
+from tidegate.video.clip import luma
 
 OURS = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"
 

@@ -14,9 +14,9 @@ from support import Cli
 from tidegate import Run, Scenario, _core, run
 from tidegate.errors import InputError
 from tidegate.media import judge, with_clip, with_encoder
-from tidegate.media.decode import pairs
-from tidegate.media.live import Take
-from tidegate.media.received import Received, received, sent_by
+from tidegate.media._decode import pairs
+from tidegate.media._live import Take
+from tidegate.media._received import Received, received, sent_by
 
 IN_LOOP = "openh264" in _core.ENCODERS
 needs_encoder = pytest.mark.skipif(not IN_LOOP, reason="this build has no encoder in the loop: make test-codec")
@@ -248,7 +248,7 @@ def test_a_comparison_and_a_film_work_with_it(cli: Cli, tmp_path: Path) -> None:
 def test_a_clip_that_breaks_ends_the_run_with_its_name(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidegate.media.clip import Procedural
+    from tidegate.video.clip import Procedural
 
     monkeypatch.setattr(
         Procedural, "pictures", lambda self, count: iter([np.zeros((self.height, self.width), np.uint8)])

@@ -15,12 +15,12 @@ from media_support import SMALL, decoded, digest, film, link, needs_av, needs_cl
 from support import Cli
 from tidegate.errors import InputError
 from tidegate.media import Procedural, encode, find, judge, psnr, ssim
-from tidegate.media.clip import luma
-from tidegate.media.decode import pairs
-from tidegate.media.h264 import units
-from tidegate.media.received import received
-from tidegate.media.settings import Settings
-from tidegate.media.vmaf import Vmaf
+from tidegate.media._decode import pairs
+from tidegate.media._received import received
+from tidegate.video._codec.h264 import units
+from tidegate.video._vmaf import Vmaf
+from tidegate.video.clip import luma
+from tidegate.video.settings import Settings
 
 pytestmark = needs_av
 
@@ -125,7 +125,7 @@ def test_a_lost_frame_repeats_the_picture_before_and_a_freeze_counts() -> None:
 def test_vmaf_and_ssim_are_those_of_ffmpeg(tmp_path: Path) -> None:
     import subprocess
 
-    from tidegate.media.vmaf import program
+    from tidegate.video._vmaf import program
 
     originals = list(Procedural(176, 144).pictures(11))
     blurred = [(one // 2 + np.roll(one, 5, axis=1) // 2).astype(np.uint8) for one in originals]

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from support import ROOT
-from tidegate import Scenario, memory, run
+from tidegate import Scenario, run
 from tidegate.errors import RunError
-from tidegate.scenario.lower import lower
+from tidegate.running import _memory as memory
+from tidegate.scenario._lower import lower
 
 MEASURED = """\
 import json, sys

@@ -9,7 +9,7 @@ import pytest
 
 import tidegate
 from tidegate import Scenario, ScenarioError
-from tidegate.scenario import checks
+from tidegate.scenario import _checks as checks
 
 LINK: dict[str, Any] = {"name": "link"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tidegate.paper import Measure, Sheet
-from tidegate.stats import Interval
+from tidegate.results.stats import Interval
 
 
 def sheet() -> Sheet:

@@ -20,10 +20,16 @@ from cable import CABLE, CODE, TOML, wrong
 from support import ROOT, Cli, begin, interrupt
 from tidegate import paper
 from tidegate.errors import InputError
-from tidegate.paper import Measure, Result, Table, Verdict, facts, mutations, opening, shipped, tables, words
+from tidegate.paper import Measure, Result, Table, Verdict
+from tidegate.paper import _facts as facts
+from tidegate.paper import _mutations as mutations
+from tidegate.paper import _opening as opening
+from tidegate.paper import _shipped as shipped
+from tidegate.paper import _tables as tables
+from tidegate.paper import _words as words
+from tidegate.paper._reading import load
 from tidegate.paper.experiment import CellValue
-from tidegate.paper.reading import load
-from tidegate.stats import Interval
+from tidegate.results.stats import Interval
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from cable import CODE, TOML, wrong
 from tidegate import paper
 from tidegate.errors import InputError, RunError
-from tidegate.paper.reading import load
+from tidegate.paper._reading import load
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import synthetic_runs as synthetic
-from tidegate import Run, Scenario, _view, plot, run
-from tidegate._palette import DASHES, HUES, look, looks
+from tidegate import Run, Scenario, plot, run
+from tidegate.show import _view
+from tidegate.show._palette import DASHES, HUES, look, looks
 
 
 def png(figure: Figure) -> bytes:

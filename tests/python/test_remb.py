@@ -14,10 +14,11 @@ from pykalman import KalmanFilter
 
 import tidegate
 from support import ROOT, Cli, example, shared
-from tidegate import Arrived, InputError, PacketResult, Report, Scenario, _core, controllers, run
+from tidegate import Arrived, InputError, PacketResult, Report, Scenario, _core, run
 from tidegate.control import ReceiverSeat
-from tidegate.scenario.lower import lower
-from tidegate.wire import Remb
+from tidegate.control import registry as controllers
+from tidegate.net.wire import Remb
+from tidegate.scenario._lower import lower
 
 MS = 1_000_000
 

@@ -14,7 +14,7 @@ from media_support import needs_av, needs_clips, needs_vmaf, sent, value
 from tidegate import Run, Scenario, run
 from tidegate.errors import ScenarioError
 from tidegate.media import judge
-from tidegate.media.received import received
+from tidegate.media._received import received
 
 OURS = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"
 

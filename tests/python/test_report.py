@@ -15,11 +15,13 @@ import pytest
 
 import synthetic_runs as synthetic
 import tidegate
-from tidegate import _view, compare, plot, report
+from tidegate import compare, plot, report
 from tidegate.cli.runs import _print_run
 from tidegate.comparing import scenario_for
 from tidegate.errors import OutputError
-from tidegate.report import series, tables
+from tidegate.show import _view
+from tidegate.show.report import _series as series
+from tidegate.show.report import _tables as tables
 
 
 def block(text: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from support import example
 from tidegate import Duration, Rate, Stream
-from tidegate.rtcp import Schedule
+from tidegate.net.rtcp import Schedule
 
 SECOND = 1_000_000_000
 

@@ -18,15 +18,16 @@ import pytest
 
 import tidegate
 from support import PLAIN, Cli
-from tidegate import Controller, Run, Scenario, _view, compare, pool, run, scenario_for, sweep, trace
+from tidegate import Controller, Run, Scenario, compare, pool, run, scenario_for, sweep, trace
+from tidegate._files import write_file
 from tidegate.comparing import file_names, with_controller
 from tidegate.errors import InputError, OutputError, RunError
-from tidegate.files import write_file
-from tidegate.folders import check_folder, write_folder
-from tidegate.pool import Tick
+from tidegate.results._folders import check_folder, write_folder
 from tidegate.running import RunJob
-from tidegate.scenario import lower as lowering
-from tidegate.scenario.lower import Lowered
+from tidegate.running.pool import Tick
+from tidegate.scenario import _lower as lowering
+from tidegate.scenario._lower import Lowered
+from tidegate.show import _view
 
 
 @pytest.fixture(scope="module")

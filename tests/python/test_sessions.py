@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 import tidegate
-from support import Cli
-from tidegate import Run, Scenario, bench
+from support import Cli, example
+from tidegate import Run, Scenario
 from tidegate.errors import InputError, ScenarioError
-from tidegate.metrics import MEMBERS, METRICS
-from tidegate.report import Source, html
+from tidegate.results.metrics import MEMBERS, METRICS
 from tidegate.scenario import Avpf, Link, Member, Session, schema
-from tidegate.scenario.lower import lower
+from tidegate.scenario._lower import lower
+from tidegate.show.report import Source, html
+
+bench = example("engine", "benches/peers")
 
 FILE = """duration = "20s"
 

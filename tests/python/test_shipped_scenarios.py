@@ -9,7 +9,7 @@ import pytest
 import tidegate
 from tidegate import Scenario
 from tidegate.scenario import shipped
-from tidegate.scenario.lower import lower
+from tidegate.scenario._lower import lower
 
 
 @pytest.mark.parametrize("name", shipped.names())

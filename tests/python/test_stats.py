@@ -8,8 +8,8 @@ import pytest
 
 from support import PLAIN
 from tidegate import Scenario, _core, run
-from tidegate.metrics import HEADLINE, METRICS, PICTURES, metric
-from tidegate.stats import Interval, best, t_probability, t_quantile
+from tidegate.results.metrics import HEADLINE, METRICS, PICTURES, metric
+from tidegate.results.stats import Interval, best, t_probability, t_quantile
 
 # NIST/SEMATECH e-Handbook, table 1.3.6.7.2, two-sided 95 % (one-sided 0.975)
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.228, 19: 2.093, 30: 2.042, 100: 1.984}

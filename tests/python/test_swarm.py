@@ -13,8 +13,9 @@ import swarm
 import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
-from tidegate.scenario import flows, links, media, population, radio, repair, sessions, sources
-from tidegate.scenario.model import Model
+from tidegate.scenario import _population as population
+from tidegate.scenario import flows, links, media, radio, repair, sessions, sources
+from tidegate.scenario._model import Model
 
 ABSENT = {
     "Scenario.description": "text",

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, begin
-from tidegate import InputError, OutputError, Scenario, running, sweep, sweeping
+from tidegate import InputError, OutputError, Scenario, running, sweep
+from tidegate.comparing import sweeping
 from tidegate.results import Results
 
 GRID = {"links.cable.delay": ["10ms", "20ms"]}

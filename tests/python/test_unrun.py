@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, Cli
-from tidegate import Comparison, ControllerError, InputError, Run, Scenario, controllers, unrun
+from tidegate import Comparison, ControllerError, InputError, Run, Scenario
+from tidegate.control import _source as unrun
+from tidegate.control import registry as controllers
 
 CODE = """\
 from pathlib import Path
@@ -199,7 +201,7 @@ def test_saved_results_are_read_without_the_code(cli: Cli, marker: Path, more: C
 
 
 def test_a_folder_of_a_paper_is_judged_before_its_code_runs(cli: Cli, tmp_path: Path) -> None:
-    from tidegate.paper import shipped
+    from tidegate.paper import _shipped as shipped
 
     folder = tmp_path / "paper"
     shutil.copytree(shipped.find("hermanns2013"), folder)

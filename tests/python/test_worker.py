@@ -14,8 +14,8 @@ import pytest
 
 from support import PLAIN, Cli
 from tidegate import pool
-from tidegate._worker import ProcessEnded
 from tidegate.errors import RunError
+from tidegate.running._worker import ProcessEnded
 
 ENDS = """\
 import os, signal, time

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import tidegate
 from tidegate import Arrived, Decision, Limits, Outgoing, Report, Sent
 from tidegate.control import Ask
+from tidegate.control.registry import registry
 
 T = TypeVar("T")
 
@@ -80,5 +81,5 @@ class TwinHalf(tidegate.ReceiverHalf):
 def make(name: str, preset: str = "", **settings: Any) -> Twin | tuple[Twin, TwinHalf]:
     """Both halves, or the one that there is."""
     twin = Twin(name, preset, **settings)
-    has_half = tidegate.controllers.registry()[name]["receiver"]
+    has_half = registry()[name]["receiver"]
     return (twin, TwinHalf(name, preset, **settings)) if has_half else twin

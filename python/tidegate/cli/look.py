@@ -10,14 +10,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tidegate import controllers as registry
-from tidegate import lte
-from tidegate import trace as traces
+from tidegate._files import check_target, write_file
 from tidegate.cli.runs import AsJson, Force, ScenarioName, complete_controllers
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, results_only
+from tidegate.control import registry
 from tidegate.errors import InputError, did_you_mean
-from tidegate.files import check_target, write_file
-from tidegate.running import versions
+from tidegate.net import trace as traces
+from tidegate.running import lte, versions
 from tidegate.scenario import Scenario, schema, shipped
 from tidegate.units import Duration, bits_per_second
 
@@ -83,7 +82,7 @@ def check(
     Example: tidegate scenario check mine.toml
     """
     made = Scenario.load(scenario)
-    from tidegate.scenario.lower import lower
+    from tidegate.scenario._lower import lower
 
     with results_only():
         experiment = lower(made, run_code=run_code)

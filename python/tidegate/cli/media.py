@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegate._files import check_target
 from tidegate.cli.runs import AsJson, Force, stoppable
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, say
-from tidegate.files import check_target
 from tidegate.running import Run
 
 media_app = typer.Typer(
@@ -32,7 +32,10 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
-    from tidegate.media import cache, clip, extra, live, settings
+    from tidegate.media import _live as live
+    from tidegate.video import _cache as cache
+    from tidegate.video import _extra as extra
+    from tidegate.video import clip, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
     if extra.has("av"):
@@ -85,7 +88,7 @@ def render(
 
     Example: tidegate media render DIR/runs/gcc-seed1 DIR/runs/tfrc-seed1 -o beside.mp4
     """
-    from tidegate.media.render import render as write
+    from tidegate.media._render import render as write
 
     check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]

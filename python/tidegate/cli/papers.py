@@ -10,11 +10,11 @@ import typer
 from tidegate.cli.runs import AsJson, Workers, stoppable, typed
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, results_only
 from tidegate.errors import InputError
-from tidegate.folders import check_folder
+from tidegate.results._folders import check_folder
 
 
 def _keys(incomplete: str) -> list[str]:
-    from tidegate.paper import shipped
+    from tidegate.paper import _shipped as shipped
 
     return [name for name in ["list", *shipped.names()] if name.startswith(incomplete)]
 
@@ -83,7 +83,9 @@ def _list(*, as_json: bool) -> None:
 def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: int | None, as_json: bool) -> None:
     # matplotlib and all that are for this command only
     from tidegate import paper as papers
-    from tidegate.paper import facts, shipped, words
+    from tidegate.paper import _facts as facts
+    from tidegate.paper import _shipped as shipped
+    from tidegate.paper import _words as words
 
     name = shipped.find(key).resolve().name
     if out is None and not as_json:

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate import _core, _view, comparing, controllers, subject, sweeping
+from tidegate import _core, comparing
+from tidegate._files import check_target, write_file
 from tidegate.cli.terminal import (
     Stopped,
     comparison_table,
@@ -25,13 +26,16 @@ from tidegate.cli.terminal import (
     results_only,
     say,
 )
+from tidegate.comparing import sweeping
+from tidegate.control import registry as controllers
 from tidegate.errors import InputError, RunError
-from tidegate.files import check_target, write_file
-from tidegate.folders import check_folder
-from tidegate.metrics import HEADLINE, MEMBERS, PICTURES, metric
-from tidegate.quality import verdict
+from tidegate.results._folders import check_folder
+from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, metric
+from tidegate.results.quality import verdict
 from tidegate.running import RUN_FILE, Run, RunJob
 from tidegate.scenario import Scenario, shipped
+from tidegate.scenario import _subject as subject
+from tidegate.show import _view
 
 
 def _scenarios(incomplete: str) -> list[str]:
@@ -143,7 +147,7 @@ def run(
 
 
 def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
-    from tidegate.media.results import Chain
+    from tidegate.media._results import Chain
 
     _say_what_is_missing()
     with stoppable("stopped; nothing was written"), progress(made.name, shown=shown) as tell:
@@ -164,7 +168,7 @@ def _say_what_code_is_run(file: str, named: Sequence[str]) -> None:
 
 
 def _say_what_is_missing() -> None:
-    from tidegate.media import extra
+    from tidegate.video import _extra as extra
 
     if missing := extra.missing():
         say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
@@ -408,7 +412,7 @@ def report(
 
     Example: tidegate report my-run --out session.png
     """
-    from tidegate import report as reporting
+    from tidegate.show import report as reporting
 
     picture = out is not None and out.suffix.lower() in _PICTURES
     if out is not None and picture:
@@ -434,7 +438,7 @@ _PICTURES = {".png", ".svg", ".pdf"}
 
 
 def _draw(source: Run | comparing.Comparison, target: Path) -> None:
-    from tidegate import plot
+    from tidegate.show import plot
 
     figure = plot.session(source) if isinstance(source, Run) else plot.comparison(source.runs)
     data = io.BytesIO()

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegate.errors import TidegateError
-from tidegate.metrics import metric
-from tidegate.table import ComparisonTable
+from tidegate.results.metrics import metric
+from tidegate.show.table import ComparisonTable
 
 _PATIENCE = 1.0  # seconds without a progress bar
 _PIPE_WIDTH = 200  # columns where the output is no terminal

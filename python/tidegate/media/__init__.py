@@ -5,12 +5,12 @@ judged = judge(run(scenario, record="packets"))
 judged.summary["picture_psnr_db"], judged.summary["picture_psnr_encoded_db"]
 """
 
-from tidegate.media.clip import Clip, Picture, Procedural, find, named
 from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, judge
 from tidegate.media.ladder import Ladder, encode
-from tidegate.media.measures import distortion, grade, grades, psnr, ssim
-from tidegate.media.settings import Settings
+from tidegate.video.clip import Clip, Picture, Procedural, find, named
+from tidegate.video.measures import distortion, grade, grades, psnr, ssim
+from tidegate.video.settings import Settings
 
 __all__ = [
     "Clip",

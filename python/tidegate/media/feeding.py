@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tidegate import pool
 from tidegate.errors import InputError
-from tidegate.media import live
+from tidegate.media import _live as live
 from tidegate.media.ladder import Ladder, encode
-from tidegate.media.settings import Settings
+from tidegate.running import pool
 from tidegate.scenario import Scenario
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, Video
+from tidegate.video.settings import Settings
 
 
 def with_clip(

@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate import pool
-from tidegate.media import vmaf as vmafs
-from tidegate.media.clip import Clip, Picture, luma
-from tidegate.media.decode import Pair, pairs
-from tidegate.media.intra import black
-from tidegate.media.live import Take
-from tidegate.media.measures import Floats, distortion, grades, psnr, ssim
-from tidegate.media.received import Received, received, sent_by
-from tidegate.media.screen import Schedule, captured_in_order, schedule, shown_in_order
-from tidegate.media.sent import Sent
-from tidegate.running import Run
+from tidegate.media._decode import Pair, pairs
+from tidegate.media._live import Take
+from tidegate.media._received import Received, received, sent_by
+from tidegate.media._screen import Schedule, captured_in_order, schedule, shown_in_order
+from tidegate.media._sent import Sent
+from tidegate.running import Run, pool
+from tidegate.video import _vmaf as vmafs
+from tidegate.video._codec.intra import black
+from tidegate.video.clip import Clip, Picture, luma
+from tidegate.video.measures import Floats, distortion, grades, psnr, ssim
 
 _MOMENTS = 6
 """Parts of a run, of each of which the worst tick is kept in pictures."""
@@ -83,7 +82,7 @@ class Judged:
     """One value a tick: `t_s`, `picture`, `rate_bps`, `psnr_encoded_db`, `psnr_db`, `psnr_own_db`, `ssim_encoded`,
     `ssim`, `latency_ms`, `vmaf_encoded`, `vmaf` (NaN between the frames that are scored), `mos_encoded`, `mos`."""
     summary: Mapping[str, float | None]
-    """The metrics that begin with `picture_`; see [metrics][tidegate.metrics]."""
+    """The metrics that begin with `picture_`; see [metrics][tidegate.results.metrics]."""
     moments: tuple[Moment, ...]
     """The worst tick of each part of the run, in order of time."""
 

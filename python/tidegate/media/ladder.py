@@ -27,16 +27,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate import pool
+from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError
-from tidegate.files import named, write_file
-from tidegate.folders import write_folder
-from tidegate.media import codec as codecs
-from tidegate.media.cache import cache
-from tidegate.media.clip import Clip, luma
-from tidegate.media.codec import Codec, Format, filled
-from tidegate.media.measures import psnr
-from tidegate.media.settings import Settings
+from tidegate.results._folders import write_folder
+from tidegate.running import pool
+from tidegate.video._cache import cache
+from tidegate.video._codec import contract as codecs
+from tidegate.video._codec.contract import Codec, Format, filled
+from tidegate.video.clip import Clip, luma
+from tidegate.video.measures import psnr
+from tidegate.video.settings import Settings
 
 MARK = "ladder.json"
 _FORMAT = 2

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from tidegate.pool import Job, Tick
-from tidegate.stats import Interval
+from tidegate.results.stats import Interval
+from tidegate.running.pool import Job, Tick
 
 if TYPE_CHECKING:
     from tidegate.paper.figures import Drawing

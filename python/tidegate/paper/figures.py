@@ -14,10 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tidegate._palette import colours
 from tidegate.paper.experiment import Measure
-from tidegate.plot.style import STYLE, plain_log
-from tidegate.stats import Interval, t_quantile
+from tidegate.results.stats import Interval, t_quantile
+from tidegate.show._palette import colours
+from tidegate.show.plot._style import STYLE, plain_log
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Limits: TypeAlias = tuple[float | None, float | None]

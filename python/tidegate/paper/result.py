@@ -11,17 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidegate import pool
+from tidegate._files import named, write_file
 from tidegate.comparing import file_name, seeds_from
 from tidegate.errors import InputError, RunError, TidegateError
-from tidegate.files import named, write_file
-from tidegate.folders import check_folder, write_folder
-from tidegate.paper import mutations, shipped, tables, words
+from tidegate.paper import _mutations as mutations
+from tidegate.paper import _shipped as shipped
+from tidegate.paper import _tables as tables
+from tidegate.paper import _words as words
+from tidegate.paper._model import Document, Kind
+from tidegate.paper._reading import load
 from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
-from tidegate.paper.model import Document, Kind
-from tidegate.paper.reading import load
 from tidegate.paper.verdicts import Judgement, Verdict, judge
-from tidegate.running import versions
+from tidegate.results._folders import check_folder, write_folder
+from tidegate.running import pool, versions
 
 PAPER_FILE = "paper.json"
 """What every folder with a result has."""
@@ -109,7 +111,8 @@ class Result:
         Raises:
             OutputError: when it cannot be written, or something else is there.
         """
-        from tidegate.paper import page, readme
+        from tidegate.paper import _page as page
+        from tidegate.paper import _readme as readme
 
         path = Path(folder)
         with write_folder(path, PAPER_FILE) as making:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tidegate.errors import InputError
+from tidegate.paper._model import Claim, Phrase
+from tidegate.paper._rules import Expression, Truth, Undefined, at_most, lookup
 from tidegate.paper.experiment import Measure
-from tidegate.paper.model import Claim, Phrase
-from tidegate.paper.rules import Expression, Truth, Undefined, at_most, lookup
-from tidegate.stats import Interval
+from tidegate.results.stats import Interval
 
 
 class Verdict(enum.StrEnum):

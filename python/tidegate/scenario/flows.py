@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from tidegate.scenario import rules
-from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario import _rules as rules
+from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario._model import Model, Name, lowered, one_of
 from tidegate.scenario.media import Media
-from tidegate.scenario.model import Model, Name, lowered, one_of
 from tidegate.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
-    from tidegate.scenario.reading import Reading
+    from tidegate.scenario._reading import Reading
 
 
 class Udp(Model):

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, Tag, ValidationError
 
 from tidegate.errors import InputError, ScenarioError, did_you_mean
-from tidegate.scenario import shipped, toml
-from tidegate.scenario.checks import problems
-from tidegate.scenario.explain import Path as KeyPath
-from tidegate.scenario.explain import Problem, dotted, explain
+from tidegate.scenario import _toml as toml
+from tidegate.scenario import shipped
+from tidegate.scenario._checks import problems
+from tidegate.scenario._explain import Path as KeyPath
+from tidegate.scenario._explain import Problem, dotted, explain
+from tidegate.scenario._model import NAME, Model, Name, one_of
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
-from tidegate.scenario.model import NAME, Model, Name, one_of
 from tidegate.scenario.radio import Lte
 from tidegate.scenario.sessions import Session
 from tidegate.units import Duration
@@ -207,7 +208,7 @@ class Scenario(Model):
         found = list(problems(self))
         if found:
             raise ScenarioError(one.text(self.name, _names(self.to_dict())) for one in found)
-        from tidegate.scenario.lower import lower
+        from tidegate.scenario._lower import lower
 
         lower(self, run_code=run_code)
 

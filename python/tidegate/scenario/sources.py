@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, Tag
 
-from tidegate.scenario import frames, rules
-from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Said, lowered, one_of, shape
-from tidegate.scenario.reading import digest
+from tidegate.scenario import _frames as frames
+from tidegate.scenario import _rules as rules
+from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario._model import Model, Said, lowered, one_of, shape
+from tidegate.scenario._reading import digest
 from tidegate.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
-    from tidegate.scenario.reading import Reading
+    from tidegate.scenario._reading import Reading
 
 
 class Video(Model):
@@ -156,7 +157,8 @@ class EncoderVideo(Model):
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it; whoever runs it brings the pictures."""
         # real video is loaded only where there is some
-        from tidegate.media import live, settings
+        from tidegate.media import _live as live
+        from tidegate.video import settings
 
         chosen = settings.Settings.parse(self.clip)
         live.check(chosen)

@@ -9,9 +9,9 @@ from typing import Any
 
 from tidegate import paper
 from tidegate.paper import Outcome, Plan
-from tidegate.paper.reading import load
+from tidegate.paper._reading import load
 from tidegate.papers.burmeister2001 import dithering, losses, multicast, newpred, unicast
-from tidegate.pool import Job
+from tidegate.running.pool import Job
 
 PARTS = (unicast, multicast, losses, dithering)
 """Modules with `jobs`, whose keys are theirs alone, and `Results` of them, held against published numbers."""

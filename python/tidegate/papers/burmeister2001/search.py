@@ -18,13 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidegate import pool
 from tidegate.paper import Then
-from tidegate.paper.reading import load
+from tidegate.paper._reading import load
 from tidegate.papers.burmeister2001.dithering import CHOSEN, COPIED, GRID, LOSERS, TABLES, Chosen, outcome
 from tidegate.papers.burmeister2001.groups import Seen
-from tidegate.running import RunJob
-from tidegate.table import pipes
+from tidegate.running import RunJob, pool
+from tidegate.show.table import pipes
 
 SWAPPED = {2: 3, 3: 2}
 """Columns 2 and 3 of table 9 seem to be swapped; so they are compared with the scenario that they fit."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tidegate import controllers
+from tidegate.control import registry as controllers
 from tidegate.paper import Measure
 from tidegate.papers.hoang2017 import fairness
 from tidegate.papers.hoang2017.calls import CONFIGURATIONS, STATUSES, THESIS, Call, Pairs, scenario

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate import Scenario, pool
+from tidegate import Scenario
 from tidegate.media import Ladder, grades, with_clip
-from tidegate.media.extra import INSTALL, PACKAGES, has
 from tidegate.media.judge import JudgeJob
 from tidegate.paper import Plan
 from tidegate.papers.lissah2019.kept import Floats, Kept
 from tidegate.papers.lissah2019.network import CONTROLLERS, END, FOUND, FRAMES, GROUP, Setting, scenario
-from tidegate.running import RunJob
+from tidegate.running import RunJob, pool
+from tidegate.video._extra import INSTALL, PACKAGES, has
 
 CLIP = f"bikes:size=352x288,group={GROUP},b_frames=2,vmaf_every=0"
 """What section 4 states of the document's clip, of the one whose frame sizes are recorded."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate import Flow, Link, Media, Scenario
-from tidegate import tfrc as formulas
+from tidegate.control import tfrc as formulas
 from tidegate.paper import Drawing, Measure, Sheet, Table, Then
 from tidegate.paper.experiment import CellValue
 from tidegate.running import Run, RunJob

@@ -1,0 +1,140 @@
+"""Modules that have moved: what imported one by its old name gets the very same module under the new one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object
+
+_PACKAGE = "tidegate."
+
+MOVED = {
+    "controllers": "control.registry",
+    "driving": "control.loop",
+    "files": "_files",
+    "folders": "results._folders",
+    "lte": "running.lte",
+    "media.cache": "video._cache",
+    "media.clip": "video.clip",
+    "media.codec": "video._codec",
+    "media.decode": "media._decode",
+    "media.extra": "video._extra",
+    "media.h264": "video._codec.h264",
+    "media.intra": "video._codec.intra",
+    "media.live": "media._live",
+    "media.measures": "video.measures",
+    "media.received": "media._received",
+    "media.render": "media._render",
+    "media.results": "media._results",
+    "media.screen": "media._screen",
+    "media.sent": "media._sent",
+    "media.settings": "video.settings",
+    "media.show": "media._show",
+    "media.vmaf": "video._vmaf",
+    "memory": "running._memory",
+    "metrics": "results.metrics",
+    "metrics.model": "results.metrics._model",
+    "metrics.pictures": "results.metrics._pictures",
+    "paper.facts": "paper._facts",
+    "paper.grids": "paper._grids",
+    "paper.model": "paper._model",
+    "paper.mutations": "paper._mutations",
+    "paper.opening": "paper._opening",
+    "paper.page": "paper._page",
+    "paper.reading": "paper._reading",
+    "paper.readme": "paper._readme",
+    "paper.rules": "paper._rules",
+    "paper.shipped": "paper._shipped",
+    "paper.tables": "paper._tables",
+    "paper.words": "paper._words",
+    "plot": "show.plot",
+    "plot.style": "show.plot._style",
+    "pool": "running.pool",
+    "quality": "results.quality",
+    "report": "show.report",
+    "report.markup": "show.report._markup",
+    "report.members": "show.report._members",
+    "report.page": "show.report._page",
+    "report.scatter": "show.report._scatter",
+    "report.series": "show.report._series",
+    "report.tables": "show.report._tables",
+    "rtcp": "net.rtcp",
+    "saved": "results._saved",
+    "scenario.checks": "scenario._checks",
+    "scenario.explain": "scenario._explain",
+    "scenario.frames": "scenario._frames",
+    "scenario.loops": "scenario._loops",
+    "scenario.lower": "scenario._lower",
+    "scenario.model": "scenario._model",
+    "scenario.population": "scenario._population",
+    "scenario.reading": "scenario._reading",
+    "scenario.rules": "scenario._rules",
+    "scenario.toml": "scenario._toml",
+    "sprout": "control.sprout",
+    "stats": "results.stats",
+    "subject": "scenario._subject",
+    "sweeping": "comparing.sweeping",
+    "table": "show.table",
+    "tfrc": "control.tfrc",
+    "trace": "net.trace",
+    "unrun": "control._source",
+    "wire": "net.wire",
+}
+"""From the old name to the new one, both inside `tidegate`; what is in a package that moved, moved with it."""
+
+
+def new_name(name: str) -> str | None:
+    """The present name of a module; None where it has always been called so.
+
+    >>> new_name("tidegate.plot.sheet"), new_name("tidegate.units")
+    ('tidegate.show.plot.sheet', None)
+    """
+    if not name.startswith(_PACKAGE):
+        return None
+    first, rest = name.removeprefix(_PACKAGE), ""
+    while first:
+        if first in MOVED:
+            return f"{_PACKAGE}{MOVED[first]}{rest}"
+        first, dot, last = first.rpartition(".")
+        rest = f"{dot}{last}{rest}"
+    return None
+
+
+class _OldNames:
+    """Finds a module that has moved, and hands out the one that is under the new name."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        del path, target
+        new = new_name(name)
+        return None if new is None else ModuleSpec(name, _Same(new))
+
+
+class _Same(Loader):
+    """What an import calls for its module: there is nothing left to be made or run."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        del spec
+        module = import_module(self._name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # the import has put the specification of the old name there
+        module.__spec__ = self._spec
+
+
+def install() -> None:
+    """Has imports look here first: else the parts of a package that moved would be found, and loaded, a second time."""
+    sys.meta_path.insert(0, _OldNames)

@@ -1,0 +1,314 @@
+"""Many variants of one scenario times many seeds, on all cores, and never the same run twice."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidegate import _core
+from tidegate.comparing import anchored, busy_in_python, seeds_of
+from tidegate.errors import InputError, RunError
+from tidegate.results import SWEEP_FILE, Results
+from tidegate.results._folders import add_file
+from tidegate.results.metrics import HEADLINE, Metric, metric
+from tidegate.results.stats import Interval
+from tidegate.running import RunJob, build, finite, pool
+from tidegate.scenario import Scenario
+from tidegate.scenario import _subject as subject
+from tidegate.scenario._lower import Lowered
+from tidegate.scenario._reading import Files
+from tidegate.show import _view
+from tidegate.show.table import flows_csv
+
+_MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep."""
+
+    settings: Mapping[str, str]
+    """What was set, by key."""
+    seed: int
+    """With which seed."""
+    lowered: Lowered
+    """What is run; points that differ only in their seeds share it."""
+    key: str
+    """Hash of all that the result depends on; the name of its file."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep came to."""
+
+    keys: Sequence[str]
+    """What was varied."""
+    rows: Sequence[Mapping[str, Any]]
+    """One for each finished run: `settings`, `seed`, `digest`, `summary`."""
+    failed: Sequence[str]
+    """What is wrong with those that are not."""
+    resumed: int
+    """How many were there already."""
+
+    def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
+        """The rows of each combination of settings, in order."""
+        found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+        for row in self.rows:
+            found.setdefault(tuple(row["settings"][key] for key in self.keys), []).append(row)
+        return [(dict(zip(self.keys, values, strict=True)), rows) for values, rows in found.items()]
+
+    def to_csv(self) -> str:
+        """Every finished run as one line, with all metrics of its subject, and sums of its sessions."""
+        metrics = list(dict.fromkeys(name for row in self.rows for name in (*_subject(row), *_sessions(row))))
+        numbers = [name for name in metrics if any(_value(row, name) is not None for row in self.rows)]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.keys, "seed", "digest", "flow", *numbers])
+        for row in self.rows:
+            values = [_value(row, name) for name in numbers]
+            plain = ["" if value is None else repr(value) for value in values]
+            settings = [row["settings"][key] for key in self.keys]
+            writer.writerow([*settings, row["seed"], row["digest"], _subject(row)["flow"], *plain])
+        return out.getvalue()
+
+    def flows_csv(self) -> str:
+        """Every flow of every finished run as one line, with all its metrics."""
+        return flows_csv(
+            self.keys, (([row["settings"][key] for key in self.keys], row["summary"]) for row in self.rows)
+        )
+
+    def to_markdown(self) -> str:
+        """A line for each combination: means over seeds with 95 % intervals."""
+        sums = dict.fromkeys(name for row in self.rows for name in _sessions(row))
+        names = [name for name in (*HEADLINE, *sums) if any(_value(row, name) is not None for row in self.rows)]
+        heads = [_head(name) for name in names]
+        lines = [" | ".join([*self.keys, "runs", *heads])]
+        lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(names)]))
+        for settings, rows in self.groups():
+            cells = [_metric(name).show_interval(Interval.of(_value(row, name) for row in rows)) for name in names]
+            values = [str(value).replace("|", "\\|") for value in settings.values()]
+            lines.append(" | ".join([*values, str(len(rows)), *cells]))
+        return "\n".join(f"| {line} |" for line in lines) + "\n"
+
+
+def _subject(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return subject.of_summary(row["summary"])
+
+
+def _sessions(row: Mapping[str, Any]) -> dict[str, float]:
+    """Sums and means over the members of each session, as `SESSION.METRIC`."""
+    found = _view.sessions(row["summary"]).items()
+    return {f"{session}.{name}": value for session, of in found for name, value in _view.session_sums(of).items()}
+
+
+def _metric(name: str) -> Metric:
+    return metric(name.rpartition(".")[2])
+
+
+def _head(name: str) -> str:
+    session, dot, _ = name.rpartition(".")
+    about = _metric(name)
+    return f"{session}{': ' if dot else ''}{about.label}{f' ({about.unit})' if about.unit else ''}"
+
+
+def _value(row: Mapping[str, Any], name: str) -> float | None:
+    return finite(_sessions(row).get(name) if "." in name else _subject(row).get(name))
+
+
+def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[Point]:
+    """Every combination of a grid's values with every seed.
+
+    Raises:
+        InputError: when a key leads nowhere, a value does not fit, or there are too many.
+    """
+    count = len(seeds)
+    for key, values in grid.items():
+        if not values:
+            raise InputError(f"{key}: has no value")
+        if len(set(values)) != len(values):
+            twice = next(value for value in values if list(values).count(value) > 1)
+            raise InputError(f"{key}: {twice} is named twice")
+        count *= len(values)
+        if count > _MOST_RUNS:
+            raise InputError(f"that makes more than {_MOST_RUNS} runs")
+    found = []
+    files = Files()
+    for values in itertools.product(*grid.values()):
+        settings = dict(zip(grid, values, strict=True))
+        changes = {key: plain_value(value) for key, value in settings.items()}
+        try:
+            variant = scenario.with_changes(changes)
+            lowered = Lowered(variant, files)
+            made = lowered.experiment(record="summary")
+        except InputError as error:
+            given = ", ".join(f"{key}={value}" for key, value in settings.items())
+            raise InputError(f"with {given}: {error}" if given else str(error)) from None
+        for seed in seeds:
+            text = f"{build()} {made.hash} {seed}"
+            key = hashlib.sha256(text.encode()).hexdigest()[:32]
+            found.append(Point(settings, seed, lowered, key))
+    return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a sweep, checked, with their files read."""
+
+    scenario: Scenario
+    """What is varied."""
+    grid: Mapping[str, Sequence[str]]
+    """Values by dotted key."""
+    seeds: Sequence[int]
+    """With which luck."""
+    points: Sequence[Point]
+    """Every combination with every seed."""
+
+    @classmethod
+    def of(cls, scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> Plan:
+        """The plan of a sweep.
+
+        Raises:
+            InputError: when a key leads nowhere, a value does not fit, or there are too many.
+        """
+        return cls(scenario, grid, seeds, points(scenario, grid, seeds))
+
+    def run(
+        self,
+        out: str | Path,
+        *,
+        workers: int | None = None,
+        processes: bool | None = False,
+        progress: pool.Progress | None = None,
+    ) -> SweepResult:
+        """Does the runs that are not there; the arguments are those of [sweep][tidegate.comparing.sweeping.sweep].
+
+        Raises:
+            OutputError: when results cannot be written.
+        """
+        return _run(self, Path(out), workers, processes, progress)
+
+    def kept(self, out: Path) -> tuple[int, int]:
+        """How many different runs are kept in the folder `out`, and of how many."""
+        keys = {point.key for point in self.points}
+        return sum((out / "results" / f"{key}.json").is_file() for key in keys), len(keys)
+
+
+def plain_value(text: str) -> Any:
+    """A value from the command line: what TOML takes for one, and text without its quotes.
+
+    >>> plain_value("3"), plain_value("20ms"), plain_value("false"), plain_value('{ mean = "1%", burst = 5 }')
+    (3, '20ms', False, {'mean': '1%', 'burst': 5})
+    """
+    if text.startswith("python:"):
+        return anchored(text)
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return value if isinstance(value, bool | int | float | str | list | dict) else text
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    """One run that leaves one file."""
+
+    point: Point
+    results: Results
+
+    def __call__(self, tick: pool.Tick) -> Path:
+        """Runs the engine and writes the result, whole or not at all.
+
+        Raises:
+            RunError: when the run fails; nothing is written then.
+        """
+        run = RunJob(self.point.lowered, self.point.seed, "summary")(tick)
+        result = {
+            "settings": dict(self.point.settings),
+            "seed": run.seed,
+            "digest": run.digest,
+            "versions": run.about["versions"],
+            "scenario_hash": run.about["scenario_hash"],
+            "summary": run.summary,
+        }
+        return self.results.write(self.point.key, result)
+
+
+def sweep(
+    scenario: Scenario | str | Path,
+    grid: Mapping[str, Sequence[str]],
+    *,
+    out: str | Path,
+    seeds: int | Sequence[int] = 1,
+    workers: int | None = None,
+    processes: bool | None = False,
+    progress: pool.Progress | None = None,
+) -> SweepResult:
+    """Runs all combinations of a grid with all seeds; finished ones are not run again.
+
+    Args:
+        scenario: A scenario, or the path or name of one.
+        grid: Values by dotted key, such as `{"links.uplink.delay": ["20ms", "50ms"]}`.
+        out: Folder for the results; the same folder again goes on where it was left.
+        seeds: How many, counted from 1, or which.
+        workers: How many runs at once; one a core by default.
+        processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
+        progress: Told the fraction that is done.
+
+    Raises:
+        InputError: when scenario, grid or seeds are not usable.
+        OutputError: when results cannot be written.
+    """
+    base = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    plan = Plan.of(base, grid, seeds_of(seeds))
+    return plan.run(out, workers=workers, processes=processes, progress=progress)
+
+
+def _run(
+    plan: Plan, folder: Path, workers: int | None, processes: bool | None, progress: pool.Progress | None
+) -> SweepResult:
+    base, grid, every = plan.scenario, plan.grid, plan.points
+    results = Results(folder)
+    scenarios = {id(point.lowered): point.lowered.scenario for point in every}
+    variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
+    with results.begun({"scenario": base.to_toml(), "grid": dict(grid)}, variants, plan.seeds):
+        return _run_in(results, plan, workers, processes, progress)
+
+
+def _run_in(
+    results: Results, plan: Plan, workers: int | None, processes: bool | None, progress: pool.Progress | None
+) -> SweepResult:
+    base, grid, every = plan.scenario, plan.grid, plan.points
+    there = {point.key for point in every if results.read(point.key) is not None}
+    missing = {point.key: point for point in every if point.key not in there}
+    for key in missing:
+        results.clear_way(key)
+    jobs = [SweepJob(point, results) for point in missing.values()]
+    if processes is None:
+        processes = busy_in_python((point.lowered for point in every), len(every), workers)
+    done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
+    failed = []
+    for job, outcome in zip(jobs, done, strict=True):
+        if isinstance(outcome, BaseException):
+            if not isinstance(outcome, RunError | InputError | _core.InternalError):
+                raise outcome
+            given = ", ".join(f"{key}={value}" for key, value in job.point.settings.items())
+            failed.append(f"{given or base.name}, seed {job.point.seed}: {outcome}")
+    # the settings are those of this sweep: another spelling of a value is the same run
+    read = ((point, results.read(point.key)) for point in every)
+    rows = [{**found, "settings": dict(point.settings)} for point, found in read if found is not None]
+    result = SweepResult(list(grid), rows, failed, len(there))
+    if rows:
+        add_file(results.folder, "summary.csv", result.to_csv())
+        add_file(results.folder, "flows.csv", result.flows_csv())
+        add_file(results.folder, "summary.md", result.to_markdown())
+    return result
+
+
+__all__ = ["SWEEP_FILE", "Plan", "Point", "SweepResult", "points", "sweep"]

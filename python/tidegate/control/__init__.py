@@ -1,0 +1,203 @@
+"""The controller contract, for controllers written in Python and for controllers driven by hand.
+
+A controller is told of events and answers each with its complete present policy: a `Decision`, or
+simply a rate in bit/s, or `None` for "as before". Names, fields and units are those of the Rust
+contract (`crates/core/src/control/`): times and spans are integer nanoseconds, rates bit/s, sizes
+bytes. One call is made for each feedback report, not for each packet.
+
+>>> class Cautious(Controller):
+...     "Halves its rate at any loss, and adds 10 kbit/s a report otherwise."
+...     def on_limits(self, now_ns, limits):
+...         self.limits, self.rate = limits, limits.start_bps
+...         return self.rate
+...     def on_report(self, now_ns, report):
+...         lost = any(packet.arrival_ns is None for packet in report.packets)
+...         rate = self.rate // 2 if lost else self.rate + 10_000
+...         self.rate = max(self.limits.min_bps, min(self.limits.max_bps, rate))
+...         return self.rate
+>>> mine = Cautious()
+>>> mine.on_limits(0, Limits())
+300000
+>>> mine.on_report(50_000_000, Report([PacketResult(7, 1200, 0, 20_000_000)]))
+310000
+>>> mine.on_report(100_000_000, Report([PacketResult(8, 1200, 50_000_000, None)]))
+155000
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from tidegate._core import (
+    Arrived,
+    ControllerSeat,
+    Decision,
+    EcnCounts,
+    Limits,
+    LossReport,
+    Needs,
+    Outgoing,
+    PacketResult,
+    Probe,
+    ReceiverSeat,
+    Report,
+    Sent,
+    Stream,
+)
+
+Answer = Decision | float | None
+"""What a controller may answer: a decision, a rate in bit/s, or `None` for "as before"."""
+
+Ask = str | int | tuple[str | int | None, int | None] | None
+"""What a receiver half may answer: how soon it wants to speak, or a pair of that and an alarm in ns.
+
+`None` or `"none"`: not at all. `"regular"`: with the next regular RTCP packet. `"now"`: at once. A
+number: early, and worthless after so many nanoseconds (RFC 4585).
+"""
+
+if TYPE_CHECKING:
+    from tidegate._core import _Packet
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _unwritten(method: _F) -> _F:
+    """Marks a method that does nothing, so that the engine need not call it."""
+    method._tidegate_default = True  # type: ignore[attr-defined]  # noqa: SLF001
+    return method
+
+
+class _Half:
+    """What both halves have: somewhere to put values worth plotting, and random numbers."""
+
+    internals: dict[str, float]
+    rng: Stream
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
+        del args, settings
+        made = super().__new__(cls)
+        made.internals = {}
+        return made
+
+
+class Controller(_Half):
+    """Base class of controllers written in Python; settings are keyword arguments of `__init__`.
+
+    Only `on_report` has to be written.
+    """
+
+    internals: dict[str, float]
+    """Values worth plotting, by name: recorded after each report as named series."""
+    rng: Stream
+    """Its own random substream, to be drawn from during a call with a time; there from the first call on."""
+    needs: Needs = Needs()
+    """What it needs of its session: where a scenario says `auto`, feedback and ECN go by this."""
+
+    @property
+    def needs_sent(self) -> bool:
+        """Whether `on_sent` is to be called: by default where it is written."""
+        return not hasattr(type(self).on_sent, "_tidegate_default")
+
+    def __init__(self) -> None:
+        """Takes the settings of the scenario, as keyword arguments."""
+
+    def on_report(self, now_ns: int, report: Report) -> Answer:
+        """A feedback report, joined with what was sent: the heart of every controller.
+
+        Args:
+            now_ns: The present.
+            report: Whatever the feedback said.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no on_report")
+
+    def on_limits(self, now_ns: int, limits: Limits) -> Answer:
+        """New bounds, a new wanted rate, or a new route. Called once before everything else.
+
+        Without an answer the engine begins at `limits.start_bps` and goes on as before.
+        """
+        del now_ns, limits
+        return None
+
+    @_unwritten
+    def on_alarm(self, now_ns: int) -> Answer:
+        """The alarm of the last decision is due."""
+        del now_ns
+        return None
+
+    @_unwritten
+    def on_sent(self, now_ns: int, packet: Sent) -> Answer:
+        """One packet has left; costs a call for every packet, so that only few should write it."""
+        del now_ns, packet
+        return None
+
+    @_unwritten
+    def in_flight(self) -> int | None:
+        """Bytes in flight, for a scheme that learns from messages of its own what has left the network.
+
+        `None`: what per-packet feedback says. It is asked for after each other call, and may not change between two.
+        """
+        return None
+
+    @_unwritten
+    def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
+        """What rides on a data packet: an RFC 8285 element's identifier and bytes.
+
+        The identifier is 1 to 255, but not 3 or 5, which the engine itself uses; the bytes are at most 255.
+        From 15 on, or with more than 16 bytes, the packet has two-byte headers.
+        """
+        del now_ns, packet
+        return None
+
+
+class ReceiverHalf(_Half):
+    """Base class of receiving halves written in Python, for schemes that measure at the receiver.
+
+    A factory that gives a pair of a controller and a receiver half puts both to work.
+    """
+
+    internals: dict[str, float]
+    """Values worth plotting, by name: recorded after each message as named series."""
+    rng: Stream
+    """Its own random substream, to be drawn from during a call; there from the first one on."""
+    needs_true_delay: bool = False
+    """Whether it is to get the simulator's one-way delays, which no receiver can measure."""
+
+    def __init__(self) -> None:
+        """Takes whatever its author wants."""
+
+    def on_packet(self, now_ns: int, packet: Arrived) -> Ask:
+        """A data packet has arrived."""
+        raise NotImplementedError(f"{type(self).__name__} has no on_packet")
+
+    @_unwritten
+    def on_alarm(self, now_ns: int) -> Ask:
+        """The alarm it asked for is due."""
+        del now_ns
+        return None
+
+    def message(self, now_ns: int) -> Sequence[_Packet]:
+        """What to say, when the RTCP scheduler says so: packets of [wire][tidegate.net.wire]."""
+        raise NotImplementedError(f"{type(self).__name__} has no message")
+
+
+__all__ = [
+    "Answer",
+    "Arrived",
+    "Ask",
+    "Controller",
+    "ControllerSeat",
+    "Decision",
+    "EcnCounts",
+    "Limits",
+    "LossReport",
+    "Needs",
+    "Outgoing",
+    "PacketResult",
+    "Probe",
+    "ReceiverHalf",
+    "ReceiverSeat",
+    "Report",
+    "Sent",
+]

@@ -1,0 +1,360 @@
+"""Controllers by name: what there is, what can be set, and classes written in Python.
+
+A controller is named by a short text, `NAME[:PART,PART...]`. A part is a preset, a setting
+(`key=value`), or the value of the only setting that a controller has: `gcc`, `gcc:draft-02`,
+`gcc:draft-02,k_up=0.01`, `fixed:2Mbps`, `python:mine.py:Mine`, `python:package.module:Mine:gain=0.5`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from tidegate import _core
+from tidegate.control import Controller, Needs
+from tidegate.control import _source as unrun
+from tidegate.errors import ControllerError, InputError, did_you_mean
+from tidegate.units import Duration, Quantity, Rate, Size, show
+
+Scalar = bool | int | float | str
+
+_UNITS: dict[str, tuple[type[Quantity], int]] = {
+    "bit/s": (Rate, 1),
+    "kbit/s": (Rate, 10**3),
+    "ns": (Duration, 1),
+    "us": (Duration, 10**3),
+    "ms": (Duration, 10**6),
+    "s": (Duration, 10**9),
+    "bytes": (Size, 1),
+    "B": (Size, 1),
+}
+"""Units of settings that are written with a unit, and their size in base units."""
+
+
+@cache
+def registry() -> Mapping[str, Mapping[str, Any]]:
+    """What is known of each controller, by name: summary, presets, settings, needs."""
+    return {entry["name"]: entry for entry in json.loads(_core.controllers_json())}
+
+
+def settings_of(name: str, preset: str = "") -> Sequence[Mapping[str, Any]]:
+    """What can be set of a controller's preset, or of its default one: name, unit, doc and source of each."""
+    entry = registry()[name]
+    settings: Sequence[Mapping[str, Any]] = entry["own_settings"].get(preset, entry["settings"])
+    return settings
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A controller with its settings, checked."""
+
+    name: str
+    preset: str = ""
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    made_by: Callable[..., Any] | None = None
+    """What makes it, for a controller written in Python: a class, or a function."""
+    source: Path | None = None
+    """The file of that class."""
+    is_run: bool = True
+    """Whether the code of a controller written in Python was run, so that it can be made and asked what it needs."""
+
+    @property
+    def label(self) -> str:
+        """Its name with preset and settings: equal for equal choices."""
+        parts = [self.preset] if self.preset else []
+        parts += [f"{key}={value}" for key, value in self.settings.items()]
+        return f"{self.name}:{','.join(parts)}" if parts else self.name
+
+    def code(self) -> dict[str, Path]:
+        """The files of a controller in Python, by a name of each: its own, and what it imports from beside it."""
+        if self.made_by is None or self.source is None or not self.source.is_file():
+            return {}
+        own = self.source.resolve()
+        found = {file.relative_to(own.parent).as_posix(): file for file in _imported(self.made_by, own) if file != own}
+        return {**found, self.name: own}
+
+    def factory(self) -> Callable[[], Any] | None:
+        """Makes one of it, for a controller written in Python."""
+        return None if self.made_by is None else partial(self.made_by, **self.settings)
+
+    @property
+    def needs(self) -> Needs:
+        """What it needs of its session; of a class in Python, what its attribute of that name says.
+
+        Where its code was not run, what a class needs that says nothing.
+        """
+        if not self.is_run:
+            return Needs()
+        if self.made_by is None:
+            return _core.controller_needs(self.name, self.preset, json.dumps(dict(self.settings)))
+        needs = getattr(self.made_by, "needs", Needs())
+        if not isinstance(needs, Needs):
+            raise ControllerError(f"{self.name}: needs: found {show(str(needs))}; expected a tidegate.Needs")
+        return needs
+
+    def session(self, feedback: str, ecn: str) -> tuple[str, str]:
+        """The format of feedback and the use of ECN that it gets where a scenario says these.
+
+        `auto` is what the controller needs; and per-packet feedback is RFC 8888 where packets can be marked, because
+        transport-wide feedback does not tell of marks.
+        """
+        needs = self.needs
+        ecn = needs.ecn if ecn == "auto" else ecn
+        if feedback != "auto":
+            return feedback, ecn
+        if needs.feedback in {"receiver-reports", "own"}:
+            return "none", ecn
+        return "twcc" if ecn == "off" else "ccfb", ecn
+
+    def to_ir(self) -> dict[str, Any]:
+        """As the engine takes it; a controller in Python goes by its label."""
+        if self.made_by is not None or not self.is_run:
+            return {"name": self.label, "preset": "", "settings": {}, "python": True}
+        settings = dict(self.settings)
+        return {"name": self.name, "preset": self.preset, "settings": settings, "python": False}
+
+
+class Named(Protocol):
+    """A table of a scenario that names a controller."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def preset(self) -> str:
+        """Its preset."""
+
+    @property
+    def settings(self) -> Mapping[str, Scalar]:
+        """Its settings."""
+
+
+def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) -> Choice:
+    """The controller that a scenario names: text, a table, or a class.
+
+    Args:
+        what: A name with its parts, a `tidegate.scenario.Controller`, or a class.
+        base: Where names of Python files begin.
+        run_code: Whether a module that is named may be imported, which runs it; otherwise its text alone is looked at,
+            and the choice cannot make a controller.
+
+    Raises:
+        ControllerError: when there is none of that name, preset or setting.
+    """
+    if isinstance(what, type):
+        _check_class(what, what.__qualname__)
+        return Choice(f"python:{what.__module__}:{what.__qualname__}", made_by=what)
+    settings: Mapping[str, Scalar] = {}
+    if isinstance(what, str):
+        text, preset = what, ""
+    else:
+        text, preset, settings = what.name, what.preset, what.settings
+    if text == "python" or text.startswith("python:"):
+        return _python(text, preset, settings, base, run_code=run_code)
+    name, _, rest = text.partition(":")
+    entry = _entry(name)
+    for part in filter(None, (part.strip() for part in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if equals:
+            settings = {**settings, key.strip(): _scalar(value.strip())}
+        elif part in entry["presets"]:
+            preset = part
+        elif len(entry["settings"]) == 1:
+            settings = {**settings, entry["settings"][0]["name"]: _scalar(part)}
+        else:
+            raise _unknown_preset(name, part, entry["presets"])
+    if preset and preset not in entry["presets"]:
+        raise _unknown_preset(name, preset, entry["presets"])
+    known = {setting["name"]: setting for setting in settings_of(name, preset)}
+    plain = {key: _in_unit(name, known, key, value) for key, value in settings.items()}
+    try:
+        _core.check_controller(name, preset or entry["presets"][0], json.dumps(plain))
+    except ValueError as error:
+        raise ControllerError(str(error)) from None
+    return Choice(name, preset, plain)
+
+
+def _entry(name: str) -> Mapping[str, Any]:
+    known = registry()
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; there are {', '.join(known)} and python:FILE:CLASS"
+        raise ControllerError(f"{name}: no such controller{hint}")
+    return known[name]
+
+
+def _unknown_preset(name: str, preset: str, known: list[str]) -> ControllerError:
+    hint = did_you_mean(preset, known) or f"; there are {', '.join(known)}"
+    return ControllerError(f"{name}:{preset}: {name} has no such preset{hint}")
+
+
+def _scalar(text: str) -> Scalar:
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _in_unit(name: str, settings: Mapping[str, Mapping[str, Any]], key: str, value: Scalar) -> Scalar:
+    """A setting's value as the engine takes it: a plain number in the setting's own unit."""
+    if key not in settings:
+        hint = did_you_mean(key, settings) or f"; there are {', '.join(settings)}"
+        raise ControllerError(f"{name}: {key}: there is no such setting{hint}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ControllerError(f"{name}: {key}: found {value}; expected a finite number")
+    quantity = _UNITS.get(settings[key].get("unit", ""))
+    if quantity is None:
+        return value
+    kind, factor = quantity
+    try:
+        base = kind.parse(value)
+    except InputError as error:
+        raise ControllerError(f"{name}: {key}: {error}") from None
+    return int(base) // factor if int(base) % factor == 0 else int(base) / factor
+
+
+def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, *, run_code: bool) -> Choice:
+    match = re.fullmatch(r"python:(?P<where>[^:]+):(?P<name>[^:]+)(?::(?P<parts>.*))?", text)
+    if match is None:
+        right = "python:file.py:Class or python:package.module:Class"
+        raise ControllerError(f"found {show(text)}; expected {right}")
+    if preset:
+        raise ControllerError(f"{text}: a controller in Python has no presets, found {show(preset)}")
+    given = dict(settings)
+    for part in filter(None, (part.strip() for part in (match["parts"] or "").split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ControllerError(f"{text}: found {show(part)}; expected key=value")
+        given[key.strip()] = _scalar(value.strip())
+    where = match["where"]
+    name = f"python:{where}:{match['name']}"
+    source = (base / where).resolve() if where.endswith(".py") else None
+    if source is not None and not source.is_file():
+        raise ControllerError(f"{where}: there is no such file (looked for {source})")
+    if not run_code:
+        names = unrun.names(source or unrun.file_of(where), where)
+        if names is not None and match["name"] not in names:
+            raise _no_class(where, match["name"], names)
+        return Choice(name, settings=given, is_run=False)
+    module = _load_file(source, where) if source else _import(where)
+    made_by = getattr(module, match["name"], None)
+    if not callable(made_by):
+        raise _no_class(where, match["name"], [name for name, item in vars(module).items() if isinstance(item, type)])
+    if isinstance(made_by, type):
+        _check_class(made_by, name)
+    _check_settings(made_by, given, name)
+    return Choice(name, settings=given, made_by=made_by, source=source or _source(made_by))
+
+
+def _no_class(where: str, name: str, known: Iterable[str]) -> ControllerError:
+    return ControllerError(f"{where}: there is no class {name} in it{did_you_mean(name, known)}")
+
+
+_STAMP = "_tidegate_stamp"  # of the file that a module was read from: a changed one is read anew
+
+
+def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[Path]:
+    """The files in the folder of `source`, or below it, that its code imports, directly or through each other."""
+    home = source.parent
+    names, seen = [getattr(made_by, "__module__", None)], set[str]()
+    while names:
+        name = names.pop()
+        if not isinstance(name, str) or name in seen or name.partition(".")[0] == "tidegate":
+            continue
+        seen.add(name)
+        module = sys.modules.get(name)
+        place = getattr(module, "__file__", None)
+        if module is None or place is None:
+            continue  # a module in C, such as time
+        file = Path(place).resolve()
+        if not file.is_relative_to(home) or file.is_relative_to(Path(sys.prefix).resolve()):
+            continue
+        yield file
+        values = list(vars(module).values())
+        names += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", None) for one in values]
+
+
+def _source(made_by: Callable[..., Any]) -> Path | None:
+    try:
+        return Path(inspect.getfile(made_by))
+    except (OSError, TypeError):
+        return None
+
+
+def _load_file(path: Path, shown: str) -> Any:
+    name = f"tidegate_controller_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    stamp = path.stat().st_mtime_ns, path.stat().st_size
+    if name in sys.modules and vars(sys.modules[name]).get(_STAMP) == stamp:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ControllerError(f"{shown}: is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    setattr(module, _STAMP, stamp)
+    sys.modules[name] = module  # dataclasses and pickle look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ControllerError(f"{shown}: cannot be imported: {_brief(error, path)}") from error
+    return module
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise ControllerError(f"{name}: cannot be imported: {error}") from None
+    except (Exception, SystemExit) as error:
+        raise ControllerError(f"{name}: cannot be imported: {_brief(error, None)}") from error
+
+
+def _brief(error: BaseException, path: Path | None) -> str:
+    """An exception in one line, with its place in the author's file."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if path is not None and trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    place = f" (line {line})" if line is not None else ""
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {message}{place}"
+
+
+def _check_class(made_by: type[Any], name: str) -> None:
+    for method in ("on_report(now_ns, report)", "on_limits(now_ns, limits)"):
+        if not callable(getattr(made_by, method.partition("(")[0], None)):
+            base = "; tidegate.Controller as its base class gives it all but on_report"
+            raise ControllerError(f"{name}: has no method {method}{base}")
+    if getattr(made_by, "on_report", None) is Controller.on_report:
+        raise ControllerError(f"{name}: does not write on_report(now_ns, report)")
+
+
+def _check_settings(made_by: Callable[..., Any], settings: Mapping[str, Scalar], name: str) -> None:
+    try:
+        if isinstance(made_by, type):
+            # not of the class itself: __new__ of the base class takes everything
+            inspect.signature(made_by.__init__).bind(None, **settings)  # type: ignore[misc]
+        else:
+            inspect.signature(made_by).bind(**settings)
+    except TypeError as error:
+        raise ControllerError(f"{name}: {error}") from None
+    except ValueError:
+        return  # made in C, without a signature: it finds out itself

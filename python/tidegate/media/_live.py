@@ -1,0 +1,170 @@
+"""An encoder in the loop: what it made in a run, and whether this build has one.
+
+The engine asks it for each frame when it is due, at the target of the moment (`crates/codec`). What it made stays with
+the run: the table `slices`, and a byte stream a flow, `encoded-FLOW.h264` in the run's folder, which any player plays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate import _core
+from tidegate.errors import InputError
+from tidegate.running import Run
+from tidegate.video import _extra as extra
+from tidegate.video._codec.contract import Format
+from tidegate.video._codec.h264 import H264Decoder
+from tidegate.video.clip import Clip
+from tidegate.video.settings import Settings
+
+NAME = "openh264"
+"""The codec's name in settings."""
+BUILD = "maturin develop --release --features codec-openh264"
+"""How to get it."""
+Ints = npt.NDArray[np.int64]
+
+
+def is_in() -> bool:
+    """Whether this build has it."""
+    return NAME in _core.ENCODERS
+
+
+def needs() -> None:
+    """Asks for the encoder, and for what decodes its bits.
+
+    Raises:
+        InputError: when this build has none: says how to get it.
+    """
+    if not is_in():
+        raise InputError(f"this build has no encoder in the loop; build with: {BUILD}")
+    extra.needs("av", f"to decode what {NAME} makes")
+
+
+def check(settings: Settings) -> None:
+    """Whether settings are for an encoder in the loop, and this build has it.
+
+    Raises:
+        InputError: names what is wrong.
+    """
+    if settings.codec not in {None, NAME}:
+        raise InputError(f"codec: found {settings.codec}; the encoder in the loop is {NAME}")
+    for name in ("b_frames", "rungs"):
+        if getattr(settings, name) != getattr(Settings, name):
+            raise InputError(f"--media {settings.clip}: {name} is for clips encoded beforehand, not for {NAME}")
+    needs()
+
+
+class OpenH264:
+    """What decodes the bits of OpenH264: ffmpeg's decoder, as for x264."""
+
+    def decoder(self, header: bytes, form: Format) -> H264Decoder:
+        """See [Decoding][tidegate.media._sent.Decoding]."""
+        del form  # it is in the header
+        return H264Decoder(header)
+
+
+@dataclass(frozen=True)
+class Take:
+    """What an encoder in the loop made of a clip for one flow of a run: one encoding, whose rate changes.
+
+    Its frames are the pictures that the encoder was given; one that it left out to hold its rate has no bytes.
+    """
+
+    clip: Clip
+    form: Format
+    header: bytes
+    bits: bytes
+    """The slices, one behind the other."""
+    order: Ints
+    """For each frame, which picture of the clip it shows."""
+    rates: Ints
+    """For each frame, what the encoder was asked for, in bit/s."""
+    starts: Ints
+    """For each frame its first slice, and behind the last the number of slices."""
+    lengths: Ints
+    """Of each slice its bytes."""
+    codec = OpenH264()
+    reorder = lookahead = 0
+
+    @property
+    def length(self) -> int:
+        """Frames; it never begins again."""
+        return max(1, len(self.order))
+
+    @property
+    def pictures(self) -> int:
+        """Pictures up to the last that the encoder was given."""
+        return int(self.order.max(initial=0)) + 1
+
+    @property
+    def rungs(self) -> tuple[Take]:
+        """Itself: there is one encoding."""
+        return (self,)
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Where in the bits slices begin, and the last one ends."""
+        return _sums(self.lengths)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Bytes of each frame."""
+        return np.diff(self._ends[self.starts])
+
+    @cached_property
+    def packets(self) -> Ints:
+        """Packets of each frame."""
+        return np.diff(_sums(self._packets_of(self.lengths))[self.starts])
+
+    def _packets_of(self, lengths: Ints) -> Ints:
+        return -(-lengths // self.form.payload)
+
+    def frame(self, number: int) -> list[bytes]:
+        """The slices of a frame."""
+        ends = self._ends[self.starts[number] : self.starts[number + 1] + 1].tolist()
+        return [self.bits[begin:end] for begin, end in pairwise(ends)]
+
+    def places(self, number: int) -> tuple[Ints, Ints]:
+        """Where slices would begin if every packet were full, and their lengths: no packet has bytes of two."""
+        lengths = self.lengths[self.starts[number] : self.starts[number + 1]]
+        return _sums(self._packets_of(lengths))[:-1] * self.form.payload, lengths
+
+    def rate_at(self, number: int) -> int:
+        """What the encoder was asked for."""
+        return int(self.rates[number])
+
+
+def _sums(values: Ints) -> Ints:
+    """How much there is before each value, and all in all."""
+    sums: Ints = np.concatenate([[0], np.cumsum(values)])
+    return sums
+
+
+def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
+    """What the encoder of a flow made.
+
+    Raises:
+        InputError: when the run has not kept it, or its clip is gone.
+    """
+    clip = settings.open(run.scenario.base)
+    if "slices" not in run.tables:
+        raise InputError(f"{run.name}: the run has lost what its encoder made (no table slices)")
+    table = run.table("slices")
+    mine = table.to_numpy("flow") == flow
+    pictures, lengths = (table.to_numpy(name)[mine].astype(np.int64) for name in ("picture", "length"))
+    rates = table.to_numpy("target_bps")[mine].astype(np.int64)
+    bits = run.encoded(flow)
+    header = len(bits) - int(lengths.sum())
+    if header < 0 or (np.diff(pictures) < 0).any():
+        raise InputError(f"{run.name}: what the encoder of {flow} made is damaged")
+    order, firsts = np.unique(pictures, return_index=True)
+    # a picture that was left out has a row, but no slice
+    real = lengths > 0
+    starts = np.append(_sums(real)[firsts], real.sum()).astype(np.int64)
+    form = Format(clip.width, clip.height, clip.fps, settings.group, 0, payload)
+    return Take(clip, form, bits[:header], bits[header:], order, rates[firsts], starts, lengths[real])

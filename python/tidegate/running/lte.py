@@ -1,0 +1,149 @@
+"""Radio networks without packets: what full buffers get, and traces of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate import _core
+from tidegate._core import Trace
+from tidegate.errors import InputError
+from tidegate.scenario._population import lower_radio, members_of
+from tidegate.scenario.radio import Lte, Users
+from tidegate.units import Duration, Speed
+
+_SHORTEST, _LONGEST = 10**6, 86_400 * 10**9  # ns
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the users of a radio network hear, and what those with a full buffer get."""
+
+    lte: Lte
+    """The network."""
+    serving: npt.NDArray[np.uint32]
+    """For each user the cell that serves it at the beginning."""
+    geometry_db: npt.NDArray[np.float64]
+    """For each user its mean SINR at the beginning if all cells send, without fast fading."""
+    gains_db: npt.NDArray[np.float64]
+    """For each user (rows) and cell (columns) how much of its power reaches the user."""
+    rate_bps: npt.NDArray[np.float64]
+    """For each user the mean rate of its full buffer, without the headers of MAC and RLC; 0 for others."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return 3 * self.lte.sites
+
+    @property
+    def cell_efficiency(self) -> float:
+        """Bits a second, hertz and cell."""
+        return float(self.rate_bps.sum()) / self.cells / self._hertz
+
+    @property
+    def user_efficiency(self) -> npt.NDArray[np.float64]:
+        """Bits a second and hertz of each user."""
+        return self.rate_bps / self._hertz
+
+    @property
+    def _hertz(self) -> float:
+        return float(self.lte.bandwidth.removesuffix("MHz")) * 1e6
+
+
+def survey(lte: Lte, *, seed: int, duration: Duration | str, warmup: Duration | str = "1s") -> Survey:
+    """Runs a radio network whose only traffic are full buffers.
+
+    Args:
+        lte: The network; its users with `full_buffer`, if any.
+        seed: The same seed gives the same run.
+        duration: How long it runs after the warm-up.
+        warmup: How long the schedulers settle before anything is counted.
+
+    Raises:
+        InputError: when a value is wrong.
+
+    >>> from tidegate import Lte, Users
+    >>> found = survey(Lte(users=[Users(count=21, full_buffer=True)]), seed=1, duration="1s", warmup="100ms")
+    >>> found.gains_db.shape
+    (21, 21)
+    """
+    begin, end = _times(duration, warmup)
+    serving, geometry, served, gains = _call(_core.lte_survey, lte, seed, begin, end)
+    rate = served * 8e9 / (end - begin)
+    return Survey(lte, serving, geometry, gains.reshape(len(serving), -1), rate)
+
+
+def trace(
+    *,
+    seed: int,
+    duration: Duration | str,
+    case: int = 1,
+    bandwidth: str = "10MHz",
+    antennas: str = "1x2",
+    speed: Speed | str = "3km/h",
+    users: int = 1,
+) -> Trace:
+    """What one user with a full buffer gets in an LTE network of 21 cells, all of which have something to send.
+
+    Args:
+        seed: The same seed gives the same user.
+        duration: How long.
+        case: 3GPP case 1 or 3.
+        bandwidth: 5MHz or 10MHz.
+        antennas: 1x1, 1x2 or 2x2.
+        speed: How fast users move.
+        users: Users with a full buffer for each cell on average, among whom this one is.
+
+    Raises:
+        InputError: when a value is wrong.
+    """
+    begin, end = _times(duration, "1s")
+    if not 1 <= users <= 100:  # noqa: PLR2004
+        raise InputError(f"users: found {users}; expected from 1 to 100 a cell")
+    everyone = Users(name="user", count=21 * users, full_buffer=True)
+    made = Lte(case=case, bandwidth=bandwidth, antennas=antennas, speed=speed, users=[everyone])
+    found: Trace = _call(Trace.generate_lte, made, seed, begin, end)
+    return found
+
+
+def _parsed(name: str, text: Duration | str) -> Duration:
+    try:
+        return Duration.parse(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _times(duration: Duration | str, warmup: Duration | str) -> tuple[int, int]:
+    begin, length = _parsed("warmup", warmup), _parsed("duration", duration)
+    if not _SHORTEST <= length <= _LONGEST:
+        raise InputError(f'duration: found "{length}"; expected from 1ms to {Duration(_LONGEST)}')
+    if begin > _LONGEST:
+        raise InputError(f'warmup: found "{begin}"; expected at most {Duration(_LONGEST)}')
+    return int(begin), int(begin + length)
+
+
+def _call(function: Any, lte: Lte, seed: int, begin: int, end: int) -> Any:
+    if not 0 <= seed < 2**64:
+        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    plain = lower_radio(lte, {group.name: members_of(group, lte.name, seed, end) for group in lte.users})
+    try:
+        return function(json.dumps(plain), seed, begin, end)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def full_buffers(per_cell: int = 10, **keys: Any) -> Lte:
+    """The network of calibrations: so many users a cell on average, all with full buffers.
+
+    >>> full_buffers(case=3).users[0].count
+    210
+    """
+    sites = keys.get("sites", 7)
+    return Lte(users=[Users(name="user", count=3 * sites * per_cell, full_buffer=True)], **keys)
+
+
+__all__ = ["Survey", "full_buffers", "survey", "trace"]

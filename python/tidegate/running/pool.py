@@ -1,0 +1,243 @@
+"""Many runs at once: over threads, since the engine releases the interpreter lock, or over processes.
+
+Whatever the number of workers, every run is the same bit for bit: it depends on its scenario and seed
+only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Protocol, TypeVar
+
+from tidegate.running._worker import ProcessEnded, Worker
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+Tick = Callable[[float], bool]
+"""Told the fraction of simulated time that is done; raises `KeyboardInterrupt` to stop the run."""
+
+Progress = Callable[[float], None]
+"""Told the fraction of all work that is done, some ten times a second."""
+
+_BEAT = 0.1  # seconds between two looks at the progress
+_HAS_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows
+_GRACE = 1.0  # seconds that runs have to stop by themselves
+
+
+class Job(Protocol[T_co]):
+    """One piece of work."""
+
+    def __call__(self, tick: Tick) -> T_co:
+        """Does it."""
+
+
+def cores() -> int:
+    """How many runs go at once by default."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def run_all(
+    jobs: Sequence[Job[T]],
+    *,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: Progress | None = None,
+    keep_going: bool = False,
+) -> list[T | BaseException]:
+    """Does all jobs and returns their results in order.
+
+    Args:
+        jobs: The work; with `processes`, everything in it has to be picklable.
+        workers: How many at once; one a core by default.
+        processes: Whether to use processes, for controllers that are busy in Python.
+        progress: Told the fraction done.
+        keep_going: Whether an error is returned in its place, rather than raised at once.
+
+    Raises:
+        KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
+        RunError: when a process of a run went away.
+    """
+    if not jobs:
+        return []
+    with _stop_noted() as asked:
+        done = _run_all(jobs, workers, processes, progress, keep_going, asked)
+    if asked.is_set():
+        raise KeyboardInterrupt
+    return done
+
+
+@contextmanager
+def _stop_noted() -> Iterator[threading.Event]:
+    """Makes the first Ctrl-C a note to be read in between, the second the usual interrupt; SIGTERM, too, if it is one.
+
+    An interrupt at any line would now and then hit the standard library while it holds the locks of all
+    futures, and leave them locked: workers, and so the program, would wait for ever.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # signals do not come here
+        return
+    # of others, somebody else has decided what they mean
+    ours = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is signal.default_int_handler]
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            signal.default_int_handler(number, frame)
+        asked.set()
+
+    for one in ours:
+        signal.signal(one, note)
+    try:
+        yield asked
+    finally:
+        for one in ours:
+            signal.signal(one, signal.default_int_handler)
+
+
+def _run_all(
+    jobs: Sequence[Job[T]],
+    workers: int | None,
+    processes: bool,
+    progress: Progress | None,
+    keep_going: bool,
+    asked: threading.Event,
+) -> list[T | BaseException]:
+    count = max(1, min(workers or cores(), len(jobs)))
+    team: _Team = _Processes(count, len(jobs)) if processes else _Threads(count, len(jobs))
+    try:
+        futures = [team.submit(number, job) for number, job in enumerate(jobs)]
+        waiting: set[Future[Any]] = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=_BEAT, return_when=FIRST_COMPLETED)
+            if asked.is_set():
+                raise KeyboardInterrupt
+            if progress is not None:
+                progress(team.fraction())
+            failed = next((f for f in futures if f in done and f.exception() is not None), None)
+            # SIGTERM for a whole group reaches the processes, too, and maybe before us
+            if any(isinstance(f.exception(), ProcessEnded) for f in done) and asked.wait(_BEAT):
+                raise KeyboardInterrupt
+            if failed is not None and not keep_going:
+                failed.result()
+        if progress is not None:
+            progress(1.0)
+        return [future.exception() or future.result() for future in futures]
+    finally:
+        team.stop()
+
+
+class _Team(Protocol):
+    def submit(self, number: int, job: Job[Any]) -> Future[Any]: ...
+
+    def fraction(self) -> float: ...
+
+    def stop(self) -> None: ...
+
+
+class _Threads:
+    def __init__(self, count: int, jobs: int) -> None:
+        self.executor: Executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate")
+        self.done = [0.0] * jobs
+        self.stopped = threading.Event()
+        self.busy: set[int] = set()
+
+    def submit(self, number: int, job: Job[Any]) -> Future[Any]:
+        return self.executor.submit(self._work, number, job)
+
+    def _work(self, number: int, job: Job[Any]) -> Any:
+        thread = threading.get_ident()
+        self.busy.add(thread)
+        try:
+            result = job(lambda fraction: self._tick(number, fraction))
+        finally:
+            self.busy.discard(thread)
+        self.done[number] = 1.0
+        return result
+
+    def _tick(self, number: int, fraction: float) -> bool:
+        self.done[number] = fraction
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        return True
+
+    def fraction(self) -> float:
+        return sum(self.done) / len(self.done)
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        if not _within_grace(lambda: not self.busy):
+            # a controller in Python that does not come back: Ctrl-C reaches the main thread only
+            for thread in tuple(self.busy):
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+        self.executor.shutdown(wait=True)
+
+
+def _within_grace(over: Callable[[], bool]) -> bool:
+    """Whether `over` comes true in time."""
+    end = time.monotonic() + _GRACE
+    while not over() and time.monotonic() < end:
+        time.sleep(_BEAT / 10)
+    return over()
+
+
+class _Processes:
+    """A thread for each process: it hands over jobs, waits for answers, and begins another process where one ended."""
+
+    def __init__(self, count: int, jobs: int) -> None:
+        # a forked child would inherit the locks of threads that it does not have
+        self.context = multiprocessing.get_context("spawn")
+        self.done = self.context.Array("d", jobs)
+        self.stopped = self.context.Event()
+        self.workers: dict[int, Worker] = {}
+        self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=_block_interrupts)
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, number: int, job: Job[Any]) -> Future[Any]:
+        future = self.executor.submit(self._work, number, job)
+        self.futures.append(future)
+        return future
+
+    def _work(self, number: int, job: Job[Any]) -> Any:
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        thread = threading.get_ident()
+        worker = self.workers.get(thread)
+        if worker is None or not worker.is_alive():
+            worker = self.workers[thread] = Worker(self.context, self.done, self.stopped)
+        result = worker.do(number, job)
+        self.done[number] = 1.0
+        return result
+
+    def fraction(self) -> float:
+        done: list[float] = self.done[:]
+        return sum(done) / len(done)
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        if not _within_grace(lambda: all(future.done() for future in self.futures)):
+            # a controller in Python that does not come back; it has written nothing that matters
+            for worker in list(self.workers.values()):
+                worker.terminate()
+        self.executor.shutdown(wait=True)
+        for worker in self.workers.values():
+            worker.end(_GRACE)
+
+
+def _block_interrupts() -> None:
+    # processes that begin here inherit what is blocked: Ctrl-C, which a terminal sends to all, is not for them
+    if _HAS_MASKS:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -1,0 +1,168 @@
+"""What no single part of a scenario can tell: names, routes, and how much there is in all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tidegate.errors import did_you_mean
+from tidegate.scenario import _population as population
+from tidegate.scenario import _rules as rules
+from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario._loops import timeless
+from tidegate.scenario.flows import Flow
+from tidegate.scenario.links import Link
+from tidegate.scenario.sessions import Session
+
+if TYPE_CHECKING:
+    from tidegate.scenario.scenario import Scenario
+
+_MOST_FLOWS = 100_000
+
+
+def problems(scenario: Scenario) -> Iterator[Problem]:
+    """Everything about a scenario that does not fit together."""
+    yield from _times(scenario)
+    yield from _unique(scenario)
+    yield from _seeds(scenario)
+    for position, link in enumerate(scenario.links):
+        yield from link.problems(("links", position), scenario.duration)
+    for position, flow in enumerate(scenario.flows):
+        yield from flow.problems(("flows", position), scenario.duration)
+    yield from population.problems(scenario)
+    yield from _routes(scenario)
+    yield from timeless(scenario)
+    for position, session in enumerate(scenario.sessions):
+        yield from _places(session, ("sessions", position), scenario)
+        yield from session.problems(("sessions", position), scenario.duration)
+    if not scenario.flows and not scenario.sessions:
+        yield Problem(("flows",), "neither flows nor sessions; expected at least one of them")
+
+
+def _times(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.duration:
+        yield rules.positive(("duration",), scenario.duration)
+    elif scenario.warmup >= scenario.duration:
+        what = f'found "{scenario.warmup}"; expected less than the duration ({scenario.duration})'
+        yield Problem(("warmup",), what)
+    if not scenario.bin:
+        yield rules.positive(("bin",), scenario.bin)
+    elif scenario.record != "summary":
+        members = sum(member.count for session in scenario.sessions for member in session.members)
+        series = sum(flow.count for flow in scenario.flows) + members + 2 * len(scenario.links)
+        if scenario.duration / scenario.bin * series > rules.MOST_BINS:
+            what = f'found "{scenario.bin}"; that makes more than {rules.MOST_BINS} bins for all flows and links'
+            yield Problem(("bin",), what)
+
+
+def _unique(scenario: Scenario) -> Iterator[Problem]:
+    everything: dict[str, Sequence[Link | Flow | Session]] = {"links": scenario.links, "flows": scenario.flows}
+    if scenario.sessions:
+        everything["sessions"] = scenario.sessions
+    seen: dict[str, int] = {}
+    for key, entries in everything.items():
+        if key != "sessions":
+            # members are flows, too: SESSION.MEMBER
+            seen = {}
+        if key == "links" and scenario.lte is not None and scenario.lte.name in _link_names(scenario.links):
+            yield Problem(("lte", "name"), f'"{scenario.lte.name}" is the name of a link; names are unique')
+        for position, entry in enumerate(entries):
+            for name in _all_names(entry):
+                if name in seen:
+                    what = f'"{name}" is taken by number {seen[name]}; names are unique'
+                    yield Problem((key, position, "name"), what)
+                    break
+                seen[name] = position + 1
+            if len(seen) > _MOST_FLOWS:
+                yield Problem((key,), f"more than {_MOST_FLOWS} in all")
+                return
+
+
+def _seeds(scenario: Scenario) -> Iterator[Problem]:
+    entries: list[Link | Flow | Session] = [*scenario.links, *scenario.flows, *scenario.sessions]
+    known = [name for entry in entries for name in _all_names(entry)]
+    known += [] if scenario.lte is None else [scenario.lte.name]
+    for name in scenario.seeds:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
+            yield Problem(("seeds", name), f"no link, flow or member has that name{hint}")
+
+
+def _link_names(links: Sequence[Link]) -> set[str]:
+    return {name for link in links for name in _all_names(link)}
+
+
+def _all_names(entry: Link | Flow | Session) -> list[str]:
+    if isinstance(entry, Session):
+        return [f"{entry.name}.{name}" for member in entry.members for name in member.names]
+    return entry.names
+
+
+def _onward(scenario: Scenario) -> dict[str, list[str]]:
+    """The points to which links lead from each point."""
+    onward: dict[str, list[str]] = {}
+    for link in scenario.links:
+        onward.setdefault(link.from_, []).append(link.to)
+        onward.setdefault(link.to, [])
+        if link.back is not False:
+            onward[link.to].append(link.from_)
+    return onward
+
+
+def _places(session: Session, path: Path, scenario: Scenario) -> Iterator[Problem]:
+    """Whether the members of a session are at points that reach each other."""
+    onward = _onward(scenario)
+    first: str | None = None
+    for position, member in enumerate(session.members):
+        inner = (*path, "members", position, "node")
+        point = member.node or member.name
+        if point not in onward:
+            yield _nowhere(inner, point, onward)
+            continue
+        first = first or point
+        for begin, end in ((first, point), (point, first)):
+            if end not in _reachable(begin, onward):
+                yield Problem(inner, f'no links lead from "{begin}" to "{end}"')
+
+
+def _nowhere(path: Path, point: str, onward: dict[str, list[str]]) -> Problem:
+    known = sorted(onward)
+    hint = did_you_mean(point, known)
+    return Problem(path, f'no link touches "{point}"{hint} (points: {", ".join(known[:12])})')
+
+
+def _routes(scenario: Scenario) -> Iterator[Problem]:
+    onward = _onward(scenario)
+    if scenario.lte is not None:
+        for group in scenario.lte.users:
+            onward.setdefault(scenario.lte.core, []).append(group.name)
+            onward.setdefault(group.name, []).append(scenario.lte.core)
+    reached: dict[str, set[str]] = {}
+    for position, flow in enumerate(scenario.flows):
+        ends = (("from", flow.from_), ("to", flow.to))
+        missing = [(key, point) for key, point in ends if point not in onward]
+        for key, point in missing:
+            yield _nowhere(("flows", position, key), point, onward)
+        if missing:
+            continue
+        ways = [(flow.from_, flow.to)]
+        if flow.udp is None and flow.external is None:
+            ways.append((flow.to, flow.from_))
+        for begin, end in ways:
+            if begin not in reached:
+                reached[begin] = _reachable(begin, onward)
+            if end not in reached[begin]:
+                why = "" if (begin, end) == ways[0] else ", which feedback needs"
+                what = f'no links lead from "{begin}" to "{end}"{why}'
+                yield Problem(("flows", position), what)
+
+
+def _reachable(begin: str, onward: dict[str, list[str]]) -> set[str]:
+    found, waiting = {begin}, deque([begin])
+    while waiting:
+        for point in onward[waiting.popleft()]:
+            if point not in found:
+                found.add(point)
+                waiting.append(point)
+    return found

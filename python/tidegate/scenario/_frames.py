@@ -1,0 +1,75 @@
+"""Recorded frame sizes: the ladders of RFC 8593 section 6, read from text files."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidegate.errors import InputError, ScenarioError
+from tidegate.scenario import _toml as toml
+from tidegate.units import Rate, show
+
+_COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces
+LARGEST = 100_000_000
+"""Bytes that may be a frame; the engine clips at 1 MB (RFC 8593 section 6.2.1)."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One recording."""
+
+    rate: Rate
+    """The rate that its encoder was asked for."""
+    sizes: list[int]
+    """Frame sizes in bytes."""
+    path: Path
+    """The file."""
+
+
+def ladder(base: Path, pattern: str) -> list[Rung]:
+    """The recordings of a folder, or of a pattern, in ascending order of rate.
+
+    Raises:
+        InputError: when there is none, or a file's name does not end in its rate in kbit/s.
+        ScenarioError: names file and line of what is no frame.
+    """
+    place = base / pattern
+    if place.is_dir():
+        files = sorted(place.glob("*.txt"))
+    else:
+        anchor = Path(place.anchor) if place.is_absolute() else Path()
+        files = sorted(anchor.glob(str(place.relative_to(anchor))))
+    files = [file for file in files if file.name != "README.txt"]
+    if not files:
+        raise InputError(f"video.ladder: no file matches {show(pattern)}")
+    rungs = sorted((_rung(file) for file in files), key=lambda rung: rung.rate)
+    for lower, higher in itertools.pairwise(rungs):
+        if lower.rate == higher.rate:
+            both = f"{lower.path.name} and {higher.path.name}"
+            raise InputError(f"video.ladder: {both} have the same rate ({lower.rate})")
+    return rungs
+
+
+def _rung(path: Path) -> Rung:
+    match = re.search(r"(\d+)$", path.stem)
+    if match is None or not 0 < int(match[1]) < 10**7:
+        raise InputError(f"{path}: expected a name that ends in the rate in kbit/s, as in chat_600.txt")
+    sizes = []
+    for number, line in enumerate(toml.read(path).splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("%"):
+            continue
+        words = line.split()
+        if len(words) != _COLUMNS or not words[-1].isascii() or not words[-1].isdigit():
+            right = "frame, type, two columns more, and the size in bytes"
+            # not its text: whatever the file is, it is not what it was taken for
+            found = f"{len(words)} columns" + (", the last one no number" if len(words) == _COLUMNS else "")
+            raise ScenarioError([f"{path}:{number}: found {found}; expected {right}"])
+        size = int(words[-1][:12])
+        if size > LARGEST:
+            raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; that is no frame"])
+        sizes.append(size)
+    if not sizes:
+        raise InputError(f"{path}: there is no frame in it")
+    return Rung(Rate(int(match[1]) * 1000), sizes, path)

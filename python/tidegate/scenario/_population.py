@@ -1,0 +1,196 @@
+"""Who is in a radio network during a run: from groups of users to users, and from one flow to one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate._core import Stream
+from tidegate.errors import InputError
+from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario.radio import Lte, Users
+from tidegate.units import Duration, Frequency
+
+if TYPE_CHECKING:
+    from tidegate.scenario.scenario import Scenario
+
+MOST = 32_768
+"""Users that a radio network takes."""
+_LINGER = 2 * 10**9  # ns that an arrived user is still reached after its stay, for the ends of its flows
+_MINUTE = 60 * 10**9
+
+
+@dataclass(frozen=True)
+class Member:
+    """One user."""
+
+    name: str
+    start: int
+    """When it comes, in ns."""
+    stop: int | None
+    """When its flows end at the latest; None: with the run."""
+    leave: int | None
+    """When it leaves."""
+
+
+def population(scenario: Scenario, seed: int) -> dict[str, list[Member]]:
+    """The users of each group, by the group's name.
+
+    Raises:
+        InputError: when more arrive than a radio network takes.
+    """
+    lte = scenario.lte
+    if lte is None:
+        return {}
+    seed = scenario.seeds.get(lte.name, seed)
+    groups: dict[str, list[Member]] = {}
+    room = MOST
+    for group in lte.users:
+        members = members_of(group, lte.name, seed, int(scenario.duration), room)
+        room -= len(members)
+        if room < 0:
+            raise InputError(f"lte.users.{group.name}: with these there are more than {MOST} users")
+        groups[group.name] = members
+    return groups
+
+
+def members_of(group: Users, network: str, seed: int, end: int, room: int = MOST) -> list[Member]:
+    """The users of a group in a run that ends at `end`, but not many more than `room`."""
+    return list(_members(group, network, seed, end, room))
+
+
+def _members(group: Users, network: str, seed: int, end: int, room: int) -> Iterator[Member]:
+    start, stop = int(group.start), None if group.stop is None else int(group.stop)
+    if group.arrival is None:
+        for number in range(1, group.count + 1):
+            name = f"{group.name}-{number}" if group.several else group.name
+            yield Member(name, start, stop, stop)
+        return
+    luck = Stream(seed, network, f"{group.name} arrivals")
+    mean = 1 / group.arrival.rate.per_second
+    stay, at, number = int(group.arrival.stay), start / 1e9, 0
+    last = min(end, end if stop is None else stop)
+    while number <= room:
+        at += luck.exponential(mean)
+        begin = round(at * 1e9)
+        if begin >= last:
+            return
+        number += 1
+        yield Member(f"{group.name}-{number}", begin, begin + stay, begin + stay + _LINGER)
+
+
+def lower_radio(lte: Lte, groups: Mapping[str, Sequence[Member]]) -> dict[str, Any]:
+    """The radio network as the engine takes it."""
+    users = []
+    for group in lte.users:
+        users += [
+            {
+                "name": member.name,
+                "start": member.start,
+                "stop": member.leave,
+                "place": None if group.place is None else list(group.place),
+                "full": group.full_buffer,
+            }
+            for member in groups[group.name]
+        ]
+    return {"name": lte.name, "core": lte.core, "settings": lte.settings(), "users": users}
+
+
+def flows_of(ir: dict[str, Any], groups: Mapping[str, Sequence[Member]], end: int) -> Iterator[dict[str, Any]]:
+    """A flow for each user of the group at one of its ends; itself where there is none."""
+    key = next((key for key in ("from", "to") if ir[key] in groups), None)
+    if key is None:
+        yield ir
+        return
+    members = groups[ir[key]]
+    other = "to" if key == "from" else "from"
+    for number, member in enumerate(members, 1):
+        start = member.start + ir["start"]
+        own = None if ir["stop"] is None else member.start + ir["stop"]
+        stop = min((one for one in (member.stop, own) if one is not None), default=None)
+        if start >= end or (stop is not None and stop <= start):
+            continue
+        made = {**ir, key: member.name, "start": start, "stop": stop}
+        if ir[other] in groups:
+            made[other] = groups[ir[other]][0].name
+        if member.name != ir[key]:
+            made["name"] = f"{ir['name']}-{number}"
+            made["kind"] = _paired(ir["kind"], number)
+        yield made
+
+
+def _paired(kind: Any, number: int) -> Any:
+    """A flow's kind with the name of its pair, if it has one, made that user's."""
+    if not isinstance(kind, dict) or not kind.get("media", {}).get("pair"):
+        return kind
+    media = kind["media"]
+    return {"media": {**media, "pair": f"{media['pair']}-{number}"}}
+
+
+def problems(scenario: Scenario) -> Iterator[Problem]:
+    """Everything about a radio network that does not fit together."""
+    lte = scenario.lte
+    if lte is None:
+        return
+    points = {point for link in scenario.links for point in (link.from_, link.to)} | {lte.core}
+    seen: dict[str, int] = {}
+    for position, group in enumerate(lte.users):
+        path: Path = ("lte", "users", position)
+        if group.name in points:
+            yield Problem((*path, "name"), f'"{group.name}" is a point of the network; users are points of their own')
+        if group.name in seen:
+            what = f'"{group.name}" is taken by number {seen[group.name]}; names are unique'
+            yield Problem((*path, "name"), what)
+        seen[group.name] = position + 1
+        yield from _group(group, path, scenario.duration)
+    if lte.window < Duration(1_000_000):
+        yield Problem(("lte", "window"), f'found "{lte.window}"; expected at least 1ms')
+    for key in ("trigger", "interruption"):
+        value = getattr(lte.handover, key)
+        if value > _MINUTE:
+            yield Problem(("lte", "handover", key), f'found "{value}"; expected at most {Duration(_MINUTE)}')
+    if lte.queue.age == 0:
+        yield Problem(("lte", "queue", "age"), f'found "{lte.queue.age}"; expected more than zero')
+    if lte.speed > _FASTEST:
+        yield Problem(("lte", "speed"), f'found "{lte.speed}"; expected at most 500km/h')
+    yield from _templates(scenario, {group.name: group for group in lte.users})
+
+
+_FASTEST = 500_000  # metres an hour
+
+
+def _group(group: Users, path: Path, duration: Duration) -> Iterator[Problem]:
+    if group.start >= duration > 0:
+        yield Problem((*path, "start"), f'found "{group.start}"; expected before the run\'s end ({duration})')
+    if group.stop is not None and group.stop <= group.start:
+        yield Problem((*path, "stop"), f'found "{group.stop}"; expected after the start ({group.start})')
+    if group.arrival is None:
+        return
+    if group.count > 1:
+        yield Problem((*path, "count"), "belongs to users who are there from the start, and these arrive")
+    if not group.arrival.rate:
+        yield Problem((*path, "arrival", "rate"), f'found "{group.arrival.rate}"; expected more than zero')
+    elif group.arrival.rate.per_second * duration.seconds > MOST:
+        most = Frequency(int(MOST / max(duration.seconds, 1) * Frequency.units["/s"]))
+        what = f'found "{group.arrival.rate}"; expected at most {most}, or more than {MOST} users come'
+        yield Problem((*path, "arrival", "rate"), what)
+    if not group.arrival.stay:
+        yield Problem((*path, "arrival", "stay"), f'found "{group.arrival.stay}"; expected more than zero')
+
+
+def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Problem]:
+    for position, flow in enumerate(scenario.flows):
+        ends = [end for end in (flow.from_, flow.to) if end in groups]
+        if not ends:
+            continue
+        path: Path = ("flows", position)
+        if flow.count > 1:
+            what = (
+                f'found {flow.count}; a flow with users of the radio network stands for one flow a user of "{ends[0]}"'
+            )
+            yield Problem((*path, "count"), what)
+        if flow.external is not None and any(groups[end].several for end in ends):
+            yield Problem(path, f'external flows go to single users, and "{ends[0]}" are several')
+        if len(ends) > 1 and any(groups[end].several for end in ends):
+            yield Problem((*path, "to"), "both ends are users of the radio network; then each must be a single one")

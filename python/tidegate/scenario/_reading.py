@@ -1,0 +1,126 @@
+"""Files that scenarios name, read while they are turned into what the engine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tidegate._files import sha256
+from tidegate.errors import InputError, TidegateError, TraceError
+from tidegate.net import trace
+
+if TYPE_CHECKING:
+    from tidegate.control.registry import Choice
+    from tidegate.scenario.links import TraceCapacity
+    from tidegate.scenario.scenario import Scenario
+
+T = TypeVar("T")
+
+
+@dataclass
+class Inputs:
+    """What an experiment needs beside its settings."""
+
+    traces: list[trace.Trace] = field(default_factory=list)
+    """Recorded networks, by their index in the experiment."""
+    python: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    """What makes controllers written in Python, and iterators over pictures, by their name in the experiment."""
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of every file that the experiment was made from, by name."""
+    unrun: list[str] = field(default_factory=list)
+    """Controllers written in Python whose code was only looked at: the experiment cannot be run."""
+
+
+class Files:
+    """What has been read for several scenarios, so that they share it."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Any] = {}
+
+    def once(self, key: Any, read: Callable[[], T]) -> T:
+        """What `read` gave when it was called for `key` the first time."""
+        if key not in self._found:
+            self._found[key] = read()
+        found: T = self._found[key]
+        return found
+
+
+class Reading:
+    """One pass over a scenario: where its files begin, what they hold, and whether code that it names may run."""
+
+    def __init__(self, scenario: Scenario, files: Files, *, run_code: bool = True) -> None:
+        self.run_code = run_code
+        self.scenario = scenario
+        self.base = scenario.base
+        self.files = files
+        self.inputs = Inputs()
+        self._indices: dict[str, int] = {}
+
+    def at(self, key: str) -> _Place:
+        """Puts the key before the message of whatever goes wrong inside."""
+        return _Place(self.scenario, key)
+
+    def trace(self, capacity: TraceCapacity) -> int:
+        """The number of a recorded network among those of the experiment."""
+        path = self.base / capacity.trace
+        key = capacity.model_dump_json(exclude={"offset", "scale"})
+        if key not in self._indices:
+            loaded, self.inputs.files[capacity.trace] = self.files.once(
+                (path, key), lambda: (_load(path, capacity), digest(path))
+            )
+            self._indices[key] = len(self.inputs.traces)
+            self.inputs.traces.append(loaded)
+        return self._indices[key]
+
+    def controller(self, chosen: Choice) -> None:
+        """Notes a controller, for what it takes to make one written in Python."""
+        if not chosen.is_run and chosen.label not in self.inputs.unrun:
+            self.inputs.unrun.append(chosen.label)
+        factory = chosen.factory()
+        if factory is not None:
+            self.inputs.python[chosen.label] = factory
+            self.inputs.files.update({name: digest(file) for name, file in chosen.code().items()})
+
+
+class _Place:
+    """Puts the key before the message of whatever goes wrong inside."""
+
+    def __init__(self, scenario: Scenario, key: str) -> None:
+        self.scenario = scenario
+        self.key = key
+
+    def __enter__(self) -> None:
+        """Begins the place."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Names the place in an error that leaves it."""
+        if isinstance(error, InputError):
+            where = self.scenario.where(self.key)
+            raise type(error)(f"{where + ': ' if where else ''}{self.key}: {error}") from error.__cause__
+
+
+def _load(path: Path, capacity: TraceCapacity) -> trace.Trace:
+    loaded = trace.load(
+        path,
+        format=capacity.format,
+        frequency=capacity.frequency,
+        direction=capacity.direction,
+        reference_rate=capacity.reference_rate,
+    )
+    if loaded.mean_rate == 0:
+        raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
+    return loaded
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file.
+
+    Raises:
+        TidegateError: when it cannot be read.
+    """
+    try:
+        return sha256(path)
+    except OSError as error:
+        raise TidegateError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""Runs as figures, HTML reports and tables."""

@@ -1,0 +1,183 @@
+"""One run by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tidegate.show import _session, _view
+from tidegate.show._palette import MUTED, looks
+from tidegate.show._view import RunLike
+from tidegate.show.plot._style import (
+    STYLE,
+    delay_axis,
+    draw_capacity,
+    finished,
+    headline,
+    loss_axis,
+    new_figure,
+    rate_legend,
+)
+from tidegate.show.plot.session import draw_queues
+
+
+def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
+    """One flow of one run over time: rate against capacity, delay, loss and the queues.
+
+    Args:
+        run: The run.
+        flow: Which flow; by default the subject.
+        link: Whose capacity; by default the link with the highest utilisation.
+
+    Raises:
+        ValueError: If there is no such flow, or the run was recorded without series.
+    """
+    run = _view.keep(run)
+    flow = flow or _view.subject_of(run)
+    link = link or _view.bottleneck([run])
+    series = _view.flow_series(run, flow)
+    label = _view.label_of(run, flow)
+    colour = looks([label])[label].colour
+    end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
+    with mpl.rc_context(STYLE):
+        figure = new_figure(11, 8.4)
+        rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
+        seen = draw_capacity(rate, run, link, end)
+        others = [e["flow"] for e in run.summary["flows"] if e["flow"] != flow]
+        for name in others:
+            other = _view.flow_series(run, name)
+            rate.plot(other.t, other.receive_bps / 1e6, color=MUTED, linewidth=1.0)
+        rate.plot(series.t, series.receive_bps / 1e6, color=colour)
+        has_target = bool(np.isfinite(series.target_bps).any())
+        if has_target:
+            rate.plot(
+                series.t,
+                series.target_bps / 1e6,
+                color="#222222",
+                linewidth=1.0,
+                linestyle=(0, (3, 2)),
+            )
+        rate.set_ylabel("Rate (Mbit/s)")
+        rate.set_ylim(bottom=0)
+        rate_legend(rate, colour, link=link if seen else None, cross=bool(others), target=has_target)
+        delay.plot(series.t, series.delay_max_ms, color=colour, linewidth=0.8, alpha=0.5)
+        delay.plot(series.t, series.delay_ms, color=colour)
+        delay.set_ylabel("One-way delay (ms)")
+        delay_axis(delay, [series.delay_ms, series.delay_max_ms])
+        delay.legend(
+            handles=[
+                Line2D([], [], color=colour, label="mean of the bin"),
+                Line2D([], [], color=colour, alpha=0.5, linewidth=0.8, label="largest"),
+            ],
+            loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2,
+        )  # fmt: skip
+        width = _view.bin_width(series.t)
+        loss.bar(series.t, np.nan_to_num(series.loss) * 100, width=width, color=colour)
+        loss.set_ylabel("Loss (%)")
+        loss_axis(loss, [series.loss])
+        draw_queues(queue, _session.queues(run))
+        queue.set_xlabel("Time (s)")
+        queue.set_xlim(0, end)
+        figure.align_ylabels()
+        headline(figure, _view.about(run, flow))
+    return finished(figure)
+
+
+def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None = None) -> Figure:
+    """What a controller noted of its inner state, one panel for each named series, with its unit where that is known.
+
+    What is compared with a threshold stands on one axis with it.
+
+    Args:
+        run: The run.
+        flow: Whose controller; by default the subject's.
+        names: Which series, from top to bottom; by default all that were noted.
+
+    Raises:
+        ValueError: If the run has no such flow or series.
+    """
+    run = _view.keep(run)
+    flow = flow or _view.subject_of(run)
+    label = _view.label_of(run, flow)
+    if not _view.has(run, "internals"):
+        raise ValueError(
+            f"run {run.summary.get('name', '?')!r} has no internals: record it at level 'series' or 'packets'"
+        )
+    got = _view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
+    noted = list(dict.fromkeys(str(name) for name in got["name"]))
+    chosen = list(names) if names is not None else noted
+    for name in chosen:
+        if name not in noted:
+            raise ValueError(f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}")
+    if not chosen:
+        raise ValueError(f"the controller of flow {flow!r} noted nothing")
+    panels = _panels(chosen)
+    colour = looks([label])[label].colour
+    with mpl.rc_context(STYLE):
+        figure = new_figure(11, 1.2 + 1.7 * len(panels))
+        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, series in zip(axes, panels, strict=True):
+            for name, style in zip(series, _STYLES, strict=False):
+                mask = got["name"] == name
+                unit, scale = _shown_in(name)
+                at, value = got["t_s"][mask], np.asarray(got["value"][mask], float) * scale
+                ink = colour if style == "-" else "#222222"
+                ax.step(at, value, where="post", color=ink, linewidth=1.2, linestyle=style, label=name)
+                if name == "threshold" and len(series) > 1:
+                    ax.step(at, -value, where="post", color=ink, linewidth=1.2, linestyle=style)
+                    # what is far beyond it presses the crossings to nothing
+                    top = _FAR * float(value.max())
+                    low, high = ax.get_ylim()
+                    ax.set_ylim(max(low, -top), min(high, top))
+            said, code = " and ".join(series), _CODES.get(series[0])
+            ax.set_title(f"{said} ({code})" if code else said, fontsize=11)
+            ax.set_ylabel(unit)
+            if len(series) > 1:
+                ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(series), borderaxespad=0.2, fontsize=9)
+        axes[-1].set_xlabel("Time (s)")
+        axes[-1].set_xlim(0, float(run.summary.get("duration_s") or got["t_s"].max()))
+        figure.align_ylabels()
+        headline(figure, f"Inside {label}: flow {flow}")
+    return finished(figure)
+
+
+_STYLES = ("-", "--")
+_FAR = 4.0  # thresholds
+# What is compared with what is drawn on one axis, so that it is seen when one crosses the other.
+_TOGETHER = {"compared": ("compared", "threshold")}
+_UNITS = {
+    "offset": "ms a group", "slope": "ms/B", "var_noise": "ms²", "trend": "ms/ms", "num_deltas": "groups",
+    "compared": "ms", "threshold": "ms", "loss_fraction": "of packets",
+    "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
+    "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
+    "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "fraction_lost": "of packets",
+    "table_size": "entries", "rounds": "round trips",
+}  # fmt: skip
+# What numbers stand for that measure nothing.
+_CODES = {
+    "state": "0 normal, 1 over-use, 2 under-use", "rate_state": "0 hold, 1 increase, 2 decrease",
+    "data_limited": "0 no, 1 yes", "looked_up": "0 no, 1 yes",
+}  # fmt: skip
+_SUFFIXES = {"ms": "ms", "us": "µs", "s": "s", "bps": "bit/s", "bytes": "bytes", "kbps": "kbit/s", "hz": "1/s"}
+
+
+def unit_of(name: str) -> str:
+    """The unit of what a controller noted: by its name's end (`_ms`, `_bps`), or as tidegate's own have it."""
+    return _UNITS.get(name) or _SUFFIXES.get(name.rpartition("_")[2], "")
+
+
+def _shown_in(name: str) -> tuple[str, float]:
+    """The unit on the axis, and what a value is multiplied by for it: rates are in Mbit/s on every figure."""
+    unit = unit_of(name)
+    return ("Mbit/s", 1e-6) if unit == "bit/s" else (unit, 1.0)
+
+
+def _panels(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """What stands on which axis, from top to bottom."""
+    joined = {two: first for first, pair in _TOGETHER.items() for two in pair[1:] if {*pair} <= {*names}}
+    panels = (_TOGETHER[name] if name in joined.values() else (name,) for name in names if name not in joined)
+    return list(panels)

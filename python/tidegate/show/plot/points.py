@@ -1,0 +1,161 @@
+"""Delays as a distribution, and delay against rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from tidegate.show import _view
+from tidegate.show._palette import looks
+from tidegate.show._view import Runs
+from tidegate.show.plot._style import STYLE, finished, new_figure, plain_log
+
+# Past this ratio between points a linear delay axis shows only the largest; a little distance still tells.
+_LOG_DELAY_RATIO = 5.0
+_AT_95 = list(_view.SHARES).index(0.95)
+
+
+def delay_cdf(runs: Runs) -> Figure:
+    """How the one-way delay of the subject's packets is distributed, a line for each controller.
+
+    Of several seeds each point is the mean over seeds of that quantile, as in tables and in
+    :func:`rate_delay_scatter`: the dot at 95 % is the 95th percentile there. Pooled packets would have another one,
+    that of the seeds in which the most arrive late.
+
+    Raises:
+        ValueError: If there is no run, or one was recorded without series.
+    """
+    groups = _view.grouped(runs)
+    look = looks(groups)
+    of = ["One-way delay"]
+    if not all(_view.knows_packets(run) for members in groups.values() for run in members):
+        of.append("mean of each bin")
+    if max(len(members) for members in groups.values()) > 1:
+        of.append("quantiles as means over seeds")
+    with mpl.rc_context(STYLE):
+        figure = new_figure(8.2, 5.0)
+        ax = figure.subplots()
+        known: list[float] = []
+        for label, members in groups.items():
+            delay = _view.mean_quantiles(members, _view.subject_of(members[0]))
+            if not len(delay):
+                continue
+            one = look[label]
+            ax.step(
+                delay, _view.SHARES, where="post", color=one.colour, label=label, linewidth=2, linestyle=one.linestyle
+            )
+            ax.plot(float(delay[_AT_95]), 0.95, one.marker, color=one.colour, markersize=6)
+            known += [float(value) for value in delay if value > 0]
+        ax.axhline(0.95, color="#999999", linewidth=0.8, linestyle=":")
+        ax.text(
+            1.01,
+            0.95,
+            "95th pct.",
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize=9,
+            color="#666666",
+        )
+        ax.set_ylim(0, 1.01)
+        if known:
+            ax.set_xscale("log")
+            ax.set_xlim(min(known) * 0.9, max(known) * 1.1)
+            plain_log(ax.xaxis)
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:.0f} %"))
+        ax.set_ylabel("Share of packets at most as late")
+        ax.set_xlabel(f"{', '.join(of)} (ms)")
+        if known:
+            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 0.9), borderaxespad=0, handlelength=3.2)
+        ax.set_title("One-way delay of the subject's packets")
+    return finished(figure)
+
+
+def rate_delay_scatter(runs: Runs) -> Figure:
+    """Mean receive rate against the 95th percentile of the one-way delay, a mean over seeds; best is up and right.
+
+    Small dots are seeds, large ones their means. The delay axis runs from large to small, as in
+    Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low
+    Delay over Cellular Networks" (NSDI 2013), figure 7.
+
+    Raises:
+        ValueError: If there is no run.
+    """
+    groups = _view.grouped(runs)
+    look = looks(groups)
+    with mpl.rc_context(STYLE):
+        figure = new_figure(7.6, 5.4)
+        ax = figure.subplots()
+        every: list[tuple[float, float]] = []
+        for label, members in groups.items():
+            points = [
+                (
+                    _view.metric(run, _view.subject_of(run), "one_way_delay_ms_p95"),
+                    _view.metric(run, _view.subject_of(run), "receive_rate_bps") / 1e6,
+                )
+                for run in members
+            ]
+            points = [point for point in points if all(math.isfinite(value) for value in point)]
+            if not points:
+                continue
+            x, y = (np.array(axis) for axis in zip(*points, strict=True))
+            if len(points) > 1:
+                ax.scatter(x, y, s=22, color=look[label].colour, marker=look[label].marker, alpha=0.5, linewidths=0)
+            ax.scatter(
+                x.mean(),
+                y.mean(),
+                s=130,
+                color=look[label].colour,
+                marker=look[label].marker,
+                edgecolors="white",
+                linewidths=1.2,
+                zorder=3,
+            )
+            ax.annotate(
+                label,
+                (x.mean(), y.mean()),
+                xytext=(0, 11),
+                textcoords="offset points",
+                color=look[label].colour,
+                ha="center",
+                fontsize=12,
+                fontweight="bold",
+                zorder=4,
+            )
+            every.extend(points)
+        _reversed_delay_axis(ax, [point[0] for point in every])
+        ax.set_ylim(0, max((point[1] for point in every), default=1.0) * 1.18)
+        ax.set_ylabel("Mean receive rate (Mbit/s)")
+        ax.set_xlabel("One-way delay, 95th percentile (ms)")
+        ax.text(
+            0.985,
+            0.975,
+            "better ↗",
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            color="#777777",
+            fontsize=12,
+        )
+        ax.set_title("Rate against delay")
+    return finished(figure)
+
+
+def _reversed_delay_axis(ax: Axes, values: Sequence[float]) -> None:
+    known = [value for value in values if value > 0]
+    if not known:
+        ax.invert_xaxis()
+        return
+    low, high = min(known), max(known)
+    if high / low > _LOG_DELAY_RATIO:
+        ax.set_xscale("log")
+        ax.set_xlim(high * 1.4, low / 1.6)
+        plain_log(ax.xaxis)
+    else:
+        span = max(high - low, 0.1 * high)
+        ax.set_xlim(high + 0.35 * span, max(low - 0.45 * span, 0))

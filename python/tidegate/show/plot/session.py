@@ -1,0 +1,152 @@
+"""One run as a browser's webrtc-internals would show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from tidegate.show import _session, _view
+from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
+from tidegate.show._session import Session
+from tidegate.show._view import Floats, RunLike
+from tidegate.show.plot._style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure
+
+_FREEZE = "#d03030"
+# those of controllers, and a sixth: networks have many links
+_DASHES = (*(Look(0, dash).linestyle for dash in range(len(DASHES))), (0, (3, 3)))
+
+
+def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
+    """Everything that the two ends of a flow knew, and every queue on its way, over one time axis.
+
+    From top to bottom: rates (what the encoders made, the target, what left, arrived, was acknowledged, was useful)
+    against the capacity; round trip and one-way delay; what waited at the sender; the delay of frames, with the time in
+    which the picture stood still shaded; loss; the queues of all links. Panels for which the run has nothing are left
+    out.
+
+    Args:
+        run: The run, also one that was saved.
+        flow: Which flow; by default the subject.
+        link: Whose capacity is drawn; by default that of the link with the highest utilisation.
+
+    Raises:
+        ValueError: If there is no such flow, or the run was recorded without series.
+    """
+    run = _view.keep(run)
+    flow = flow or _view.subject_of(run)
+    link = link or _view.bottleneck([run])
+    known = _session.session(run, flow)
+    queues = _session.queues(run)
+    label = _view.label_of(run, flow)
+    colour = looks([label])[label].colour
+    rows: list[tuple[str, float]] = [("rate", 1.7), ("delay", 1.2)]
+    rows += [("pacer", 0.7)] if len(known.pacer[0]) else []
+    rows += [("frame", 1.0)] if len(known.frames[0]) else []
+    rows += [("loss", 0.6)]
+    rows += [("queue", 0.9)] if queues else []
+    t = known.series.t
+    end = float(t[-1] + known.series.width / 2) if len(t) else 1.0
+    with mpl.rc_context(STYLE):
+        figure = new_figure(11, 1.5 + 1.75 * sum(height for _, height in rows))
+        made = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
+        axes = dict(zip((name for name, _ in rows), made[:, 0], strict=True))
+        capacity = draw_capacity(axes["rate"], run, link, end)
+        _rates(axes["rate"], known, colour, link if capacity else None)
+        _delays(axes["delay"], known, colour)
+        if "pacer" in axes:
+            at, size = known.pacer
+            axes["pacer"].step(at, size / 1e3, where="post", color=colour, linewidth=1.0)
+            axes["pacer"].set_ylabel("At the sender (kB)")
+            axes["pacer"].set_ylim(bottom=0)
+        if "frame" in axes:
+            _frames(axes["frame"], known, colour)
+        loss = axes["loss"]
+        loss.bar(t, np.nan_to_num(known.series.loss) * 100, width=known.series.width, color=colour)
+        loss.set_ylabel("Loss (%)")
+        loss_axis(loss, [known.series.loss])
+        if "queue" in axes:
+            draw_queues(axes["queue"], queues)
+        made[-1, 0].set_xlabel("Time (s)")
+        made[-1, 0].set_xlim(0, end)
+        figure.align_ylabels()
+        headline(figure, _view.about(run, flow))
+    return finished(figure)
+
+
+def draw_queues(ax: Axes, queues: Mapping[str, tuple[Floats, Floats]]) -> None:
+    """Bytes waiting at each link."""
+    for number, (name, (t, size)) in enumerate(queues.items()):
+        if len(queues) == 1:
+            ax.fill_between(t, size / 1e3, step="post", color=MUTED, alpha=0.45, linewidth=0)
+        style = _DASHES[number % len(_DASHES)]
+        hue = HUES[(number + 5) % len(HUES)] if len(queues) > 1 else MUTED
+        ax.step(t, size / 1e3, where="post", color=hue, linewidth=1.0, linestyle=style, label=name)
+    ax.set_ylabel("Queues (kB)")
+    ax.set_ylim(bottom=0)
+    _legend(ax)
+
+
+def _legend(ax: Axes) -> None:
+    handles, _ = ax.get_legend_handles_labels()
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=max(len(handles), 1), borderaxespad=0.2, fontsize=9)
+
+
+def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
+    t = known.series.t
+    lines: list[tuple[str, Floats, dict[str, Any]]] = [
+        ("encoders", known.encoder_bps, {"color": HUES[4], "linewidth": 0.9}),
+        ("sent", known.series.sending_bps, {"color": MUTED, "linewidth": 0.9}),
+        ("received", known.series.receive_bps, {"color": colour, "linewidth": 1.6}),
+        ("acknowledged", known.acked_bps, {"color": HUES[2], "linewidth": 0.9, "linestyle": _DASHES[3]}),
+        ("goodput", known.goodput_bps, {"color": HUES[3], "linewidth": 0.9, "linestyle": _DASHES[1]}),
+        ("target", known.series.target_bps, {"color": "#222222", "linewidth": 1.1, "linestyle": (0, (3, 2))}),
+    ]
+    for label, values, style in lines:
+        if np.isfinite(values).any():
+            ax.plot(t, values / 1e6, label=label, **style)
+    ax.set_ylabel("Rate (Mbit/s)")
+    every = [values[np.isfinite(values)] for _, values, _ in lines]
+    top = max((float(np.quantile(values, 0.995)) for values in every if len(values)), default=1.0)
+    # a link far wider than the flow would press it to the floor
+    ax.set_ylim(0, min(ax.get_ylim()[1], 2.2e-6 * top) or 1.0)
+    handles, labels = ax.get_legend_handles_labels()
+    if link is not None:
+        handles.append(Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE))
+        labels.append(f"capacity of {link} (truth)")
+    ax.legend(
+        handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2, fontsize=9,
+        columnspacing=1.2, handlelength=1.8,
+    )  # fmt: skip
+
+
+def _delays(ax: Axes, known: Session, colour: str) -> None:
+    t, series = known.series.t, known.series
+    at, trip = known.round_trip
+    if len(at):
+        ax.plot(at, trip, color=HUES[6], linewidth=0.9, label="round trip, as reports have it")
+    ax.plot(t, series.delay_ms, color=colour, label="one-way delay, mean of the bin")
+    ax.plot(t, series.delay_max_ms, color=colour, linewidth=0.7, alpha=0.5, label="largest")
+    ax.set_ylabel("Delay (ms)")
+    delay_axis(ax, [series.delay_ms, series.delay_max_ms, trip])
+    _legend(ax)
+
+
+def _frames(ax: Axes, known: Session, colour: str) -> None:
+    at, delay = known.frames
+    ax.plot(at, delay, ".", color=colour, markersize=2.5, label="capture to screen")
+    never = ~np.isfinite(delay)
+    if never.any():
+        ax.plot(
+            at[never], np.zeros(int(never.sum())), "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown"
+        )
+    for number, (begin, stop) in enumerate(zip(*known.freezes, strict=True)):
+        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "picture stands still")
+    ax.set_ylabel("Frame delay (ms)")
+    ax.set_ylim(bottom=0)
+    _legend(ax)

@@ -1,0 +1,292 @@
+"""One sheet that compares controllers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from tidegate.show import _view
+from tidegate.show._palette import MUTED, Look, looks
+from tidegate.show._view import Floats, RunLike, Runs
+from tidegate.show.plot._style import (
+    STYLE,
+    delay_axis,
+    draw_capacity,
+    finished,
+    headline,
+    largest,
+    loss_axis,
+    new_figure,
+    rate_legend,
+)
+
+_NOTHING = "\N{EN DASH}"
+_MEGA = 1e6
+_ONE_COLUMN = 6  # controllers of a legend beside a panel
+
+
+@dataclass(frozen=True)
+class _Band:
+    """A series over seeds: its median and its range."""
+
+    middle: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, members: Sequence[Floats]) -> _Band:
+        stack = np.vstack(members)
+        known = np.isfinite(stack).any(axis=0)
+        middle, low, high = (np.full(stack.shape[1], np.nan) for _ in range(3))
+        if known.any():
+            part = stack[:, known]
+            middle[known] = np.nanmedian(part, axis=0)
+            low[known] = np.nanmin(part, axis=0)
+            high[known] = np.nanmax(part, axis=0)
+        return cls(middle, low, high)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One controller's runs, laid on one time grid."""
+
+    label: str
+    t: Floats
+    receive: _Band
+    target: _Band
+    cross: _Band
+    delay: _Band
+    loss: _Band
+    drawn: int
+    """How many seeds are in the bands."""
+
+
+def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
+    drawn = list(runs) if _view.same_truth(runs, link) else [runs[0]]
+    flow = _view.subject_of(drawn[0])
+    subject = [_view.flow_series(run, flow) for run in drawn]
+    grid = max((s.t for s in subject), key=len)
+    cross = []
+    for run in drawn:
+        total = np.zeros(len(grid))
+        for entry in run.summary["flows"]:
+            if entry["flow"] != flow:
+                other = _view.flow_series(run, entry["flow"])
+                total += np.nan_to_num(_view.on_grid(other.t, other.receive_bps, grid))
+        cross.append(total)
+    return _Panel(
+        label=label,
+        t=grid,
+        receive=_Band.of([_view.on_grid(s.t, s.receive_bps, grid) for s in subject]),
+        target=_Band.of([_view.on_grid(s.t, s.target_bps, grid) for s in subject]),
+        cross=_Band.of(cross),
+        delay=_Band.of([_view.on_grid(s.t, s.delay_ms, grid) for s in subject]),
+        loss=_Band.of([_view.on_grid(s.t, s.loss, grid) for s in subject]),
+        drawn=len(drawn),
+    )
+
+
+def _mean(runs: Sequence[RunLike], metric: str) -> float:
+    values = [_view.metric(run, _view.subject_of(run), metric) for run in runs]
+    known = [value for value in values if math.isfinite(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def _megabits(value: float) -> str:
+    if not math.isfinite(value):
+        return _NOTHING
+    return f"{value / 1e6:.2f} Mbit/s" if value >= _MEGA else f"{value / 1e3:.0f} kbit/s"
+
+
+def _milliseconds(value: float) -> str:
+    return _NOTHING if not math.isfinite(value) else f"{value:.0f} ms"
+
+
+def _percent(value: float) -> str:
+    if not math.isfinite(value):
+        return _NOTHING
+    percent = value * 100
+    small, large = (
+        0.01,
+        10.0,
+    )  # below it nothing would be left in two digits; above it they are enough
+    if 0 < percent < small:
+        return f"< {small:g} %"
+    return f"{percent:.2g} %" if 0 < percent < large else f"{percent:.0f} %"
+
+
+def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object) -> None:
+    ax.plot(t, band.middle * scale, color=colour, **line)  # type: ignore[arg-type]
+    if not np.array_equal(band.low, band.high, equal_nan=True):
+        ax.fill_between(t, band.low * scale, band.high * scale, color=colour, alpha=0.18, linewidth=0)
+
+
+def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str) -> None:
+    draw_capacity(ax, runs[0], link, _end(panel))
+    if (panel.cross.high > 0).any():
+        ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
+    _band(ax, panel.t, panel.receive, colour, 1e-6)
+    if np.isfinite(panel.target.middle).any():
+        ax.plot(
+            panel.t,
+            panel.target.middle / 1e6,
+            color="#222222",
+            linewidth=1.0,
+            linestyle=(0, (3, 2)),
+        )
+    ax.set_ylabel("Rate (Mbit/s)")
+
+
+def _end(panel: _Panel) -> float:
+    return float(panel.t[-1] + _view.bin_width(panel.t) / 2)
+
+
+def _aside(ax: Axes, label: str, colour: str, facts: Sequence[tuple[str, str]]) -> None:
+    """A controller's name and figures to the right of its panel, clear of the data."""
+    ax.text(
+        1.02,
+        0.98,
+        label,
+        transform=ax.transAxes,
+        va="top",
+        color=colour,
+        fontsize=13,
+        fontweight="bold",
+    )
+    for i, (value, what) in enumerate(facts):
+        y = 0.76 - 0.19 * i
+        ax.text(
+            1.105,
+            y,
+            value,
+            transform=ax.transAxes,
+            va="top",
+            ha="right",
+            fontsize=11,
+            fontweight="bold",
+            color="#222222",
+        )
+        ax.text(1.115, y, what, transform=ax.transAxes, va="top", fontsize=10, color="#555555")
+
+
+def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
+    count = max(len(runs) for runs in groups.values())
+    if count == 1:
+        return ""
+    if max(panel.drawn for panel in panels) == 1:
+        seed = _view.seed_of(next(iter(groups.values()))[0])
+        return f"lines: seed {seed}; figures at the right: means of {count} seeds, each its own link"
+    return f"lines: median of {count} seeds; bands: from least to most; figures at the right: means"
+
+
+def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
+    names = list(groups)
+    if len(names) > _ONE_COLUMN:
+        names = [f"{len(names)} controllers"]
+    joined = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{joined} on “{run.summary.get('name', 'one network')}”"
+
+
+def _share_rate_axis(
+    axes: Sequence[Axes],
+    panels: Sequence[_Panel],
+    groups: dict[str, list[RunLike]],
+    link: str | None,
+) -> None:
+    """The same rate axis for all: it holds the flows, and the capacity where that is near."""
+    flows = largest([panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels])
+    targets = largest([panel.target.middle for panel in panels], 0.99)
+    top = max(flows, targets)
+    if link is not None:
+        capacity = _view.truth(next(iter(groups.values()))[0], link)[1]
+        # a link far wider than its flows would press them to the floor
+        top = max(top, min(largest([capacity]), 2.0 * top))
+    for ax in axes:
+        ax.set_ylim(0, top / 1e6 * 1.06 or 1.0)
+        ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+
+
+def _shared(
+    ax: Axes,
+    panels: Sequence[_Panel],
+    look: dict[str, Look],
+    what: str,
+    scale: float,
+    *,
+    legend: bool = True,
+) -> None:
+    for panel in panels:
+        one = look[panel.label]
+        _band(ax, panel.t, getattr(panel, what), one.colour, scale, linewidth=1.3, linestyle=one.linestyle)
+    if legend:
+        handles = [
+            Line2D([], [], color=look[panel.label].colour, linestyle=look[panel.label].linestyle, label=panel.label)
+            for panel in panels
+        ]
+        ax.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
+            ncols=1 + (len(panels) > _ONE_COLUMN), fontsize=10 if len(panels) <= _ONE_COLUMN else 8.5,
+        )  # fmt: skip
+
+
+def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:
+    """One sheet that compares controllers on the same network.
+
+    For each controller its receive rate and target against the capacity that there was, with the
+    other flows muted; below, on shared axes, the one-way delay and the loss of all of them.
+
+    Args:
+        runs: Runs by controller, or a sequence of runs (grouped by their subject's controller).
+        title: Heading; by default made of the scenario's name.
+        link: Whose capacity is the truth; by default the link with the highest utilisation.
+
+    Raises:
+        ValueError: If there is no run, or one was recorded without series.
+    """
+    groups = _view.grouped(runs)
+    everything = [run for members in groups.values() for run in members]
+    link = link or _view.bottleneck(everything)
+    look = looks(groups)
+    hue = {label: one.colour for label, one in look.items()}
+    panels = [_panel(label, members, link) for label, members in groups.items()]
+    k = len(panels)
+    with mpl.rc_context(STYLE):
+        figure = new_figure(12.5, 1.75 * k + 4.6)
+        grid = figure.subplots(k + 2, 1, sharex=True, height_ratios=[1.0] * k + [1.1, 0.7])
+        end = max(_end(panel) for panel in panels)
+        for ax, panel in zip(grid[:k], panels, strict=True):
+            members = groups[panel.label]
+            _rate_panel(ax, panel, members, link, hue[panel.label])
+            facts = [
+                (_megabits(_mean(members, "goodput_bps")), "goodput"),
+                (_milliseconds(_mean(members, "one_way_delay_ms_p95")), "delay, 95th pct."),
+                (_percent(_mean(members, "loss_fraction")), "packets lost"),
+                (_percent(_mean(members, "utilisation")), "of capacity"),
+            ]
+            _aside(ax, panel.label, hue[panel.label], facts)
+        _share_rate_axis(grid[:k], panels, groups, link)
+        has_target = any(np.isfinite(panel.target.middle).any() for panel in panels)
+        has_cross = any((panel.cross.high > 0).any() for panel in panels)
+        rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
+        _shared(grid[k], panels, look, "delay", 1.0)
+        grid[k].set_ylabel("One-way delay (ms)")
+        delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
+        _shared(grid[k + 1], panels, look, "loss", 100.0, legend=False)
+        grid[k + 1].set_ylabel("Loss (%)")
+        loss_axis(grid[k + 1], [panel.loss.high for panel in panels])
+        grid[k + 1].set_xlabel("Time (s)")
+        grid[k + 1].set_xlim(0, end)
+        figure.align_ylabels(grid)
+        note = _seeds(groups, panels)
+        headline(figure, title or _headline(groups, everything[0]))
+        if note:
+            figure.supxlabel(note, x=0.01, ha="left", fontsize=9.5, color="#555555")
+    return finished(figure)

@@ -1,0 +1,106 @@
+"""A report: one HTML file with numbers, charts and everything needed to make them again.
+
+The file opens offline, in any browser of the last years, and asks the network for nothing: scripts,
+styles and data are inside. Charts are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT,
+Leon Sorokin), which ``assets/uplot`` keeps as it was published, and which goes into the page with its licence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tidegate.results._folders import add_file
+from tidegate.show import _view
+from tidegate.show._view import RunLike
+from tidegate.show.report import _page as page
+
+__all__ = ["Source", "html", "write"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a report is made of, for those who have runs but no :class:`tidegate.Comparison`."""
+
+    runs: Mapping[str, Sequence[RunLike]]
+    """Runs by controller, one a seed."""
+    title: str | None = None
+    command: str | None = None
+    """The command line that made the runs."""
+    scenario: str | None = None
+    """The scenario as TOML."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """What made them: tidegate, Python, the platform."""
+    attached: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that belong to them; PNG pictures are shown."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why a controller has no runs, by its name."""
+
+    @property
+    def controllers(self) -> list[str]:
+        """The labels, in order."""
+        return list(self.runs)
+
+
+def html(source: Any) -> str:
+    """The report as one string.
+
+    Args:
+        source: A :class:`tidegate.Comparison` (or a :class:`Source`), or a single run.
+
+    Raises:
+        ValueError: If there is no run in it.
+    """
+    return page.render(_sourced(source))
+
+
+def write(path: str | os.PathLike[str], source: Any) -> Path:
+    """Writes the report to ``path``; the file appears whole or not at all.
+
+    In the folder of a result it joins the files of that result; a file of that name which tidegate did not write is
+    kept under another name.
+
+    Args:
+        path: The HTML file to write.
+        source: A :class:`tidegate.Comparison` (or a :class:`Source`), or a single run.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: If there is no run in ``source``.
+        OutputError: If the file cannot be written.
+    """
+    target = Path(path)
+    add_file(target.parent, target.name, html(source))
+    return target
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is such a page."""
+    with path.open("rb") as file:
+        head = file.read(1000)
+    return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
+
+
+def _sourced(source: Any) -> Source:
+    if isinstance(source, Source):
+        return source
+    runs = getattr(source, "runs", None)
+    if runs is None:
+        runs = {_view.controller_of(source): [source]}
+    first = next((run for members in runs.values() for run in members), None)
+    # what a run folder's run.json says; absent from things that only look like a run
+    about = getattr(first, "about", {})
+    return Source(
+        runs=dict(runs),
+        title=getattr(source, "title", None),
+        command=getattr(source, "command", None),
+        scenario=about.get("scenario"),
+        versions=dict(about.get("versions", {})),
+        attached=getattr(source, "attached", {}),
+        failed=getattr(source, "failed", {}),
+    )

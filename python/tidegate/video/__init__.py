@@ -1,0 +1,19 @@
+"""Video by itself: clips, codecs, and how alike two pictures are. Knows neither scenarios nor runs."""
+
+from tidegate.video.clip import Clip, Picture, Procedural, find, named
+from tidegate.video.measures import distortion, grade, grades, psnr, ssim
+from tidegate.video.settings import Settings
+
+__all__ = [
+    "Clip",
+    "Picture",
+    "Procedural",
+    "Settings",
+    "distortion",
+    "find",
+    "grade",
+    "grades",
+    "named",
+    "psnr",
+    "ssim",
+]

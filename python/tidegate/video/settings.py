@@ -1,0 +1,109 @@
+"""What `--media` says: a clip and how it is encoded and judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import InputError, did_you_mean
+from tidegate.units import show
+from tidegate.video.clip import Clip, find, parse_size
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"\d{1,6}", text) or not least <= int(text) <= most:
+            raise InputError(f"found {show(text)}; expected a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _share(text: str) -> float:
+    if not re.fullmatch(r"[01]|0?\.\d{1,6}", text):
+        raise InputError(f"found {show(text)}; expected a number from 0 to 1")
+    return float(text)
+
+
+def _setting(default: Any, read: Callable[[str], Any], doc: str) -> Any:
+    return field(default=default, metadata={"read": read, "doc": doc})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a clip is encoded and judged.
+
+    >>> Settings.parse("bikes:size=352x288,group=24").group
+    24
+    """
+
+    clip: str
+    """Name of a clip, or path of a video file."""
+    size: tuple[int, int] | None = _setting(None, parse_size, "WIDTHxHEIGHT; the clip's own by default")
+    complexity: float | None = _setting(None, _share, "of the procedural clip, 0 to 1 (0.3)")
+    codec: str | None = _setting(None, str, "x264 or intra, by default the better one installed; openh264: in the loop")
+    group: int = _setting(
+        12, _whole(0, 1000), "frames from one key frame to the next (12); 0, for openh264: only on request"
+    )
+    b_frames: int = _setting(0, _whole(0, 4), "B frames between two others (0); 2 is the IBBP of EvalVid's examples")
+    rungs: int = _setting(12, _whole(1, 100), "rates to encode at, from the sender's least to its most (12)")
+    vmaf_every: int = _setting(5, _whole(0, 1000), "VMAF of every so many frames (5); 0 for none")
+
+    @classmethod
+    def parse(cls, text: str) -> Settings:
+        """Reads `CLIP` or `CLIP:setting=value,...`.
+
+        Raises:
+            InputError: names what is wrong, and what would be right.
+        """
+        match = re.fullmatch(r"(?P<clip>.+?)(?::(?P<rest>\w+=.*))?", text.strip())
+        if match is None:
+            raise InputError(f"--media: found {show(text)}; expected CLIP or CLIP:setting=value,...")
+        known = {one.name: one.metadata["read"] for one in fields(cls) if one.metadata}
+        values: dict[str, Any] = {}
+        for part in filter(None, (match["rest"] or "").split(",")):
+            key, equals, value = part.partition("=")
+            if key not in known or not equals:
+                hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+                raise InputError(f"--media {match['clip']}: no setting {show(key)}{hint}")
+            if key in values:
+                raise InputError(f"--media {match['clip']}: {key} is given twice")
+            try:
+                values[key] = known[key](value)
+            except InputError as error:
+                raise InputError(f"--media {match['clip']}: {key}: {error}") from None
+        return cls(clip=match["clip"], **values)
+
+    def open(self, base: Path | None = None) -> Clip:
+        """The clip.
+
+        Args:
+            base: The folder that a path begins in; the present one by default.
+
+        Raises:
+            InputError: when there is none, or it is not usable.
+        """
+        near = base / self.clip if base is not None else None
+        name = str(near) if near is not None and near.is_file() else self.clip
+        return find(name, size=self.size, complexity=self.complexity)
+
+    def text(self) -> str:
+        """What [parse][tidegate.video.settings.Settings.parse] reads as these settings.
+
+        >>> Settings.parse("bikes:group=24,size=352x288").text()
+        'bikes:size=352x288,group=24'
+        """
+        parts = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.metadata and value != one.default:
+                parts.append(f"{one.name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")
+        return f"{self.clip}:{','.join(parts)}" if parts else self.clip
+
+
+def table() -> list[tuple[str, str]]:
+    """Each setting with what it does."""
+    return [(one.name, one.metadata["doc"]) for one in fields(Settings) if one.metadata]
