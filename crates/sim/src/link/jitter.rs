@@ -1,4 +1,4 @@
-//! Delay that varies from packet to packet: on a link's medium, and in a sending host.
+//! Delay on a link's medium that varies from packet to packet.
 
 use crate::link::capacity::Served;
 use crate::refusal::{Refusal, ensure};
@@ -94,43 +94,6 @@ impl JitterProcess {
     }
 }
 
-/// What a sending host adds between "to be sent" and "on the wire": uniform in `[0, max)`, order kept.
-///
-/// It breaks the lockstep in which simulated senders otherwise fill a queue (Floyd and Jacobson, "On
-/// Traffic Phase Effects in Packet-Switched Gateways", 1992), and is drawn before the departure is
-/// written down, so that measured delays do not contain it.
-#[derive(Clone, Debug)]
-pub struct SendingJitter {
-    max: Span,
-    last: Time,
-    luck: Stream,
-}
-
-impl SendingJitter {
-    /// Up to `max`, drawn from `luck`; a negative `max` counts as zero.
-    #[must_use]
-    pub fn new(max: Span, luck: Stream) -> Self {
-        Self { max: if max.is_negative() { Span::ZERO } else { max }, last: Time::from_nanos(i64::MIN), luck }
-    }
-
-    /// When a packet that is to be sent at `now` leaves: never before the one before it.
-    pub fn depart(&mut self, now: Time) -> Time {
-        if self.max > Span::ZERO {
-            let delay = (self.luck.uniform() * self.max.as_nanos() as f64) as i64;
-            self.last = self.last.max(now + Span::from_nanos(delay));
-        } else {
-            self.last = self.last.max(now);
-        }
-        self.last
-    }
-
-    /// What the substream gave out.
-    #[must_use]
-    pub fn draws(&self) -> Draws {
-        self.luck.draws()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,25 +163,6 @@ mod tests {
         // 50 ms of delay and a deviation of 50 ms: one in six would arrive before it was sent
         let seen = arrivals(Jitter::Normal(Span::from_millis(50)));
         assert!(seen.iter().all(|(served, at)| *at >= served.finish));
-    }
-
-    #[test]
-    fn sending_jitter_keeps_order_and_bounds() {
-        let max = Span::from_millis(10);
-        let mut jitter = SendingJitter::new(max, Stream::new(1, "tcp", "sending jitter"));
-        let mut last = Time::ZERO;
-        let mut sum = Span::ZERO;
-        for packet in 0..10_000 {
-            let now = Time::from_millis(packet);
-            let at = jitter.depart(now);
-            assert!(at >= last && at >= now && at < now + max);
-            last = at;
-            sum += at - now;
-        }
-        assert!(sum > Span::from_secs(60), "order is kept by waiting: more than the mean of 5 ms each");
-        let mut none = SendingJitter::new(Span::ZERO, Stream::new(1, "tcp", "sending jitter"));
-        assert_eq!(none.depart(Time::from_millis(3)), Time::from_millis(3));
-        assert_eq!(none.draws().count, 0);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use capacity::{Server, Service};
 use jitter::Jitter;
 use loss::Loss;
 use medium::Medium;
+use overload::OverloadLoss;
 use phases::Phases;
 use queue::DropTail;
 use serde::Deserialize;
@@ -95,7 +96,7 @@ impl LinkSettings {
     fn parts(self, name: &str, seed: u64) -> Result<(Server, Medium), Refusal> {
         let build = || -> Result<(Server, Medium), Refusal> {
             let server = self.service.start(seed, name)?;
-            let overload = server.overload(seed, name);
+            let overload = server.statuses().map(|statuses| OverloadLoss::new(statuses, seed, name));
             if overload.is_some() {
                 let limited = !self.queue.resolve(self.service.nominal_rate()).is_unlimited();
                 ensure(!limited, || lossless("queue"))?;

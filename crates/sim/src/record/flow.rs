@@ -1,30 +1,14 @@
-//! What is kept of one flow: counts and distributions of its whole life, and series in bins.
+//! What is kept of one flow: counts and distributions of its whole life, and what becomes a bin of its series.
 
+use super::bins::Bins;
+use super::count::Count;
 use super::digest::Digest;
 use super::histogram::Histogram;
 use super::jitter::Jitter;
-use super::quality::Speech;
 use super::repair::Repairs;
+use super::speech::Speech;
 use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
-
-/// Packets and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes on the wire.
-    pub bytes: u64,
-}
-
-impl Count {
-    /// Adds one packet.
-    #[inline]
-    pub fn add(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.size);
-    }
-}
 
 /// One bin of a flow's series.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,58 +31,6 @@ pub struct Bin {
     pub delay_max: Span,
     /// Sum of the queueing delays of those that arrived.
     pub queued_sum: Span,
-}
-
-/// Series in bins of equal width, the first one from time zero; grows as time goes on.
-///
-/// Facts come in order of time, so that nearly always the present bin is meant: it is kept beside the
-/// others, where adding to it touches no further memory.
-#[derive(Clone, Debug)]
-pub struct Bins<T> {
-    present: T,
-    ends: Time,
-    width: Span,
-    past: Vec<T>,
-}
-
-impl<T: Copy + Default> Bins<T> {
-    /// Empty, `width` wide each.
-    #[must_use]
-    pub fn new(width: Span) -> Self {
-        assert!(width > Span::ZERO, "a bin of {width}");
-        Self { present: T::default(), ends: Time::ZERO + width, width, past: Vec::new() }
-    }
-
-    /// The bin of the present.
-    #[inline]
-    pub fn at(&mut self, now: Time) -> &mut T {
-        if now >= self.ends {
-            self.move_on(now);
-        }
-        &mut self.present
-    }
-
-    fn move_on(&mut self, now: Time) {
-        let index = (now.as_nanos() / self.width.as_nanos()) as usize;
-        self.past.push(std::mem::take(&mut self.present));
-        self.past.resize(index, T::default());
-        self.ends = Time::from_nanos((index as i64 + 1) * self.width.as_nanos());
-    }
-
-    /// The bin at `index`, empty beyond the last one touched.
-    #[must_use]
-    pub fn get(&self, index: usize) -> T {
-        match self.past.get(index) {
-            Some(&bin) => bin,
-            None if index == self.past.len() => self.present,
-            None => T::default(),
-        }
-    }
-
-    /// All bins up to the last one touched.
-    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.past.iter().copied().chain([self.present])
-    }
 }
 
 /// Everything kept of one flow at level `summary`.
@@ -244,21 +176,5 @@ impl FlowStats {
         if self.counts(now) {
             self.good += bytes.as_bytes();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bins_follow_time() {
-        let mut bins = Bins::<u32>::new(Span::from_millis(200));
-        *bins.at(Time::ZERO) += 1;
-        *bins.at(Time::from_millis(199)) += 1;
-        *bins.at(Time::from_millis(200)) += 5;
-        *bins.at(Time::from_millis(1000)) += 7;
-        assert_eq!(bins.iter().collect::<Vec<_>>(), [2, 5, 0, 0, 0, 7]);
-        assert_eq!((bins.get(1), bins.get(5), bins.get(9)), (5, 7, 0));
     }
 }

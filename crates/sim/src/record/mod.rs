@@ -4,7 +4,9 @@
 //! `series` adds bins, decisions, internals, queues and frames; `packets` adds every packet. The digest
 //! is the same at every level, because it hashes the facts as they are told.
 
+pub mod bins;
 pub mod capture;
+pub mod count;
 pub mod digest;
 pub mod emodel;
 pub mod flow;
@@ -16,13 +18,16 @@ mod pcapng;
 pub mod quality;
 mod recorder;
 pub mod repair;
+pub mod speech;
 pub mod summary;
 pub mod table;
 mod tables;
 
+use bins::Bins;
 use capture::Captured;
+use count::Count;
 use digest::Digest;
-use flow::{Bin, Bins, Count, FlowStats};
+use flow::{Bin, FlowStats};
 use member::{MemberInfo, MemberStats};
 use std::collections::VecDeque;
 use tidegate_core::datagram::Body;

@@ -1,6 +1,6 @@
 //! What became of the media of a flow: lost, late, repaired.
 
-use super::flow::Count;
+use super::count::Count;
 use std::collections::VecDeque;
 use tidegate_core::record::{RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp::Contents;

@@ -1,6 +1,7 @@
 //! Metrics of a run: RFC 8868 section 3, and what users of calls look at.
 
-use super::flow::{Bins, FlowStats};
+use super::bins::Bins;
+use super::flow::FlowStats;
 use super::metrics::Metric;
 pub use super::metrics::{Fairness, FlowSummary, LinkSummary, MemberSummary};
 use super::quality::Quality;

@@ -1,6 +1,7 @@
 //! A run in which whoever drives it takes part: carries packets over external links, feeds external
 //! flows and hears what arrives.
 
+use super::external::External;
 use super::run::{Outcome, Run};
 use crate::engine::external::{ExternalLink, ExternalSource};
 use crate::engine::world::Stopped;
@@ -10,39 +11,6 @@ use crate::refusal::Refusal;
 use std::any::Any;
 use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};
-
-/// The parts of a run that are its driver's.
-#[derive(Clone, Debug, Default)]
-pub struct External {
-    /// Links that it carries packets over, by name.
-    pub links: Vec<(String, NodeId)>,
-    /// Flows that it feeds and hears.
-    pub flows: Vec<ExternalFlow>,
-}
-
-impl External {
-    /// The key of the first part in the scenario: without a driver it would be dead.
-    #[must_use]
-    pub fn first(&self) -> Option<String> {
-        let link = self.links.first().map(|(name, _)| format!("links.{name}"));
-        link.or_else(|| self.flows.first().map(|flow| format!("flows.{}", flow.name)))
-    }
-}
-
-/// A flow that the driver feeds and hears.
-#[derive(Clone, Debug)]
-pub struct ExternalFlow {
-    /// Its name.
-    pub name: String,
-    /// The node that the driver feeds.
-    pub source: NodeId,
-    /// The node at which its packets arrive.
-    pub sink: NodeId,
-    /// It must not be fed before this.
-    pub start: Time,
-    /// Nor from this on.
-    pub stop: Time,
-}
 
 /// What changes of a link; the rest stays.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,6 +5,7 @@
 
 pub mod assemble;
 mod driven;
+mod external;
 mod links;
 mod media;
 mod run;
@@ -13,7 +14,8 @@ mod tightest;
 mod traffic;
 
 use crate::radio::lte::LteSpec;
-pub use driven::{External, ExternalFlow, LinkChange};
+pub use driven::LinkChange;
+pub use external::{External, ExternalFlow};
 pub use links::*;
 pub use media::*;
 pub use run::{Outcome, Run};

@@ -1,6 +1,6 @@
 //! A run under way, and what it leaves behind.
 
-use super::driven::External;
+use super::external::External;
 use super::tightest::{capacity, set_tightest};
 use crate::engine::world::{Stopped, World};
 use crate::record::Recording;

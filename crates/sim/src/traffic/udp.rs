@@ -1,8 +1,8 @@
 //! UDP cross traffic that does not react to anything.
 
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
-use crate::link::jitter::SendingJitter;
 use crate::refusal::{Refusal, ensure};
+use crate::traffic::sending_jitter::SendingJitter;
 use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};

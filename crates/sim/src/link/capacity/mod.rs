@@ -21,7 +21,6 @@ pub use schedule::{Schedule, Steps};
 pub(crate) use statuses::StatusProcess;
 pub use statuses::{Status, Statuses};
 
-use crate::link::overload::OverloadLoss;
 use crate::refusal::Refusal;
 use opportunities::{Opportunities, Playback};
 use replaced::Replaced;
@@ -244,10 +243,10 @@ impl Server {
         series
     }
 
-    /// What the medium loses because it is too much.
-    pub(crate) fn overload(&self, seed: u64, name: &str) -> Option<OverloadLoss> {
+    /// The capacities of a link that loses what is more, from their beginning; `None` for one that lets packets wait.
+    pub(crate) fn statuses(&self) -> Option<StatusProcess> {
         match self {
-            Self::Statuses(replay) => Some(OverloadLoss::new(replay.start.clone(), seed, name)),
+            Self::Statuses(replay) => Some(replay.start.clone()),
             _ => None,
         }
     }

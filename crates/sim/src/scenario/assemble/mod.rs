@@ -15,7 +15,7 @@ use crate::radio::lte::Network;
 use crate::record::member::MemberInfo;
 use crate::record::{FlowInfo, LinkInfo, Recording};
 use crate::refusal::Refusal;
-use crate::scenario::driven::External;
+use crate::scenario::external::External;
 use crate::scenario::run::Run;
 use crate::scenario::tightest::capacity;
 use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};

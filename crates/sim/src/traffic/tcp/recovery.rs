@@ -1,22 +1,13 @@
 //! What an acknowledgement does: round trips, duplicates, recovery of each variant, and the timeout.
+//!
+//! The sender of `sender.rs` is one idea in two files: that one says what may leave and when, this one what it learns.
 
 use super::flight::Segment;
 use super::sack::{DUP_THRESH, Next};
-use super::sender::{Opening, TcpSender};
+use super::sender::{Opening, Phase, TcpSender};
 use super::{RttSampling, Variant};
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Datagram, Outbox, Time};
-
-/// Where a connection is between two losses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    /// Nothing is being repaired, or a variant without SACK slow-starts after a timeout.
-    Open,
-    /// Fast recovery after duplicates.
-    Recovery,
-    /// With SACK: after a timeout, until all that was under way then is acknowledged.
-    Timeout,
-}
 
 impl TcpSender {
     /// Takes in the header of a packet from the receiver.

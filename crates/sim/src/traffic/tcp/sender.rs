@@ -1,15 +1,14 @@
 //! The sending end: what may leave, when, and the timer.
 
 use super::flight::Flight;
-use super::recovery::Phase;
 use super::rto::RoundTrip;
 use super::sack::{Next, Scoreboard};
 use super::sequence::Numbering;
 use super::window::Window;
 use super::workload::{Act, Application};
 use super::{RttSampling, TcpSettings};
-use crate::link::jitter::SendingJitter;
 use crate::refusal::Refusal;
+use crate::traffic::sending_jitter::SendingJitter;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_core::address::{Service, Way};
@@ -19,6 +18,17 @@ use tidegate_core::wire::tcp::{self, Options};
 use tidegate_core::{
     Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
 };
+
+/// Where a connection is between two losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nothing is being repaired, or a variant without SACK slow-starts after a timeout.
+    Open,
+    /// Fast recovery after duplicates.
+    Recovery,
+    /// With SACK: after a timeout, until all that was under way then is acknowledged.
+    Timeout,
+}
 
 /// The sending end of a connection.
 ///
