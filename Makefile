@@ -5,28 +5,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out/demo
-# what the extension is made of
-SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+# what the extension is made of, with what its build script reads: a changed test does not build it again
+SOURCES := $(shell find crates -path '*/src/*' -name '*.rs') $(wildcard crates/*/Cargo.toml crates/*/build.rs) \
+	Cargo.toml Cargo.lock pyproject.toml $(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null))
+PIP := -m pip install --quiet --disable-pip-version-check
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo test test-rust test-python test-slow mutations test-codec lint audit format fuzz swarm bench docs wheel clean
+.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow mutations test-codec audit format fuzz swarm bench docs wheel clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
 	@echo "make quick      the same at once after a change: an extension that is built in seconds and runs slower"
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
+	@echo "make check      lint, wasm and Rust tests: under five minutes when caches are warm"
 	@echo "make test       Rust and Python tests, under ten minutes"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
-	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, stubs, licences"
+	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, licences"
+	@echo "make wasm       the pure crates compile for wasm32, and pinned experiments give the same bits there"
 	@echo "make audit      known vulnerabilities of crates and packages, as far as their lists can be had"
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
 	@echo "make swarm      random scenarios of every feature for SWARM_SECONDS (60): what must hold for each"
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
-	@echo "make docs       the documentation site in site/"
+	@echo "make docs       the documentation site in site/; a dead link fails it"
 	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
 
 # the environment with the build tool; the stamp comes last, so that an interrupted step is done again
@@ -34,24 +38,45 @@ $(VENV)/.tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tidegate needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
 	@command -v cargo >/dev/null || { echo "tidegate needs Rust (cargo was not found): https://rustup.rs"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	$(BIN)/python $(PIP) 'maturin>=1.9,<2'
 	@touch $@
 
-# the extension, and what the package, its tests and its tools need
-$(VENV)/.ready: $(VENV)/.tools $(SOURCES)
+# what the package, its tests and its tools need
+$(VENV)/.packages: $(VENV)/.tools pyproject.toml
+	@$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
+	$(BIN)/python $(PIP) -r $(VENV)/requirements.txt
+	@touch $@
+
+# the extension
+$(VENV)/.ready: $(VENV)/.packages $(SOURCES)
 	@echo "building the extension (two minutes the first time) ..."
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --release --quiet --extras dev > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --release --quiet > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
 setup: $(VENV)/.ready
 
 # the default build is due again afterwards, whatever asks for it
-quick: $(VENV)/.tools
+quick: $(VENV)/.packages
 	@rm -f $(VENV)/.ready
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --profile quick --quiet --extras dev
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --profile quick --quiet
 
 demo: setup
 	$(BIN)/tidegate compare gcc gcc:draft-02 fixed --cross tcp:cubic@20s-40s --seeds 3 --out $(OUT)
+
+check: lint wasm test-rust
+
+lint: $(VENV)/.packages
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --quiet
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline --log-level error check licenses bans sources; \
+	else echo "cargo-deny is not installed: licences and sources were not checked (cargo install cargo-deny)"; fi
+
+wasm:
+	@.ci/wasm
 
 test: test-rust test-python
 
@@ -60,11 +85,10 @@ test-rust:
 
 test-python: setup
 	$(BIN)/python -m pytest -q -m 'not slow' tests python/tidegate
+	$(BIN)/python -m mypy.stubtest tidegate._core
 
-# fuzz targets are a workspace of their own, which nothing else builds
 test-slow: setup
-	cargo check --locked --manifest-path fuzz/Cargo.toml --bins --quiet
-	cargo test --locked --release --workspace --exclude tidegate-python --quiet -- --ignored
+	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
 	$(BIN)/python -m pytest -q -m 'slow and not mutation' tests
 
 # half an hour: each paper again without its mechanism, against what is kept with it
@@ -78,19 +102,8 @@ test-codec: $(VENV)/.tools
 	rm -rf .cache/codec
 	$(BIN)/maturin build --locked --release --quiet --features codec-openh264 --out .cache/codec
 	$(PYTHON) -m venv .cache/codec/venv
-	.cache/codec/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls .cache/codec/*.whl)[media,test]"
+	.cache/codec/venv/bin/python $(PIP) "$$(ls .cache/codec/*.whl)[media,test]"
 	.cache/codec/venv/bin/python -m pytest -q tests/python/test_media_codec.py
-
-lint: setup
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --quiet
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest tidegate._core
-	@if command -v cargo-deny >/dev/null; then cargo deny --offline --log-level error check licenses bans sources; \
-	else echo "cargo-deny is not installed: licences and sources were not checked (cargo install cargo-deny)"; fi
 
 audit: setup
 	@.ci/audit
@@ -100,18 +113,17 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-fuzz:
+fuzz: setup
 	cd fuzz && ./run $(or $(FUZZ_SECONDS),60)
 
 swarm: setup
 	$(BIN)/python tests/python/swarm.py --seconds $(or $(SWARM_SECONDS),60) --out out/swarm
 
 bench: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check simpy
 	PEERS="$(PEERS)" $(BIN)/python benches/run.py $(BENCH_ARGS)
 
 docs: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mkdocs-material>=9,<10'
+	$(BIN)/python $(PIP) 'mkdocs-material>=9,<10'
 	$(BIN)/python docs/gen_reference.py
 	$(BIN)/mkdocs build --strict --quiet
 
@@ -119,7 +131,7 @@ wheel: $(VENV)/.tools
 	rm -rf dist
 	$(BIN)/maturin build --locked --release --out dist
 	rm -rf .cache/wheel && $(PYTHON) -m venv .cache/wheel
-	.cache/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	.cache/wheel/bin/python $(PIP) dist/*.whl
 	cd .cache && wheel/bin/tidegate compare gcc fixed --duration 20s --seeds 2 --out wheel/demo
 	@echo "the wheel works: $$(ls dist/*.whl)"
 

@@ -27,6 +27,11 @@ struct Bin {
     parity: u64,
 }
 
+/// Where a bin is counted. The number is reduced before it becomes an index: 32 bits would cut it.
+fn place(number: i64) -> usize {
+    number.rem_euclid(BINS as i64) as usize
+}
+
 /// What was sent in the last second, media and repair.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
@@ -50,7 +55,7 @@ impl Share {
         let bin = now.as_nanos() / BIN.as_nanos();
         let passed = bin - self.present;
         for number in (self.present + 1..=bin).rev().take(BINS) {
-            self.bins[number as usize % BINS] = Bin::default();
+            self.bins[place(number)] = Bin::default();
         }
         self.present = bin;
         passed > 0
@@ -60,7 +65,7 @@ impl Share {
     pub(crate) fn sent(&mut self, now: Time, what: Use, size: Size) {
         self.pass(now);
         self.begun.get_or_insert(self.present);
-        let bin = &mut self.bins[self.present as usize % BINS];
+        let bin = &mut self.bins[place(self.present)];
         match what {
             Use::Media => bin.media += size.as_bytes(),
             Use::Resent => bin.resent += size.as_bytes(),
@@ -84,7 +89,7 @@ impl Share {
     /// Whether `size` more may be sent once more at the rate `target`; `queued` waits for it already.
     pub(crate) fn allows(&self, target: Rate, queued: Size, size: Size) -> bool {
         let lately = (0..RESENT_BINS as i64).map(|ago| self.present - ago).filter(|&number| number >= 0);
-        let resent: u64 = lately.map(|number| self.bins[number as usize % BINS].resent).sum();
+        let resent: u64 = lately.map(|number| self.bins[place(number)].resent).sum();
         let all = Size::from_bytes(resent) + queued + size;
         all <= target.bytes_in(BIN * RESENT_BINS as i64)
     }

@@ -96,7 +96,7 @@ impl Observations {
     /// Those that there are, by their place in the ring, with the weight of their age.
     fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
         let newest = ((self.count + WINDOW as u64 - 1) % WINDOW as u64) as usize;
-        let there = (self.count as usize).min(WINDOW);
+        let there = self.count.min(WINDOW as u64) as usize;
         self.ring[..there]
             .iter()
             .enumerate()
