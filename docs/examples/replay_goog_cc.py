@@ -38,13 +38,13 @@ class Replay:
         self.stable = start
         self.told: dict[str, float] = {**dict.fromkeys(RATES, 0.0), "answers": 0, "probes": 0, "wrong_probes": 0}
         limits = Limits(start_bps=start, max_bps=most)
-        self.seat = controller("gcc", "libwebrtc", limits=limits, **options)
+        self.host = controller("gcc", "libwebrtc", limits=limits, **options)
         self.compare("process", 0)
 
     def compare(self, event: str, now_ns: int) -> None:
         """Compares the last answer with the recorded one of the same call, if that had one."""
-        said = self.seat.decision
-        self.stable = int(self.seat.internals.get("stable_target", self.stable))
+        said = self.host.decision
+        self.stable = int(self.host.internals.get("stable_target", self.stable))
         for probe in said.probes:
             row = self.probes.popleft() if self.probes else None
             same = row is not None and abs(now_ns - int(row["at_us"]) * 1000) <= MS
@@ -59,8 +59,8 @@ class Replay:
             self.told["answers"] += 1
 
     def alarms(self, now_ns: int) -> None:
-        while (at := self.seat.decision.alarm_ns) is not None and at <= now_ns:
-            self.seat.on_alarm(at)
+        while (at := self.host.decision.alarm_ns) is not None and at <= now_ns:
+            self.host.on_alarm(at)
             self.compare("process", at)
 
     def run(self) -> dict[str, float]:
@@ -78,16 +78,16 @@ class Replay:
                 lost += int(row["lost"])
                 expected = int(row["lost"]) + int(row["received"])
                 loss = LossReport(0, cumulative_lost=lost, expected=expected)
-                self.seat.on_report(now_ns, Report(report_rtt_ns=int(row["rtt_us"]) * 1000, loss=loss))
+                self.host.on_report(now_ns, Report(report_rtt_ns=int(row["rtt_us"]) * 1000, loss=loss))
                 self.compare("rr", now_ns)
             while returning and returning[0][0] <= now_ns:
-                self.seat.on_report(now_ns, Report(returning.popleft()[1]))
+                self.host.on_report(now_ns, Report(returning.popleft()[1]))
                 self.compare("feedback", now_ns)
             while self.packets and int(self.packets[0]["send_us"]) * 1000 <= now_ns:
                 row = self.packets.popleft()
                 in_flight.append(row)
                 sent_ns = int(row["send_us"]) * 1000
-                self.seat.on_sent(sent_ns, Sent(int(row["seq"]), int(row["size"])))
+                self.host.on_sent(sent_ns, Sent(int(row["seq"]), int(row["size"])))
                 self.compare("sent", sent_ns)
         self.told["missing"] = sum(int(row["time_us"]) * 1000 <= end_ns for row in [*self.targets])
         self.told["missing_probes"] = len(self.probes)

@@ -18,21 +18,21 @@ STATES = ["HOLD", "INCREASE", "DECREASE"]
 
 def replay(path: Path) -> dict[str, float]:
     """The largest deviation of the filter's numbers, rows, states and REMBs that differ, REMBs said."""
-    seat = receiver("gcc-remb", preset="aiortc")
+    host = receiver("gcc-remb", preset="aiortc")
     told = {"deviation": 0.0, "rows": 0, "states": 0, "rembs": 0, "said": 0}
     last = {"offset": 0.0, "threshold": 12.5, "num_deltas": 0.0, "state": 0.0}  # before the first group
     with path.open(newline="") as file:
         for number, row in enumerate(csv.DictReader(file)):
             now_ns = int(row["arrival_ms"]) * 1_000_000
-            urgency, _ = seat.on_packet(now_ns, Arrived(number, int(row["size"]), int(row["abs_send_time_24"])))
-            last.update(seat.internals)
+            urgency, _ = host.on_packet(now_ns, Arrived(number, int(row["size"]), int(row["abs_send_time_24"])))
+            last.update(host.internals)
             off = [abs(last[ours] - float(row[theirs])) for ours, theirs in NUMBERS.items()]
             told["deviation"] = max(told["deviation"], *off)
             state = USAGES[int(last["state"])], STATES[int(last["rate_state"])]
-            rate = seat.internals.get("received_rate")
+            rate = host.internals.get("received_rate")
             incoming = float(row["incoming_bps"]) if row["incoming_bps"] else None
             told["states"] += state != (row["hypothesis"], row["rate_state"]) or rate != incoming
-            said = [packet.bitrate_bps for packet in seat.message(now_ns)] if urgency == "now" else []
+            said = [packet.bitrate_bps for packet in host.message(now_ns)] if urgency == "now" else []
             told["rembs"] += said != ([int(row["remb_bps"])] if row["remb_bps"] else [])
             told["said"] += len(said)
             told["rows"] += 1

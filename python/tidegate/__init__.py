@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidegate.control import (
         Arrived,
         Controller,
-        ControllerSeat,
+        ControllerHost,
         Decision,
         EcnCounts,
         Limits,
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
         PacketResult,
         Probe,
         ReceiverHalf,
-        ReceiverSeat,
+        ReceiverHost,
         Report,
         Sent,
         sprout,
         tfrc,
     )
+    from tidegate.control import ControllerSeat as ControllerSeat
+    from tidegate.control import ReceiverSeat as ReceiverSeat
     from tidegate.control.loop import controller, receiver
     from tidegate.errors import (
         ControllerError,
@@ -68,7 +70,7 @@ else:
         "control": (
             "Arrived",
             "Controller",
-            "ControllerSeat",
+            "ControllerHost",
             "Decision",
             "EcnCounts",
             "Limits",
@@ -78,9 +80,12 @@ else:
             "PacketResult",
             "Probe",
             "ReceiverHalf",
-            "ReceiverSeat",
+            "ReceiverHost",
             "Report",
             "Sent",
+            # older names
+            "ControllerSeat",
+            "ReceiverSeat",
         ),
         "control.loop": ("controller", "receiver"),
         "errors": (
@@ -143,7 +148,7 @@ __all__ = [
     "Comparison",
     "Controller",
     "ControllerError",
-    "ControllerSeat",
+    "ControllerHost",
     "Decision",
     "Duration",
     "EcnCounts",
@@ -163,7 +168,7 @@ __all__ = [
     "Queue",
     "Rate",
     "ReceiverHalf",
-    "ReceiverSeat",
+    "ReceiverHost",
     "Report",
     "Run",
     "RunError",

@@ -15,7 +15,7 @@ __all__ = [
     "Arrived",
     "Bye",
     "Ccfb",
-    "ControllerSeat",
+    "ControllerHost",
     "Decision",
     "EcnCounts",
     "Fir",
@@ -29,8 +29,8 @@ __all__ = [
     "PacketResult",
     "Pli",
     "Probe",
+    "ReceiverHost",
     "ReceiverReport",
-    "ReceiverSeat",
     "Recording",
     "Refused",
     "Remb",
@@ -442,7 +442,7 @@ class Arrived:
         """How long it was on its way, in nanoseconds, which no receiver can measure: only for a half that `needs_true_delay`, and only where the driver knows it."""
 
 @final
-class ControllerSeat:
+class ControllerHost:
     """One of tidegate's controllers, to be driven by hand: in a loop of your own, in a test, on a socket."""
 
     def on_report(self, now_ns: int, report: Report) -> Decision:
@@ -474,7 +474,7 @@ _TwccStatus: TypeAlias = int | Literal["untimed"] | None
 _Urgency: TypeAlias = Literal["none", "regular", "early", "now"]
 
 @final
-class ReceiverSeat:
+class ReceiverHost:
     """The receiving half of one of tidegate's controllers, to be driven by hand."""
 
     def on_packet(self, now_ns: int, packet: Arrived) -> tuple[_Urgency, int | None]:
@@ -500,10 +500,10 @@ def controller(
     seed: int = 0,
     now_ns: int = 0,
     limits: Limits | None = None,
-) -> ControllerSeat:
+) -> ControllerHost:
     """Makes a controller to be driven by hand."""
 
-def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int = 0) -> ReceiverSeat:
+def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int = 0) -> ReceiverHost:
     """Makes the receiving half of a controller to be driven by hand."""
 
 def sprout_forecasts(

@@ -13,7 +13,7 @@ import pytest
 
 import tidegate
 from support import ROOT, shared
-from tidegate import Arrived, ControllerSeat, Limits, PacketResult, Report, Run, Scenario, run, wire
+from tidegate import Arrived, ControllerHost, Limits, PacketResult, Report, Run, Scenario, run, wire
 
 DATA = ROOT / "tests" / "data"
 
@@ -27,15 +27,15 @@ STATE = ("offset", "slope", "var_noise", "num_deltas", "threshold")
 class Feeder:
     """One packet a group and one report a packet, so that each row's difference is seen alone."""
 
-    def __init__(self, seat: ControllerSeat) -> None:
-        self.seat = seat
+    def __init__(self, host: ControllerHost) -> None:
+        self.host = host
         self.sequence = 0
 
     def __call__(self, sent_ms: float, arrival_ms: float, size: float) -> dict[str, float]:
         sent, arrival = round(sent_ms * 1e6), round(arrival_ms * 1e6)
-        self.seat.on_report(arrival + 50_000_000, Report([PacketResult(self.sequence, int(size), sent, arrival)]))
+        self.host.on_report(arrival + 50_000_000, Report([PacketResult(self.sequence, int(size), sent, arrival)]))
         self.sequence += 1
-        return self.seat.internals
+        return self.host.internals
 
 
 def replay(file: Path) -> int:
@@ -86,13 +86,13 @@ media = { controller = "gcc" }
 
 
 class Proxy(tidegate.Controller):
-    """GCC in the seat of a Python controller: every value goes to Python and back."""
+    """GCC in place of a Python controller: every value goes to Python and back."""
 
     def on_limits(self, now_ns: int, limits: Limits) -> tidegate.Decision:
-        if not hasattr(self, "seat"):
-            self.seat = tidegate.controller("gcc", now_ns=now_ns, limits=limits)
-            return self.seat.decision
-        return self.seat.on_limits(now_ns, limits)
+        if not hasattr(self, "host"):
+            self.host = tidegate.controller("gcc", now_ns=now_ns, limits=limits)
+            return self.host.decision
+        return self.host.on_limits(now_ns, limits)
 
     def on_report(self, now_ns: int, report: Report) -> tidegate.Decision:
         # made again from its parts, so that nothing hides in the object that came
@@ -109,12 +109,12 @@ class Proxy(tidegate.Controller):
             messages=report.messages,
             reporter=report.reporter,
         )
-        decision = self.seat.on_report(now_ns, again)
-        self.internals = self.seat.internals
+        decision = self.host.on_report(now_ns, again)
+        self.internals = self.host.internals
         return decision
 
     def on_alarm(self, now_ns: int) -> tidegate.Decision:
-        return self.seat.on_alarm(now_ns)
+        return self.host.on_alarm(now_ns)
 
 
 @pytest.mark.parametrize("feedback", ["twcc", "ccfb"])
@@ -125,7 +125,7 @@ def test_gcc_through_python_is_gcc(feedback: str) -> None:
     native, proxied = run(plain), run(Scenario.from_dict(data))
     assert len(set(native.table("decisions").to_numpy("target_bps"))) > 50, "it did something"
     assert proxied.digest == native.digest
-    # the seat tells the last value of each name; both have it at the same instants
+    # the host tells the last value of each name; both have it at the same instants
     noted, again = (last_values(one) for one in (native, proxied))
     assert again
     assert again.items() <= noted.items()
@@ -138,9 +138,9 @@ def last_values(one: Run) -> dict[tuple[float, str], float]:
     return {(at, name): value for at, name, value in zip(*columns, strict=True)}
 
 
-def test_a_seat_refuses_nonsense() -> None:
-    seat = tidegate.controller("gcc", limits=Limits(start_bps=500_000))
-    assert seat.decision.target_bps == 500_000
+def test_a_host_refuses_nonsense() -> None:
+    host = tidegate.controller("gcc", limits=Limits(start_bps=500_000))
+    assert host.decision.target_bps == 500_000
     with pytest.raises(ValueError, match="gccc: no such controller; there are fixed, gcc"):
         tidegate.controller("gccc")
     with pytest.raises(ValueError, match="aiortk"):

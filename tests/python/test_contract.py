@@ -98,7 +98,7 @@ MORE = {"Report": {"rtt_ns", "sequence", "size", "sent_ns", "arrival_ns"}}
 """What Python has besides: the method of that name, and columns of `packets` as arrays."""
 
 TRAITS = {"Controller": tidegate.Controller, "ReceiverHalf": tidegate.ReceiverHalf}
-SEATS = {"Controller": tidegate.ControllerSeat, "ReceiverHalf": tidegate.ReceiverSeat}
+HOSTED = {"Controller": tidegate.ControllerHost, "ReceiverHalf": tidegate.ReceiverHost}
 
 CONTEXT = {
     "rng": "`self.rng`",
@@ -146,7 +146,13 @@ def test_every_hook_has_its_twin_in_both_directions(name: str) -> None:
     # rng and internals stand for the context of a call
     assert {one for one in public(TRAITS[name]) if one != "internals"} == hooks
     assert set(TRAITS[name].__annotations__) >= {"rng", "internals"}
-    assert hooks <= public(SEATS[name])
+    assert hooks <= public(HOSTED[name])
+
+
+def test_the_older_names_of_the_hosts_go_on_working() -> None:
+    assert tidegate.ControllerSeat is control.ControllerSeat is tidegate.ControllerHost
+    assert tidegate.ReceiverSeat is control.ReceiverSeat is tidegate.ReceiverHost
+    assert isinstance(tidegate.controller("gcc"), tidegate.ControllerSeat)
 
 
 def test_all_that_a_call_can_use_has_its_twin() -> None:

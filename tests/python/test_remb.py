@@ -15,7 +15,7 @@ from pykalman import KalmanFilter
 import tidegate
 from support import ROOT, Cli, example, shared
 from tidegate import Arrived, InputError, PacketResult, Report, Scenario, _core, run
-from tidegate.control import ReceiverSeat
+from tidegate.control import ReceiverHost
 from tidegate.control import registry as controllers
 from tidegate.net.wire import Remb
 from tidegate.scenario._lower import lower
@@ -63,7 +63,7 @@ def test_the_kalman_filter_is_pykalmans(preset: str) -> None:
         initial_state_mean=[0.0],
         initial_state_covariance=[[made["initial_error"]]],
     )
-    seat = tidegate.controller("gcc", preset=preset)
+    host = tidegate.controller("gcc", preset=preset)
     luck = random.Random(1)
     mean, covariance = np.zeros(1), np.array([[made["initial_error"]]])
     sent = arrival = steps = 0
@@ -73,8 +73,8 @@ def test_the_kalman_filter_is_pykalmans(preset: str) -> None:
         sent += luck.randrange(8, 40) * MS
         growth = 2.0 if 500 <= sequence < 700 else 0.0
         arrival = max(arrival + 6 * MS, sent + 50 * MS + int((luck.gauss(0, 3) + growth * (sequence - 500)) * MS))
-        seat.on_report(arrival + 50 * MS, Report([PacketResult(sequence, 1200, sent, arrival)]))
-        noted = seat.internals
+        host.on_report(arrival + 50 * MS, Report([PacketResult(sequence, 1200, sent, arrival)]))
+        noted = host.internals
         if "offset" not in noted:
             continue
         steps += 1
@@ -180,25 +180,25 @@ def test_what_cannot_be_known_is_refused() -> None:
         tidegate.receiver("gcc")
 
 
-def remb_of(seat: ReceiverSeat, now_ns: int) -> list[tuple[int, int]]:
-    return [(now_ns, packet.bitrate_bps) for packet in seat.message(now_ns) if isinstance(packet, Remb)]
+def remb_of(host: ReceiverHost, now_ns: int) -> list[tuple[int, int]]:
+    return [(now_ns, packet.bitrate_bps) for packet in host.message(now_ns) if isinstance(packet, Remb)]
 
 
 def test_a_half_by_hand_speaks_within_a_second_and_at_once_when_the_rate_falls() -> None:
-    seat = tidegate.receiver("gcc-remb")
+    host = tidegate.receiver("gcc-remb")
     now = sent = 0
     said: list[tuple[int, int]] = []
     for number in range(1200):
         # 100 packets a second; from the sixth second on each takes 3 ms more than it was spaced
         sent += 10 * MS
         now = sent + 40 * MS + max(0, number - 600) * 3 * MS
-        while seat.alarm_ns is not None and seat.alarm_ns <= now:
-            at = seat.alarm_ns
-            if seat.on_alarm(at)[0] == "now":
-                said += remb_of(seat, at)
+        while host.alarm_ns is not None and host.alarm_ns <= now:
+            at = host.alarm_ns
+            if host.on_alarm(at)[0] == "now":
+                said += remb_of(host, at)
         ticks = (sent * 262_144 // 1_000_000_000) % (1 << 24)
-        if seat.on_packet(now, Arrived(number, 1250, ticks))[0] == "now":
-            said += remb_of(seat, now)
+        if host.on_packet(now, Arrived(number, 1250, ticks))[0] == "now":
+            said += remb_of(host, now)
     times = np.array([at for at, _ in said])
     assert np.diff(times).max() <= 1_000_000_000
     times = times / 1e9

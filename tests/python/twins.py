@@ -1,4 +1,4 @@
-"""The engine's controllers and receiver halves in the seats of Python ones: every value goes to Python and back."""
+"""The engine's controllers and receiver halves in place of Python ones: every value goes to Python and back."""
 
 from __future__ import annotations
 
@@ -24,58 +24,58 @@ class Twin(tidegate.Controller):
 
     def __init__(self, name: str, preset: str = "", **settings: Any) -> None:
         self.made_of = (name, preset, settings)
-        self.seat = tidegate.controller(name, preset, **settings)
+        self.host = tidegate.controller(name, preset, **settings)
         self.begun = False
 
     @property
     def needs_sent(self) -> bool:
-        return self.seat.needs_sent
+        return self.host.needs_sent
 
     def on_limits(self, now_ns: int, limits: Limits) -> Decision:
         if self.begun:
-            return again(self.seat.on_limits(now_ns, again(limits)))
+            return again(self.host.on_limits(now_ns, again(limits)))
         self.begun = True
         name, preset, settings = self.made_of
-        self.seat = tidegate.controller(name, preset, now_ns=now_ns, limits=again(limits), **settings)
-        return again(self.seat.decision)
+        self.host = tidegate.controller(name, preset, now_ns=now_ns, limits=again(limits), **settings)
+        return again(self.host.decision)
 
     def on_report(self, now_ns: int, report: Report) -> Decision:
-        decision = again(self.seat.on_report(now_ns, again(report)))
-        self.internals = self.seat.internals
+        decision = again(self.host.on_report(now_ns, again(report)))
+        self.internals = self.host.internals
         return decision
 
     def on_alarm(self, now_ns: int) -> Decision:
-        return again(self.seat.on_alarm(now_ns))
+        return again(self.host.on_alarm(now_ns))
 
     def on_sent(self, now_ns: int, packet: Sent) -> Decision:
-        return again(self.seat.on_sent(now_ns, again(packet)))
+        return again(self.host.on_sent(now_ns, again(packet)))
 
     def in_flight(self) -> int | None:
-        return self.seat.in_flight()
+        return self.host.in_flight()
 
     def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
-        return self.seat.stamp(now_ns, again(packet))
+        return self.host.stamp(now_ns, again(packet))
 
 
 class TwinHalf(tidegate.ReceiverHalf):
     """A receiver half of the engine."""
 
     def __init__(self, name: str, preset: str = "", **settings: Any) -> None:
-        self.seat = tidegate.receiver(name, preset, **settings)
-        self.needs_true_delay = self.seat.needs_true_delay
+        self.host = tidegate.receiver(name, preset, **settings)
+        self.needs_true_delay = self.host.needs_true_delay
 
     def _ask(self, answer: tuple[str, int | None]) -> Ask:
         urgency, within = answer
-        return within if urgency == "early" else urgency, self.seat.alarm_ns
+        return within if urgency == "early" else urgency, self.host.alarm_ns
 
     def on_packet(self, now_ns: int, packet: Arrived) -> Ask:
-        return self._ask(self.seat.on_packet(now_ns, again(packet)))
+        return self._ask(self.host.on_packet(now_ns, again(packet)))
 
     def on_alarm(self, now_ns: int) -> Ask:
-        return self._ask(self.seat.on_alarm(now_ns))
+        return self._ask(self.host.on_alarm(now_ns))
 
     def message(self, now_ns: int) -> list[Any]:
-        return self.seat.message(now_ns)
+        return self.host.message(now_ns)
 
 
 def make(name: str, preset: str = "", **settings: Any) -> Twin | tuple[Twin, TwinHalf]:

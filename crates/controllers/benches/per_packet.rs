@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::hint::black_box;
 use tidegate_controllers::{Entry, registry};
 use tidegate_core::control::{Limits, PacketResult, Report, Sent};
-use tidegate_core::{Ecn, RemoteTime, Seat, Size, Stream, Time};
+use tidegate_core::{ControllerHost, Ecn, RemoteTime, Size, Stream, Time};
 
 const PACKETS: u64 = 940_000;
 /// A report every 50 ms.
@@ -45,20 +45,21 @@ fn reports() -> Vec<Report> {
 fn pass(entry: &Entry, preset: &str, reports: &[Report]) -> f64 {
     let controller = (entry.build)(preset, &Value::Null).expect("valid");
     let rng = Stream::new(1, "bench", "controller");
-    let mut seat = Seat::new("bench", controller, rng, Time::ZERO, &Limits::default()).expect("seated");
+    let mut host = ControllerHost::new("bench", controller, rng, Time::ZERO, &Limits::default())
+        .expect("the contract is kept");
     let begin = std::time::Instant::now();
     for report in reports {
         for packet in &report.packets {
-            if !seat.needs_sent() {
+            if !host.needs_sent() {
                 break;
             }
             let (sequence, size) = (packet.sequence, packet.size);
             let sent = Sent { sequence, size, in_flight: size, backlog: Size::ZERO };
-            let _ = black_box(seat.sent(packet.sent, &sent).expect("contract"));
+            let _ = black_box(host.sent(packet.sent, &sent).expect("contract"));
         }
         let last = report.packets.last().expect("not empty").sent;
         let now = Time::from_nanos(last.as_nanos() + 100_000_000);
-        let _ = black_box(seat.report(now, report).expect("contract"));
+        let _ = black_box(host.report(now, report).expect("contract"));
     }
     begin.elapsed().as_nanos() as f64 / PACKETS as f64
 }

@@ -73,22 +73,23 @@ impl Controller for Fixed {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use tidegate_core::{Seat, Stream};
+    use tidegate_core::{ControllerHost, Stream};
 
-    fn seat(overrides: &Value, limits: &Limits) -> Result<Seat, SettingsError> {
+    fn host(overrides: &Value, limits: &Limits) -> Result<ControllerHost, SettingsError> {
         let controller = (ENTRY.build)("default", overrides)?;
-        Ok(Seat::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits).expect("seated"))
+        Ok(ControllerHost::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits)
+            .expect("the contract is kept"))
     }
 
     #[test]
     fn it_sends_at_its_rate_whatever_is_reported() {
-        let mut seat = seat(&json!({ "rate": 123_456 }), &Limits::default()).expect("valid");
-        let at_once = *seat.decision();
+        let mut host = host(&json!({ "rate": 123_456 }), &Limits::default()).expect("valid");
+        let at_once = *host.decision();
         assert_eq!(at_once, Decision::rate(Rate::from_bps(123_456)));
         let bad = Report { remb: Some(Rate::from_bps(1)), ..Report::default() };
-        assert_eq!(seat.report(Time::from_secs(1), &bad), Ok(&at_once));
+        assert_eq!(host.report(Time::from_secs(1), &bad), Ok(&at_once));
         assert_eq!(
-            self::seat(&Value::Null, &Limits::default()).expect("valid").decision().target,
+            self::host(&Value::Null, &Limits::default()).expect("valid").decision().target,
             Rate::from_mbps(1)
         );
     }
@@ -96,14 +97,14 @@ mod tests {
     #[test]
     fn limits_hold_it_and_let_it_go() {
         let low = Limits { max: Rate::from_kbps(500), ..Limits::default() };
-        let mut seat = seat(&Value::Null, &low).expect("valid");
-        assert_eq!(seat.decision().target, Rate::from_kbps(500));
-        assert_eq!(seat.limits(Time::ZERO, &Limits::default()).expect("fine").pacing, Rate::from_mbps(1));
+        let mut host = host(&Value::Null, &low).expect("valid");
+        assert_eq!(host.decision().target, Rate::from_kbps(500));
+        assert_eq!(host.limits(Time::ZERO, &Limits::default()).expect("fine").pacing, Rate::from_mbps(1));
     }
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say = |overrides: Value| seat(&overrides, &Limits::default()).err().expect("refused").to_string();
+        let say = |overrides: Value| host(&overrides, &Limits::default()).err().expect("refused").to_string();
         assert_eq!(say(json!({"rates": 1})), "fixed: `rates` is not a setting, expected one of `rate`");
         assert_eq!(
             say(json!({"rate": "1"})),

@@ -175,11 +175,12 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use tidegate_core::control::LossReport;
-    use tidegate_core::{Seat, Stream};
+    use tidegate_core::{ControllerHost, Stream};
 
-    fn seat(overrides: &Value, limits: &Limits) -> Seat {
+    fn host(overrides: &Value, limits: &Limits) -> ControllerHost {
         let controller = (ENTRY.build)("default", overrides).expect("valid");
-        Seat::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits).expect("seated")
+        ControllerHost::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits)
+            .expect("the contract is kept")
     }
 
     fn report(fraction_lost: u8, jitter_ms: i64, rtt_ms: i64) -> Report {
@@ -194,8 +195,8 @@ mod tests {
         Report { loss: Some(loss), report_rtt: rtt, ..Report::default() }
     }
 
-    fn bps(seat: &mut Seat, second: i64, report: &Report) -> u64 {
-        seat.report(Time::from_secs(second), report).expect("fine").target.as_bps()
+    fn bps(host: &mut ControllerHost, second: i64, report: &Report) -> u64 {
+        host.report(Time::from_secs(second), report).expect("fine").target.as_bps()
     }
 
     const LIMITS: Limits = Limits {
@@ -209,18 +210,18 @@ mod tests {
 
     #[test]
     fn it_grows_with_the_square_of_the_rounds_and_falls_by_a_part() {
-        let mut seat = seat(&Value::Null, &LIMITS);
+        let mut host = host(&Value::Null, &LIMITS);
         // 100 ms and 1200 bytes: 96 kb/s a packet; windows of 10 at the start: 9 / 2 / (4 * 4/9 * 10) = 81/320 packets
         for round in 1..=6 {
             let expected = 960_000 + 96_000 * 81 * round * round / 320;
-            assert_eq!(bps(&mut seat, round as i64, &report(0, 5, 100)), expected, "round {round}");
+            assert_eq!(bps(&mut host, round as i64, &report(0, 5, 100)), expected, "round {round}");
         }
         let most = 960_000 + 96_000 * 81 * 36 / 320;
-        assert_eq!(bps(&mut seat, 7, &report(1, 5, 100)), most / 2);
+        assert_eq!(bps(&mut host, 7, &report(1, 5, 100)), most / 2);
         // again from half of it, more slowly: the window was larger
         let step = 96_000.0 * 81.0 / 32.0 / (most as f64 / 96_000.0);
         for round in 1..=4 {
-            let now = bps(&mut seat, 7 + round, &report(0, 5, 100));
+            let now = bps(&mut host, 7 + round, &report(0, 5, 100));
             let expected = most as f64 / 2.0 + step * (round * round) as f64;
             assert!((now as f64 - expected).abs() <= 1.0, "round {round}: {now} {expected}");
         }
@@ -241,38 +242,38 @@ mod tests {
 
     #[test]
     fn jitter_alone_and_delay_alone_are_no_congestion() {
-        let mut seat = seat(&json!({ "jitter_rise": 2.0 }), &LIMITS);
-        let mut last = bps(&mut seat, 1, &report(0, 5, 50));
+        let mut host = host(&json!({ "jitter_rise": 2.0 }), &LIMITS);
+        let mut last = bps(&mut host, 1, &report(0, 5, 50));
         for (second, (jitter, rtt)) in [(9, 50), (9, 100), (5, 400), (7, 400)].into_iter().enumerate() {
-            let now = bps(&mut seat, 2 + second as i64, &report(0, jitter, rtt));
+            let now = bps(&mut host, 2 + second as i64, &report(0, jitter, rtt));
             assert!(now > last, "{jitter} {rtt}: {now} {last}");
             last = now;
         }
         // 8 ms are more than 2 above 5, and 101 ms have more than half of them in buffers
-        assert_eq!(bps(&mut seat, 7, &report(0, 8, 101)), last / 2);
+        assert_eq!(bps(&mut host, 7, &report(0, 8, 101)), last / 2);
         // from now on rises are counted from 8 ms, and from 4 ms once it was there
         for (second, jitter) in [9, 4, 6].into_iter().enumerate() {
-            assert!(bps(&mut seat, 8 + second as i64, &report(0, jitter, 101)) > last / 2);
+            assert!(bps(&mut host, 8 + second as i64, &report(0, jitter, 101)) > last / 2);
         }
-        assert!(bps(&mut seat, 11, &report(0, 7, 101)) < last / 2);
+        assert!(bps(&mut host, 11, &report(0, 7, 101)) < last / 2);
     }
 
     #[test]
     fn without_a_round_trip_it_waits_and_limits_hold_it() {
-        let mut seat = seat(&Value::Null, &Limits { max: Rate::from_mbps(1), ..LIMITS });
-        assert_eq!(bps(&mut seat, 1, &report(0, 5, 0)), 960_000);
+        let mut host = host(&Value::Null, &Limits { max: Rate::from_mbps(1), ..LIMITS });
+        assert_eq!(bps(&mut host, 1, &report(0, 5, 0)), 960_000);
         for second in 2..50 {
-            assert!(bps(&mut seat, second, &report(0, 5, 100)) <= 1_000_000);
+            assert!(bps(&mut host, second, &report(0, 5, 100)) <= 1_000_000);
         }
         // congestion is found at what was sent, not at what might have been
-        assert_eq!(bps(&mut seat, 50, &report(1, 5, 100)), 500_000);
+        assert_eq!(bps(&mut host, 50, &report(1, 5, 100)), 500_000);
         for second in 51..80 {
-            let _ = bps(&mut seat, second, &report(255, 5, 100));
+            let _ = bps(&mut host, second, &report(255, 5, 100));
         }
-        assert_eq!(seat.decision().target, Rate::from_kbps(10));
+        assert_eq!(host.decision().target, Rate::from_kbps(10));
         // a new route starts anew
         let anew = Limits { route_changed: true, ..LIMITS };
-        assert_eq!(seat.limits(Time::from_secs(80), &anew).expect("fine").target, LIMITS.start);
+        assert_eq!(host.limits(Time::from_secs(80), &anew).expect("fine").target, LIMITS.start);
     }
 
     #[test]

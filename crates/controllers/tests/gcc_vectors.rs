@@ -3,12 +3,12 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{arrived, half, read, remb_of, result, seat, shared};
+use support::{arrived, half, host, read, remb_of, result, shared};
 use tidegate_controllers::gcc::detector::{Detector, Usage};
 use tidegate_controllers::gcc::kalman::Kalman;
 use tidegate_controllers::gcc::settings::Settings;
 use tidegate_core::control::{Limits, Report, Urgency};
-use tidegate_core::{Rate, Seat, Span, Time};
+use tidegate_core::{ControllerHost, Rate, Span, Time};
 
 /// As close as an independent implementation should come.
 const TOLERANCE: f64 = 1e-9;
@@ -70,15 +70,15 @@ fn replay_on_the_parts(rows: &[Row]) {
     }
 }
 
-fn noted(seat: &Seat, name: &str) -> Option<f64> {
-    seat.notes.values.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
+fn noted(host: &ControllerHost, name: &str) -> Option<f64> {
+    host.notes.values.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
 }
 
 /// One packet a group and one report a packet. The difference to a group shows when the packet after it
 /// arrives, so one packet more than there are rows goes in before the first row and one after the last.
 fn replay_on_the_controller(rows: &[Row]) {
-    let mut seat = seat("gcc", "aiortc", &Value::Null, &Limits::default());
-    seat.notes.wanted = true;
+    let mut host = host("gcc", "aiortc", &Value::Null, &Limits::default());
+    host.notes.wanted = true;
     let lowest = rows
         .iter()
         .scan(0.0, |sum, row| {
@@ -92,9 +92,9 @@ fn replay_on_the_controller(rows: &[Row]) {
         let packet = result(sequence, size as u64, Time::from_nanos(sent), Some(arrival));
         let now = Time::from_nanos(arrival) + Span::from_millis(50);
         let report = Report { packets: vec![packet], ..Report::default() };
-        let _ = seat.report(now, &report).expect("contract");
+        let _ = host.report(now, &report).expect("contract");
         let names = ["offset", "slope", "var_noise", "num_deltas", "threshold", "state"];
-        names.map(|name| noted(&seat, name))
+        names.map(|name| noted(&host, name))
     };
     assert_eq!(feed(0, 0, 0, size), [None; 6]);
     for i in 0..=rows.len() {
@@ -137,8 +137,8 @@ fn the_kalman_filter_and_the_detector_follow_aiortc() {
 fn replay_the_estimator(text: &str) -> usize {
     let limits = Limits { min: Rate::from_kbps(5), max: Rate::from_mbps(1000), ..Limits::default() };
     let clocks = json!({"send_clock": "abs-send-time", "adapt_clock": "packet"});
-    let mut seat = seat("gcc", "aiortc", &clocks, &limits);
-    seat.notes.wanted = true;
+    let mut host = host("gcc", "aiortc", &clocks, &limits);
+    host.notes.wanted = true;
     let mut lines = text.lines();
     let header = "arrival_ms,abs_send_time_24,size,offset_ms,num_deltas,threshold,hypothesis,rate_state,incoming_bps,remb_bps";
     assert_eq!(lines.next(), Some(header));
@@ -158,8 +158,8 @@ fn replay_the_estimator(text: &str) -> usize {
             Some(arrival * 1_000_000),
         );
         let report = Report { packets: vec![packet], ..Report::default() };
-        let _ = seat.report(Time::from_millis(arrival), &report).expect("contract");
-        let note = |name| noted(&seat, name);
+        let _ = host.report(Time::from_millis(arrival), &report).expect("contract");
+        let note = |name| noted(&host, name);
         if let Some(offset) = note("offset") {
             near("offset", i, offset, number(3).expect("offset"));
             assert_eq!(note("num_deltas"), number(4), "row {i}");

@@ -3,14 +3,14 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{result, seat};
+use support::{host, result};
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Report, Sent};
-use tidegate_core::{Rate, Seat, Size, Span, Time};
+use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 
 const SIZE: u64 = 1200;
 
-fn begun(settings: &Value) -> Seat {
-    seat("gcc", "libwebrtc", settings, &Limits::default())
+fn begun(settings: &Value) -> ControllerHost {
+    host("gcc", "libwebrtc", settings, &Limits::default())
 }
 
 fn at(ms: i64) -> Time {
@@ -18,29 +18,29 @@ fn at(ms: i64) -> Time {
 }
 
 /// Lets time pass up to `until`.
-fn pass(seat: &mut Seat, until: Time) {
-    while let Some(due) = seat.decision().alarm.filter(|&due| due <= until) {
-        let _ = seat.alarm(due).expect("contract");
+fn pass(host: &mut ControllerHost, until: Time) {
+    while let Some(due) = host.decision().alarm.filter(|&due| due <= until) {
+        let _ = host.alarm(due).expect("contract");
     }
 }
 
 /// Sends a packet every 10 ms over half a second from `from` on and reports on them 50 ms later, with `loss` of them lost.
-fn half_a_second(seat: &mut Seat, from: i64, lost: impl Fn(u64) -> bool) {
+fn half_a_second(host: &mut ControllerHost, from: i64, lost: impl Fn(u64) -> bool) {
     let packets: Vec<PacketResult> = (0..50)
         .map(|i| {
             let sent = at(from + i * 10);
             let sequence = (from / 10 + i) as u64;
-            pass(seat, sent);
+            pass(host, sent);
             let told =
                 Sent { sequence, size: Size::from_bytes(SIZE), in_flight: Size::ZERO, backlog: Size::ZERO };
-            let _ = seat.sent(sent, &told).expect("contract");
+            let _ = host.sent(sent, &told).expect("contract");
             let arrival = (!lost(sequence)).then_some((sent + Span::from_millis(25)).as_nanos());
             result(sequence, SIZE, sent, arrival)
         })
         .collect();
     let now = at(from + 500 + 50);
-    pass(seat, now);
-    let _ = seat.report(now, &Report { packets, ..Report::default() }).expect("contract");
+    pass(host, now);
+    let _ = host.report(now, &Report { packets, ..Report::default() }).expect("contract");
 }
 
 fn receiver_report(lost: i32, expected: u32, rtt: i64) -> Report {
@@ -54,8 +54,8 @@ fn receiver_report(lost: i32, expected: u32, rtt: i64) -> Report {
     Report { loss: Some(loss), report_rtt: Some(Span::from_millis(rtt)), ..Report::default() }
 }
 
-fn noted(seat: &Seat, name: &str) -> Option<f64> {
-    seat.notes.values.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
+fn noted(host: &ControllerHost, name: &str) -> Option<f64> {
+    host.notes.values.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
 }
 
 fn rates(decision: &Decision) -> Vec<(u32, u64)> {
@@ -64,15 +64,15 @@ fn rates(decision: &Decision) -> Vec<(u32, u64)> {
 
 #[test]
 fn it_begins_with_two_probes_and_a_clock_of_25_ms() {
-    let mut seat = begun(&Value::Null);
-    let first = seat.decision();
+    let mut host = begun(&Value::Null);
+    let first = host.decision();
     assert_eq!(rates(first), [(1, 900), (2, 1800)]);
     assert_eq!((first.target, first.pacing), (Rate::from_kbps(300), Rate::from_kbps(750)));
     assert_eq!(first.alarm, Some(at(25)));
-    assert_eq!(seat.alarm(at(25)).expect("contract").alarm, Some(at(50)));
+    assert_eq!(host.alarm(at(25)).expect("contract").alarm, Some(at(50)));
     // an alarm that is overtaken by another event has been heard with that one
     let sent = Sent { sequence: 0, size: Size::from_bytes(SIZE), in_flight: Size::ZERO, backlog: Size::ZERO };
-    assert_eq!(seat.sent(at(60), &sent).expect("contract").alarm, Some(at(85)));
+    assert_eq!(host.sent(at(60), &sent).expect("contract").alarm, Some(at(85)));
     // a call's: its pacing factor, and what its streams need at least
     let call = begun(&json!({"pacing_factor": 1.1, "least_allocated": 400_000}));
     assert_eq!(call.decision().target, Rate::from_kbps(400));
@@ -81,55 +81,55 @@ fn it_begins_with_two_probes_and_a_clock_of_25_ms() {
 
 #[test]
 fn a_receivers_limit_holds_until_it_is_lifted() {
-    let mut seat = begun(&Value::Null);
+    let mut host = begun(&Value::Null);
     let remb = |kbps| Report { remb: Some(Rate::from_kbps(kbps)), ..Report::default() };
-    let _ = seat.report(at(10), &remb(200)).expect("contract");
-    pass(&mut seat, at(25));
-    assert_eq!(seat.decision().target, Rate::from_kbps(200));
-    let _ = seat.report(at(30), &remb(0)).expect("contract");
-    pass(&mut seat, at(50));
-    assert_eq!(seat.decision().target, Rate::from_kbps(300));
+    let _ = host.report(at(10), &remb(200)).expect("contract");
+    pass(&mut host, at(25));
+    assert_eq!(host.decision().target, Rate::from_kbps(200));
+    let _ = host.report(at(30), &remb(0)).expect("contract");
+    pass(&mut host, at(50));
+    assert_eq!(host.decision().target, Rate::from_kbps(300));
 }
 
 #[test]
 fn round_trips_are_those_of_receiver_reports() {
-    let mut seat = begun(&Value::Null);
-    seat.notes.wanted = true;
-    half_a_second(&mut seat, 0, |_| false);
-    assert_eq!(noted(&seat, "rtt_ms"), Some(0.0), "no packet's");
-    let _ = seat.report(at(560), &receiver_report(0, 40, 70)).expect("contract");
-    half_a_second(&mut seat, 600, |_| false);
-    assert_eq!(noted(&seat, "rtt_ms"), Some(70.0));
+    let mut host = begun(&Value::Null);
+    host.notes.wanted = true;
+    half_a_second(&mut host, 0, |_| false);
+    assert_eq!(noted(&host, "rtt_ms"), Some(0.0), "no packet's");
+    let _ = host.report(at(560), &receiver_report(0, 40, 70)).expect("contract");
+    half_a_second(&mut host, 600, |_| false);
+    assert_eq!(noted(&host, "rtt_ms"), Some(70.0));
 }
 
 #[test]
 fn losses_count_from_the_second_report_on_and_one_without_arrivals_does_not() {
-    let mut seat = begun(&Value::Null);
-    seat.notes.wanted = true;
-    let fraction = |seat: &mut Seat, from| {
-        half_a_second(seat, from, |_| false);
-        noted(seat, "loss_fraction").expect("noted")
+    let mut host = begun(&Value::Null);
+    host.notes.wanted = true;
+    let fraction = |host: &mut ControllerHost, from| {
+        half_a_second(host, from, |_| false);
+        noted(host, "loss_fraction").expect("noted")
     };
-    let _ = seat.report(at(10), &receiver_report(30, 0, 50)).expect("contract");
-    assert_eq!(fraction(&mut seat, 100), 0.0);
-    let _ = seat.report(at(700), &receiver_report(55, 25, 50)).expect("contract");
-    assert_eq!(fraction(&mut seat, 800), 0.0, "25 lost of 25");
-    let _ = seat.report(at(1400), &receiver_report(65, 40, 50)).expect("contract");
-    assert_eq!(fraction(&mut seat, 1500), 0.25);
+    let _ = host.report(at(10), &receiver_report(30, 0, 50)).expect("contract");
+    assert_eq!(fraction(&mut host, 100), 0.0);
+    let _ = host.report(at(700), &receiver_report(55, 25, 50)).expect("contract");
+    assert_eq!(fraction(&mut host, 800), 0.0, "25 lost of 25");
+    let _ = host.report(at(1400), &receiver_report(65, 40, 50)).expect("contract");
+    assert_eq!(fraction(&mut host, 1500), 0.25);
 }
 
 #[test]
 fn without_a_receiver_report_the_target_stands_still_after_a_second() {
     let target = |rounds: i64, lossy: bool, reported: bool| {
-        let mut seat = begun(&Value::Null);
+        let mut host = begun(&Value::Null);
         for i in 0..rounds {
-            half_a_second(&mut seat, i * 600, |sequence| lossy && sequence % 2 == 0);
+            half_a_second(&mut host, i * 600, |sequence| lossy && sequence % 2 == 0);
             if reported {
                 let report = receiver_report(25 * i as i32, 50, 50);
-                let _ = seat.report(at(i * 600 + 560), &report).expect("contract");
+                let _ = host.report(at(i * 600 + 560), &report).expect("contract");
             }
         }
-        seat.decision().target
+        host.decision().target
     };
     // three observations are there, and the loss-based part waits for a report (libwebrtc's does, too)
     let still = target(3, false, false);
@@ -140,43 +140,43 @@ fn without_a_receiver_report_the_target_stands_still_after_a_second() {
 
 #[test]
 fn another_route_begins_anew() {
-    let mut seat = begun(&Value::Null);
+    let mut host = begun(&Value::Null);
     for i in 0..5 {
-        half_a_second(&mut seat, i * 600, |_| false);
+        half_a_second(&mut host, i * 600, |_| false);
     }
-    assert!(seat.decision().target > Rate::from_kbps(300));
+    assert!(host.decision().target > Rate::from_kbps(300));
     let limits = Limits { start: Rate::from_kbps(500), route_changed: true, ..Limits::default() };
-    let anew = seat.limits(at(3000), &limits).expect("contract");
+    let anew = host.limits(at(3000), &limits).expect("contract");
     assert_eq!(anew.target, Rate::from_kbps(500));
     assert_eq!(rates(anew), [(3, 1500), (4, 3000)]);
 }
 
 #[test]
 fn limits_move_the_target_and_a_higher_maximum_is_probed_for() {
-    let mut seat = begun(&Value::Null);
-    pass(&mut seat, at(2000));
-    let limit = |seat: &mut Seat, ms, min, max| {
+    let mut host = begun(&Value::Null);
+    pass(&mut host, at(2000));
+    let limit = |host: &mut ControllerHost, ms, min, max| {
         let limits = Limits { min: Rate::from_kbps(min), max: Rate::from_kbps(max), ..Limits::default() };
-        *seat.limits(at(ms), &limits).expect("contract")
+        *host.limits(at(ms), &limits).expect("contract")
     };
-    assert_eq!(limit(&mut seat, 2000, 30, 200).target, Rate::from_kbps(200));
-    let raised = limit(&mut seat, 2100, 30, 800);
+    assert_eq!(limit(&mut host, 2000, 30, 200).target, Rate::from_kbps(200));
+    let raised = limit(&mut host, 2100, 30, 800);
     assert_eq!((raised.target, rates(&raised)), (Rate::from_kbps(200), vec![(3, 800)]));
-    assert_eq!(limit(&mut seat, 2200, 400, 800).target, Rate::from_kbps(400));
+    assert_eq!(limit(&mut host, 2200, 400, 800).target, Rate::from_kbps(400));
 }
 
 #[test]
 fn a_full_window_lowers_the_target_only_where_that_is_asked_for() {
     let flood = |pushback: &str| {
-        let mut seat = begun(&json!({"pushback": pushback}));
-        half_a_second(&mut seat, 0, |_| false);
-        let before = *seat.decision();
+        let mut host = begun(&json!({"pushback": pushback}));
+        half_a_second(&mut host, 0, |_| false);
+        let before = *host.decision();
         for sequence in 1000..1100 {
             let sent =
                 Sent { sequence, size: Size::from_bytes(SIZE), in_flight: Size::ZERO, backlog: Size::ZERO };
-            let _ = seat.sent(at(570), &sent).expect("contract");
+            let _ = host.sent(at(570), &sent).expect("contract");
         }
-        (before, *seat.decision())
+        (before, *host.decision())
     };
     for pushback in ["off", "frames"] {
         let (before, after) = flood(pushback);

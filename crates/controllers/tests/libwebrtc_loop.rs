@@ -6,9 +6,9 @@ mod support;
 
 use serde_json::json;
 use std::collections::VecDeque;
-use support::{read, result, seat, shared};
+use support::{host, read, result, shared};
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Report, Sent};
-use tidegate_core::{Rate, RemoteTime, Seat, Size, Span, Stream, Time};
+use tidegate_core::{ControllerHost, Rate, RemoteTime, Size, Span, Stream, Time};
 
 const SIZE: Size = Size::from_bytes(1200);
 const QUEUE: Span = Span::from_millis(400);
@@ -94,7 +94,7 @@ struct Pending {
 struct Run<'a> {
     of: &'a Loop,
     lost: &'a mut dyn FnMut(u64, Time) -> bool,
-    seat: Seat,
+    host: ControllerHost,
     now: Time,
     pending: VecDeque<Pending>,
     credit: f64,
@@ -113,7 +113,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Takes up the last decision.
     fn heed(&mut self) {
-        let decision: Decision = *self.seat.decision();
+        let decision: Decision = *self.host.decision();
         let asked = self.now;
         let pending = |&probe| Pending { probe, asked, sent: Size::ZERO, packets: 0 };
         self.pending.extend(decision.probes.iter().map(pending));
@@ -133,7 +133,7 @@ impl Run<'_> {
         }
         self.packets.push(PacketResult { probe, ..result(sequence, SIZE.as_bytes(), self.now, arrival) });
         let sent = Sent { sequence, size: SIZE, in_flight: SIZE, backlog: Size::ZERO };
-        let _ = self.seat.sent(self.now, &sent).expect("contract");
+        let _ = self.host.sent(self.now, &sent).expect("contract");
         self.heed();
     }
 
@@ -165,8 +165,8 @@ impl Run<'_> {
     }
 
     fn step(&mut self) {
-        while self.seat.decision().alarm.is_some_and(|at| at <= self.now) {
-            let _ = self.seat.alarm(self.now).expect("contract");
+        while self.host.decision().alarm.is_some_and(|at| at <= self.now) {
+            let _ = self.host.alarm(self.now).expect("contract");
             self.heed();
         }
         let one_way = Span::from_millis(self.of.one_way_ms);
@@ -192,7 +192,7 @@ impl Run<'_> {
                 expected: lost + received,
             };
             let report = Report { loss: Some(loss), report_rtt: self.rtt, ..Report::default() };
-            let _ = self.seat.report(self.now, &report).expect("contract");
+            let _ = self.host.report(self.now, &report).expect("contract");
             self.heed();
         }
         while self.returning.front().is_some_and(|&(at, _)| at <= self.now) {
@@ -205,14 +205,14 @@ impl Run<'_> {
                 self.rtt = Some(Span::from_nanos(arrival.as_nanos() - newest.sent.as_nanos()) + one_way);
             }
             let report = Report { packets, ..Report::default() };
-            let _ = self.seat.report(self.now, &report).expect("contract");
+            let _ = self.host.report(self.now, &report).expect("contract");
             self.heed();
         }
         if self.probe() {
             return;
         }
         let limit = in_force(self.of.application, self.now);
-        let target = self.seat.decision().target;
+        let target = self.host.decision().target;
         let rate = if limit == Rate::ZERO { target } else { target.min(limit) };
         self.credit += rate.as_bps_f64() * 1e-3 / 8.0;
         while self.credit >= SIZE.as_bytes() as f64 {
@@ -228,7 +228,7 @@ fn run<'a>(of: &'a Loop, lost: &'a mut dyn FnMut(u64, Time) -> bool) -> Run<'a> 
     let mut run = Run {
         of,
         lost,
-        seat: seat("gcc", "libwebrtc", &json!({"alr_probing": of.alr_probing}), &limits),
+        host: host("gcc", "libwebrtc", &json!({"alr_probing": of.alr_probing}), &limits),
         now: Time::ZERO,
         pending: VecDeque::new(),
         credit: 0.0,

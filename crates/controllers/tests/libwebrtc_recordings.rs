@@ -7,9 +7,9 @@ mod support;
 
 use serde_json::json;
 use std::collections::VecDeque;
-use support::{read, result, seat, shared};
+use support::{host, read, result, shared};
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Report, Sent};
-use tidegate_core::{Rate, Seat, Size, Span, Time};
+use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 
 /// What was recorded, and how it was made.
 struct Recording {
@@ -80,7 +80,7 @@ fn off(rate: Rate, expected: i64) -> f64 {
 }
 
 struct Replay {
-    seat: Seat,
+    host: ControllerHost,
     stable: Rate,
     errors: Errors,
     expected: VecDeque<Vec<String>>,
@@ -91,7 +91,7 @@ struct Replay {
 impl Replay {
     /// Compares an answer with what was recorded of the same event, if anything was.
     fn check(&mut self, event: &str, now: Time, decision: Decision) {
-        for (name, value) in &self.seat.notes.values {
+        for (name, value) in &self.host.notes.values {
             if name == "stable_target" {
                 self.stable = Rate::from_bps_f64(*value);
             }
@@ -142,16 +142,16 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
     let limits = Limits { start: of.start, max: of.max, ..Limits::default() };
     let settings = json!({"alr_probing": of.alr_probing});
     let mut replay = Replay {
-        seat: seat("gcc", "libwebrtc", &settings, &limits),
+        host: host("gcc", "libwebrtc", &settings, &limits),
         stable: of.start,
         errors: Errors::default(),
         expected: owned(&targets),
         probes: owned(&probes),
         what: of.name.to_owned(),
     };
-    replay.seat.notes.wanted = true;
+    replay.host.notes.wanted = true;
     replay.expected.retain(|row| row[0] != "available" && !row[0].starts_with("rr_"));
-    replay.check("process", Time::ZERO, *replay.seat.decision());
+    replay.check("process", Time::ZERO, *replay.host.decision());
     let mut unsent: VecDeque<PacketResult> = rows(&packets)
         .map(|row| {
             let arrival = Some(number(row[3])).filter(|&at| at >= 0).map(|at| at * 1000);
@@ -168,8 +168,8 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
     let mut lost = 0;
     let mut now = Time::ZERO;
     while now <= end {
-        while let Some(at) = replay.seat.decision().alarm.filter(|&at| at <= now) {
-            let decision = *replay.seat.alarm(at).expect("contract");
+        while let Some(at) = replay.host.decision().alarm.filter(|&at| at <= now) {
+            let decision = *replay.host.alarm(at).expect("contract");
             replay.check("process", at, decision);
         }
         if now > Time::ZERO && now.as_nanos() % 50_000_000 == 0 {
@@ -194,13 +194,13 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
             };
             let report_rtt = Some(Span::from_micros(rtt));
             let report = Report { loss: Some(loss), report_rtt, ..Report::default() };
-            let decision = *replay.seat.report(now, &report).expect("contract");
+            let decision = *replay.host.report(now, &report).expect("contract");
             replay.check("rr", now, decision);
         }
         while returning.front().is_some_and(|&(at, _)| at <= now) {
             let (_, packets) = returning.pop_front().expect("there is one");
             let report = Report { packets, ..Report::default() };
-            let decision = *replay.seat.report(now, &report).expect("contract");
+            let decision = *replay.host.report(now, &report).expect("contract");
             replay.check("feedback", now, decision);
         }
         while let Some(packet) = unsent.front().filter(|packet| packet.sent <= now).copied() {
@@ -208,7 +208,7 @@ fn replay(of: &Recording, file: impl Fn(&str) -> String) -> Errors {
             let (sequence, size) = (packet.sequence, packet.size);
             in_flight.push_back(packet);
             let sent = Sent { sequence, size, in_flight: Size::ZERO, backlog: Size::ZERO };
-            let decision = *replay.seat.sent(packet.sent, &sent).expect("contract");
+            let decision = *replay.host.sent(packet.sent, &sent).expect("contract");
             replay.check("sent", packet.sent, decision);
         }
         now += Span::from_millis(1);

@@ -7,17 +7,17 @@ mod support;
 
 use serde_json::Value;
 use support::decisions::Decisions;
-use support::{Bottleneck, arrived, half, result, seat};
+use support::{Bottleneck, arrived, half, host, result};
 use tidegate_controllers::{Entry, registry};
 use tidegate_core::control::{
-    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, PacketResult, ReceiverSeat, Report, Sent,
+    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, PacketResult, ReceiverHost, Report, Sent,
     Urgency,
 };
 use tidegate_core::wire::rtcp;
-use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
+use tidegate_core::{ControllerHost, Rate, Size, Span, Stream, Time};
 
 struct Fuzz {
-    seat: Seat,
+    host: ControllerHost,
     limits: Limits,
     luck: Stream,
     now: Time,
@@ -33,11 +33,11 @@ impl Fuzz {
     fn new(name: &str, preset: &str, seed: u64) -> Self {
         let luck = Stream::new(seed, name, preset);
         let limits = Limits::default();
-        let mut seat = seat(name, preset, &Value::Null, &limits);
-        seat.notes.wanted = seed.is_multiple_of(2);
+        let mut host = host(name, preset, &Value::Null, &limits);
+        host.notes.wanted = seed.is_multiple_of(2);
         let (pending, old) = (vec![], vec![]);
         let mut fuzz = Self {
-            seat,
+            host,
             limits,
             luck,
             now: Time::ZERO,
@@ -47,7 +47,7 @@ impl Fuzz {
             old,
             decisions: Decisions::default(),
         };
-        fuzz.check(*fuzz.seat.decision());
+        fuzz.check(*fuzz.host.decision());
         fuzz
     }
 
@@ -56,7 +56,7 @@ impl Fuzz {
         let within = decision.target >= min && decision.target <= max.max(min);
         assert!(within, "target {:?} at {:?} with {:?}", decision.target, self.now, self.limits);
         assert!(decision.alarm.is_none_or(|at| at > self.now));
-        for (name, value) in &self.seat.notes.values {
+        for (name, value) in &self.host.notes.values {
             assert!(value.is_finite(), "{name} is {value}");
         }
         self.decisions.add(&decision);
@@ -64,9 +64,9 @@ impl Fuzz {
 
     fn pass(&mut self, span: Span) {
         let until = self.now + span;
-        while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
+        while let Some(at) = self.host.decision().alarm.filter(|&at| at <= until) {
             self.now = at;
-            let decision = *self.seat.alarm(at).expect("contract");
+            let decision = *self.host.alarm(at).expect("contract");
             self.check(decision);
         }
         self.now = until;
@@ -77,10 +77,10 @@ impl Fuzz {
         let arrival = (self.now + delay).as_nanos().wrapping_add(self.far);
         let lost = self.luck.chance(0.1);
         self.pending.push(result(self.sequence, size, self.now, (!lost).then_some(arrival)));
-        if self.seat.needs_sent() {
+        if self.host.needs_sent() {
             let size = Size::from_bytes(size);
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
-            let decision = *self.seat.sent(self.now, &sent).expect("contract");
+            let decision = *self.host.sent(self.now, &sent).expect("contract");
             self.check(decision);
         }
         self.sequence += 1;
@@ -101,7 +101,7 @@ impl Fuzz {
         let remb =
             self.luck.chance(0.02).then(|| Rate::from_bps(self.luck.next_u64() >> self.luck.below(64)));
         let report = Report { packets, report_rtt, loss, remb, ..Report::default() };
-        let decision = *self.seat.report(self.now, &report).expect("contract");
+        let decision = *self.host.report(self.now, &report).expect("contract");
         self.check(decision);
     }
 
@@ -179,7 +179,7 @@ impl Fuzz {
         let app_limited = self.luck.chance(0.5);
         self.limits = Limits { min, max, start, wanted, app_limited, route_changed };
         let limits = self.limits;
-        let decision = *self.seat.limits(self.now, &limits).expect("contract");
+        let decision = *self.host.limits(self.now, &limits).expect("contract");
         self.check(decision);
     }
 }
@@ -208,7 +208,7 @@ fn no_sequence_of_operations_breaks_the_contract_and_the_bits_are_pinned() {
 
 /// A receiver half under arbitrary packets, alarms and calls to speak.
 struct FuzzHalf {
-    half: ReceiverSeat,
+    half: ReceiverHost,
     luck: Stream,
     now: Time,
     sequence: u64,
@@ -331,7 +331,7 @@ fn after_trouble(name: &str, preset: &str, trouble: impl Fn(&mut Bottleneck, u64
     (0..400).for_each(|_| _ = link.step(false));
     (0..400).for_each(|i| trouble(&mut link, i));
     (link.capacity, link.loss) = (Rate::from_kbps(1000), 0.0);
-    let worst = link.seat.decision().target.as_bps_f64();
+    let worst = link.host.decision().target.as_bps_f64();
     let targets: Vec<f64> = (0..6000).map(|_| link.step(false).target.as_bps_f64()).collect();
     let seconds =
         targets.iter().position(|&target| target >= 0.75e6).map_or(f64::INFINITY, |i| i as f64 * 0.05);

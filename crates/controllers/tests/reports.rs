@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use support::decisions::Decisions;
-use support::{golden, halves::said, seat};
+use support::{golden, halves::said, host};
 use tidegate_core::control::{Decision, Limits, LossReport, Report};
-use tidegate_core::{Rate, Seat, Size, Span, Stream, Time};
+use tidegate_core::{ControllerHost, Rate, Size, Span, Stream, Time};
 
 const SIZE: Size = Size::from_bytes(1200);
 
 /// A path of one bottleneck, and the receiver at its end.
 struct Path {
-    seat: Seat,
+    host: ControllerHost,
     now: Time,
     capacity: Rate,
     /// How long the queue may be.
@@ -51,7 +51,7 @@ struct Path {
 impl Path {
     fn new(name: &str, preset: &str, settings: &Value, limits: &Limits) -> Self {
         Self {
-            seat: seat(name, preset, settings, limits),
+            host: host(name, preset, settings, limits),
             now: Time::ZERO,
             capacity: Rate::from_mbps(1),
             queue: Span::from_millis(300),
@@ -94,7 +94,7 @@ impl Path {
                 let (at, mut report) = self.returning.pop_front().expect("there is one");
                 // the sender's part: the trip of a probe that goes now, and the way back
                 report.report_rtt = Some(self.free_at.saturating_since(at) + self.delay + self.delay);
-                let decision = self.seat.report(at, &report).expect("contract");
+                let decision = self.host.report(at, &report).expect("contract");
                 self.heard.push((report, *decision));
             } else if self.now == self.report_at {
                 self.report();
@@ -112,7 +112,7 @@ impl Path {
             let at = self.free_at + self.delay;
             self.arriving.push_back((at, at - self.now));
         }
-        let decision = self.seat.decision();
+        let decision = self.host.decision();
         let rate = self.wanted.min(decision.target).min(decision.pacing);
         self.made = self.made.max(self.now - Span::from_secs(2));
         if self.waiting == 0 {
@@ -309,7 +309,7 @@ fn rrb_simd_finds_the_capacity_before_it_loses() {
     path.capacity = Rate::from_kbps(250);
     path.run(Span::from_secs(60));
     within("use of 250 kb/s", path.use_of(120), 0.5, 1.0);
-    within("target", path.seat.decision().target.as_bps_f64(), 60e3, 500e3);
+    within("target", path.host.decision().target.as_bps_f64(), 60e3, 500e3);
 }
 
 #[test]
@@ -341,10 +341,10 @@ fn after_trouble_they_find_back() {
 #[test]
 fn internals_are_said() {
     let mut path = Path::new("lookup_table", "table", &Value::Null, &LIMITS);
-    path.seat.notes.wanted = true;
+    path.host.notes.wanted = true;
     path.wanted = Rate::from_mbps(2);
     path.run(Span::from_secs(20));
     for name in ["fraction_lost", "jitter_ms", "gap_us", "table_size"] {
-        assert!(said(&path.seat.notes, name).is_some_and(f64::is_finite), "{name}");
+        assert!(said(&path.host.notes, name).is_some_and(f64::is_finite), "{name}");
     }
 }

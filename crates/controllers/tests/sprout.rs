@@ -327,8 +327,8 @@ fn what_is_not_ours_or_cannot_be_true_changes_nothing() {
     pair.run(Span::from_secs(3), &mut |_, _, _| {});
     let before = *pair.sender.decision();
     let flight = pair.sender.in_flight();
-    let ours = |settled: u32, tick: u32| {
-        let Packet::App(app) = (Message { settled, tick, forecast: [99; 8] }).write() else {
+    let ours = |received_or_lost: u32, tick: u32| {
+        let Packet::App(app) = (Message { received_or_lost, tick, forecast: [99; 8] }).write() else {
             panic!("an APP")
         };
         app

@@ -18,7 +18,7 @@ pub mod rng;
 pub mod units;
 pub mod wire;
 
-pub use control::{Context, Controller, Decision, Limits, Report, Seat};
+pub use control::{Context, Controller, ControllerHost, Decision, Limits, Report};
 pub use datagram::{Body, Datagram, Ecn};
 pub use driver::{About, Driver, Peer};
 pub use frame::Frame;

@@ -79,7 +79,7 @@ impl Endpoint {
             wakeup: Time::ZERO,
             name,
         };
-        endpoint.settle();
+        endpoint.update_wakeup();
         Ok(endpoint)
     }
 
@@ -88,10 +88,10 @@ impl Endpoint {
         if let Some(sender) = &mut self.sender {
             sender.route_changed(now, &self.path, out);
         }
-        self.settle();
+        self.update_wakeup();
     }
 
-    fn settle(&mut self) {
+    fn update_wakeup(&mut self) {
         let mut at = self.schedule.due();
         if let Some(sender) = &self.sender {
             at = at.min(sender.wakeup());
@@ -396,7 +396,7 @@ impl Peer for Endpoint {
                 }
             }
         }
-        self.settle();
+        self.update_wakeup();
     }
 
     fn receive(&mut self, now: Time, datagram: &Datagram, out: &mut dyn Driver) {
@@ -414,7 +414,7 @@ impl Peer for Endpoint {
         } else if let Some(bytes) = datagram.rtcp() {
             self.rtcp(now, bytes, datagram.size, out);
         }
-        self.settle();
+        self.update_wakeup();
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

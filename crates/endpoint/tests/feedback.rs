@@ -71,8 +71,8 @@ fn twcc_tells_every_arrival_to_250_us_across_both_wraps() {
     }
     assert!((100_000..=125_000).contains(&worst), "{worst} ns: half a tick at most, and nearly so");
     // what is reported in the end is what happened; the last 100 ms are not reported yet
-    let settled = truth.len() - 600;
-    for (sequence, (truth, latest)) in truth.iter().zip(&latest).enumerate().take(settled) {
+    let reported = truth.len() - 600;
+    for (sequence, (truth, latest)) in truth.iter().zip(&latest).enumerate().take(reported) {
         let latest = latest.unwrap_or_else(|| panic!("{sequence} was never reported"));
         assert_eq!(latest.arrival.is_some(), truth.is_some(), "{sequence}");
     }

@@ -200,11 +200,11 @@ pub(crate) fn run(
         let outcome = run.finish()?;
         Ok(Recording { outcome, tapes, run_seconds })
     };
-    settle(py, py.detach(drive), &raised)
+    outcome_of(py, py.detach(drive), &raised)
 }
 
 /// What Python gets of a run that has ended, well or not.
-pub(crate) fn settle<T>(py: Python<'_>, done: Result<T, Ended>, raised: &Raised) -> PyResult<T> {
+pub(crate) fn outcome_of<T>(py: Python<'_>, done: Result<T, Ended>, raised: &Raised) -> PyResult<T> {
     match done {
         // a stamp that failed after the last feedback: nobody else has told of it
         Ok(_) if raised.lock().is_ok_and(|raised| raised.is_some()) => {

@@ -4,7 +4,7 @@ use crate::control::half::Raised;
 use crate::encoder::Tapes;
 use crate::errors::bad;
 use crate::guard::{InternalError, caught};
-use crate::run::{Ended, Recording, drive, prepare, settle};
+use crate::run::{Ended, Recording, drive, outcome_of, prepare};
 use crate::trace::PyTrace;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -293,7 +293,7 @@ impl PyWorld {
         self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
         if let Err(error) = done {
             *state = State::Over("has stopped with an error");
-            return settle(py, Err(error), &self.raised);
+            return outcome_of(py, Err(error), &self.raised);
         }
         let packet = |Handed { node, number, packet }| PyPacket {
             packet,
@@ -364,6 +364,6 @@ impl PyWorld {
         let outcome = py.detach(|| run.finish_at(Time::from_nanos(at)));
         let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
         let done = outcome.map(|outcome| Recording::new(outcome, self.tapes.clone(), run_seconds));
-        settle(py, done.map_err(Into::into), &self.raised)
+        outcome_of(py, done.map_err(Into::into), &self.raised)
     }
 }

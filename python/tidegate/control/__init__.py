@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tidegate._core import (
     Arrived,
-    ControllerSeat,
+    ControllerHost,
     Decision,
     EcnCounts,
     Limits,
@@ -40,7 +40,7 @@ from tidegate._core import (
     Outgoing,
     PacketResult,
     Probe,
-    ReceiverSeat,
+    ReceiverHost,
     Report,
     Sent,
     Stream,
@@ -48,6 +48,12 @@ from tidegate._core import (
 
 Answer = Decision | float | None
 """What a controller may answer: a decision, a rate in bit/s, or `None` for "as before"."""
+
+ControllerSeat = ControllerHost
+"""An older name of `ControllerHost`."""
+
+ReceiverSeat = ReceiverHost
+"""An older name of `ReceiverHost`."""
 
 Ask = str | int | tuple[str | int | None, int | None] | None
 """What a receiver half may answer: how soon it wants to speak, or a pair of that and an alarm in ns.
@@ -187,7 +193,7 @@ __all__ = [
     "Arrived",
     "Ask",
     "Controller",
-    "ControllerSeat",
+    "ControllerHost",
     "Decision",
     "EcnCounts",
     "Limits",
@@ -197,7 +203,7 @@ __all__ = [
     "PacketResult",
     "Probe",
     "ReceiverHalf",
-    "ReceiverSeat",
+    "ReceiverHost",
     "Report",
     "Sent",
 ]

@@ -1,13 +1,13 @@
 """The engine's controllers in a loop of your own: in a test, on a socket, over a recorded log.
 
 >>> from tidegate import PacketResult, Report
->>> seat = controller("gcc", "aiortc", beta=0.9)
->>> seat.decision.target_bps
+>>> gcc = controller("gcc", "aiortc", beta=0.9)
+>>> gcc.decision.target_bps
 300000
 >>> report = Report([PacketResult(n, 1200, n * 10_000_000, n * 10_000_000) for n in range(20)])
->>> seat.on_report(250_000_000, report).target_bps > 0
+>>> gcc.on_report(250_000_000, report).target_bps > 0
 True
->>> "threshold" in seat.internals
+>>> "threshold" in gcc.internals
 True
 >>> controller("gcc", betta=0.9)
 Traceback (most recent call last):
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from tidegate import _core
 
 if TYPE_CHECKING:
-    from tidegate.control import ControllerSeat, Limits, ReceiverSeat
+    from tidegate.control import ControllerHost, Limits, ReceiverHost
 
 
 def controller(
@@ -34,7 +34,7 @@ def controller(
     now_ns: int = 0,
     limits: Limits | None = None,
     **settings: object,
-) -> ControllerSeat:
+) -> ControllerHost:
     """Makes one of the engine's controllers, to be driven by hand.
 
     Args:
@@ -46,7 +46,7 @@ def controller(
         settings: What differs from the preset (`tidegate controllers gcc` lists them).
 
     Returns:
-        The controller in its seat: `on_report`, `on_alarm`, `on_limits`, `on_sent`, `stamp`,
+        The host of the controller: `on_report`, `on_alarm`, `on_limits`, `on_sent`, `stamp`,
         `decision` and `internals` (named values of the last call).
 
     Raises:
@@ -55,7 +55,7 @@ def controller(
     return _core.controller(name, preset, json.dumps(settings), seed, now_ns, limits)
 
 
-def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) -> ReceiverSeat:
+def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) -> ReceiverHost:
     """Makes the receiving half of one of the engine's controllers, to be driven by hand.
 
     Args:
@@ -65,7 +65,7 @@ def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) 
         settings: What differs from the preset.
 
     Returns:
-        The half in its seat: `on_packet`, `on_alarm`, `message`, `alarm_ns` and `internals`.
+        The host of the half: `on_packet`, `on_alarm`, `message`, `alarm_ns` and `internals`.
 
     Raises:
         ValueError: With what is wrong and what would be right.

@@ -152,9 +152,9 @@ impl Controller for LookupTable {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use tidegate_core::control::{Arrived, ReceiverSeat, Urgency};
+    use tidegate_core::control::{Arrived, ReceiverHost, Urgency};
     use tidegate_core::wire::rtcp;
-    use tidegate_core::{Ecn, Rate, Seat, Stream};
+    use tidegate_core::{ControllerHost, Ecn, Rate, Stream};
 
     const LIMITS: Limits = Limits {
         min: Rate::from_kbps(10),
@@ -165,9 +165,10 @@ mod tests {
         route_changed: false,
     };
 
-    fn seat(preset: &str, overrides: &Value, limits: &Limits) -> Seat {
+    fn host(preset: &str, overrides: &Value, limits: &Limits) -> ControllerHost {
         let controller = (ENTRY.build)(preset, overrides).expect("valid");
-        Seat::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits).expect("seated")
+        ControllerHost::new("test", controller, Stream::new(1, "test", "rng"), Time::ZERO, limits)
+            .expect("the contract is kept")
     }
 
     /// A report with a round trip of twice `delay_us`.
@@ -183,29 +184,29 @@ mod tests {
     }
 
     /// The gap after a report, in microseconds.
-    fn gap(seat: &mut Seat, report: &Report) -> Option<f64> {
-        let decision = seat.report(Time::from_secs(1), report).expect("fine");
+    fn gap(host: &mut ControllerHost, report: &Report) -> Option<f64> {
+        let decision = host.report(Time::from_secs(1), report).expect("fine");
         decision.min_gap.map(|gap| gap.as_nanos() as f64 / 1e3)
     }
 
     #[test]
     fn the_equation_by_hand() {
-        let mut seat = seat("equation", &Value::Null, &LIMITS);
-        assert_eq!(gap(&mut seat, &report(0, 10_000, 50_000)), None, "no loss, no gap");
+        let mut host = host("equation", &Value::Null, &LIMITS);
+        assert_eq!(gap(&mut host, &report(0, 10_000, 50_000)), None, "no loss, no gap");
         // 5e7 ns * 1e7 ns * 13 / 1e13
-        assert_eq!(gap(&mut seat, &report(13, 10_000, 50_000)), Some(650.0));
+        assert_eq!(gap(&mut host, &report(13, 10_000, 50_000)), Some(650.0));
         // 7.77e7 * 2.5e6 * 40 / 1e13
-        assert_eq!(gap(&mut seat, &report(40, 2_500, 77_700)), Some(777.0));
+        assert_eq!(gap(&mut host, &report(40, 2_500, 77_700)), Some(777.0));
         // 1.2e8 * 2e7 * 255 / 1e13: 61.2 ms
-        assert_eq!(gap(&mut seat, &report(255, 20_000, 120_000)), Some(61_200.0));
+        assert_eq!(gap(&mut host, &report(255, 20_000, 120_000)), Some(61_200.0));
         // 1e7 * 1e6 * 1 / 1e13: little loss makes a gap of a microsecond
-        assert_eq!(gap(&mut seat, &report(1, 1_000, 10_000)), Some(1.0));
-        assert_eq!(gap(&mut seat, &report(13, -10_000, 50_000)), None, "a jitter below zero is none");
+        assert_eq!(gap(&mut host, &report(1, 1_000, 10_000)), Some(1.0));
+        assert_eq!(gap(&mut host, &report(13, -10_000, 50_000)), None, "a jitter below zero is none");
     }
 
     #[test]
     fn what_the_formula_and_the_text_print() {
-        let gap_of = |overrides| gap(&mut seat("table", &overrides, &LIMITS), &report(13, 10_000, 50_000));
+        let gap_of = |overrides| gap(&mut host("table", &overrides, &LIMITS), &report(13, 10_000, 50_000));
         assert_eq!(gap_of(json!({ "scale": 1e13 })), Some(650.0), "hundreds of microseconds");
         // 6.5 s, held by the least rate: 9600 bits at 10 kb/s
         assert_eq!(gap_of(json!({ "scale": 1e9 })), Some(960_000.0));
@@ -216,16 +217,16 @@ mod tests {
     #[test]
     fn the_table_remembers_and_the_equation_does_not() {
         let (first, second) = (report(13, 10_000, 50_000), report(13, 20_000, 90_000));
-        let mut table = seat("table", &json!({ "default_gap": 200 }), &LIMITS);
+        let mut table = host("table", &json!({ "default_gap": 200 }), &LIMITS);
         assert_eq!(table.decision().min_gap, Some(Span::from_micros(200)), "before the first report");
         let gaps = [&first, &second, &report(0, 1, 1), &report(14, 20_000, 90_000), &second]
             .map(|report| gap(&mut table, report));
         assert_eq!(gaps, [650.0, 650.0, 200.0, 2520.0, 650.0].map(Some));
-        let mut equation = seat("equation", &json!({ "default_gap": 200 }), &LIMITS);
+        let mut equation = host("equation", &json!({ "default_gap": 200 }), &LIMITS);
         assert_eq!(equation.decision().min_gap, None, "the default gap is the table's");
         let gaps = [&first, &second, &report(0, 1, 1)].map(|report| gap(&mut equation, report));
         assert_eq!(gaps, [Some(650.0), Some(2340.0), None]);
-        let mut none = seat("none", &json!({ "default_gap": 200 }), &LIMITS);
+        let mut none = host("none", &json!({ "default_gap": 200 }), &LIMITS);
         assert_eq!(gap(&mut none, &first), None);
         assert_eq!(none.decision().target, LIMITS.max);
         // a new route is another path
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_gap_makes_a_rate_and_keeps_the_limits() {
-        let mut table = seat("table", &Value::Null, &LIMITS);
+        let mut table = host("table", &Value::Null, &LIMITS);
         assert_eq!(table.decision().target, LIMITS.max);
         // 9600 bits every 2.4 ms
         let _ = gap(&mut table, &report(16, 20_000, 75_000));
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn without_a_delay_the_gap_stays() {
-        let mut table = seat("table", &Value::Null, &LIMITS);
+        let mut table = host("table", &Value::Null, &LIMITS);
         let unknown = |fraction| Report { report_rtt: None, ..report(fraction, 10_000, 50_000) };
         assert_eq!(gap(&mut table, &unknown(13)), None);
         assert_eq!(gap(&mut table, &report(13, 10_000, 50_000)), Some(650.0));
@@ -268,7 +269,7 @@ mod tests {
         let simulator = json!({ "delay_source": "simulator" });
         let half = |overrides| {
             let half = ENTRY.receiver.expect("a half")("table", overrides).expect("valid");
-            ReceiverSeat::new("test", half, Stream::new(1, "test", "r"))
+            ReceiverHost::new("test", half, Stream::new(1, "test", "r"))
         };
         let arrived = |delay| Arrived {
             sequence: Some(1),
@@ -297,7 +298,7 @@ mod tests {
         rtcp::encode(&said, &mut bytes).expect("fits");
         assert_eq!(bytes.len(), 20);
         let [rtcp::Packet::App(app)] = &rtcp::decode(&bytes).expect("whole")[..] else { panic!("{said:?}") };
-        let mut table = seat("table", &simulator, &LIMITS);
+        let mut table = host("table", &simulator, &LIMITS);
         // the round trip would be 2 s
         let heard = Report { messages: vec![app.clone()], ..report(13, 10_000, 1_000_000) };
         assert_eq!(gap(&mut table, &heard), Some(650.0));

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! sender: stamp (sequence, throwaway, time to next) --> data --> receiver: ticks -> model -> forecast
-//!   ^                                                              arrivals -> settled         |
-//!   |                                                                                          |
-//!   +-- window <- forecast, bytes in the network <--- forecast, bytes settled: every 20 ms ----+
+//!   ^                                                              arrivals -> received or lost   |
+//!   |                                                                                             |
+//!   +-- window <- forecast, bytes in the network <-- forecast, bytes received or lost, each 20 ms +
 //! ```
 //!
 //! The receiver says what the link will surely deliver in the next 160 ms; the sender lets as much into the network

@@ -1,11 +1,11 @@
-//! How many bytes of a flow have arrived or are lost (`receiver.cc`, `RecvQueue`).
+//! How many bytes of a flow have been received or are lost (`receiver.cc`, `RecvQueue`; the field `received_or_lost_count`).
 
 use std::collections::VecDeque;
 use tidegate_core::wire::wrap;
 
-/// Bytes numbered as the sender numbers them.
+/// The bytes of a flow, numbered as the sender numbers them.
 #[derive(Clone, Debug, Default)]
-pub struct Settled {
+pub struct ReceivedOrLost {
     /// The newest number; those on the wire are its neighbours.
     newest: i64,
     /// All before this has arrived or is lost.
@@ -18,8 +18,8 @@ pub struct Settled {
 /// stampede are given up early.
 const MOST: usize = 4096;
 
-impl Settled {
-    /// A packet has arrived; all that lies more than `throwaway` bytes before it is settled.
+impl ReceivedOrLost {
+    /// A packet has arrived; what lies more than `throwaway` bytes before it and has not is lost.
     pub fn packet(&mut self, sequence: u32, throwaway: u16, bytes: u64) {
         let sequence = wrap::nearest(sequence, 32, self.newest);
         self.newest = self.newest.max(sequence);
@@ -36,7 +36,7 @@ impl Settled {
         }
     }
 
-    /// The bytes settled. Like the original it counts a packet's RTP bytes, while the numbers between two
+    /// Bytes received or lost. Like the original it counts a packet's RTP bytes, while the numbers between two
     /// packets have the overhead in them, too.
     #[must_use]
     pub fn bytes(&self) -> i64 {
@@ -50,37 +50,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_settled_when_the_sender_says_so() {
-        let mut settled = Settled::default();
-        settled.packet(0, 0, 1000);
-        assert_eq!(settled.bytes(), 1000);
+    fn what_is_missing_is_lost_when_the_sender_says_so() {
+        let mut count = ReceivedOrLost::default();
+        count.packet(0, 0, 1000);
+        assert_eq!(count.bytes(), 1000);
         // the one at 1050 is missing, and may still come
-        settled.packet(2100, 2100, 1000);
-        assert_eq!(settled.bytes(), 2000);
-        settled.packet(3150, 1050, 1000);
-        assert_eq!(settled.bytes(), 2100 + 2000, "the first byte that may still come, and two packets");
+        count.packet(2100, 2100, 1000);
+        assert_eq!(count.bytes(), 2000);
+        count.packet(3150, 1050, 1000);
+        assert_eq!(count.bytes(), 2100 + 2000, "the first byte that may still come, and two packets");
         // it comes too late to count
-        settled.packet(1050, 1050, 1000);
-        assert_eq!(settled.bytes(), 4100);
-        settled.packet(4200, 0, 1000);
-        assert_eq!(settled.bytes(), 5200);
+        count.packet(1050, 1050, 1000);
+        assert_eq!(count.bytes(), 4100);
+        count.packet(4200, 0, 1000);
+        assert_eq!(count.bytes(), 5200);
     }
 
     #[test]
     fn numbers_wrap() {
-        let mut settled = Settled::default();
+        let mut count = ReceivedOrLost::default();
         for k in 0..5_000_000_i64 / 1050 * 1000 {
-            settled.packet((k * 1050) as u32, 1050, 1000);
+            count.packet((k * 1050) as u32, 1050, 1000);
         }
         let last = (5_000_000_i64 / 1050 * 1000 - 1) * 1050;
         assert!(last > 1 << 32);
-        assert_eq!(settled.bytes(), last - 1050 + 2000);
+        assert_eq!(count.bytes(), last - 1050 + 2000);
     }
 
     #[test]
     fn a_stampede_is_bounded() {
-        let mut settled = Settled::default();
-        (0..100_000).for_each(|k| settled.packet(k, u16::MAX, 10));
-        assert!(settled.arrived.len() <= MOST);
+        let mut count = ReceivedOrLost::default();
+        (0..100_000).for_each(|k| count.packet(k, u16::MAX, 10));
+        assert!(count.arrived.len() <= MOST);
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving half: a forecast at the end of every tick.
 
-use super::received_or_lost::Settled;
+use super::received_or_lost::ReceivedOrLost;
 use super::settings::Settings;
 use super::ticks::Ticks;
 use super::wire::{Message, Stamp};
@@ -17,7 +17,7 @@ pub struct Receiver {
     settings: Settings,
     /// From the first packet on.
     ticks: Option<Ticks>,
-    settled: Settled,
+    received_or_lost: ReceivedOrLost,
     /// Ticks that have ended.
     ended: u32,
     /// When the last packet came.
@@ -28,7 +28,13 @@ impl Receiver {
     /// A half that has heard nothing yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, ticks: None, settled: Settled::default(), ended: 0, heard: Time::ZERO }
+        Self {
+            settings,
+            ticks: None,
+            received_or_lost: ReceivedOrLost::default(),
+            ended: 0,
+            heard: Time::ZERO,
+        }
     }
 
     /// Ends the ticks that are over by `now`. Says whether there were any.
@@ -61,7 +67,7 @@ impl ReceiverHalf for Receiver {
             let news = self.advance(now);
             let ticks = self.ticks.get_or_insert_with(|| Ticks::new(&self.settings, now));
             ticks.packet(packet.size.as_bytes(), stamp.time_to_next, stamp.limited);
-            self.settled.packet(stamp.sequence, stamp.throwaway, packet.size.as_bytes());
+            self.received_or_lost.packet(stamp.sequence, stamp.throwaway, packet.size.as_bytes());
             return self.ask(now, news);
         }
         let news = self.advance(now);
@@ -82,7 +88,7 @@ impl ReceiverHalf for Receiver {
                 cx.note(name, f64::from(count));
             }
         }
-        let settled = self.settled.bytes() as u32;
-        vec![Message { settled, tick: self.ended, forecast }.write()]
+        let received_or_lost = self.received_or_lost.bytes() as u32;
+        vec![Message { received_or_lost, tick: self.ended, forecast }.write()]
     }
 }

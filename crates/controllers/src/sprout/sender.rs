@@ -91,11 +91,11 @@ impl Sender {
     /// that was not sent.
     fn hear(&mut self, now: Time, said: &Message) {
         let overtaken = self.heard.is_some_and(|heard| (said.tick.wrapping_sub(heard.tick) as i32) <= 0);
-        let settled = wrap::nearest(said.settled, 32, self.next);
-        if overtaken || settled > self.next {
+        let received_or_lost = wrap::nearest(said.received_or_lost, 32, self.next);
+        if overtaken || received_or_lost > self.next {
             return;
         }
-        self.queue = (self.next - settled).unsigned_abs();
+        self.queue = (self.next - received_or_lost).unsigned_abs();
         self.heard = Some(Heard { forecast: said.forecast, at: now, passed: 0, tick: said.tick });
     }
 

@@ -73,7 +73,7 @@ impl Stamp {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The low bits of the number of bytes that have arrived or are lost.
-    pub settled: u32,
+    pub received_or_lost: u32,
     /// Ticks since the first packet; wraps after 2.7 years.
     pub tick: u32,
     /// Packets that will have been delivered at the end of each tick.
@@ -85,7 +85,7 @@ impl Message {
     #[must_use]
     pub fn write(&self) -> rtcp::Packet {
         let mut data = Vec::with_capacity(8 + 2 * TICKS);
-        data.extend_from_slice(&self.settled.to_be_bytes());
+        data.extend_from_slice(&self.received_or_lost.to_be_bytes());
         data.extend_from_slice(&self.tick.to_be_bytes());
         for count in self.forecast {
             data.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_be_bytes());
@@ -97,7 +97,7 @@ impl Message {
     #[must_use]
     pub fn read(app: &rtcp::App) -> Option<Self> {
         let (words, rest) = app.data.as_chunks::<4>();
-        let &[settled, tick, ref counts @ ..] = words else { return None };
+        let &[received_or_lost, tick, ref counts @ ..] = words else { return None };
         let mut forecast = [0; TICKS];
         let (pairs, _) = counts.as_flattened().as_chunks::<2>();
         if app.name != NAME || app.subtype != 0 || !rest.is_empty() || pairs.len() != TICKS {
@@ -107,7 +107,7 @@ impl Message {
             *count = u32::from(u16::from_be_bytes(pair));
         }
         forecast.is_sorted().then(|| Self {
-            settled: u32::from_be_bytes(settled),
+            received_or_lost: u32::from_be_bytes(received_or_lost),
             tick: u32::from_be_bytes(tick),
             forecast,
         })
@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_forecast_is_36_bytes_and_keeps_its_values() {
-        let said = Message { settled: 7, tick: 0x0102, forecast: [3, 9, 15, 21, 27, 33, 39, 0x012d] };
+        let said =
+            Message { received_or_lost: 7, tick: 0x0102, forecast: [3, 9, 15, 21, 27, 33, 39, 0x012d] };
         let mut bytes = Vec::new();
         rtcp::encode(&[said.write()], &mut bytes).expect("fits");
         assert_eq!(bytes.len(), 36);

@@ -221,7 +221,7 @@ impl Controller for Sender {
 mod tests {
     use super::*;
     use serde_json::Value;
-    use tidegate_core::{Seat, Size, Stream};
+    use tidegate_core::{ControllerHost, Size, Stream};
 
     #[test]
     fn whatever_comes_at_the_instant_of_the_timer_comes_after_it() {
@@ -231,16 +231,16 @@ mod tests {
         for event in 0..4 {
             let controller = Sender::new(Settings::with("tfrc", "rfc5348", &Value::Null).expect("a preset"));
             let rng = Stream::new(1, "sender", "test");
-            let mut seat =
-                Seat::new("sender", Box::new(controller), rng, Time::ZERO, &limits).expect("seated");
-            let _ = seat.sent(Time::from_secs(1), &sent).expect("fine");
-            let at = seat.decision().alarm.expect("the nofeedback timer");
+            let mut host = ControllerHost::new("sender", Box::new(controller), rng, Time::ZERO, &limits)
+                .expect("the contract is kept");
+            let _ = host.sent(Time::from_secs(1), &sent).expect("fine");
+            let at = host.decision().alarm.expect("the nofeedback timer");
             assert_eq!(at, Time::from_secs(2));
             let decision = match event {
-                0 => seat.alarm(at),
-                1 => seat.report(at, &Report::default()),
-                2 => seat.limits(at, &limits),
-                _ => seat.sent(at, &sent),
+                0 => host.alarm(at),
+                1 => host.report(at, &Report::default()),
+                2 => host.limits(at, &limits),
+                _ => host.sent(at, &sent),
             }
             .expect("the contract holds");
             assert_eq!(decision.pacing, Rate::from_bps(1460 * 4), "halved by event {event}");

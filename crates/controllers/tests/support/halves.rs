@@ -5,11 +5,11 @@ use super::decisions::Decisions;
 use std::collections::VecDeque;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, Limits, Notes, Outgoing, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, Limits, Notes, Outgoing, ReceiverHost, Report, Sent, Urgency,
 };
 use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp::{self, App};
-use tidegate_core::{Ecn, Rate, Seat, Size, Span, Stream, Time};
+use tidegate_core::{ControllerHost, Ecn, Rate, Size, Span, Stream, Time};
 
 /// A packet on its way.
 struct Data {
@@ -21,8 +21,8 @@ struct Data {
 }
 
 pub struct Halves {
-    pub sender: Seat,
-    pub receiver: ReceiverSeat,
+    pub sender: ControllerHost,
+    pub receiver: ReceiverHost,
     pub now: Time,
     /// All that the sender has decided, and what the receiver has asked for.
     pub decisions: Decisions,
@@ -61,10 +61,10 @@ impl Halves {
         let entry = find(name).expect("registered");
         let half = entry.receiver.expect("a half")(preset, settings).expect("valid");
         let controller = (entry.build)(preset, settings).expect("valid");
-        let sender = Seat::new(name, controller, Stream::new(seed, name, "s"), Time::ZERO, limits);
+        let sender = ControllerHost::new(name, controller, Stream::new(seed, name, "s"), Time::ZERO, limits);
         Self {
-            sender: sender.expect("seated"),
-            receiver: ReceiverSeat::new(name, half, Stream::new(seed, name, "r")),
+            sender: sender.expect("the contract is kept"),
+            receiver: ReceiverHost::new(name, half, Stream::new(seed, name, "r")),
             now: Time::ZERO,
             decisions: Decisions::default(),
             capacity: Rate::from_mbps(1),

@@ -1,4 +1,4 @@
-//! What the tests of controllers share: a seat for a controller, files beside the checkout, and a
+//! What the tests of controllers share: a host for a controller, files beside the checkout, and a
 //! bottleneck to send through.
 #![allow(dead_code, reason = "each test uses its own part")]
 #![allow(unreachable_pub, reason = "a module of each test crate")]
@@ -12,22 +12,23 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, Limits, LossReport, PacketResult, Probe, ReceiverSeat, Report, Sent, Urgency,
+    Arrived, Ask, Decision, Limits, LossReport, PacketResult, Probe, ReceiverHost, Report, Sent, Urgency,
 };
 use tidegate_core::wire::{rtcp, rtp};
-use tidegate_core::{Ecn, Rate, RemoteTime, Seat, Size, Span, Stream, Time};
+use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Size, Span, Stream, Time};
 
-/// A controller in its seat at time zero.
-pub fn seat(name: &str, preset: &str, overrides: &Value, limits: &Limits) -> Seat {
+/// A controller in its host at time zero.
+pub fn host(name: &str, preset: &str, overrides: &Value, limits: &Limits) -> ControllerHost {
     let controller = (find(name).expect("registered").build)(preset, overrides).expect("valid");
-    Seat::new(name, controller, Stream::new(1, name, "controller"), Time::ZERO, limits).expect("seated")
+    ControllerHost::new(name, controller, Stream::new(1, name, "controller"), Time::ZERO, limits)
+        .expect("the contract is kept")
 }
 
-/// The receiving half of a controller in its seat, if it has one.
-pub fn half(name: &str, preset: &str, overrides: &Value) -> Option<ReceiverSeat> {
+/// The receiving half of a controller in its host, if it has one.
+pub fn half(name: &str, preset: &str, overrides: &Value) -> Option<ReceiverHost> {
     let build = find(name).expect("registered").receiver?;
     let half = build(preset, overrides).expect("valid");
-    Some(ReceiverSeat::new(name, half, Stream::new(1, name, "receiver")))
+    Some(ReceiverHost::new(name, half, Stream::new(1, name, "receiver")))
 }
 
 /// A data packet at a receiver half.
@@ -47,7 +48,7 @@ pub fn arrived(sequence: u64, size: u64, abs_send_time: u32) -> Arrived<'static>
 }
 
 /// The rate that a half says in a REMB, if it says any.
-pub fn remb_of(half: &mut ReceiverSeat, now: Time) -> Option<Rate> {
+pub fn remb_of(half: &mut ReceiverHost, now: Time) -> Option<Rate> {
     match &half.message(now).expect("contract")[..] {
         [] => None,
         [rtcp::Packet::Remb(remb)] => Some(remb.bitrate),
@@ -103,7 +104,7 @@ pub fn golden(path: &str, text: &str) {
 
 /// The other end of a scheme with a receiver half.
 struct Far {
-    half: ReceiverSeat,
+    half: ReceiverHost,
     /// When they arrive, and they.
     arriving: VecDeque<(Time, Arrived<'static>)>,
     /// What is on its way back, and when it arrives.
@@ -127,7 +128,7 @@ struct Probing {
 /// always sends what it may, and the probes that it is asked for. Per-packet reports every 50 ms; or, where there is
 /// a receiver half, what it says, and receiver reports every second.
 pub struct Bottleneck {
-    pub seat: Seat,
+    pub host: ControllerHost,
     probes: VecDeque<Probing>,
     /// Whether there are receiver reports every second beside per-packet ones, and how many packets were lost and
     /// reported on since the last one, and lost in all.
@@ -174,7 +175,7 @@ impl Bottleneck {
             reported: 0,
         });
         let mut link = Self {
-            seat: seat(name, preset, &Value::Null, &Limits::default()),
+            host: host(name, preset, &Value::Null, &Limits::default()),
             probes: VecDeque::new(),
             receiver_reports: preset == "libwebrtc",
             lost: 0,
@@ -195,7 +196,7 @@ impl Bottleneck {
             in_flight: Vec::new(),
             luck: Stream::new(1, "bottleneck", "loss"),
         };
-        let first = *link.seat.decision();
+        let first = *link.host.decision();
         link.ask(&first);
         link
     }
@@ -208,28 +209,28 @@ impl Bottleneck {
             self.send(self.next_send);
         }
         self.receive(until, cut);
-        while let Some(at) = self.seat.decision().alarm.filter(|&at| at <= until) {
-            let decision = *self.seat.alarm(at).expect("contract");
+        while let Some(at) = self.host.decision().alarm.filter(|&at| at <= until) {
+            let decision = *self.host.alarm(at).expect("contract");
             self.heed(&decision);
         }
         self.now = until;
         if self.far_end.is_some() {
             // what lies on the link still counts as sent
             self.in_flight.clear();
-            return *self.seat.decision();
+            return *self.host.decision();
         }
         if cut {
-            return *self.seat.decision();
+            return *self.host.decision();
         }
         let report = self.report();
-        let decision = *self.seat.report(until, &report).expect("contract");
+        let decision = *self.host.report(until, &report).expect("contract");
         self.heed(&decision);
         if self.receiver_reports && until.as_nanos() % 1_000_000_000 == 0 {
             let report = self.receiver_report();
-            let decision = *self.seat.report(until, &report).expect("contract");
+            let decision = *self.host.report(until, &report).expect("contract");
             self.heed(&decision);
         }
-        *self.seat.decision()
+        *self.host.decision()
     }
 
     fn heed(&mut self, decision: &Decision) {
@@ -246,8 +247,8 @@ impl Bottleneck {
     }
 
     fn send(&mut self, at: Time) {
-        while let Some(due) = self.seat.decision().alarm.filter(|&due| due <= at) {
-            let decision = *self.seat.alarm(due).expect("contract");
+        while let Some(due) = self.host.decision().alarm.filter(|&due| due <= at) {
+            let decision = *self.host.alarm(due).expect("contract");
             self.heed(&decision);
         }
         let size = Size::from_bytes(SIZE);
@@ -265,13 +266,13 @@ impl Bottleneck {
         let probe = self.probes.front().map(|probing| probing.probe);
         let packet = result(self.sequence, SIZE, at, arrival);
         self.in_flight.push(PacketResult { probe: probe.map(|probe| probe.id), ..packet });
-        if self.seat.needs_sent() {
+        if self.host.needs_sent() {
             let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
-            let decision = *self.seat.sent(at, &sent).expect("contract");
+            let decision = *self.host.sent(at, &sent).expect("contract");
             self.heed(&decision);
         }
         self.sequence += 1;
-        let rate = probe.map_or(self.seat.decision().target, |probe| probe.rate);
+        let rate = probe.map_or(self.host.decision().target, |probe| probe.rate);
         self.next_send = at + rate.time_for(size);
         if let Some(probing) = self.probes.front_mut().filter(|_| probe.is_some()) {
             probing.bytes = probing.bytes.saturating_sub(SIZE);
@@ -327,7 +328,7 @@ impl Bottleneck {
         while far.returning.front().is_some_and(|&(at, _)| at <= until) {
             let (at, report) = far.returning.pop_front().expect("there is one");
             if !cut {
-                let decision = *self.seat.report(at, &report).expect("contract");
+                let decision = *self.host.report(at, &report).expect("contract");
                 self.decisions.add(&decision);
             }
         }

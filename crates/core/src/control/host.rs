@@ -1,4 +1,4 @@
-//! Where controllers and receiver halves sit: what calls them, and checks that they keep the contract.
+//! The hosts of controllers and of receiver halves: they call them, keep what they said last, and hold them to the contract.
 
 use super::checks::{AlarmCheck, broken};
 use super::contract::{Context, Controller, Notes, ReceiverHalf};
@@ -27,8 +27,8 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A controller in its seat: its substream, its last decision, and the checks of the contract.
-pub struct Seat {
+/// Holds a controller with its substream and its last decision, calls it, and checks that it keeps the contract.
+pub struct ControllerHost {
     who: String,
     controller: Box<dyn Controller>,
     last: Decision,
@@ -38,8 +38,8 @@ pub struct Seat {
     pub notes: Notes,
 }
 
-impl Seat {
-    /// Seats `controller`; `who` names it in errors, `rng` is its substream. The first decision is
+impl ControllerHost {
+    /// A host of `controller`: `who` names it in errors, `rng` is its substream. The first decision is
     /// its answer to `limits` at `now`.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Seat {
         now: Time,
         limits: &Limits,
     ) -> Result<Self, Failure> {
-        let mut seat = Self {
+        let mut host = Self {
             who: who.into(),
             controller,
             last: Decision::rate(limits.start),
@@ -59,8 +59,8 @@ impl Seat {
             rng,
             notes: Notes::default(),
         };
-        let _first = seat.limits(now, limits)?;
-        Ok(seat)
+        let _first = host.limits(now, limits)?;
+        Ok(host)
     }
 
     /// The last decision.
@@ -81,7 +81,7 @@ impl Seat {
         self.controller.needs()
     }
 
-    /// Whether the controller wants [`Seat::sent`].
+    /// Whether the controller wants [`ControllerHost::sent`].
     #[must_use]
     pub fn needs_sent(&self) -> bool {
         self.controller.needs_sent()
@@ -160,20 +160,20 @@ impl Seat {
     }
 }
 
-/// A receiver half in its seat.
-pub struct ReceiverSeat {
+/// Holds a receiver half with its substream and its alarm, calls it, and checks that it keeps the contract.
+pub struct ReceiverHost {
     who: String,
     half: Box<dyn ReceiverHalf>,
     alarms: AlarmCheck,
     rng: Stream,
-    /// When it wants [`ReceiverSeat::alarm`].
+    /// When it wants [`ReceiverHost::alarm`].
     pub alarm_at: Option<Time>,
     /// What it said during the last call.
     pub notes: Notes,
 }
 
-impl ReceiverSeat {
-    /// Seats `half`; `who` names it in errors, `rng` is its substream.
+impl ReceiverHost {
+    /// A host of `half`: `who` names it in errors, `rng` is its substream.
     pub fn new(who: impl Into<String>, half: Box<dyn ReceiverHalf>, rng: Stream) -> Self {
         Self {
             who: who.into(),
@@ -284,9 +284,9 @@ mod tests {
 
     const NOW: Time = Time::from_secs(2);
 
-    fn seat(script: Vec<Option<Decision>>) -> Seat {
+    fn host(script: Vec<Option<Decision>>) -> ControllerHost {
         let controller = Box::new(Scripted(script.into_iter()));
-        Seat::new("it", controller, Stream::new(1, "it", "test"), Time::ZERO, &Limits::default())
+        ControllerHost::new("it", controller, Stream::new(1, "it", "test"), Time::ZERO, &Limits::default())
             .expect("valid")
     }
 
@@ -301,29 +301,29 @@ mod tests {
     #[test]
     fn the_present_instant_is_granted_once() {
         let later = NOW + Span::from_nanos(1);
-        let mut seat = seat(vec![alarm(NOW), None, alarm(later), alarm(later), alarm(later), alarm(later)]);
+        let mut host = host(vec![alarm(NOW), None, alarm(later), alarm(later), alarm(later), alarm(later)]);
         let report = Report::default();
-        assert_eq!(seat.report(NOW, &report).expect("granted").alarm, Some(NOW));
-        assert_eq!(seat.report(NOW, &report).expect("unchanged").alarm, Some(NOW), "it is yet to come");
-        assert_eq!(seat.alarm(NOW).expect("later").alarm, Some(later));
-        assert_eq!(seat.report(NOW, &report).expect("later").alarm, Some(later));
-        assert_eq!(seat.alarm(later).expect("the present again, an instant later").alarm, Some(later));
+        assert_eq!(host.report(NOW, &report).expect("granted").alarm, Some(NOW));
+        assert_eq!(host.report(NOW, &report).expect("unchanged").alarm, Some(NOW), "it is yet to come");
+        assert_eq!(host.alarm(NOW).expect("later").alarm, Some(later));
+        assert_eq!(host.report(NOW, &report).expect("later").alarm, Some(later));
+        assert_eq!(host.alarm(later).expect("the present again, an instant later").alarm, Some(later));
         assert_eq!(
-            why(seat.alarm(later)),
+            why(host.alarm(later)),
             "it at 2.000000001s: asked for an alarm at the present instant (2.000000001s) once more; that is granted \
              once, then time has to pass"
         );
         // an alarm that came in its own time may be followed by one at once
-        let mut seat = self::seat(vec![alarm(NOW), alarm(NOW), alarm(NOW)]);
-        assert_eq!(seat.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
-        assert_eq!(seat.alarm(NOW).expect("granted").alarm, Some(NOW));
-        assert!(why(seat.alarm(NOW)).contains("once more"));
+        let mut host = self::host(vec![alarm(NOW), alarm(NOW), alarm(NOW)]);
+        assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
+        assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
+        assert!(why(host.alarm(NOW)).contains("once more"));
         // once it has come, no change means no alarm
-        let mut seat = self::seat(vec![alarm(NOW), None]);
-        assert_eq!(seat.report(NOW, &report).expect("granted").alarm, Some(NOW));
-        assert_eq!(seat.alarm(NOW).expect("no change").alarm, None);
-        let mut seat = self::seat(vec![alarm(NOW)]);
-        let early = seat.report(later, &report);
+        let mut host = self::host(vec![alarm(NOW), None]);
+        assert_eq!(host.report(NOW, &report).expect("granted").alarm, Some(NOW));
+        assert_eq!(host.alarm(NOW).expect("no change").alarm, None);
+        let mut host = self::host(vec![alarm(NOW)]);
+        let early = host.report(later, &report);
         assert_eq!(
             why(early),
             "it at 2.000000001s: asked for an alarm at 2.000000000s, which is in the past (now is 2.000000001s)"
@@ -343,9 +343,9 @@ mod tests {
             (with(Probe { length: -Span::from_nanos(1), ..probe }), "probe 7"),
             (with(Probe { spacing: -Span::from_nanos(1), ..probe }), "probe 7"),
         ] {
-            let why = why(seat(vec![Some(decision)]).report(NOW, &Report::default()));
+            let why = why(host(vec![Some(decision)]).report(NOW, &Report::default()));
             assert!(why.contains(said), "{why}");
         }
-        let _ = seat(vec![Some(with(probe))]).report(NOW, &Report::default()).expect("this one is fine");
+        let _ = host(vec![Some(with(probe))]).report(NOW, &Report::default()).expect("this one is fine");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Controller`] is a pure value: no clock, no randomness but what it is handed, no I/O. It is told
 //! of four kinds of event and answers each with its complete present policy. A [`ReceiverHalf`] is the
-//! same at the other end, for schemes that measure or decide there. A [`Seat`] holds a controller, its
+//! same at the other end, for schemes that measure or decide there. A [`ControllerHost`] holds a controller, its
 //! substream and its last decision, checks the contract, and is what every driver talks to: the
 //! endpoint in a simulation or on a socket, a Python loop, a test.
 
@@ -14,7 +14,7 @@ mod needs;
 mod probes;
 
 pub use contract::{Context, Controller, Notes, ReceiverHalf};
-pub use host::{Failure, ReceiverSeat, Seat};
+pub use host::{ControllerHost, Failure, ReceiverHost};
 pub use messages::{
     Arrived, Ask, Decision, EcnCounts, Feedback, Limits, LossReport, Outgoing, PacketResult, Report, Sent,
     Urgency,

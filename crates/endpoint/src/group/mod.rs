@@ -24,7 +24,7 @@ pub enum MediaSettings {
         /// What they make on the wire.
         rate: Rate,
     },
-    /// Pictures of as many segments each, one packet a segment, which the encoder mends on NEWPRED messages
+    /// Pictures of as many segments each, one packet a segment, which the encoder repairs on NEWPRED messages
     /// (ISO/IEC 14496-2 Amd. 1; draft-burmeister-avt-rtcp-feedback-sim-00 section 9).
     Segments {
         /// Pictures a second.

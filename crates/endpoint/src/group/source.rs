@@ -6,7 +6,7 @@ use crate::settings::VIDEO_CLOCK;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::{FlowId, Span, Time};
 
-/// A loss that nobody mends is forgotten after so many packets: less than sequence numbers take to come again.
+/// A loss that nobody repairs is forgotten after so many packets: less than sequence numbers take to come again.
 const FORGOTTEN: i64 = 1 << 15;
 
 /// A packet that is missing.
@@ -102,15 +102,15 @@ impl Source {
     }
 
     /// The times of detection of the losses that the packet `sequence` makes good, because its encoder knew of them.
-    /// Where the first such segment is lost itself, the next one mends as much: it shows that other loss, but not
+    /// Where the first such segment is lost itself, the next one repairs as much: it shows that other loss, but not
     /// this one any more.
-    pub(super) fn mended(&mut self, sequence: i64, avoids: &[u16]) -> impl Iterator<Item = Time> + use<> {
+    pub(super) fn repaired(&mut self, sequence: i64, avoids: &[u16]) -> impl Iterator<Item = Time> + use<> {
         let segment = self.segment(sequence);
         let damaged = segment.filter(|_| !avoids.is_empty()).map(|segment| &mut self.damaged[segment]);
         let known = |loss: &mut Missing| avoids.contains(&(loss.sequence as u16));
-        let mended: Vec<Missing> =
+        let repaired: Vec<Missing> =
             damaged.map(|losses| losses.extract_if(.., known).collect()).unwrap_or_default();
-        mended.into_iter().map(|loss| loss.detected)
+        repaired.into_iter().map(|loss| loss.detected)
     }
 
     /// `at` on the RTP clock of every member.

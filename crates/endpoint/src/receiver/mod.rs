@@ -8,8 +8,8 @@ use crate::reception::{Reception, clock};
 use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
 use playout::PlayoutBuffer;
-use repair::Mend;
-use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverSeat, Urgency};
+use repair::ReceiverRepair;
+use tidegate_core::control::{Arrived, Failure, Feedback, ReceiverHost, Urgency};
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::driver::Driver;
 use tidegate_core::frame::Marks;
@@ -62,9 +62,9 @@ pub(crate) struct Receiver {
     streams: Vec<InStream>,
     /// Index of the stream of each payload type.
     by_type: [u8; 128],
-    half: Option<ReceiverSeat>,
+    half: Option<ReceiverHost>,
     /// What repairs losses of video, if anything does.
-    mend: Option<Mend>,
+    repair: Option<ReceiverRepair>,
     pub(crate) feedback: FeedbackLog,
     transport: TransportNumbers,
     wakeup: Time,
@@ -93,11 +93,11 @@ impl Receiver {
                 gone: None,
             })
             .collect();
-        let mend = Mend::new(&settings);
+        let repair = ReceiverRepair::new(&settings);
         let ssrcs: Vec<u32> = settings.streams.iter().map(|stream| stream.ssrc).collect();
         let half = settings.half.map(|half| {
             let rng = Stream::new(seed, name, "receiver");
-            ReceiverSeat::new(format!("receiver half of {name}"), half, rng)
+            ReceiverHost::new(format!("receiver half of {name}"), half, rng)
         });
         Self {
             flow: settings.flow,
@@ -105,7 +105,7 @@ impl Receiver {
             streams,
             by_type,
             half,
-            mend,
+            repair,
             transport: TransportNumbers::default(),
             wakeup: Time::MAX,
             heard: false,
@@ -121,11 +121,11 @@ impl Receiver {
         self.wakeup
     }
 
-    fn settle(&mut self) {
+    fn update_wakeup(&mut self) {
         let alarm = self.half.as_ref().and_then(|half| half.alarm_at).unwrap_or(Time::MAX);
         let playout =
             self.streams.iter().filter_map(|stream| stream.playout.as_ref()).map(PlayoutBuffer::due);
-        self.wakeup = playout.min().unwrap_or(Time::MAX).min(alarm).min(self.mend_expiry());
+        self.wakeup = playout.min().unwrap_or(Time::MAX).min(alarm).min(self.repair_expiry());
     }
 
     /// Takes an RTP packet in. Says how soon the receiver half wants to speak.
@@ -165,11 +165,11 @@ impl Receiver {
                     self.media(now, index, packet, body, (placed.sequence, rtp_size, header), out);
                 }
                 MediaKind::Retransmission | MediaKind::Parity => {
-                    self.mend_packet(now, index, packet, body, (rtp_size, header), out);
+                    self.repair_arrived(now, index, packet, body, (rtp_size, header), out);
                 }
             }
-            self.mend_gives_up(now, out);
-            self.settle();
+            self.give_up(now, out);
+            self.update_wakeup();
         }
         let Some(half) = &mut self.half else { return Urgency::None };
         let arrived = Arrived {
@@ -208,14 +208,14 @@ impl Receiver {
     ) {
         let (sequence, size, header) = place;
         let frame = self.frame(index, body, out);
-        if self.mend_arrived(now, index, (sequence, size), packet, body, frame) {
+        if self.media_arrived(now, index, (sequence, size), packet, body, frame) {
             return;
         }
         out.record().goodput(now, self.flow, Size::from_bytes(u64::from(size.saturating_sub(header))));
         if let Some(playout) = &mut self.streams[index].playout {
             playout.packet(now, frame, body.timestamp, sequence, out);
         }
-        self.mend_by_parity(now, header, out);
+        self.restore_by_parity(now, header, out);
     }
 
     /// Records the notes of the half's last call and passes on what it asked for.
@@ -226,7 +226,7 @@ impl Receiver {
             }
             half.notes.wanted = out.record().level() >= Level::Series;
         }
-        self.settle();
+        self.update_wakeup();
         said.unwrap_or_else(|failure| {
             out.fail(failure.reason);
             Urgency::None
@@ -243,14 +243,14 @@ impl Receiver {
                 playout.run(now, out);
             }
         }
-        self.mend_gives_up(now, out);
+        self.give_up(now, out);
         match &mut self.half {
             Some(half) if half.alarm_at.is_some_and(|at| at <= now) => {
                 let said = half.alarm(now);
                 self.heard_half(now, said, out)
             }
             _ => {
-                self.settle();
+                self.update_wakeup();
                 Urgency::None
             }
         }
@@ -309,7 +309,7 @@ impl Receiver {
                 playout.finish(now, stream.gone.unwrap_or(now), out);
             }
         }
-        self.settle();
+        self.update_wakeup();
     }
 }
 

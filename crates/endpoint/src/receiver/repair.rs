@@ -20,7 +20,7 @@ const ASKED_MAX: usize = 256;
 
 /// Repair of the video stream.
 #[derive(Debug)]
-pub(super) struct Mend {
+pub(super) struct ReceiverRepair {
     /// Index of the stream.
     video: usize,
     missing: Missing,
@@ -30,7 +30,7 @@ pub(super) struct Mend {
     key_next: Time,
 }
 
-impl Mend {
+impl ReceiverRepair {
     /// `None` where nothing is repaired.
     pub(super) fn new(settings: &ReceiveSettings) -> Option<Self> {
         let repair = settings.repair;
@@ -57,15 +57,15 @@ struct Have {
 impl Receiver {
     /// When repair has something to ask for; [`Time::MAX`] for never.
     pub(crate) fn request_due(&self) -> Time {
-        let Some(mend) = &self.mend else { return Time::MAX };
-        let broken = self.streams[mend.video].playout.as_ref().is_some_and(|playout| playout.wants_key());
-        let key = if broken && mend.key_interval.is_some() { mend.key_next } else { Time::MAX };
-        key.min(mend.missing.ask_due())
+        let Some(repair) = &self.repair else { return Time::MAX };
+        let broken = self.streams[repair.video].playout.as_ref().is_some_and(|playout| playout.wants_key());
+        let key = if broken && repair.key_interval.is_some() { repair.key_next } else { Time::MAX };
+        key.min(repair.missing.ask_due())
     }
 
     /// When repair gives something up.
-    pub(super) fn mend_expiry(&self) -> Time {
-        self.mend.as_ref().map_or(Time::MAX, |mend| mend.missing.expiry())
+    pub(super) fn repair_expiry(&self) -> Time {
+        self.repair.as_ref().map_or(Time::MAX, |repair| repair.missing.expiry())
     }
 
     /// What repair asks for now, in the name of `reporter`.
@@ -74,34 +74,34 @@ impl Receiver {
         if self.request_due() > now {
             return packets;
         }
-        let Some(mend) = &mut self.mend else { return packets };
-        let stream = &self.streams[mend.video];
+        let Some(repair) = &mut self.repair else { return packets };
+        let stream = &self.streams[repair.video];
         let media_ssrc = stream.signalled.ssrc;
-        let lost = mend.missing.take(now, ASKED_MAX);
+        let lost = repair.missing.take(now, ASKED_MAX);
         if !lost.is_empty() {
             packets.push(rtcp::Packet::Nack(Nack::new(reporter, media_ssrc, &lost)));
         }
-        if let Some(interval) = mend.key_interval
-            && now >= mend.key_next
+        if let Some(interval) = repair.key_interval
+            && now >= repair.key_next
             && stream.playout.as_ref().is_some_and(|playout| playout.wants_key())
         {
-            mend.key_next = now + interval;
+            repair.key_next = now + interval;
             packets.push(rtcp::Packet::Pli(rtcp::Pli { sender_ssrc: reporter, media_ssrc }));
         }
         packets
     }
 
     /// Gives up what cannot be repaired any more, and lets playout go on without it.
-    pub(super) fn mend_gives_up(&mut self, now: Time, out: &mut dyn Driver) {
-        let Some(mend) = &mut self.mend else { return };
-        let Some(playout) = &mut self.streams[mend.video].playout else {
-            mend.missing.give_up(now, 0);
+    pub(super) fn give_up(&mut self, now: Time, out: &mut dyn Driver) {
+        let Some(repair) = &mut self.repair else { return };
+        let Some(playout) = &mut self.streams[repair.video].playout else {
+            repair.missing.give_up(now, 0);
             return;
         };
         loop {
             let base = playout.base();
-            mend.missing.give_up(now, base);
-            playout.hope(mend.missing.hope());
+            repair.missing.give_up(now, base);
+            playout.hope(repair.missing.hope());
             playout.run(now, out);
             if playout.base() == base {
                 return;
@@ -111,7 +111,7 @@ impl Receiver {
 
     /// Takes note of a packet that has arrived from the network for the first time; says whether playout has it
     /// already.
-    pub(super) fn mend_arrived(
+    pub(super) fn media_arrived(
         &mut self,
         now: Time,
         index: usize,
@@ -120,10 +120,10 @@ impl Receiver {
         body: &RtpBody,
         frame: Frame,
     ) -> bool {
-        let Some(mend) = self.mend.as_mut().filter(|mend| mend.video == index) else { return false };
+        let Some(repair) = self.repair.as_mut().filter(|repair| repair.video == index) else { return false };
         let place = Place { frame: frame.number, last: frame.is_last() };
-        let standing = mend.missing.arrived(now, sequence, place);
-        if let Some(decoder) = &mut mend.decoder {
+        let standing = repair.missing.arrived(now, sequence, place);
+        if let Some(decoder) = &mut repair.decoder {
             let length = size.saturating_sub(Extensions::NONE_LEN);
             decoder.have(
                 sequence,
@@ -135,13 +135,13 @@ impl Receiver {
             );
         }
         if let Some(playout) = &mut self.streams[index].playout {
-            playout.hope(mend.missing.hope());
+            playout.hope(repair.missing.hope());
         }
         standing == Standing::Restored
     }
 
     /// Takes a retransmission or parity of the stream `index`, of `size` bytes with a header of `header`.
-    pub(super) fn mend_packet(
+    pub(super) fn repair_arrived(
         &mut self,
         now: Time,
         index: usize,
@@ -150,11 +150,11 @@ impl Receiver {
         (size, header): (u32, u32),
         out: &mut dyn Driver,
     ) {
-        let Some(mend) = &mut self.mend else { return };
-        let Some(next) = mend.missing.next() else { return };
+        let Some(repair) = &mut self.repair else { return };
+        let Some(next) = repair.missing.next() else { return };
         let number = wrap::nearest(u32::from(body.original), 16, next);
         if self.streams[index].signalled.kind == MediaKind::Retransmission {
-            let video = mend.video;
+            let video = repair.video;
             let length = size.saturating_sub(Extensions::NONE_LEN + u32::from(OSN));
             let length = u16::try_from(length).unwrap_or(u16::MAX);
             let protected = protected(body, packet.extension());
@@ -167,24 +167,24 @@ impl Receiver {
                 header,
                 out,
             );
-        } else if let (Some(decoder), Some(parity)) = (&mut mend.decoder, packet.parity()) {
+        } else if let (Some(decoder), Some(parity)) = (&mut repair.decoder, packet.parity()) {
             decoder.parity(number, *parity);
         }
-        self.mend_by_parity(now, header, out);
-        if let (Some(mend), Some(parity)) = (&mut self.mend, packet.parity()) {
-            mend.missing.parity(number, parity);
+        self.restore_by_parity(now, header, out);
+        if let (Some(repair), Some(parity)) = (&mut self.repair, packet.parity()) {
+            repair.missing.parity(number, parity);
         }
     }
 
     /// Restores what can be restored by parity, after a packet with a header of `header` bytes has arrived.
-    pub(super) fn mend_by_parity(&mut self, now: Time, header: u32, out: &mut dyn Driver) {
+    pub(super) fn restore_by_parity(&mut self, now: Time, header: u32, out: &mut dyn Driver) {
         loop {
-            let Some(mend) = &mut self.mend else { return };
-            let newest = mend.missing.next().unwrap_or(0);
-            let Some(decoder) = &mut mend.decoder else { return };
+            let Some(repair) = &mut self.repair else { return };
+            let newest = repair.missing.next().unwrap_or(0);
+            let Some(decoder) = &mut repair.decoder else { return };
             let Some((sequence, found)) = decoder.restore(newest) else { return };
             // a source without frames marks none
-            let stream = &mut self.streams[mend.video];
+            let stream = &mut self.streams[repair.video];
             let frame = marks(&found.protected).map(|marks| stream.numbers.frame(marks)).unwrap_or_default();
             self.restored(now, Have { sequence, header: found, frame, by: Kind::Repair }, header, out);
         }
@@ -194,18 +194,18 @@ impl Receiver {
     /// `header` bytes.
     fn restored(&mut self, now: Time, have: Have, header: u32, out: &mut dyn Driver) {
         let Have { sequence, header: found, frame, by } = have;
-        let Some(mend) = &mut self.mend else { return };
+        let Some(repair) = &mut self.repair else { return };
         let place = Place { frame: frame.number, last: frame.is_last() };
-        if !mend.missing.restored(now, sequence, by == Kind::Retransmission, place) {
+        if !repair.missing.restored(now, sequence, by == Kind::Retransmission, place) {
             return;
         }
-        if let Some(decoder) = &mut mend.decoder {
+        if let Some(decoder) = &mut repair.decoder {
             decoder.have(sequence, found);
         }
         let payload = u32::from(found.length).saturating_sub(header - Extensions::NONE_LEN);
         out.record().goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
-        let hope = mend.missing.hope();
-        let in_time = match &mut self.streams[mend.video].playout {
+        let hope = repair.missing.hope();
+        let in_time = match &mut self.streams[repair.video].playout {
             None => true,
             Some(playout) => {
                 playout.hope(hope);

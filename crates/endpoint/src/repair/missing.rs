@@ -132,7 +132,7 @@ impl Missing {
         }
         if sequence > next {
             self.open(now, next, sequence, place.frame);
-            self.settle();
+            self.update_times();
         }
         (self.next, self.newest) = (Some(sequence + 1), place);
         Standing::New
@@ -168,7 +168,7 @@ impl Missing {
     fn remove(&mut self, sequence: i64) -> Option<Entry> {
         let at = self.entries.binary_search_by_key(&sequence, |entry| entry.sequence).ok()?;
         let entry = self.entries.remove(at);
-        self.settle();
+        self.update_times();
         entry
     }
 
@@ -183,7 +183,7 @@ impl Missing {
             }
             self.open(now, next, sequence, place.frame);
             (self.next, self.newest) = (Some(sequence + 1), place);
-            self.settle();
+            self.update_times();
         } else {
             let Some(entry) = self.remove(sequence) else { return false };
             if resent {
@@ -207,7 +207,7 @@ impl Missing {
             let protects =
                 |sequence: i64| (base..base + length).contains(&sequence) && (sequence - base) % offset == 0;
             self.entries.retain(|entry| !protects(entry.sequence));
-            self.settle();
+            self.update_times();
         }
     }
 
@@ -244,7 +244,7 @@ impl Missing {
         });
         // round trips may have become longer since the expiry was worked out
         if self.entries.len() != before || self.expiry <= now {
-            self.settle();
+            self.update_times();
         }
         self.entries.len() != before
     }
@@ -271,11 +271,11 @@ impl Missing {
             entry.ask = if entry.requests < nack.requests { now + round } else { Time::MAX };
             numbers.push(entry.sequence as u16);
         }
-        self.settle();
+        self.update_times();
         numbers
     }
 
-    fn settle(&mut self) {
+    fn update_times(&mut self) {
         let round = self.round();
         self.ask = self.entries.iter().map(|entry| entry.ask).min().unwrap_or(Time::MAX);
         let expiries = self.entries.iter().map(|entry| expiry(entry, self.nack, round));

@@ -152,8 +152,8 @@ impl Sender {
         self.history.forget(now);
         self.report.reporter = reporter;
         (self.report.report_rtt, self.report.packet_rtt) = (round_trip.report, round_trip.newest());
-        if let (Some(mend), Some(round)) = (&mut self.mend, self.report.rtt()) {
-            mend.round(round);
+        if let (Some(repair), Some(round)) = (&mut self.repair, self.report.rtt()) {
+            repair.round(round);
         }
         self.report.loss = losses.report();
         self.report.in_flight = self.history.in_flight();
@@ -164,7 +164,7 @@ impl Sender {
         }
         // lent out for the call, so that it can be reused
         let report = std::mem::take(&mut self.report);
-        self.call(now, out, true, |seat| seat.report(now, &report));
+        self.call(now, out, true, |host| host.report(now, &report));
         self.report = report;
         // nothing was sent: let time pass for the application's limit
         self.app_limit.sent(now, tidegate_core::Size::ZERO);
@@ -188,7 +188,7 @@ impl Sender {
     }
 
     fn request_key(&mut self, now: Time, ssrc: u32) {
-        if self.mend.as_mut().is_some_and(|mend| !mend.makes_key(now)) {
+        if self.repair.as_mut().is_some_and(|repair| !repair.makes_key(now)) {
             return;
         }
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == ssrc) {

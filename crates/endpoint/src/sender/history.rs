@@ -54,7 +54,7 @@ impl History {
     }
 
     /// Bytes that were sent after everything that is reported on, as libwebrtc's `InFlightBytesTracker`
-    /// counts: a report on a packet settles all before it, too, so that a lost report does not keep a
+    /// counts: a report on a packet takes all before it out of flight, too, so that a lost report does not keep a
     /// window shut.
     pub(crate) fn in_flight(&self) -> Size {
         Size::from_bytes(self.in_flight)
@@ -99,7 +99,7 @@ impl History {
         if self.landed == self.next { Time::MAX } else { self.ring[self.index(self.landed)].sent + MEMORY }
     }
 
-    /// Settles everything before `sequence`.
+    /// Takes everything before `sequence` out of flight.
     fn land(&mut self, sequence: u64) {
         while self.landed < sequence {
             let index = self.index(self.landed);
@@ -149,8 +149,8 @@ impl History {
         arrival.map(|_| entry.sent)
     }
 
-    /// Takes note that the packet `sequence` was received at a time that is not told: it is settled, and
-    /// there is nothing to report. Says whether that is news.
+    /// Takes note that the packet `sequence` was received at a time that is not told: it is in flight
+    /// no more, and there is nothing to report. Says whether that is news.
     pub(crate) fn received(&mut self, sequence: i64) -> bool {
         let known = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
         let Some(sequence) = known else { return false };

@@ -15,7 +15,7 @@ use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
 use alr::AppLimit;
 use history::History;
 use pacer::Pacer;
-use repair::Mend;
+use repair::SenderRepair;
 use stream::{Marked, OutStream};
 use tidegate_core::control::{Failure, Limits, Probes, Report};
 use tidegate_core::driver::Driver;
@@ -23,7 +23,9 @@ use tidegate_core::frame::Marks;
 use tidegate_core::record::FrameSent;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp;
-use tidegate_core::{Controller, Decision, Ecn, FlowId, Frame, Level, Rate, Seat, Size, Span, Stream, Time};
+use tidegate_core::{
+    Controller, ControllerHost, Decision, Ecn, FlowId, Frame, Level, Rate, Size, Span, Stream, Time,
+};
 
 /// What the rest of the endpoint needs to know of the outside to send a packet.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +39,7 @@ enum Life {
     /// Before its start.
     Waiting(Box<dyn Controller>),
     /// At work.
-    Running(Box<Seat>),
+    Running(Box<ControllerHost>),
     /// After its stop.
     Over,
 }
@@ -68,7 +70,7 @@ pub(crate) struct Sender {
     /// The streams of media, those of repair, and last the padding.
     streams: Vec<OutStream>,
     /// What repairs losses of video, if anything does.
-    mend: Option<Mend>,
+    repair: Option<SenderRepair>,
     pacer: Pacer,
     history: History,
     app_limit: AppLimit,
@@ -115,7 +117,7 @@ impl Sender {
                 Stream::new(seed, &component, "rtp"),
             ));
         }
-        let mend = Mend::new(&settings);
+        let repair = SenderRepair::new(&settings);
         for signalled in settings.signalled().into_iter().skip(settings.streams.len()) {
             let part = match signalled.kind {
                 MediaKind::Retransmission => "retransmission",
@@ -148,7 +150,7 @@ impl Sender {
             limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
             decision: Decision::rate(Rate::ZERO),
             streams,
-            mend,
+            repair,
             pacer,
             history: History::new(),
             app_limit: AppLimit::new(settings.start),
@@ -191,8 +193,8 @@ impl Sender {
         for stream in &self.streams {
             stream.draws(visit);
         }
-        if let Life::Running(seat) = &self.life {
-            visit(seat.rng().draws());
+        if let Life::Running(host) = &self.life {
+            visit(host.rng().draws());
         }
     }
 
@@ -202,7 +204,7 @@ impl Sender {
             self.begin(now, out);
         }
         if !matches!(self.life, Life::Running(_)) {
-            self.settle();
+            self.update_wakeup();
             return false;
         }
         if now >= self.stop {
@@ -212,7 +214,7 @@ impl Sender {
             self.media(now, out);
         }
         if self.decision.alarm.is_some_and(|at| at <= now) {
-            self.call(now, out, true, |seat| seat.alarm(now));
+            self.call(now, out, true, |host| host.alarm(now));
         }
         self.work(now, path, out);
         false
@@ -231,13 +233,13 @@ impl Sender {
             self.refresh_limits(now, out);
             self.drain(now, path, out);
         }
-        self.settle();
+        self.update_wakeup();
     }
 
     /// The controller's own count, if it has one.
     fn own_in_flight(&self) -> Option<Size> {
         match &self.life {
-            Life::Running(seat) => seat.in_flight(),
+            Life::Running(host) => host.in_flight(),
             _ => None,
         }
     }
@@ -259,10 +261,10 @@ impl Sender {
         self.limits.wanted = self.wanted();
         let Life::Waiting(controller) = std::mem::replace(&mut self.life, Life::Over) else { return };
         let rng = Stream::new(self.seed, &self.who, "controller");
-        match Seat::new(format!("controller of {}", self.who), controller, rng, now, &self.limits) {
-            Ok(mut seat) => {
-                seat.notes.wanted = out.record().level() >= Level::Series;
-                self.life = Life::Running(Box::new(seat));
+        match ControllerHost::new(format!("controller of {}", self.who), controller, rng, now, &self.limits) {
+            Ok(mut host) => {
+                host.notes.wanted = out.record().level() >= Level::Series;
+                self.life = Life::Running(Box::new(host));
                 self.apply(now, out, true);
             }
             Err(failure) => out.fail(failure.reason),
@@ -274,11 +276,11 @@ impl Sender {
     pub(crate) fn end(&mut self) {
         self.life = Life::Over;
         self.pacer.clear();
-        self.settle();
+        self.update_wakeup();
     }
 
     /// When it has to be called next.
-    fn settle(&mut self) {
+    fn update_wakeup(&mut self) {
         self.wakeup = match self.life {
             Life::Waiting(_) => self.start,
             Life::Over => Time::MAX,
@@ -314,7 +316,7 @@ impl Sender {
         if switched {
             self.share_target(now);
             self.refresh_limits(now, out);
-        } else if self.mend.as_mut().is_some_and(|mend| mend.pass(now)) {
+        } else if self.repair.as_mut().is_some_and(|repair| repair.pass(now)) {
             self.share_target(now);
         }
     }
@@ -369,15 +371,15 @@ impl Sender {
         now: Time,
         out: &mut dyn Driver,
         told: bool,
-        event: impl FnOnce(&mut Seat) -> Result<&Decision, Failure>,
+        event: impl FnOnce(&mut ControllerHost) -> Result<&Decision, Failure>,
     ) {
-        let Life::Running(seat) = &mut self.life else { return };
-        if let Err(failure) = event(seat) {
+        let Life::Running(host) = &mut self.life else { return };
+        if let Err(failure) = event(host) {
             // the driver names the endpoint and the time
             out.fail(failure.reason);
             return;
         }
-        for (name, value) in &seat.notes.values {
+        for (name, value) in &host.notes.values {
             out.record().internal(now, self.flow, name, *value);
         }
         self.apply(now, out, told);
@@ -385,8 +387,8 @@ impl Sender {
 
     /// Takes up what the controller has decided: asked after every packet, and mostly nothing new.
     fn apply(&mut self, now: Time, out: &mut dyn Driver, told: bool) {
-        let Life::Running(seat) = &self.life else { return };
-        let decision = seat.decision();
+        let Life::Running(host) = &self.life else { return };
+        let decision = host.decision();
         let same = decision.same_but_alarm(&self.decision);
         if told || !same {
             out.record().decision(now, self.flow, decision);
@@ -412,7 +414,7 @@ impl Sender {
         let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::most).sum();
         let adaptive = active().filter(|stream| stream.adapts()).count() as u64;
         let target = self.decision.target;
-        let media = self.mend.as_ref().map_or(target, |mend| mend.media(target));
+        let media = self.repair.as_ref().map_or(target, |repair| repair.media(target));
         let rest = media.saturating_sub(fixed);
         let share = Rate::from_bps(rest.as_bps() / adaptive.max(1));
         for stream in &mut self.streams {
@@ -447,13 +449,13 @@ impl Sender {
 
     fn set_limits(&mut self, now: Time, limits: Limits, out: &mut dyn Driver) {
         self.limits = Limits { route_changed: false, ..limits };
-        self.call(now, out, true, |seat| seat.limits(now, &limits));
+        self.call(now, out, true, |host| host.limits(now, &limits));
     }
 
     /// Tells the controller that the route is another one.
     pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
-        if let Some(mend) = &mut self.mend {
-            mend.route_changed();
+        if let Some(repair) = &mut self.repair {
+            repair.route_changed();
         }
         self.set_limits(now, Limits { route_changed: true, ..self.limits }, out);
         self.work(now, path, out);

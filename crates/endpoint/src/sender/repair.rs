@@ -1,4 +1,4 @@
-//! The sender's part in repair: answers to requests, parity, key frames, and what they leave for media.
+//! The sender's part in repair: answers to requests, parity, key frames, and the rate that these leave for media.
 
 use super::Sender;
 use crate::packetizer::{Extensions, Queued};
@@ -12,7 +12,7 @@ use tidegate_core::{Kind, Rate, Size, Span, Time};
 
 /// Repair of the video stream.
 #[derive(Debug)]
-pub(super) struct Mend {
+pub(super) struct SenderRepair {
     /// Index of the stream.
     video: usize,
     /// Index of the retransmission stream, and what it sends from.
@@ -25,7 +25,7 @@ pub(super) struct Mend {
     key_asked: Option<Time>,
 }
 
-impl Mend {
+impl SenderRepair {
     /// `None` where nothing is repaired.
     pub(super) fn new(settings: &SendSettings) -> Option<Self> {
         let signalled = settings.signalled();
@@ -107,15 +107,15 @@ pub(super) struct Leaving {
 impl Sender {
     /// Answers what is asked for, as long as retransmission does not fill more than the target.
     pub(super) fn nack(&mut self, now: Time, nack: &Nack) {
-        let Some(mend) = &mut self.mend else { return };
-        let Some((stream, resend)) = &mut mend.resend else { return };
-        if self.streams[mend.video].signalled.ssrc != nack.media_ssrc {
+        let Some(repair) = &mut self.repair else { return };
+        let Some((stream, resend)) = &mut repair.resend else { return };
+        if self.streams[repair.video].signalled.ssrc != nack.media_ssrc {
             return;
         }
-        mend.share.pass(now);
+        repair.share.pass(now);
         for sequence in nack.lost() {
             let least = Size::from_bytes(1);
-            if !mend.share.allows(self.decision.target, self.pacer.resent_backlog(), least) {
+            if !repair.share.allows(self.decision.target, self.pacer.resent_backlog(), least) {
                 return;
             }
             if let Some(packet) = resend.answer(now, sequence, *stream) {
@@ -125,8 +125,8 @@ impl Sender {
     }
 
     /// Takes note of a packet that leaves: video is kept and protected, and everything counted.
-    pub(super) fn mend(&mut self, now: Time, leaving: &Leaving) {
-        let Some(mend) = &mut self.mend else { return };
+    pub(super) fn note_repair(&mut self, now: Time, leaving: &Leaving) {
+        let Some(repair) = &mut self.repair else { return };
         let Leaving { packet, kind, body, protected, header, counted } = *leaving;
         let what = match kind {
             Kind::Video => Use::Media,
@@ -134,13 +134,13 @@ impl Sender {
             Kind::Repair => Use::Parity,
             _ => return,
         };
-        mend.share.sent(now, what, counted);
-        match (&mut mend.resend, what) {
+        repair.share.sent(now, what, counted);
+        match (&mut repair.resend, what) {
             (Some((_, resend)), Use::Media) => resend.sent(now, body.sequence, packet),
             (Some((_, resend)), Use::Resent) => resend.left(now, packet.original),
             _ => {}
         }
-        if let (Some((stream, encoder)), Use::Media) = (&mut mend.parity, what) {
+        if let (Some((stream, encoder)), Use::Media) = (&mut repair.parity, what) {
             // what is behind the fixed header, extensions included, is protected
             let length = u32::from(packet.payload) + header - Extensions::NONE_LEN;
             let length = u16::try_from(length).unwrap_or(u16::MAX);

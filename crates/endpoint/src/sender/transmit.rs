@@ -1,7 +1,7 @@
 //! From the pacer to the wire: numbers, stamp and size of each packet.
 
 use super::pacer::Turn;
-use super::repair::{Leaving, Mend};
+use super::repair::{Leaving, SenderRepair};
 use super::{Life, Path, Sender};
 use crate::datagram;
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, Queued, TRANSPORT_SEQUENCE_ID};
@@ -113,8 +113,9 @@ impl Sender {
         if let (true, Turn::Media(packet, _)) = (media, turn) {
             out.record().paced(now, self.flow, now - packet.since);
         }
-        let parity = self.mend.as_mut().filter(|_| kind == Kind::Repair).and_then(Mend::parity_leaves);
-        let protects = kind == Kind::Video && self.mend.as_ref().is_some_and(Mend::protects);
+        let parity =
+            self.repair.as_mut().filter(|_| kind == Kind::Repair).and_then(SenderRepair::parity_leaves);
+        let protects = kind == Kind::Video && self.repair.as_ref().is_some_and(SenderRepair::protects);
         let protected =
             if protects { datagram::protected(&body, stamp.as_ref()) } else { Protected::default() };
         let datagram = Datagram {
@@ -141,14 +142,14 @@ impl Sender {
             Accounting::Payload => u32::from(payload),
         };
         self.pacer.sent(now, Size::from_bytes(u64::from(counted)));
-        if let (true, Turn::Media(packet, _)) = (self.mend.is_some(), turn) {
+        if let (true, Turn::Media(packet, _)) = (self.repair.is_some(), turn) {
             let packet = Queued { payload, ..packet };
             let counted = Size::from_bytes(u64::from(counted));
-            self.mend(now, &Leaving { packet, kind, body, protected, header, counted });
+            self.note_repair(now, &Leaving { packet, kind, body, protected, header, counted });
         }
         self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
-        if let Life::Running(seat) = &self.life
-            && seat.needs_sent()
+        if let Life::Running(host) = &self.life
+            && host.needs_sent()
         {
             let sent = Sent {
                 sequence,
@@ -156,7 +157,7 @@ impl Sender {
                 in_flight: self.history.in_flight(),
                 backlog: self.pacer.backlog(),
             };
-            self.call(now, out, false, |seat| seat.sent(now, &sent));
+            self.call(now, out, false, |host| host.sent(now, &sent));
         }
     }
 
@@ -174,13 +175,13 @@ impl Sender {
         out: &mut dyn Driver,
     ) -> Option<Extension> {
         let header = self.header_with(marks);
-        let Life::Running(seat) = &mut self.life else { return None };
+        let Life::Running(host) = &mut self.life else { return None };
         let outgoing = Outgoing {
             sequence,
             size: Size::from_bytes(u64::from(payload) + u64::from(header)),
             backlog: self.pacer.backlog(),
         };
-        let stamp = seat.stamp(now, &outgoing)?;
+        let stamp = host.stamp(now, &outgoing)?;
         if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
             let (who, id, length) = (&self.who, stamp.id, stamp.data.len());
             out.fail(format!(

@@ -1,4 +1,4 @@
-//! Python objects in the seat of a controller or a receiver half.
+//! Python objects in the host of a controller or a receiver half.
 
 use super::decision::{PyDecision, PyLimits, PyNeeds};
 use super::packets::{PyArrived, PyOutgoing, PySent};
@@ -20,7 +20,7 @@ use tidegate_core::{Rate, Size, Span, Stream, Time};
 /// Where the exception of a Python controller waits until the run has stopped.
 pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
 
-/// A Python object in the seat of a controller or a receiver half.
+/// A Python object in the host of a controller or a receiver half.
 pub(crate) struct PyHalf {
     object: Py<PyAny>,
     /// The name of its class, for errors.
@@ -67,7 +67,7 @@ impl From<PyErr> for Wrong {
 }
 
 impl PyHalf {
-    /// Takes `object` for a seat.
+    /// Takes `object` for a host.
     ///
     /// # Errors
     /// When it lacks one of the `required` methods, or one of its attributes is none of the contract.

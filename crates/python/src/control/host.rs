@@ -7,7 +7,7 @@ use crate::errors::{RunError, bad};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tidegate_core::control::{self, Decision, Limits, ReceiverSeat, Seat, Urgency};
+use tidegate_core::control::{self, ControllerHost, Decision, Limits, ReceiverHost, Urgency};
 use tidegate_core::{Size, Stream, Time};
 
 /// The values of the last call by name.
@@ -27,71 +27,71 @@ fn decided(answer: Result<&Decision, control::Failure>) -> PyResult<PyDecision> 
     unpack(answer).map(PyDecision::from_core)
 }
 
-/// The seat behind a lock: Python may call from any thread.
-fn held<T>(seat: &Mutex<T>) -> MutexGuard<'_, T> {
-    seat.lock().unwrap_or_else(PoisonError::into_inner)
+/// The host behind a lock: Python may call from any thread.
+fn held<T>(host: &Mutex<T>) -> MutexGuard<'_, T> {
+    host.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One of tidegate's controllers, to be driven by hand: in a loop of your own, in a test, on a socket.
 ///
 /// Time is an integer of nanoseconds and may begin anywhere, but never goes back.
-#[pyclass(module = "tidegate", name = "ControllerSeat")]
-pub(crate) struct PySeat {
-    seat: Mutex<Seat>,
+#[pyclass(module = "tidegate", name = "ControllerHost")]
+pub(crate) struct PyControllerHost {
+    host: Mutex<ControllerHost>,
 }
 
 #[pymethods]
-impl PySeat {
+impl PyControllerHost {
     /// A feedback report.
     fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
-        decided(held(&self.seat).report(Time::from_nanos(now_ns), &report.inner))
+        decided(held(&self.host).report(Time::from_nanos(now_ns), &report.inner))
     }
     /// The alarm of the last decision.
     fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
-        decided(held(&self.seat).alarm(Time::from_nanos(now_ns)))
+        decided(held(&self.host).alarm(Time::from_nanos(now_ns)))
     }
     /// New bounds, a new wanted rate, or a new route.
     fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
-        decided(held(&self.seat).limits(Time::from_nanos(now_ns), &limits.to_core()))
+        decided(held(&self.host).limits(Time::from_nanos(now_ns), &limits.to_core()))
     }
     /// One packet has left.
     fn on_sent(&self, now_ns: i64, packet: &PySent) -> PyResult<PyDecision> {
-        decided(held(&self.seat).sent(Time::from_nanos(now_ns), &packet.to_core()))
+        decided(held(&self.host).sent(Time::from_nanos(now_ns), &packet.to_core()))
     }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
     fn stamp(&self, now_ns: i64, packet: &PyOutgoing) -> Option<(u8, Vec<u8>)> {
-        held(&self.seat).stamp(Time::from_nanos(now_ns), &packet.to_core()).map(|e| (e.id, e.data))
+        held(&self.host).stamp(Time::from_nanos(now_ns), &packet.to_core()).map(|e| (e.id, e.data))
     }
     /// What the controller needs of its session.
     #[getter]
     fn needs(&self) -> PyNeeds {
-        PyNeeds::from_core(held(&self.seat).needs())
+        PyNeeds::from_core(held(&self.host).needs())
     }
     /// Whether it wants `on_sent` to be called.
     #[getter]
     fn needs_sent(&self) -> bool {
-        held(&self.seat).needs_sent()
+        held(&self.host).needs_sent()
     }
     /// The last decision.
     #[getter]
     fn decision(&self) -> PyDecision {
-        PyDecision::from_core(held(&self.seat).decision())
+        PyDecision::from_core(held(&self.host).decision())
     }
     /// Bytes in flight, if the controller counts them itself.
     fn in_flight(&self) -> Option<u64> {
-        held(&self.seat).in_flight().map(Size::as_bytes)
+        held(&self.host).in_flight().map(Size::as_bytes)
     }
     /// Named values of the last call; of a name said several times, the last one.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        internals(py, &held(&self.seat).notes)
+        internals(py, &held(&self.host).notes)
     }
 }
 
 /// The receiving half of one of tidegate's controllers, to be driven by hand.
-#[pyclass(module = "tidegate", name = "ReceiverSeat")]
-pub(crate) struct PyReceiverSeat {
-    seat: Mutex<ReceiverSeat>,
+#[pyclass(module = "tidegate", name = "ReceiverHost")]
+pub(crate) struct PyReceiverHost {
+    host: Mutex<ReceiverHost>,
 }
 
 fn urgency_name(urgency: Urgency) -> (&'static str, Option<i64>) {
@@ -104,37 +104,37 @@ fn urgency_name(urgency: Urgency) -> (&'static str, Option<i64>) {
 }
 
 #[pymethods]
-impl PyReceiverSeat {
+impl PyReceiverHost {
     /// A data packet has arrived; answers how soon the half wants to speak: ("none" | "regular" |
     /// "early" | "now", for "early" the nanoseconds within which).
     fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
         let stamp = packet.stamp();
         let arrived = packet.to_core(stamp.as_ref());
-        unpack(held(&self.seat).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+        unpack(held(&self.host).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
     }
     /// Whether it wants to be told how long packets were on their way, which no receiver can measure.
     #[getter]
     fn needs_true_delay(&self) -> bool {
-        held(&self.seat).needs_true_delay()
+        held(&self.host).needs_true_delay()
     }
     /// Its alarm is due.
     fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
-        unpack(held(&self.seat).alarm(Time::from_nanos(now_ns))).map(urgency_name)
+        unpack(held(&self.host).alarm(Time::from_nanos(now_ns))).map(urgency_name)
     }
     /// What it has to say, as RTCP packets (see ``tidegate.wire``).
     fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
-        let said = unpack(held(&self.seat).message(Time::from_nanos(now_ns)))?;
+        let said = unpack(held(&self.host).message(Time::from_nanos(now_ns)))?;
         crate::wire::packets_to_python(py, &said)
     }
     /// When it wants to be called, in nanoseconds.
     #[getter]
     fn alarm_ns(&self) -> Option<i64> {
-        held(&self.seat).alarm_at.map(Time::as_nanos)
+        held(&self.host).alarm_at.map(Time::as_nanos)
     }
     /// Named values of the last call.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        internals(py, &held(&self.seat).notes)
+        internals(py, &held(&self.host).notes)
     }
 }
 
@@ -163,20 +163,20 @@ pub(crate) fn controller(
     seed: u64,
     now_ns: i64,
     limits: Option<PyRef<'_, PyLimits>>,
-) -> PyResult<PySeat> {
+) -> PyResult<PyControllerHost> {
     let entry = find(name)?;
     let built = (entry.build)(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
     let limits = limits.map_or_else(Limits::default, |limits| limits.to_core());
     let rng = Stream::new(seed, name, "controller");
-    let mut seat = unpack(Seat::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
-    seat.notes.wanted = true;
-    Ok(PySeat { seat: Mutex::new(seat) })
+    let mut host = unpack(ControllerHost::new(name, built, rng, Time::from_nanos(now_ns), &limits))?;
+    host.notes.wanted = true;
+    Ok(PyControllerHost { host: Mutex::new(host) })
 }
 
 /// Makes the receiving half of a controller to be driven by hand.
 #[pyfunction]
 #[pyo3(signature = (name, preset="", settings_json="{}", seed=0))]
-pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64) -> PyResult<PyReceiverSeat> {
+pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64) -> PyResult<PyReceiverHost> {
     let entry = find(name)?;
     let Some(make) = entry.receiver else {
         let having: Vec<&str> = tidegate_controllers::registry()
@@ -189,9 +189,9 @@ pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64)
         return Err(bad(format!("{name} has no receiving half ({others})")));
     };
     let half = make(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
-    let mut seat = ReceiverSeat::new(name, half, Stream::new(seed, name, "receiver"));
-    seat.notes.wanted = true;
-    Ok(PyReceiverSeat { seat: Mutex::new(seat) })
+    let mut host = ReceiverHost::new(name, half, Stream::new(seed, name, "receiver"));
+    host.notes.wanted = true;
+    Ok(PyReceiverHost { host: Mutex::new(host) })
 }
 
 /// What can be set, as JSON.

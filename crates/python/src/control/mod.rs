@@ -1,5 +1,5 @@
-//! The controller contract in Python: its values here, Python classes in the engine's seat in
-//! [`half`], the engine's controllers in a Python loop in [`seat`].
+//! The controller contract in Python: its values, the engine calling controllers that are Python classes ([`half`]), and
+//! Python calling the engine's controllers ([`host`]).
 
 pub(crate) mod decision;
 pub(crate) mod half;
@@ -25,8 +25,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<packets::PySent>()?;
     module.add_class::<packets::PyOutgoing>()?;
     module.add_class::<packets::PyArrived>()?;
-    module.add_class::<host::PySeat>()?;
-    module.add_class::<host::PyReceiverSeat>()?;
+    module.add_class::<host::PyControllerHost>()?;
+    module.add_class::<host::PyReceiverHost>()?;
     module.add_function(wrap_pyfunction!(host::controller, module)?)?;
     module.add_function(wrap_pyfunction!(host::receiver, module)?)?;
     module.add_function(wrap_pyfunction!(host::controllers_json, module)?)?;

@@ -34,7 +34,7 @@ impl Participant {
         let mut lost = std::mem::take(&mut self.lost);
         let source = &mut self.sources[place];
         let sequence = source.packet(now, body, &mut lost);
-        for detected in source.mended(sequence, avoids) {
+        for detected in source.repaired(sequence, avoids) {
             out.record().recovered(now, self.settings.flow, now - detected);
         }
         // who was thought lost may only have been late

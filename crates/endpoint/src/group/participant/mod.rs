@@ -108,7 +108,7 @@ impl Participant {
         })
     }
 
-    fn settle(&mut self) {
+    fn update_wakeup(&mut self) {
         self.wakeup = match self.life {
             Life::Waiting => self.settings.join,
             Life::Member => {
@@ -382,7 +382,7 @@ impl Peer for Participant {
                 }
             }
         }
-        self.settle();
+        self.update_wakeup();
     }
 
     fn receive(&mut self, now: Time, datagram: &Datagram, out: &mut dyn Driver) {
@@ -399,7 +399,7 @@ impl Peer for Participant {
                 } else if let Some(bytes) = datagram.rtcp() {
                     self.rtcp(now, bytes, datagram.size, out);
                 }
-                self.settle();
+                self.update_wakeup();
             }
             Life::Waiting | Life::Gone => {}
         }
