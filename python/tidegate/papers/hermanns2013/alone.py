@@ -58,6 +58,13 @@ class Ticks:
         return float(self.forecast[self.at >= SETTLED_S].mean())
 
     @property
+    def by_seconds(self) -> Floats:
+        """Mean forecast in each second once settled, bytes."""
+        settled = self.at >= SETTLED_S
+        second = (self.at[settled] - SETTLED_S).astype(int)
+        return np.bincount(second, self.forecast[settled]) / np.bincount(second)
+
+    @property
     def every(self) -> float:
         """Time between two ticks, median, ms."""
         return float(np.median(np.diff(self.at))) * 1e3
@@ -88,17 +95,28 @@ class Alone:
     @property
     def mean(self) -> float:
         """Mean rate once settled, bit/s."""
-        return float(self.rate[int(SETTLED_S) :].mean())
+        return float(self.settled.mean())
+
+    @property
+    def settled(self) -> Floats:
+        """The rate of each second once settled, bit/s."""
+        return self.rate[int(SETTLED_S) :]
+
+    @property
+    def came(self) -> Floats:
+        """Bytes that arrive in each second once settled."""
+        by_seconds: Floats = self.arrived.reshape(-1, round(1 / TICK_S)).sum(axis=1)
+        return by_seconds[int(SETTLED_S) :]
 
     @property
     def variation(self) -> float:
         """Coefficient of variation of the rate of each second once settled."""
-        return unrest(self.rate[int(SETTLED_S) :])[0]
+        return unrest(self.settled)[0]
 
     @property
     def steps(self) -> float:
         """Mean change from one second to the next, of the mean rate, once settled."""
-        return unrest(self.rate[int(SETTLED_S) :])[1]
+        return unrest(self.settled)[1]
 
     @property
     def network(self) -> float:

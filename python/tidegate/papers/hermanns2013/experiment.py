@@ -14,7 +14,7 @@ from tidegate.paper import Drawing, Measure, Outcome, Plan, Table
 from tidegate.paper import Experiment as Base
 from tidegate.paper.experiment import CellValue
 from tidegate.papers.hermanns2013 import figures
-from tidegate.papers.hermanns2013.alone import GREEDY, SETTLED_S, Alone, AloneJob
+from tidegate.papers.hermanns2013.alone import GREEDY, Alone, AloneJob
 from tidegate.papers.hermanns2013.cells import BURSTS, CALLERS, EQUAL, VIDEO, Caller, Calls, Cell, CellJob
 from tidegate.papers.hermanns2013.variants import FPS, VARIANTS
 from tidegate.running.pool import Job
@@ -106,9 +106,9 @@ def _at(fps: int, video: Mapping[str, Any]) -> Caller:
     return Caller("", "sprout", {"flows.call.media.video": {**video, "fps": fps}})
 
 
-def _settled(one: Alone) -> npt.NDArray[np.float64]:
-    """The rate of each second once it has settled."""
-    return one.rate[int(SETTLED_S) :]
+def _together(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """Correlation of two series of seconds."""
+    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _loads(plan: Plan) -> Sequence[int]:
@@ -192,9 +192,21 @@ class Results:
         yield "received.mean_ratio", Measure.of(ratio, "", "the same over all ticks")
         ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs if bulk.ticks and call.ticks]
         yield "forecast.ratio", Measure.of(ratio, "", "forecast, file transfer over video, on the same luck")
-        beside = [float(np.corrcoef(_settled(call), _settled(bulk))[0, 1]) for call, bulk in pairs]
+        beside = [_together(call.settled, bulk.settled) for call, bulk in pairs]
         about = "correlation of a call's rate, by seconds, with a file transfer's on the same luck"
         yield "channel.call", Measure.of(beside, "", about)
+        forecasts = [
+            (call, bulk, call.ticks.by_seconds, bulk.ticks.by_seconds)
+            for call, bulk in pairs
+            if call.ticks and bulk.ticks
+        ]
+        about = "correlation, by seconds, of the forecast for a {} with what {}"
+        beside = [_together(second, bulk.came) for _, bulk, _, second in forecasts]
+        yield "forecast.bulk.channel", Measure.of(beside, "", about.format("file transfer", "arrives of it"))
+        beside = [_together(first, bulk.came) for _, bulk, first, _ in forecasts]
+        yield "forecast.call.channel", Measure.of(beside, "", about.format("call", "arrives of a file transfer"))
+        beside = [_together(first, call.settled) for call, _, first, _ in forecasts]
+        yield "forecast.call.video", Measure.of(beside, "", about.format("call", "the call sends"))
         more = [
             two.mean - one.mean
             for one, two in zip(self.of("alone", "bulk"), self.of("alone", "aware_bulk"), strict=True)
