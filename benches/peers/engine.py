@@ -119,7 +119,7 @@ def _lte(users: int) -> dict[str, Any]:
     network = Lte(users=[Users(name="user", count=users)])
     members = {group.name: members_of(group, network.name, 1, 0) for group in network.users}
     return {
-        "lte": lower_radio(network, members),
+        "radios": [lower_radio(network, members)],
         "links": [_link("wire", ("server", "core"), 10 * GIGABIT, MILLISECOND, 10_000)],
         "flows": [{**_cbr(i, users, 1), "from": "server", "to": f"user-{i + 1}"} for i in range(users)],
     }

@@ -49,7 +49,7 @@ udp = { rate = "200kbps" }
 
 def test_a_flow_to_users_is_one_for_each_and_counts_from_when_they_come() -> None:
     ir = lower(Scenario.parse(CELL)).ir
-    users = {user["name"]: user for user in ir["lte"]["users"]}
+    users = {user["name"]: user for user in ir["radios"][0]["users"]}
     phones = [name for name in users if name.startswith("phone")]
     callers = [name for name in users if name.startswith("caller")]
     assert phones == ["phone-1", "phone-2", "phone-3"]
@@ -75,14 +75,16 @@ def test_arrivals_are_poisson_and_their_own_luck() -> None:
     text = CELL.replace('duration = "20s"', 'duration = "600s"').replace("30/min", "2/s")
     one, other = lower(Scenario.parse(text), seed=1), lower(Scenario.parse(text), seed=2)
     assert one.hash == other.hash, "who comes when is a matter of the seed"
-    starts = [user["start"] / 1e9 for user in one.ir["lte"]["users"] if user["name"].startswith("caller")]
+    starts = [user["start"] / 1e9 for user in one.ir["radios"][0]["users"] if user["name"].startswith("caller")]
     # 1200 with a deviation of 35; exponential gaps have a coefficient of variation of 1, here +- 0.03
     assert abs(len(starts) - 1200) < 125
     gaps = np.diff(starts)
     assert 0.88 < gaps.std() / gaps.mean() < 1.12
     # others in the network change nobody's arrivals
     fewer = lower(Scenario.parse(text.replace("count = 3", "count = 1")), seed=1)
-    assert [user["start"] / 1e9 for user in fewer.ir["lte"]["users"] if user["name"].startswith("caller")] == starts
+    assert [
+        user["start"] / 1e9 for user in fewer.ir["radios"][0]["users"] if user["name"].startswith("caller")
+    ] == starts
 
 
 def test_a_cell_run_loses_nothing_says_the_same_again_and_fills_its_tables() -> None:

@@ -168,37 +168,42 @@ pub struct LossRecord {
     pub reporting: Reporting,
 }
 
-/// How a user of a radio network fared in one direction since this was told last.
+/// How a user of a radio network fared in one direction since this was told last. The names are those of any kind of
+/// network; what they count is said by each kind.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RadioRecord {
-    /// Its number.
+    /// The network.
+    pub network: NodeId,
+    /// The number of the user in it.
     pub user: u32,
     /// Whether this is the uplink.
     pub up: bool,
-    /// The cell that serves it.
+    /// The cell (or access point) that serves it.
     pub cell: u32,
-    /// Bytes that arrived in transport blocks, without their headers.
+    /// Bytes that arrived over the air, without the headers of the radio protocol.
     pub bytes: u64,
-    /// Transport blocks sent for the first time.
+    /// Blocks sent for the first time: transport blocks of LTE.
     pub blocks: u32,
     /// How many of them had to be sent again.
     pub failed: u32,
     /// Their mean effective SINR in dB; not a number without any.
     pub sinr_db: f64,
-    /// Mean of the reported CQI in use.
-    pub cqi: f64,
+    /// Mean of the index by which the rate was chosen: the reported CQI of LTE.
+    pub rate_index: f64,
 }
 
 /// What a cell of a radio network sent or received since this was told last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellRecord {
-    /// Its number.
+    /// The network.
+    pub network: NodeId,
+    /// The number of the cell in it.
     pub cell: u32,
     /// Whether this is the uplink.
     pub up: bool,
-    /// Subbands in use, summed over TTIs.
-    pub used: u64,
-    /// Bytes that arrived in transport blocks, without their headers.
+    /// What of the air was in use: subbands of LTE, summed over TTIs.
+    pub resources: u64,
+    /// Bytes that arrived over the air, without the headers of the radio protocol.
     pub bytes: u64,
 }
 

@@ -9,7 +9,8 @@ use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::link::capacity::BrownianSettings;
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 use tidegate_sim::link::{Link, LinkSettings};
-use tidegate_sim::radio::lte::{self, LteSpec};
+use tidegate_sim::radio::lte;
+use tidegate_sim::scenario::{AccessSpec, RadioSpec};
 
 /// A recorded or generated capacity over time.
 #[pyclass(frozen, module = "tidegate._core", name = "Trace")]
@@ -25,11 +26,16 @@ fn format_named(name: &str) -> PyResult<Format> {
     })
 }
 
-fn lte_spec(json: &str) -> PyResult<LteSpec> {
+fn radio_spec(json: &str) -> PyResult<RadioSpec> {
     serde_json::from_str(json).map_err(|error| bad(format!("lte: {error}")))
 }
 
-/// A radio network without packets, as JSON in the form of the crate's `radio::lte::spec` module: for each user the cell
+fn described(spec: &RadioSpec) -> lte::survey::Described<'_> {
+    let AccessSpec::Lte(settings) = &spec.access;
+    (&spec.name, settings, &spec.users)
+}
+
+/// A radio network without packets, as JSON in the form of the crate's `scenario::RadioSpec`: for each user the cell
 /// that serves it at the beginning, its geometry in dB, the bytes that its full buffer got between two times in
 /// nanoseconds, and for each user and cell the gain in dB, users one after the other.
 #[pyfunction]
@@ -46,9 +52,9 @@ pub(crate) fn lte_survey<'py>(
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f64>>,
 )> {
-    let spec = lte_spec(spec_json)?;
+    let spec = radio_spec(spec_json)?;
     let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
-    let found = py.detach(|| lte::survey::survey(&spec, seed, begin, end)).map_err(bad)?;
+    let found = py.detach(|| lte::survey::survey(described(&spec), seed, begin, end)).map_err(bad)?;
     Ok((
         PyArray1::from_vec(py, found.serving),
         PyArray1::from_vec(py, found.geometry_db),
@@ -123,7 +129,7 @@ impl PyTrace {
     }
 
     /// What the first user of a radio network with a full buffer gets between two times in nanoseconds; the
-    /// network as in the crate's `radio::lte::spec` module, as JSON.
+    /// network as in the crate's `scenario::RadioSpec`, as JSON.
     #[staticmethod]
     fn generate_lte(
         py: Python<'_>,
@@ -132,9 +138,9 @@ impl PyTrace {
         begin_ns: i64,
         end_ns: i64,
     ) -> PyResult<Self> {
-        let spec = lte_spec(spec_json)?;
+        let spec = radio_spec(spec_json)?;
         let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
-        let trace = py.detach(|| lte::survey::trace(&spec, seed, begin, end)).map_err(bad)?;
+        let trace = py.detach(|| lte::survey::trace(described(&spec), seed, begin, end)).map_err(bad)?;
         Ok(Self { inner: Arc::new(trace), format: "generated".to_owned() })
     }
 

@@ -6,8 +6,8 @@ use tidegate_core::record::Nothing;
 use tidegate_core::rng::Stream;
 use tidegate_core::{Datagram, FlowId, Node, Outbox, Packet, RouteId, Span, Time};
 use tidegate_sim::radio::lte::fading::Profile;
-use tidegate_sim::radio::lte::layout::Point;
-use tidegate_sim::radio::lte::{Antennas, Bandwidth, Handover, Network, Scheduler, Settings, User};
+use tidegate_sim::radio::lte::{Antennas, Bandwidth, Handover, Network, Scheduler, Settings};
+use tidegate_sim::radio::{Point, User, port};
 
 fn outbox() -> Outbox {
     Outbox::new(1, Box::new(Nothing))
@@ -50,7 +50,7 @@ fn an_idle_network_never_wakes_and_a_busy_one_falls_asleep() {
     assert_eq!(network.next_wakeup(), None);
     let mut out = outbox();
     let now = Time::from_micros(7_400);
-    network.receive(now, Network::port(3, false), packet(0, 0, 1200), &mut out);
+    network.receive(now, port(3, false), packet(0, 0, 1200), &mut out);
     assert_eq!(network.next_wakeup(), Some(Time::from_millis(8)), "the next TTI");
     let mut left = Vec::new();
     run(&mut network, Time::from_secs(5), &mut out, |at, packet| left.push((at, packet.sequence)));
@@ -84,13 +84,13 @@ fn a_lonely_user_beside_a_site_gets_all_there_is() {
 fn a_packet_takes_its_blocks_and_the_decoding() {
     let mut network = Network::new("lte", 1, still(), vec![at("sitting", 26.0, 15.0)]).unwrap();
     let mut out = outbox();
-    network.receive(Time::from_micros(500), Network::port(0, false), packet(0, 0, 1200), &mut out);
+    network.receive(Time::from_micros(500), port(0, false), packet(0, 0, 1200), &mut out);
     let mut left = Vec::new();
     run(&mut network, Time::from_secs(1), &mut out, |at, packet| left.push((at, packet.queued)));
     // sent in the TTI that begins at 1 ms
     assert_eq!(left, [(Time::from_millis(5), Span::from_micros(500))]);
     // the way up: a request in TTI 10 (user 0 asks in every tenth), a grant eight later
-    network.receive(Time::from_micros(1_000_500), Network::port(0, true), packet(0, 0, 300), &mut out);
+    network.receive(Time::from_micros(1_000_500), port(0, true), packet(0, 0, 300), &mut out);
     let mut left = Vec::new();
     run(&mut network, Time::from_secs(3), &mut out, |at, packet| left.push((at, packet.queued)));
     assert_eq!(left, [(Time::from_millis(1012), Span::from_micros(7_500))]);
@@ -106,7 +106,7 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
             .map(|k| {
                 let mut user = User::new(format!("user {k}"));
                 if k % 4 == 3 {
-                    user.stop = Time::from_millis(3000 + 500 * k);
+                    user.stop = Some(Time::from_millis(3000 + 500 * k));
                 }
                 user
             })
@@ -163,9 +163,8 @@ fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
     }
     let alone = |network: &mut Network| {
         let mut out = outbox();
-        (0..400).for_each(|k| {
-            network.receive(Time::from_secs(70), Network::port(1, false), packet(0, k, 1500), &mut out)
-        });
+        (0..400)
+            .for_each(|k| network.receive(Time::from_secs(70), port(1, false), packet(0, k, 1500), &mut out));
         let mut left = Vec::new();
         run(network, Time::from_secs(100), &mut out, |at, packet| left.push((at, packet.sequence)));
         assert_eq!(left.len(), 400);
@@ -217,11 +216,11 @@ fn proportional_fair_gains_on_round_robin_and_starves_nobody() {
 fn who_is_not_there_gets_nothing() {
     let mut late = User::new("late");
     late.start = Time::from_secs(1);
-    late.stop = Time::from_secs(2);
+    late.stop = Some(Time::from_secs(2));
     let mut network = Network::new("lte", 1, Settings::default(), vec![late]).unwrap();
     let mut out = outbox();
     for (number, second) in [(0, 0), (1, 1), (2, 2)] {
-        network.receive(Time::from_secs(second), Network::port(0, false), packet(0, number, 100), &mut out);
+        network.receive(Time::from_secs(second), port(0, false), packet(0, number, 100), &mut out);
         let until = Time::from_secs(second) + Span::from_millis(900);
         let mut left = Vec::new();
         run(&mut network, until, &mut out, |_, packet| left.push(packet.sequence));
@@ -242,6 +241,6 @@ fn settings_out_of_range_are_refused() {
         Settings { handover, ..Settings::default() }
     }));
     let mut user = User::new("gone");
-    user.stop = Time::ZERO;
+    user.stop = Some(Time::ZERO);
     assert!(Network::new("lte", 1, Settings::default(), vec![user]).is_err());
 }

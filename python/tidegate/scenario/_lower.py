@@ -160,4 +160,4 @@ def _populated(ir: Ir, scenario: Scenario) -> Ir:
         names.add(flow["name"])
     if not names:
         raise InputError("flows: nobody whom a flow is for comes before the run's end")
-    return {**ir, "lte": population.lower_radio(scenario.lte, groups), "flows": flows}
+    return {**ir, "radios": [population.lower_radio(scenario.lte, groups)], "flows": flows}

@@ -94,7 +94,7 @@ def lower_radio(lte: Lte, groups: Mapping[str, Sequence[Member]]) -> dict[str, A
             }
             for member in groups[group.name]
         ]
-    return {"name": lte.name, "core": lte.core, "settings": lte.settings(), "users": users}
+    return {"name": lte.name, "core": lte.core, "users": users, "access": {"lte": lte.settings()}}
 
 
 def flows_of(ir: dict[str, Any], groups: Mapping[str, Sequence[Member]], end: int) -> Iterator[dict[str, Any]]:

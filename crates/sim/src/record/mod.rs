@@ -37,6 +37,15 @@ use tidegate_core::record::{
 };
 use tidegate_core::{Cause, Ecn, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
 
+/// What the recording must know of a radio network.
+#[derive(Clone, Debug)]
+pub struct RadioInfo {
+    /// Its node.
+    pub node: NodeId,
+    /// The names of its users, in the order of their numbers.
+    pub users: Vec<String>,
+}
+
 /// What the recording must know of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowInfo {
@@ -156,7 +165,7 @@ pub struct Recording {
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
     radio: Vec<(Time, RadioRecord)>,
-    radio_users: Vec<String>,
+    radios: Vec<RadioInfo>,
     cells: Vec<(Time, CellRecord)>,
     packets: Vec<PacketRow>,
     repairs: Vec<(Time, RepairRecord)>,
@@ -206,7 +215,7 @@ impl Recording {
             queues: Vec::new(),
             truth: Vec::new(),
             radio: Vec::new(),
-            radio_users: Vec::new(),
+            radios: Vec::new(),
             cells: Vec::new(),
             packets: Vec::new(),
             repairs: Vec::new(),
@@ -221,10 +230,10 @@ impl Recording {
         self
     }
 
-    /// Knows the users of a radio network by name from now on.
+    /// Knows the users of radio networks by name from now on.
     #[must_use]
-    pub fn with_radio_users(mut self, names: Vec<String>) -> Self {
-        self.radio_users = names;
+    pub fn with_radios(mut self, radios: Vec<RadioInfo>) -> Self {
+        self.radios = radios;
         self
     }
 

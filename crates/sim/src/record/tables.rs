@@ -3,7 +3,7 @@
 use super::table::{Column, Table};
 use super::{Fate, FrameOpen, PacketRow, Recording};
 use tidegate_core::wire::rtcp::Contents;
-use tidegate_core::{Cause, Kind, Level, Span, Time};
+use tidegate_core::{Cause, Kind, Level, NodeId, Span, Time};
 
 impl Recording {
     /// The names of the tables that [`Recording::table`] gives at this level.
@@ -75,8 +75,8 @@ impl Recording {
             .with(
                 "user",
                 Column::Words {
-                    words: self.radio_users.clone(),
-                    codes: rows.iter().map(|r| r.1.user).collect(),
+                    words: self.radios.iter().flat_map(|radio| radio.users.iter().cloned()).collect(),
+                    codes: rows.iter().map(|r| self.first_user(r.1.network) + r.1.user).collect(),
                 },
             )
             .with("direction", ways(&mut rows.iter().map(|r| r.1.up)))
@@ -85,12 +85,18 @@ impl Recording {
             .with("blocks", Column::U32(rows.iter().map(|r| r.1.blocks).collect()))
             .with("failed", Column::U32(rows.iter().map(|r| r.1.failed).collect()))
             .with("sinr_db", Column::F64(rows.iter().map(|r| r.1.sinr_db).collect()))
-            .with("cqi", Column::F64(rows.iter().map(|r| r.1.cqi).collect()))
+            .with("cqi", Column::F64(rows.iter().map(|r| r.1.rate_index).collect()))
+    }
+
+    /// How many users the radio networks before `network` have.
+    fn first_user(&self, network: NodeId) -> u32 {
+        let before = self.radios.iter().take_while(|radio| radio.node != network);
+        before.map(|radio| radio.users.len() as u32).sum()
     }
 
     fn cells_table(&self) -> Table {
         let rows = &self.cells;
-        Table::default()
+        let table = Table::default()
             .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
             .with("cell", Column::U32(rows.iter().map(|r| r.1.cell).collect()))
             .with(
@@ -100,8 +106,13 @@ impl Recording {
                     codes: rows.iter().map(|r| u32::from(r.1.up)).collect(),
                 },
             )
-            .with("subbands", Column::U64(rows.iter().map(|r| r.1.used).collect()))
-            .with("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect()))
+            .with("subbands", Column::U64(rows.iter().map(|r| r.1.resources).collect()))
+            .with("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect()));
+        // cells are numbered in each network
+        match self.radios.len() {
+            0 | 1 => table,
+            _ => table.with("network", self.nodes(rows.iter().map(|r| r.1.network.0))),
+        }
     }
 
     fn flow_words(&self) -> Vec<String> {

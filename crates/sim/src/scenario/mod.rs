@@ -8,16 +8,17 @@ mod driven;
 mod external;
 mod links;
 mod media;
+mod radio;
 mod run;
 mod sessions;
 mod tightest;
 mod traffic;
 
-use crate::radio::lte::LteSpec;
 pub use driven::LinkChange;
 pub use external::{External, ExternalFlow};
 pub use links::*;
 pub use media::*;
+pub use radio::*;
 pub use run::{Outcome, Run};
 use serde::Deserialize;
 pub use sessions::*;
@@ -46,9 +47,9 @@ pub struct Scenario {
     /// Largest sending jitter of TCP and CBR senders, `None`: off.
     #[serde(default)]
     pub sending_jitter: SendingJitter,
-    /// A radio network, if there is one.
+    /// The radio networks.
     #[serde(default)]
-    pub lte: Option<LteSpec>,
+    pub radios: Vec<RadioSpec>,
     /// The links, each in one direction.
     pub links: Vec<LinkSpec>,
     /// The flows.

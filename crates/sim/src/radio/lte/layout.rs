@@ -4,33 +4,11 @@
 //! looks at the opposite corner, so that the sites are three cell radii apart and each antenna points at a
 //! neighbouring site (TR 36.814 annex A.2.1.1, figure 5.3 of TR 25.996).
 
+use crate::radio::Point;
 use crate::refusal::Refusal;
 use serde::Deserialize;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
-
-/// A point or a displacement, in metres.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Point {
-    /// East.
-    pub x: f64,
-    /// North.
-    pub y: f64,
-}
-
-impl Point {
-    pub(crate) fn minus(self, other: Self) -> Self {
-        Self { x: self.x - other.x, y: self.y - other.y }
-    }
-
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self { x: self.x + other.x, y: self.y + other.y }
-    }
-
-    pub(crate) fn squared(self) -> f64 {
-        self.x * self.x + self.y * self.y
-    }
-}
 
 /// Sectors of a site.
 pub const SECTORS: usize = 3;

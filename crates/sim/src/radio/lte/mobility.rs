@@ -1,7 +1,8 @@
 //! Where a user is: it walks straight on; in a layout without wrap-around it turns at the border.
 
-use super::layout::{Layout, Point};
+use super::layout::Layout;
 use super::propagation::NEAREST;
+use crate::radio::Point;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
 

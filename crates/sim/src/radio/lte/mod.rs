@@ -17,11 +17,9 @@ pub mod propagation;
 pub mod rlc;
 pub mod scheduler;
 pub mod settings;
-pub mod spec;
 pub mod survey;
 pub mod uplink;
 pub mod user;
 
 pub use network::Network;
-pub use settings::{Antennas, Bandwidth, Handover, Scheduler, Settings, User};
-pub use spec::{LteSpec, UserSpec};
+pub use settings::{Antennas, Bandwidth, Handover, Scheduler, Settings};

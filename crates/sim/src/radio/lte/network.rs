@@ -6,9 +6,10 @@ use super::link_adaptation::Tables;
 use super::propagation;
 use super::rlc::{Bearer, Segment};
 use super::scheduler::Candidate;
-use super::settings::{BLOCKS, Scheduler, Settings, User};
+use super::settings::{BLOCKS, Scheduler, Settings};
 use super::uplink;
 use super::user::{REPORT_PERIOD, Radio, TICK};
+use crate::radio::{Access, MOST_USERS, User};
 use crate::refusal::{Refusal, ensure};
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
@@ -82,8 +83,8 @@ pub(super) struct Direction {
     pub(super) quiet: Vec<bool>,
 }
 
-/// A radio network of many cells and users, both directions. User `k` takes packets in and puts them out at port
-/// `2 k` downlink and `2 k + 1` uplink. It sleeps while nothing is queued.
+/// A radio network of many cells and users, both directions, with the ports of [`crate::radio::port`]. It sleeps while
+/// nothing is queued.
 pub struct Network {
     pub(super) name: String,
     pub(super) seed: u64,
@@ -125,9 +126,6 @@ pub(super) fn time_of(tti: i64) -> Time {
 }
 
 impl Network {
-    /// The most users: two ports each.
-    pub const MOST_USERS: usize = 32_768;
-
     /// A radio network called `name` in the run with `seed`.
     ///
     /// # Errors
@@ -140,16 +138,14 @@ impl Network {
     ) -> Result<Self, Refusal> {
         let name = name.into();
         settings.check()?;
-        ensure(users.len() <= Self::MOST_USERS, || {
-            Refusal::new("users", users.len(), format!("at most {}", Self::MOST_USERS))
+        ensure(users.len() <= MOST_USERS, || {
+            Refusal::new("users", users.len(), format!("at most {MOST_USERS}"))
         })?;
-        if let Some(user) = users.iter().find(|user| user.stop <= user.start) {
-            let User { name: who, start, stop, .. } = user;
-            return Err(Refusal::new(
-                format!("users.{who}.stop"),
-                stop,
-                format!("after the start ({start})"),
-            ));
+        for User { name: who, start, stop, .. } in &users {
+            let stop = stop.unwrap_or(Time::MAX);
+            ensure(stop > *start, || {
+                Refusal::new(format!("users.{who}.stop"), stop, format!("after the start ({start})"))
+            })?;
         }
         let layout = Layout::new(settings.sites, settings.case.distance(), settings.wrap);
         let subbands = settings.bandwidth.subbands();
@@ -170,10 +166,8 @@ impl Network {
         let sent = propagation::linear(settings.bandwidth.power()) / resource_blocks;
         let mut arrivals: Vec<_> =
             (0..users.len()).filter(|&k| users[k].full).map(|k| (tti_of(users[k].start), k as u32)).collect();
-        let mut departures: Vec<_> = (0..users.len())
-            .filter(|&k| users[k].stop != Time::MAX)
-            .map(|k| (tti_of(users[k].stop), k as u32))
-            .collect();
+        let mut departures: Vec<_> =
+            (0..users.len()).filter_map(|k| users[k].stop.map(|stop| (tti_of(stop), k as u32))).collect();
         arrivals.sort_unstable_by(|a, b| b.cmp(a));
         departures.sort_unstable_by(|a, b| b.cmp(a));
         // the phase of the fastest wave turns by a ninth of a turn at most between two looks
@@ -204,12 +198,6 @@ impl Network {
             layout,
             users,
         })
-    }
-
-    /// The port of user `user` in one direction.
-    #[must_use]
-    pub const fn port(user: usize, up: bool) -> Port {
-        Port((2 * user + up as usize) as u16)
     }
 
     /// Each user's cell, geometry in dB and coupling loss in dB after `tick` tenths of a second, of a network that has
@@ -404,6 +392,7 @@ impl Network {
                 continue;
             }
             let record = RadioRecord {
+                network: out.node(),
                 user,
                 up: way == UP,
                 cell: radio.serving as u32,
@@ -411,7 +400,7 @@ impl Network {
                 blocks: told.blocks,
                 failed: told.failed,
                 sinr_db: told.sinr / f64::from(told.blocks),
-                cqi: radio.ways[way].mean_cqi(self.subbands),
+                rate_index: radio.ways[way].mean_cqi(self.subbands),
             };
             out.record.radio(now, &record);
         }
@@ -422,11 +411,23 @@ impl Network {
             for (number, cell) in direction.cells.iter_mut().enumerate() {
                 let (used, bytes) = (std::mem::take(&mut cell.used), std::mem::take(&mut cell.bytes));
                 if used > 0 || bytes > 0 {
-                    let record = CellRecord { cell: number as u32, up: way == UP, used, bytes };
+                    let record = CellRecord {
+                        network: out.node(),
+                        cell: number as u32,
+                        up: way == UP,
+                        resources: used,
+                        bytes,
+                    };
                     out.record.cell(now, &record);
                 }
             }
         }
+    }
+}
+
+impl Access for Settings {
+    fn network(&self, name: &str, seed: u64, users: &[User]) -> Result<Box<dyn Node>, Refusal> {
+        Ok(Box::new(Network::new(name, seed, self.clone(), users.to_vec())?))
     }
 }
 
@@ -453,7 +454,10 @@ impl Node for Network {
     fn receive(&mut self, now: Time, port: Port, packet: Box<Packet>, out: &mut Outbox) {
         let (user, way) = (u32::from(port.0) / 2, usize::from(port.0) % 2);
         let k = user as usize;
-        let here = self.users.get(k).is_some_and(|user| user.start <= now && now < user.stop);
+        let here = self
+            .users
+            .get(k)
+            .is_some_and(|user| user.start <= now && user.stop.is_none_or(|stop| now < stop));
         if !here {
             out.discard(now, &packet, Cause::Outage);
             out.recycle(packet);

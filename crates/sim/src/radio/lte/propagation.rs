@@ -3,7 +3,8 @@
 //! The cases are those of TR 25.814 table A.2.1.1-1; the values of macro cells those of its tables A.2.1.1-2
 //! and A.2.1.1-3 and of TR 36.814 tables A.2.1.1-1 and A.2.1.1-2.
 
-use super::layout::{BORESIGHTS, Layout, Point, SECTORS};
+use super::layout::{BORESIGHTS, Layout, SECTORS};
+use crate::radio::Point;
 use crate::refusal::Refusal;
 use serde::Deserialize;
 use tidegate_core::math;

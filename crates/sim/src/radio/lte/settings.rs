@@ -1,12 +1,12 @@
 //! What a radio network is made of.
 
 use super::fading::{Profile, WIDTH};
-use super::layout::{Point, Rings};
+use super::layout::Rings;
 use super::propagation::Case;
 use super::rlc::QueueLimit;
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
-use tidegate_core::{Span, Time};
+use tidegate_core::Span;
 
 /// Carrier bandwidths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -214,29 +214,6 @@ impl Settings {
             Refusal::new("queue.age", Span::ZERO, "more than zero")
         })?;
         ensure(self.queue.packets != Some(0), || Refusal::new("queue.packets", 0, "at least 1"))
-    }
-}
-
-/// A user of a radio network.
-#[derive(Clone, Debug)]
-pub struct User {
-    /// What its random substreams are called after.
-    pub name: String,
-    /// It is there from this time on.
-    pub start: Time,
-    /// At this time it leaves, and what is under way to it or from it is lost.
-    pub stop: Time,
-    /// Where it is at time 0; drawn if not given.
-    pub place: Option<Point>,
-    /// Whether its downlink always has something to send, beside packets: a full buffer.
-    pub full: bool,
-}
-
-impl User {
-    /// One that is always there.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), start: Time::ZERO, stop: Time::MAX, place: None, full: false }
     }
 }
 

@@ -1,10 +1,14 @@
 //! A radio network without packets: who hears which cell how well, and what full buffers get.
 
-use super::{LteSpec, Network};
+use super::{Network, Settings};
 use crate::link::trace::Trace;
+use crate::radio::User;
 use crate::refusal::Refusal;
 use tidegate_core::record::Nothing;
 use tidegate_core::{Node, Outbox, Time};
+
+/// A network: its name, its settings, its users.
+pub type Described<'a> = (&'a str, &'a Settings, &'a [User]);
 
 /// What users were at the beginning, and what those with a full buffer got.
 #[derive(Clone, Debug)]
@@ -19,12 +23,17 @@ pub struct Survey {
     pub served_bytes: Vec<u64>,
 }
 
-/// Runs the network of `spec` up to `end` and counts from `begin` on.
+/// Runs a network up to `end` and counts from `begin` on.
 ///
 /// # Errors
 /// When a setting is out of its range.
-pub fn survey(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Survey, Refusal> {
-    let mut network = Network::new(&spec.name, seed, spec.settings.clone(), spec.users())?;
+pub fn survey(
+    (name, settings, users): Described<'_>,
+    seed: u64,
+    begin: Time,
+    end: Time,
+) -> Result<Survey, Refusal> {
+    let mut network = Network::new(name, seed, settings.clone(), users.to_vec())?;
     let rows = network.survey(0);
     let gains_db = (0..rows.len()).flat_map(|user| network.gains(user)).collect();
     let mut out = Outbox::new(1, Box::new(Nothing));
@@ -45,14 +54,19 @@ fn run(network: &mut Network, end: Time, out: &mut Outbox) {
     }
 }
 
-/// What the first user of `spec`, who needs a full buffer, gets from `begin` to `end`: opportunities of 1504 bytes,
+/// What the first user of a network, who needs a full buffer, gets from `begin` to `end`: opportunities of 1504 bytes,
 /// as in a mahimahi file.
 ///
 /// # Errors
 /// When a setting is out of its range, or the user gets nothing at all.
-pub fn trace(spec: &LteSpec, seed: u64, begin: Time, end: Time) -> Result<Trace, Refusal> {
+pub fn trace(
+    (name, settings, users): Described<'_>,
+    seed: u64,
+    begin: Time,
+    end: Time,
+) -> Result<Trace, Refusal> {
     const OPPORTUNITY: u64 = 1504;
-    let mut network = Network::new(&spec.name, seed, spec.settings.clone(), spec.users())?;
+    let mut network = Network::new(name, seed, settings.clone(), users.to_vec())?;
     let mut out = Outbox::new(1, Box::new(Nothing));
     run(&mut network, begin, &mut out);
     let mut counted = network.served(0);

@@ -5,7 +5,8 @@ use super::layout::Layout;
 use super::link_adaptation::{OuterLoop, Tables};
 use super::mobility::Walk;
 use super::propagation::{self, Shadowing};
-use super::settings::{INTERFERERS, Report, Settings, User};
+use super::settings::{INTERFERERS, Report, Settings};
+use crate::radio::User;
 use tidegate_core::rng::{Draws, Stream};
 
 /// TTIs between two looks at places, shadows and serving cells.

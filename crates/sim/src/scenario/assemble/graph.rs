@@ -1,35 +1,38 @@
 //! Static routes over the links of a scenario.
 
-use crate::radio::lte::{LteSpec, Network};
-use crate::scenario::{LinkSpec, Scenario};
+use crate::radio::port;
+use crate::scenario::{LinkSpec, RadioSpec, Scenario};
 use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::{NodeId, Port};
 
-/// The links as a directed graph, and the users of a radio network as its leaves.
+/// The links as a directed graph, and the users of radio networks as its leaves.
 pub(super) struct Graph<'a> {
     links: &'a [LinkSpec],
-    radio: Option<&'a LteSpec>,
-    /// The radio network's users by name.
-    users: BTreeMap<&'a str, usize>,
+    radios: &'a [RadioSpec],
+    /// The users of radio networks by name: number of the network, and of the user in it.
+    users: BTreeMap<&'a str, (usize, usize)>,
 }
 
 impl<'a> Graph<'a> {
     pub(super) fn new(scenario: &'a Scenario) -> Self {
-        let radio = scenario.lte.as_ref();
-        let users = radio.iter().flat_map(|radio| radio.users.iter().enumerate());
-        let users = users.map(|(number, user)| (user.name.as_str(), number)).collect();
-        Self { links: &scenario.links, radio, users }
+        let mut users = BTreeMap::new();
+        for (network, radio) in scenario.radios.iter().enumerate() {
+            let numbered = radio.users.iter().enumerate();
+            users.extend(numbered.map(|(number, user)| (user.name.as_str(), (network, number))));
+        }
+        Self { links: &scenario.links, radios: &scenario.radios, users }
     }
 
     /// The nodes and ports of the path with the fewest hops; among equals the one found first in the order of the
     /// scenario. Empty between a node and itself; `None` where there is no way.
     pub(super) fn path(&self, from: &str, to: &str) -> Option<Vec<(NodeId, Port)>> {
         let (up, down) = (self.users.get(from), self.users.get(to));
-        let core = self.radio.map_or("", |radio| radio.core.as_str());
-        let begin = if up.is_some() { core } else { from };
-        let end = if down.is_some() { core } else { to };
-        // the node behind those of the links
-        let air = |user: &usize, up| (NodeId(self.links.len() as u32), Network::port(*user, up));
+        let core = |&(network, _): &(usize, usize)| self.radios[network].core.as_str();
+        let (begin, end) = (up.map_or(from, core), down.map_or(to, core));
+        // radio networks are the nodes behind those of the links
+        let air = |&(network, user): &(usize, usize), up| {
+            (NodeId((self.links.len() + network) as u32), port(user, up))
+        };
         let mut hops: Vec<_> = up.map(|user| air(user, true)).into_iter().collect();
         let links = self.links_between(begin, end)?;
         hops.extend(links.into_iter().map(|link| (NodeId(link as u32), Port::ZERO)));

@@ -11,14 +11,16 @@ use crate::engine::bytes::InBytes;
 use crate::engine::world::World;
 
 use crate::link::trace::Trace;
-use crate::radio::lte::Network;
+use crate::radio::Access;
 use crate::record::member::MemberInfo;
-use crate::record::{FlowInfo, LinkInfo, Recording};
+use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::Refusal;
 use crate::scenario::external::External;
 use crate::scenario::run::Run;
 use crate::scenario::tightest::capacity;
-use crate::scenario::{Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern};
+use crate::scenario::{
+    AccessSpec, Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern,
+};
 use graph::Graph;
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
 use std::sync::Arc;
@@ -93,11 +95,9 @@ impl<'a> Builder<'a> {
             let link = builder.link(spec)?;
             builder.nodes.push(link);
         }
-        if let Some(radio) = &scenario.lte {
-            let place = "lte";
-            let settings = radio.settings.clone();
-            let network = Network::new(&radio.name, builder.seed(&radio.name), settings, radio.users());
-            builder.nodes.push(Box::new(network.map_err(|refusal| refusal.at(place))?));
+        for radio in &scenario.radios {
+            let network = access(&radio.access).network(&radio.name, builder.seed(&radio.name), &radio.users);
+            builder.nodes.push(network.map_err(|refusal| refusal.at(&radio.name).at("radios"))?);
         }
         Ok(builder)
     }
@@ -166,12 +166,13 @@ impl<'a> Builder<'a> {
             capacity: None,
         });
         // a radio network has no capacity of its own: it depends on who is where
-        let air = scenario.lte.iter().map(|radio| LinkInfo {
-            node: NodeId(scenario.links.len() as u32),
-            name: radio.name.clone(),
-            capacity: None,
-        });
+        let radios = || (scenario.links.len() as u32..).map(NodeId).zip(&scenario.radios);
+        let air = radios().map(|(node, radio)| LinkInfo { node, name: radio.name.clone(), capacity: None });
         let links = links.chain(air).collect();
+        let users = radios().map(|(node, radio)| RadioInfo {
+            node,
+            users: radio.users.iter().map(|user| user.name.clone()).collect(),
+        });
         let level = match scenario.record.level {
             RecordLevel::Summary => Level::Summary,
             RecordLevel::Series => Level::Series,
@@ -182,11 +183,9 @@ impl<'a> Builder<'a> {
         if scenario.bytes {
             self.go_through_bytes(&infos);
         }
-        let mut recording = Recording::new(level, bin, begin, infos, links, names).with_members(members);
-        if let Some(radio) = &scenario.lte {
-            let names = radio.users.iter().map(|user| user.name.clone()).collect();
-            recording = recording.with_radio_users(names);
-        }
+        let mut recording = Recording::new(level, bin, begin, infos, links, names)
+            .with_members(members)
+            .with_radios(users.collect());
         if scenario.record.capture {
             recording = recording.with_capture();
         }
@@ -201,7 +200,7 @@ impl<'a> Builder<'a> {
     /// Lets the nodes at the ends of routes take in what is read from bytes.
     fn go_through_bytes(&mut self, infos: &[FlowInfo]) {
         let overheads: Arc<[u32]> = infos.iter().map(|info| info.overhead).collect();
-        let ends = self.nodes.split_off(self.scenario.links.len() + self.scenario.lte.iter().len());
+        let ends = self.nodes.split_off(self.scenario.links.len() + self.scenario.radios.len());
         let around = |node| -> Box<dyn Node> { Box::new(InBytes::around(node, overheads.clone())) };
         self.nodes.extend(ends.into_iter().map(around));
     }
@@ -236,6 +235,13 @@ impl<'a> Builder<'a> {
     fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, Refusal> {
         let back = self.graph.path(&flow.to, &flow.from);
         back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from).into())
+    }
+}
+
+/// What makes the network of a kind.
+fn access(spec: &AccessSpec) -> &dyn Access {
+    match spec {
+        AccessSpec::Lte(settings) => settings,
     }
 }
 
