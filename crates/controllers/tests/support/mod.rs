@@ -5,6 +5,7 @@
 
 pub mod decisions;
 pub mod halves;
+pub mod libwebrtc;
 
 use decisions::Decisions;
 use serde_json::Value;
@@ -100,6 +101,25 @@ pub fn golden(path: &str, text: &str) {
     }
     let expected = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(expected == text, "{path} differs (TIDEGATE_BLESS=1 accepts it); now:\n{text}");
+}
+
+/// Compares `text` with what a page has between `<!-- table: NAME -->` and `<!-- end -->`, or writes it there with
+/// `TIDEGATE_BLESS=1`.
+#[expect(clippy::disallowed_methods, reason = "pages are blessed by hand")]
+pub fn table_of_page(path: &str, name: &str, text: &str) {
+    let page = read(path);
+    let begin = format!("<!-- table: {name} -->\n\n");
+    let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{path} has no table {name}"));
+    let (now, after) = rest.split_once("\n<!-- end -->").expect("the end of a table is marked");
+    if std::env::var("TIDEGATE_BLESS").is_ok_and(|value| value == "1") {
+        std::fs::write(root().join(path), format!("{before}{begin}{text}\n<!-- end -->{after}"))
+            .expect("writable");
+    } else {
+        assert!(
+            now == text,
+            "the table {name} of {path} is an old one (TIDEGATE_BLESS=1 writes it); now:\n{text}"
+        );
+    }
 }
 
 /// The other end of a scheme with a receiver half.
