@@ -1,0 +1,223 @@
+//! Rates in bit/s and sizes in bytes.
+
+use super::time::{NANOS, Span};
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use serde::{Deserialize, Serialize};
+
+/// A rate in bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rate(u64);
+
+/// A size in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Size(u64);
+
+impl Rate {
+    /// Nothing at all.
+    pub const ZERO: Self = Self(0);
+    /// More than any link carries.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `bps` bit/s.
+    #[must_use]
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+    /// `kbps` times 1000 bit/s.
+    #[must_use]
+    pub const fn from_kbps(kbps: u64) -> Self {
+        Self(kbps * 1_000)
+    }
+    /// `mbps` times 1 000 000 bit/s.
+    #[must_use]
+    pub const fn from_mbps(mbps: u64) -> Self {
+        Self(mbps * 1_000_000)
+    }
+    /// `bps` bit/s, rounded to the nearest; negative and NaN are zero.
+    #[must_use]
+    pub fn from_bps_f64(bps: f64) -> Self {
+        Self(libm::round(bps) as u64)
+    }
+    /// bit/s.
+    #[must_use]
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// bit/s as a float.
+    #[must_use]
+    pub fn as_bps_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// This times `factor`, rounded to the nearest bit/s.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self::from_bps_f64(self.0 as f64 * factor)
+    }
+    /// The lower one.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+    /// The higher one.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+    /// This, but not under `low` nor over `high`.
+    #[must_use]
+    pub fn clamp(self, low: Self, high: Self) -> Self {
+        Self(self.0.min(high.0).max(low.0))
+    }
+    /// `self - other`, or zero where that is negative.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+    /// How long `size` takes at this rate, rounded up to a nanosecond; [`Span::MAX`] at rate zero.
+    #[must_use]
+    pub fn time_for(self, size: Size) -> Span {
+        if self.0 == 0 {
+            return Span::MAX;
+        }
+        // 8e9 * bytes fits u64 up to 2.3 GB, which spares nearly every packet the 128-bit division
+        let nanos = match size.0.checked_mul(8 * NANOS as u64) {
+            Some(bits) => bits.div_ceil(self.0),
+            None => {
+                let wide = (u128::from(size.0) * 8 * NANOS as u128).div_ceil(u128::from(self.0));
+                u64::try_from(wide).unwrap_or(i64::MAX as u64)
+            }
+        };
+        Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
+    /// How many whole bytes pass in `span`; zero for a negative span.
+    #[must_use]
+    pub fn bytes_in(self, span: Span) -> Size {
+        if span <= Span::ZERO {
+            return Size::ZERO;
+        }
+        let wide = u128::from(self.0) * span.as_nanos() as u128 / (8 * NANOS as u128);
+        Size(u64::try_from(wide).unwrap_or(u64::MAX))
+    }
+}
+
+impl Size {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// `bytes` bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: u64) -> Self {
+        Self(bytes)
+    }
+    /// Bytes.
+    #[must_use]
+    pub const fn as_bytes(self) -> u64 {
+        self.0
+    }
+    /// Bits.
+    #[must_use]
+    pub const fn as_bits(self) -> u64 {
+        self.0 * 8
+    }
+    /// `self - other`, or zero where that is negative.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+    /// The rate that carries this in `span`; zero for a span that is not positive.
+    #[must_use]
+    pub fn per(self, span: Span) -> Rate {
+        if span <= Span::ZERO {
+            return Rate::ZERO;
+        }
+        let wide = u128::from(self.0) * 8 * NANOS as u128 / span.as_nanos() as u128;
+        Rate(u64::try_from(wide).unwrap_or(u64::MAX))
+    }
+}
+
+impl Add for Rate {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Rate {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.checked_sub(other.0).expect("a rate went below zero"))
+    }
+}
+
+impl Sum for Rate {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl Add for Size {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Size {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Size {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.checked_sub(other.0).expect("a size went below zero"))
+    }
+}
+
+impl SubAssign for Size {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Mul<u64> for Size {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self(self.0 * times)
+    }
+}
+
+impl Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bit/s", self.0)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}

@@ -1,0 +1,39 @@
+//! Time, spans, rates and sizes as integers, with the unit in the constructor's name.
+//!
+//! 1 kb is 1000 bit and 1 kB is 1000 bytes everywhere. A plain `-` that would go below zero on an
+//! unsigned unit panics in every build: use the `saturating_` form where zero is meant.
+
+mod amount;
+mod time;
+
+pub use amount::{Rate, Size};
+pub use time::{RemoteTime, Span, Time};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_takes_its_bits_over_the_rate() {
+        let rate = Rate::from_mbps(10);
+        assert_eq!(rate.time_for(Size::from_bytes(1500)), Span::from_micros(1200));
+        assert_eq!(Rate::from_bps(3).time_for(Size::from_bytes(1)).as_nanos(), 2_666_666_667);
+        assert_eq!(Rate::ZERO.time_for(Size::from_bytes(1)), Span::MAX);
+        let huge = Size::from_bytes(u64::MAX / 16);
+        assert_eq!(Rate::from_bps(1).time_for(huge), Span::MAX);
+    }
+
+    #[test]
+    fn rate_and_size_are_inverse() {
+        let size = Size::from_bytes(125_000);
+        assert_eq!(size.per(Span::from_secs(1)), Rate::from_mbps(1));
+        assert_eq!(Rate::from_mbps(1).bytes_in(Span::from_secs(1)), size);
+        assert_eq!(Rate::from_mbps(1).bytes_in(Span::from_millis(-1)), Size::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "below zero")]
+    fn a_rate_does_not_wrap() {
+        let _ = Rate::from_bps(1) - Rate::from_bps(2);
+    }
+}

@@ -1,0 +1,260 @@
+//! When packets leave: the queues, and what a decision allows them (rate, window, gap, padding, heartbeats, probes).
+
+mod probe;
+
+use crate::packetizer::Queued;
+use probe::Cluster;
+use std::collections::VecDeque;
+use tidegate_core::{Decision, Rate, Size, Span, Time};
+
+/// What may leave now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// This packet, as part of a probe or not.
+    Media(Queued, Option<u32>),
+    /// A packet of padding, as part of a probe or not.
+    Padding(Option<u32>),
+    /// The smallest packet of padding, against silence.
+    Heartbeat,
+}
+
+/// The pacer's queue and its budgets.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    audio: VecDeque<Queued>,
+    /// Retransmissions: before video, as in libwebrtc (`prioritized_packet_queue.cc`), and paced like it.
+    resent: VecDeque<Queued>,
+    resent_backlog: u64,
+    video: VecDeque<Queued>,
+    /// Bytes that wait, as rates count them.
+    backlog: u64,
+    /// What each packet weighs beyond its payload, without its marks.
+    header: u32,
+    /// What a packet of padding weighs.
+    padding_size: u32,
+    burst: Span,
+    pacing: Rate,
+    padding: Rate,
+    pace_audio: bool,
+    min_gap: Option<Span>,
+    window: Option<Size>,
+    heartbeat: Option<Span>,
+    /// When the present group of packets began, and when all that was sent is paid off.
+    opened: Time,
+    drained: Time,
+    padded: Time,
+    /// When the last packet left.
+    last: Option<Time>,
+    probes: VecDeque<Cluster>,
+}
+
+/// More probes than this do not wait: the oldest give way (libwebrtc `kMaxPendingProbeClusters`).
+const PROBES_MAX: usize = 5;
+
+/// Heartbeats are no faster, whatever a controller asks for: of none at all a run would never end.
+const HEARTBEAT_LEAST: Span = Span::from_millis(1);
+
+impl Pacer {
+    /// `header` and `padding_size` as rates count bytes.
+    pub(crate) fn new(burst: Span, header: u32, padding_size: u32) -> Self {
+        Self {
+            audio: VecDeque::new(),
+            resent: VecDeque::new(),
+            resent_backlog: 0,
+            video: VecDeque::new(),
+            backlog: 0,
+            header,
+            padding_size,
+            burst,
+            pacing: Rate::ZERO,
+            padding: Rate::ZERO,
+            pace_audio: false,
+            min_gap: None,
+            window: None,
+            heartbeat: None,
+            opened: Time::ZERO,
+            drained: Time::ZERO,
+            padded: Time::ZERO,
+            last: None,
+            probes: VecDeque::new(),
+        }
+    }
+
+    /// Takes up a decision.
+    pub(crate) fn decide(&mut self, now: Time, decision: &Decision) {
+        if decision.pacing != self.pacing {
+            self.drained = rescale(now, self.drained, self.pacing, decision.pacing);
+            self.pacing = decision.pacing;
+        }
+        if decision.padding != self.padding {
+            self.padded = rescale(now, self.padded, self.padding, decision.padding);
+            self.padding = decision.padding;
+        }
+        self.pace_audio = decision.pace_audio;
+        self.min_gap = decision.min_gap;
+        self.window = decision.window;
+        self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
+        for &probe in decision.probes.iter() {
+            if self.probes.len() == PROBES_MAX {
+                self.probes.pop_front();
+            }
+            self.probes.push_back(Cluster::new(probe));
+        }
+    }
+
+    /// From now on a packet weighs `header` beyond its payload, one of padding `padding_size`.
+    pub(crate) fn set_header(&mut self, header: u32, padding_size: u32) {
+        let waiting = (self.audio.len() + self.resent.len() + self.video.len()) as u64;
+        self.backlog = self.backlog - waiting * u64::from(self.header) + waiting * u64::from(header);
+        (self.header, self.padding_size) = (header, padding_size);
+    }
+
+    /// What a packet weighs.
+    fn weight(&self, packet: &Queued) -> u64 {
+        u64::from(packet.payload) + u64::from(self.header) + u64::from(packet.marks)
+    }
+
+    pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
+        self.backlog += self.weight(&packet);
+        if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
+    }
+
+    pub(crate) fn push_resent(&mut self, packet: Queued) {
+        self.backlog += self.weight(&packet);
+        self.resent_backlog += u64::from(packet.payload);
+        self.resent.push_back(packet);
+    }
+
+    /// Bytes of payload that wait to be sent once more.
+    pub(crate) fn resent_backlog(&self) -> Size {
+        Size::from_bytes(self.resent_backlog)
+    }
+
+    /// Bytes that wait, as rates count them.
+    pub(crate) fn backlog(&self) -> Size {
+        Size::from_bytes(self.backlog)
+    }
+
+    /// How long the packet of media that has waited longest has waited by `now`; zero if none waits.
+    pub(crate) fn delay(&self, now: Time) -> Span {
+        let oldest =
+            self.audio.front().into_iter().chain(self.video.front()).map(|packet| packet.since).min();
+        oldest.map_or(Span::ZERO, |since| now - since)
+    }
+
+    /// Throws away all that waits.
+    pub(crate) fn clear(&mut self) {
+        self.audio.clear();
+        self.resent.clear();
+        self.video.clear();
+        self.probes.clear();
+        (self.backlog, self.resent_backlog) = (0, 0);
+    }
+
+    /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
+    /// once, [`Time::MAX`] for not before something changes.
+    pub(crate) fn due(&self, in_flight: Size) -> Time {
+        self.packet_due(in_flight).min(self.beat())
+    }
+
+    /// When there has been enough silence; at once if nothing was ever sent.
+    fn beat(&self) -> Time {
+        match (self.heartbeat, self.last) {
+            (None, _) => Time::MAX,
+            (Some(_), None) => Time::ZERO,
+            (Some(most), Some(last)) => last + most,
+        }
+    }
+
+    /// When a probe, media or padding is due.
+    fn packet_due(&self, in_flight: Size) -> Time {
+        let gap = match (self.min_gap, self.last) {
+            (Some(gap), Some(last)) => last + gap,
+            _ => Time::ZERO,
+        };
+        if let Some(cluster) = self.probes.front() {
+            return cluster.due().max(gap);
+        }
+        let head = match (self.audio.front(), self.resent.front().or(self.video.front())) {
+            (Some(audio), _) if self.pace_audio => Some((self.media_due(), audio)),
+            (Some(audio), _) => Some((Time::ZERO, audio)),
+            (None, Some(video)) => Some((self.media_due(), video)),
+            (None, None) => None,
+        };
+        let (at, size) = match head {
+            Some((at, packet)) => (at, self.weight(packet)),
+            None if self.padding > Rate::ZERO => (self.padded, u64::from(self.padding_size)),
+            None => return Time::MAX,
+        };
+        // with nothing in flight one packet may always go, unless it is for heartbeats to open the window again
+        let bound = in_flight > Size::ZERO || self.heartbeat.is_some();
+        let shut = self.window.is_some_and(|window| bound && in_flight + Size::from_bytes(size) > window);
+        if shut { Time::MAX } else { at.max(gap) }
+    }
+
+    /// When the next paced packet may go: at once while the present group has room, else when all that
+    /// was sent is paid off. A group is what the pacing rate carries in a burst (draft-ietf-rmcat-gcc-02
+    /// section 4), and at a low rate one packet.
+    fn media_due(&self) -> Time {
+        if self.pacing == Rate::ZERO {
+            Time::MAX
+        } else if self.drained < self.opened + self.burst {
+            Time::ZERO
+        } else {
+            self.drained
+        }
+    }
+
+    /// What leaves at `now`, if anything does; to be followed by [`Pacer::sent`].
+    pub(crate) fn turn(&mut self, now: Time, in_flight: Size) -> Option<Turn> {
+        if self.packet_due(in_flight) > now {
+            return (self.beat() <= now).then_some(Turn::Heartbeat);
+        }
+        let probe = self.probes.front().map(|cluster| cluster.probe.id);
+        let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
+        let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
+        self.backlog -= self.weight(&packet);
+        Some(Turn::Media(packet, probe))
+    }
+
+    fn pop_resent(&mut self) -> Option<Queued> {
+        let packet = self.resent.pop_front()?;
+        self.resent_backlog -= u64::from(packet.payload);
+        Some(packet)
+    }
+
+    /// Charges `size` bytes that have left at `now`. Audio and probes are charged like all else, so that
+    /// what is paced makes room for them.
+    pub(crate) fn sent(&mut self, now: Time, size: Size) {
+        self.last = Some(now);
+        if now >= self.drained {
+            (self.opened, self.drained) = (now, now);
+        }
+        if self.pacing > Rate::ZERO {
+            self.drained += self.pacing.time_for(size);
+        }
+        if self.padding > Rate::ZERO {
+            self.padded = self.padded.max(now) + self.padding.time_for(size);
+        }
+        if let Some(cluster) = self.probes.front_mut() {
+            cluster.take(now, size);
+            if cluster.done() {
+                self.probes.pop_front();
+            }
+        }
+    }
+}
+
+/// The instant at which what was owed until `until` at the rate `old` is paid off at the rate `new`.
+fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
+    if until <= now {
+        until
+    } else if new == Rate::ZERO {
+        now
+    } else {
+        now + new.time_for(old.bytes_in(until - now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

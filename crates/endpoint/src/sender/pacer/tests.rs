@@ -1,0 +1,238 @@
+use super::*;
+use tidegate_core::control::{Probe, Probes};
+
+const PACKET: Queued = Queued {
+    since: Time::ZERO,
+    timestamp: 0,
+    frame: 0,
+    payload: 976,
+    original: 0,
+    stream: 0,
+    flags: 0,
+    marks: 0,
+};
+const SIZE: Size = Size::from_bytes(1000);
+const PROBE: Probe = Probe {
+    id: 7,
+    rate: Rate::from_mbps(4),
+    length: Span::from_millis(15),
+    min_packets: 5,
+    spacing: Span::ZERO,
+};
+
+fn pacer(decision: Decision) -> Pacer {
+    let mut pacer = Pacer::new(Span::from_millis(5), 24, 248);
+    pacer.decide(Time::ZERO, &decision);
+    pacer
+}
+
+/// Sends all that may leave up to `until` and gives the times.
+fn drive(pacer: &mut Pacer, until: Time) -> Vec<(Time, Turn)> {
+    let (mut sent, mut now) = (Vec::new(), Time::ZERO);
+    loop {
+        now = pacer.due(Size::ZERO).max(now);
+        if now > until {
+            return sent;
+        }
+        let turn = pacer.turn(now, Size::ZERO).expect("it said that something is due");
+        pacer.sent(now, if matches!(turn, Turn::Padding(_)) { Size::from_bytes(248) } else { SIZE });
+        sent.push((now, turn));
+    }
+}
+
+#[test]
+fn low_rates_are_even_and_high_rates_go_in_bursts_of_5_ms() {
+    let mut slow = pacer(Decision::rate(Rate::from_mbps(1)));
+    (0..4).for_each(|_| slow.push(false, PACKET));
+    let times: Vec<Time> = drive(&mut slow, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
+    assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis));
+
+    let mut fast = pacer(Decision::rate(Rate::from_mbps(8)));
+    (0..1001).for_each(|_| fast.push(false, PACKET));
+    let times: Vec<Time> = drive(&mut fast, Time::MAX - Span::from_nanos(1)).iter().map(|s| s.0).collect();
+    assert_eq!(times[..6], [0, 0, 0, 0, 0, 5].map(Time::from_millis));
+    assert_eq!(times[1000], Time::from_secs(1), "1000 packets of 8000 bits take exactly a second");
+    assert_eq!(fast.backlog(), Size::ZERO);
+}
+
+#[test]
+fn audio_goes_first_and_is_paid_for() {
+    let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+    (0..2).for_each(|_| pacer.push(false, PACKET));
+    assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
+    pacer.push(true, Queued { stream: 1, ..PACKET });
+    assert!(matches!(pacer.turn(Time::ZERO, Size::ZERO), Some(Turn::Media(Queued { stream: 1, .. }, None))));
+    pacer.sent(Time::ZERO, SIZE);
+    assert_eq!(pacer.due(Size::ZERO), Time::from_millis(16));
+}
+
+#[test]
+fn audio_waits_where_it_is_told_to() {
+    let mut pacer = pacer(Decision { pace_audio: true, ..Decision::rate(Rate::from_mbps(1)) });
+    (0..2).for_each(|_| pacer.push(false, PACKET));
+    (0..2).for_each(|_| pacer.push(true, Queued { stream: 1, ..PACKET }));
+    let sent = drive(&mut pacer, Time::from_secs(1));
+    let times: Vec<Time> = sent.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis), "1000 bytes each");
+    let audio = |turn: &Turn| matches!(turn, Turn::Media(Queued { stream: 1, .. }, None));
+    assert!(audio(&sent[0].1) && audio(&sent[1].1) && !audio(&sent[2].1), "but it goes first");
+}
+
+#[test]
+fn a_new_rate_pays_off_what_is_owed() {
+    let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+    (0..2).for_each(|_| pacer.push(false, PACKET));
+    assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
+    // half of the packet is paid at 4 ms; the rest takes 1 ms at four times the rate
+    pacer.decide(Time::from_millis(4), &Decision::rate(Rate::from_mbps(4)));
+    pacer.decide(Time::from_millis(4), &Decision::rate(Rate::from_mbps(4)));
+    assert_eq!(pacer.drained, Time::from_millis(5));
+    pacer.decide(Time::from_millis(4), &Decision::rate(Rate::ZERO));
+    assert_eq!(pacer.due(Size::ZERO), Time::MAX);
+}
+
+#[test]
+fn window_and_gap_hold_packets_back() {
+    let window = Some(Size::from_bytes(2500));
+    let mut pacer = pacer(Decision { window, ..Decision::rate(Rate::from_mbps(100)) });
+    (0..3).for_each(|_| pacer.push(false, PACKET));
+    assert_eq!(pacer.due(Size::from_bytes(1500)), Time::ZERO, "just fits");
+    assert_eq!(pacer.due(Size::from_bytes(1501)), Time::MAX);
+    assert_eq!(pacer.turn(Time::ZERO, Size::from_bytes(1501)), None);
+    let tiny = Some(Size::from_bytes(10));
+    pacer.decide(Time::ZERO, &Decision { window: tiny, ..Decision::rate(Rate::from_mbps(100)) });
+    assert_eq!(pacer.due(Size::ZERO), Time::ZERO, "one packet may always be in flight");
+
+    let gap = Decision { min_gap: Some(Span::from_millis(10)), ..Decision::rate(Rate::from_mbps(100)) };
+    pacer.decide(Time::ZERO, &gap);
+    pacer.push(true, PACKET);
+    let times: Vec<Time> = drive(&mut pacer, Time::from_secs(1)).iter().map(|s| s.0).collect();
+    assert_eq!(times, [0, 10, 20, 30].map(Time::from_millis), "audio, too");
+}
+
+#[test]
+fn another_header_weighs_on_what_waits() {
+    let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+    (0..3).for_each(|_| pacer.push(false, PACKET));
+    assert_eq!(pacer.backlog(), SIZE * 3);
+    pacer.set_header(36, 260);
+    assert_eq!(pacer.backlog(), Size::from_bytes(3 * 1012));
+    drive(&mut pacer, Time::from_secs(1));
+    assert_eq!(pacer.backlog(), Size::ZERO);
+}
+
+#[test]
+fn padding_fills_what_media_leaves() {
+    let padded = Decision { padding: Rate::from_kbps(248), ..Decision::rate(Rate::from_mbps(1)) };
+    let mut pacer = pacer(padded);
+    let sent = drive(&mut pacer, Time::from_millis(1000));
+    assert_eq!(sent.len(), 126, "one of 248 bytes every 8 ms");
+    assert!(sent.iter().all(|(_, turn)| *turn == Turn::Padding(None)));
+    // a packet of media of 1000 bytes stands for 32.26 ms of padding
+    pacer.push(false, PACKET);
+    assert!(matches!(pacer.turn(Time::from_millis(1001), Size::ZERO), Some(Turn::Media(..))));
+    pacer.sent(Time::from_millis(1001), SIZE);
+    let next = pacer.due(Size::ZERO);
+    assert!((next - Time::from_micros(1_040_258)).abs() < Span::from_micros(1), "{next}");
+}
+
+#[test]
+fn a_probe_goes_at_its_own_rate_with_media_and_then_padding() {
+    let mut pacer = pacer(Decision { probes: PROBE.into(), ..Decision::rate(Rate::from_kbps(100)) });
+    (0..2).for_each(|_| pacer.push(false, PACKET));
+    let sent = drive(&mut pacer, Time::from_millis(100));
+    // 7500 bytes: 2 of 1000 and 23 of 248 (5704)
+    assert_eq!(sent.len(), 25);
+    assert!(sent[..2].iter().all(|(_, turn)| matches!(turn, Turn::Media(_, Some(7)))));
+    assert!(sent[2..].iter().all(|(_, turn)| *turn == Turn::Padding(Some(7))));
+    assert_eq!(sent[2].0, Time::from_millis(4));
+    // the last one waits for the 7456 bytes before it
+    assert_eq!(sent[24].0, Time::from_micros(14_912));
+}
+
+#[test]
+fn a_probe_with_a_spacing_leaves_in_groups_at_the_same_rate() {
+    let probe = Probe { spacing: Span::from_millis(2), ..PROBE };
+    let mut pacer = pacer(Decision { probes: probe.into(), ..Decision::rate(Rate::from_kbps(100)) });
+    let sent = drive(&mut pacer, Time::from_millis(100));
+    // 4 Mb/s carry 1000 bytes in 2 ms: of 248 bytes each five make 1240, which take 2.48 ms; 31 make the 7500
+    // bytes of 15 ms
+    assert_eq!(sent.len(), 31);
+    for (place, (at, turn)) in sent.iter().enumerate() {
+        assert_eq!(*turn, Turn::Padding(Some(7)));
+        assert_eq!(*at, Time::from_micros(2480 * (place as i64 / 5)), "packet {place}");
+    }
+    // a packet that takes longer than the spacing goes by itself, at its own time
+    let slow = Probe { rate: Rate::from_kbps(500), ..probe };
+    pacer.decide(
+        Time::from_millis(100),
+        &Decision { probes: slow.into(), ..Decision::rate(Rate::from_kbps(100)) },
+    );
+    let sent = drive(&mut pacer, Time::from_millis(200));
+    assert_eq!(
+        sent.iter().map(|s| s.0).collect::<Vec<_>>(),
+        [0, 3968, 7936, 11_904, 15_872].map(Time::from_micros)
+    );
+    // the rate alone would have the second packet after 62 us
+    let fast =
+        Probe { rate: Rate::from_mbps(32), spacing: Span::from_micros(62) + Span::from_nanos(1), ..probe };
+    let mut other = self::pacer(Decision { probes: fast.into(), ..Decision::rate(Rate::from_kbps(100)) });
+    let sent = drive(&mut other, Time::from_millis(100));
+    assert_eq!(sent[..4].iter().map(|s| s.0).collect::<Vec<_>>(), [0, 0, 124, 124].map(Time::from_micros));
+}
+
+#[test]
+fn probes_of_one_decision_follow_each_other_and_each_has_its_least() {
+    let first = Probe { length: Span::ZERO, ..PROBE };
+    let second = Probe { id: 8, rate: Rate::from_mbps(8), ..PROBE };
+    let both = Probes::try_from(&[first, second][..]).expect("two fit");
+    let mut pacer = pacer(Decision { probes: both, ..Decision::rate(Rate::from_kbps(100)) });
+    let sent = drive(&mut pacer, Time::from_millis(100));
+    let of = |id| {
+        sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(id))).map(|s| s.0).collect::<Vec<_>>()
+    };
+    // no length: five packets and no more, 496 us apart
+    assert_eq!(of(7), [0, 496, 992, 1488, 1984].map(Time::from_micros));
+    // 15 ms of 8 Mb/s are 15000 bytes: 61 packets of 248 and no more, 248 us apart, the first at once
+    let second: Vec<Time> = (0..61).map(|k| Time::from_micros(1984 + 248 * k)).collect();
+    assert_eq!(of(8), second);
+    assert_eq!(sent.len(), 66);
+}
+
+#[test]
+fn the_delay_is_that_of_the_media_that_has_waited_longest() {
+    let at = Time::from_millis;
+    let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
+    assert_eq!(pacer.delay(at(100)), Span::ZERO, "nothing waits");
+    pacer.push_resent(Queued { since: at(10), ..PACKET });
+    assert_eq!(pacer.delay(at(100)), Span::ZERO, "a retransmission is no media");
+    pacer.push(false, Queued { since: at(40), ..PACKET });
+    pacer.push(false, Queued { since: at(73), ..PACKET });
+    pacer.push(true, Queued { since: at(60), ..PACKET });
+    assert_eq!(pacer.delay(at(100)), Span::from_millis(60));
+    // audio goes first, then the retransmission, then the older video
+    for left in [60, 60, 27] {
+        let _ = pacer.turn(Time::from_secs(1), Size::ZERO).expect("it may leave");
+        assert_eq!(pacer.delay(at(100)), Span::from_millis(left));
+    }
+}
+
+#[test]
+fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
+    let beat = Some(Span::from_millis(50));
+    let shut = Decision { window: Some(Size::ZERO), heartbeat: beat, ..Decision::rate(Rate::from_mbps(100)) };
+    let mut pacer = pacer(shut);
+    pacer.push(false, PACKET);
+    // nothing in flight lets nothing through; the first heartbeat is due at once, the next after 50 ms
+    let times: Vec<(Time, Turn)> = drive(&mut pacer, Time::from_millis(120));
+    let expected = [0, 50, 100].map(|at| (Time::from_millis(at), Turn::Heartbeat));
+    assert_eq!(times, expected);
+    // what is sent for other reasons puts it off
+    pacer.decide(Time::from_millis(120), &Decision { window: Some(SIZE), ..shut });
+    assert_eq!(pacer.turn(Time::from_millis(120), Size::ZERO), Some(Turn::Media(PACKET, None)));
+    pacer.sent(Time::from_millis(120), SIZE);
+    assert_eq!(pacer.due(SIZE), Time::from_millis(170));
+    // none at all is not a pace
+    pacer.decide(Time::from_millis(120), &Decision { heartbeat: Some(Span::ZERO), ..shut });
+    assert_eq!(pacer.due(SIZE), Time::from_millis(121));
+}
