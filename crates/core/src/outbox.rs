@@ -180,6 +180,7 @@ impl Outbox {
     /// Takes a packet at its end: it has arrived.
     #[inline]
     pub fn deliver(&mut self, now: Time, packet: &Packet) {
+        debug_assert!(packet.sent <= now, "a packet of {} arrives at {now}", packet.sent);
         self.mine().consumed += 1;
         self.record.arrived(now, packet);
         if self.captures {

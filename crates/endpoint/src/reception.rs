@@ -105,6 +105,7 @@ impl Reception {
 
     /// Moves the window up to `sequence`.
     fn advance(&mut self, sequence: i64) {
+        debug_assert!(sequence > self.highest, "{sequence} is no advance over {}", self.highest);
         if sequence - self.highest >= WINDOW as i64 {
             self.seen.fill(0);
         } else {

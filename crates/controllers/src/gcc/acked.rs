@@ -95,6 +95,7 @@ impl Acked {
             self.window.swap(at, at - 1);
             at -= 1;
         }
+        debug_assert!(self.window.iter().is_sorted_by_key(|packet| packet.arrival), "in order of arrival");
     }
 
     fn pop(&mut self) {
@@ -102,6 +103,7 @@ impl Acked {
             self.bytes -= u128::from(packet.size);
             self.discarded = self.discarded.max(packet.sent);
         }
+        debug_assert!(!self.window.is_empty() || self.bytes == 0, "{} bytes in no packet", self.bytes);
     }
 
     fn window_packet(&mut self, packet: Packet) {

@@ -44,6 +44,7 @@ impl Bayes {
         let sample_variance = uncertainty * uncertainty;
         let variance = variance + DRIFT;
         let sum = sample_variance + variance;
+        debug_assert!(variance > 0.0, "a variance of {variance}");
         self.estimate =
             Some(((sample_variance * estimate + variance * sample) / sum, sample_variance * variance / sum));
     }
@@ -69,6 +70,11 @@ impl Bayes {
             self.passed -= window;
             self.bytes = 0;
         }
+        debug_assert!(
+            (0..=FIRST_WINDOW).contains(&self.passed),
+            "{} ns have passed of a window",
+            self.passed
+        );
         self.bytes = self.bytes.saturating_add(size);
         sample
     }

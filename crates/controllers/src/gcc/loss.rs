@@ -64,6 +64,13 @@ impl Window {
             self.packets.pop_front();
             self.lost -= i64::from(lost);
         }
+        self.check();
+    }
+
+    /// Holds that no more are counted as lost than there are.
+    fn check(&self) {
+        let (lost, packets) = (self.lost, self.packets.len());
+        debug_assert!((0..=packets as i64).contains(&lost), "{lost} lost of {packets} packets");
     }
 
     /// A packet reported as lost has come after all.
@@ -71,6 +78,7 @@ impl Window {
         if let Some(packet) = self.packets.iter_mut().rev().find(|packet| packet.0 == sequence) {
             self.lost -= i64::from(std::mem::take(&mut packet.2));
         }
+        self.check();
     }
 }
 

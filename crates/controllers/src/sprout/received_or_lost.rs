@@ -30,6 +30,7 @@ impl ReceivedOrLost {
         {
             self.before = self.before.max(oldest);
         }
+        debug_assert!(self.before <= self.newest, "{} is lost, and {} the newest", self.before, self.newest);
         let before = self.before;
         while self.arrived.front().is_some_and(|&(sequence, _)| sequence < before) {
             self.arrived.pop_front();

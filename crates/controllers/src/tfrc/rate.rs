@@ -189,6 +189,7 @@ impl Allowed {
             self.x = (2.0 * self.x).min(limit).max(initial);
             path.doubled = now;
         }
+        debug_assert!(self.x > 0.0, "an allowed rate of {} bytes/s", self.x);
     }
 
     /// X_Bps; infinite without loss, and without a round-trip time.

@@ -153,6 +153,7 @@ impl ControllerHost {
         match failure {
             Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
             None => {
+                debug_assert!(decision.alarm.is_none_or(|at| at >= now), "checked: {decision:?} at {now}");
                 self.last = decision;
                 Ok(&self.last)
             }

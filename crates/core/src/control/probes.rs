@@ -84,6 +84,7 @@ impl TryFrom<&[Probe]> for Probes {
         let mut probes = Self::NONE;
         probes.probes.get_mut(..list.len()).ok_or(TooManyProbes(list.len()))?.copy_from_slice(list);
         probes.count = list.len() as u8;
+        debug_assert_eq!(&*probes, list);
         Ok(probes)
     }
 }

@@ -6,6 +6,7 @@
 /// forward. Higher bits of `value` are ignored; `bits` is at most 32.
 #[must_use]
 pub const fn nearest(value: u32, bits: u32, near: i64) -> i64 {
+    debug_assert!(0 < bits && bits <= 32);
     let range = 1i64 << bits;
     let ahead = (value as i64).wrapping_sub(near).rem_euclid(range);
     if ahead <= range / 2 { near.wrapping_add(ahead) } else { near.wrapping_add(ahead - range) }

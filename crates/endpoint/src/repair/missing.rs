@@ -276,6 +276,12 @@ impl Missing {
     }
 
     fn update_times(&mut self) {
+        debug_assert!(self.entries.len() <= MISSING_MAX, "{} packets are missing", self.entries.len());
+        debug_assert!(
+            self.entries.iter().is_sorted_by(|a, b| a.sequence < b.sequence),
+            "in the order of their numbers, each once: {:?}",
+            self.entries
+        );
         let round = self.round();
         self.ask = self.entries.iter().map(|entry| entry.ask).min().unwrap_or(Time::MAX);
         let expiries = self.entries.iter().map(|entry| expiry(entry, self.nack, round));

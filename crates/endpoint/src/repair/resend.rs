@@ -41,6 +41,8 @@ impl Resend {
         if self.kept.is_empty() {
             self.first = i64::from(sequence);
         }
+        let next = self.first + self.kept.len() as i64;
+        debug_assert_eq!(next as u16, sequence, "packets are kept one after the other");
         self.kept.push_back(Kept { sent: now, packet, resent: None });
         while self.kept.len() > KEPT_MAX || self.kept.front().is_some_and(|kept| now - kept.sent > self.keep)
         {

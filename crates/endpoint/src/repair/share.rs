@@ -54,6 +54,7 @@ impl Share {
     pub(crate) fn pass(&mut self, now: Time) -> bool {
         let bin = now.as_nanos() / BIN.as_nanos();
         let passed = bin - self.present;
+        debug_assert!(passed >= 0, "time goes back by {} tenths of a second to {now}", -passed);
         for number in (self.present + 1..=bin).rev().take(BINS) {
             self.bins[place(number)] = Bin::default();
         }

@@ -62,9 +62,22 @@ impl Members {
                 self.ssrcs.insert(place, ssrc);
                 self.list.insert(place, Member { heard: now, sent: rtp.then_some(now) });
                 self.senders += u32::from(rtp);
+                self.check();
                 true
             }
         }
+    }
+
+    /// Holds that each SSRC has its member, once, and that no more are senders than are members.
+    fn check(&self) {
+        debug_assert_eq!(self.ssrcs.len(), self.list.len(), "as many SSRCs as members");
+        debug_assert!(self.ssrcs.is_sorted_by(|a, b| a < b), "SSRCs in order, each once: {:?}", self.ssrcs);
+        debug_assert!(
+            self.senders as usize <= self.list.len(),
+            "{} senders among {}",
+            self.senders,
+            self.list.len()
+        );
     }
 
     fn place(&self, ssrc: u32) -> Result<usize, usize> {
@@ -82,6 +95,7 @@ impl Members {
         self.ssrcs.remove(place);
         let member = self.list.remove(place);
         self.senders -= u32::from(member.sent.is_some());
+        self.check();
         true
     }
 
@@ -99,6 +113,7 @@ impl Members {
             self.list.retain(stays);
         }
         self.senders = self.list.iter().filter(|known| known.sent.is_some()).count() as u32;
+        self.check();
     }
 }
 

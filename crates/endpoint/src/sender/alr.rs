@@ -66,6 +66,7 @@ impl AppLimit {
         let passed = i128::from(now.saturating_since(self.last).as_nanos());
         self.budget = (self.budget + self.usage() * passed).min(self.most());
         self.last = now;
+        debug_assert!(self.budget.abs() <= self.most(), "the budget is out of its bounds: {self:?}");
     }
 }
 

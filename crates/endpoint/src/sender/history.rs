@@ -40,12 +40,12 @@ pub(crate) struct History {
     next: u64,
     /// Everything before this has landed or is given up.
     landed: u64,
-    in_flight: u64,
+    in_flight: Size,
 }
 
 impl History {
     pub(crate) fn new() -> Self {
-        Self { ring: Vec::new(), oldest: 0, next: 0, landed: 0, in_flight: 0 }
+        Self { ring: Vec::new(), oldest: 0, next: 0, landed: 0, in_flight: Size::ZERO }
     }
 
     /// The sequence number of the next packet.
@@ -57,7 +57,7 @@ impl History {
     /// counts: a report on a packet takes all before it out of flight, too, so that a lost report does not keep a
     /// window shut.
     pub(crate) fn in_flight(&self) -> Size {
-        Size::from_bytes(self.in_flight)
+        self.in_flight
     }
 
     fn index(&self, sequence: u64) -> usize {
@@ -77,7 +77,21 @@ impl History {
         self.ring[index] =
             Entry { sent: now, probe: probe.map_or(NO_PROBE, u64::from), size, fate: Fate::Open };
         self.next += 1;
-        self.in_flight += u64::from(size);
+        self.in_flight += Size::from_bytes(u64::from(size));
+        self.check();
+    }
+
+    /// Holds what all of this relies on: the order of the three numbers, and room for what lies between them.
+    fn check(&self) {
+        debug_assert!(
+            self.oldest <= self.landed && self.landed <= self.next,
+            "numbers out of order: {self:?}"
+        );
+        debug_assert!(self.next - self.oldest <= self.ring.len() as u64, "the ring is too small: {self:?}");
+        debug_assert!(
+            self.landed < self.next || self.in_flight == Size::ZERO,
+            "nothing is in flight: {self:?}"
+        );
     }
 
     /// Lets go of what is too old.
@@ -103,9 +117,10 @@ impl History {
     fn land(&mut self, sequence: u64) {
         while self.landed < sequence {
             let index = self.index(self.landed);
-            self.in_flight -= u64::from(self.ring[index].size);
+            self.in_flight -= Size::from_bytes(u64::from(self.ring[index].size));
             self.landed += 1;
         }
+        self.check();
     }
 
     fn grow(&mut self) {

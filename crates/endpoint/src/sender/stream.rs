@@ -170,7 +170,9 @@ impl OutStream {
         }
         let (source, _) = self.source.as_mut()?;
         while source.due() <= now {
+            let due = source.due();
             let frame = source.frame(now);
+            debug_assert!(source.due() >= due, "the frame after that of {due} was due at {}", source.due());
             if frame.bytes == 0 {
                 continue;
             }

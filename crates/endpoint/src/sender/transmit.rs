@@ -136,6 +136,7 @@ impl Sender {
             }
         }
 
+        debug_assert_eq!(sequence, self.history.next(), "each packet has the number that was drawn for it");
         self.history.sent(now, size, probe);
         let counted = match self.accounting {
             Accounting::Packets => size,

@@ -262,11 +262,17 @@ impl Bandwidth {
             self.lowest.pop_back();
         }
         self.lowest.push_back((now, self.target));
+        debug_assert!(self.lowest.iter().is_sorted_by(|a, b| a.1 < b.1), "each lower than the one after it");
     }
 
     /// Takes a target, within its bounds (`UpdateTargetBitrate`).
     fn limited(&mut self, target: Rate, now: Time) {
         self.target = target.min(self.delay_based).min(self.most).max(self.least);
+        debug_assert!(
+            self.least <= self.target && self.target <= self.most,
+            "{} is out of bounds",
+            self.target
+        );
         self.stable.target(self.acked, self.target, now);
     }
 }

@@ -56,6 +56,11 @@ impl Window {
 
     fn land(&mut self) {
         self.in_flight -= self.flight.pop_front().map_or(0, |(_, size)| size);
+        debug_assert!(
+            !self.flight.is_empty() || self.in_flight == 0,
+            "{} bytes in no packet",
+            self.in_flight
+        );
     }
 
     /// The longest round trip of a report's packets.

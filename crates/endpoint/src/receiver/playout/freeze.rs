@@ -54,6 +54,7 @@ impl FreezeWatch {
         }
         self.gaps.push_back(gap);
         self.sum += gap;
+        debug_assert!(!gap.is_negative() && self.sum >= gap, "a gap of {gap} in {} altogether", self.sum);
         (self.gaps.len() >= GAPS_MIN && gap >= threshold(self.sum, self.gaps.len())).then_some(gap)
     }
 

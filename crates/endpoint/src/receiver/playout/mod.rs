@@ -141,6 +141,7 @@ impl PlayoutBuffer {
         if index >= self.slots.len() {
             self.slots.resize(index + 1, Slot::default());
         }
+        debug_assert!(self.slots.len() <= OPEN_MAX, "{} frames are open", self.slots.len());
         let media = self.media(timestamp);
         let late = self.clock.deadline(media, &self.mode).is_some_and(|deadline| now > deadline);
         if late {

@@ -368,6 +368,7 @@ impl Schedule {
     fn average(&mut self, size: u32) {
         // section 6.3.3: a gain of 1/16
         self.average_size += (f64::from(size) - self.average_size) / 16.0;
+        debug_assert!(self.average_size >= 0.0, "packets of {} bytes on average", self.average_size);
     }
 
     /// Td of section 6.3.1: the interval without randomisation.

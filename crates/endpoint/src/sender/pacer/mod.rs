@@ -24,10 +24,10 @@ pub(crate) struct Pacer {
     audio: VecDeque<Queued>,
     /// Retransmissions: before video, as in libwebrtc (`prioritized_packet_queue.cc`), and paced like it.
     resent: VecDeque<Queued>,
-    resent_backlog: u64,
+    resent_backlog: Size,
     video: VecDeque<Queued>,
     /// Bytes that wait, as rates count them.
-    backlog: u64,
+    backlog: Size,
     /// What each packet weighs beyond its payload, without its marks.
     header: u32,
     /// What a packet of padding weighs.
@@ -60,9 +60,9 @@ impl Pacer {
         Self {
             audio: VecDeque::new(),
             resent: VecDeque::new(),
-            resent_backlog: 0,
+            resent_backlog: Size::ZERO,
             video: VecDeque::new(),
-            backlog: 0,
+            backlog: Size::ZERO,
             header,
             padding_size,
             burst,
@@ -105,13 +105,31 @@ impl Pacer {
     /// From now on a packet weighs `header` beyond its payload, one of padding `padding_size`.
     pub(crate) fn set_header(&mut self, header: u32, padding_size: u32) {
         let waiting = (self.audio.len() + self.resent.len() + self.video.len()) as u64;
-        self.backlog = self.backlog - waiting * u64::from(self.header) + waiting * u64::from(header);
+        let bytes = |header: u32| Size::from_bytes(waiting * u64::from(header));
+        self.backlog = self.backlog - bytes(self.header) + bytes(header);
         (self.header, self.padding_size) = (header, padding_size);
+        self.check();
+    }
+
+    /// Holds that bytes are counted for as long as packets wait, and no longer.
+    fn check(&self) {
+        let waits = !(self.audio.is_empty() && self.resent.is_empty() && self.video.is_empty());
+        debug_assert!(waits || self.backlog == Size::ZERO, "{} wait in no packet", self.backlog);
+        debug_assert!(
+            self.resent_backlog <= self.backlog,
+            "{} wait, {} of them to be sent again",
+            self.backlog,
+            self.resent_backlog
+        );
+        debug_assert!(
+            !self.resent.is_empty() || self.resent_backlog == Size::ZERO,
+            "no packet is to be sent again"
+        );
     }
 
     /// What a packet weighs.
-    fn weight(&self, packet: &Queued) -> u64 {
-        u64::from(packet.payload) + u64::from(self.header) + u64::from(packet.marks)
+    fn weight(&self, packet: &Queued) -> Size {
+        Size::from_bytes(u64::from(packet.payload) + u64::from(self.header) + u64::from(packet.marks))
     }
 
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
@@ -121,18 +139,18 @@ impl Pacer {
 
     pub(crate) fn push_resent(&mut self, packet: Queued) {
         self.backlog += self.weight(&packet);
-        self.resent_backlog += u64::from(packet.payload);
+        self.resent_backlog += payload(&packet);
         self.resent.push_back(packet);
     }
 
     /// Bytes of payload that wait to be sent once more.
     pub(crate) fn resent_backlog(&self) -> Size {
-        Size::from_bytes(self.resent_backlog)
+        self.resent_backlog
     }
 
     /// Bytes that wait, as rates count them.
     pub(crate) fn backlog(&self) -> Size {
-        Size::from_bytes(self.backlog)
+        self.backlog
     }
 
     /// How long the packet of media that has waited longest has waited by `now`; zero if none waits.
@@ -148,7 +166,7 @@ impl Pacer {
         self.resent.clear();
         self.video.clear();
         self.probes.clear();
-        (self.backlog, self.resent_backlog) = (0, 0);
+        (self.backlog, self.resent_backlog) = (Size::ZERO, Size::ZERO);
     }
 
     /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
@@ -183,12 +201,14 @@ impl Pacer {
         };
         let (at, size) = match head {
             Some((at, packet)) => (at, self.weight(packet)),
-            None if self.padding > Rate::ZERO => (self.padded, u64::from(self.padding_size)),
+            None if self.padding > Rate::ZERO => {
+                (self.padded, Size::from_bytes(u64::from(self.padding_size)))
+            }
             None => return Time::MAX,
         };
         // with nothing in flight one packet may always go, unless it is for heartbeats to open the window again
         let bound = in_flight > Size::ZERO || self.heartbeat.is_some();
-        let shut = self.window.is_some_and(|window| bound && in_flight + Size::from_bytes(size) > window);
+        let shut = self.window.is_some_and(|window| bound && in_flight + size > window);
         if shut { Time::MAX } else { at.max(gap) }
     }
 
@@ -214,18 +234,20 @@ impl Pacer {
         let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
         let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
         self.backlog -= self.weight(&packet);
+        self.check();
         Some(Turn::Media(packet, probe))
     }
 
     fn pop_resent(&mut self) -> Option<Queued> {
         let packet = self.resent.pop_front()?;
-        self.resent_backlog -= u64::from(packet.payload);
+        self.resent_backlog -= payload(&packet);
         Some(packet)
     }
 
     /// Charges `size` bytes that have left at `now`. Audio and probes are charged like all else, so that
     /// what is paced makes room for them.
     pub(crate) fn sent(&mut self, now: Time, size: Size) {
+        debug_assert!(self.last <= Some(now), "a packet leaves at {now}, after one at {:?}", self.last);
         self.last = Some(now);
         if now >= self.drained {
             (self.opened, self.drained) = (now, now);
@@ -243,6 +265,11 @@ impl Pacer {
             }
         }
     }
+}
+
+/// What waits of a packet to be sent once more.
+fn payload(packet: &Queued) -> Size {
+    Size::from_bytes(u64::from(packet.payload))
 }
 
 /// The instant at which what was owed until `until` at the rate `old` is paid off at the rate `new`.

@@ -164,10 +164,7 @@ fn a_probe_with_a_spacing_leaves_in_groups_at_the_same_rate() {
     }
     // a packet that takes longer than the spacing goes by itself, at its own time
     let slow = Probe { rate: Rate::from_kbps(500), ..probe };
-    pacer.decide(
-        Time::from_millis(100),
-        &Decision { probes: slow.into(), ..Decision::rate(Rate::from_kbps(100)) },
-    );
+    let mut pacer = self::pacer(Decision { probes: slow.into(), ..Decision::rate(Rate::from_kbps(100)) });
     let sent = drive(&mut pacer, Time::from_millis(200));
     assert_eq!(
         sent.iter().map(|s| s.0).collect::<Vec<_>>(),
