@@ -19,7 +19,7 @@ from tidegate import _moved
 if TYPE_CHECKING:
     from tidegate import control, errors, media, paper, scenario, units
     from tidegate._core import Stream, Table
-    from tidegate.comparing import Comparison, compare, scenario_for
+    from tidegate.comparing import Comparison, compare
     from tidegate.comparing.sweeping import SweepResult, sweep
     from tidegate.control import (
         Arrived,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tidegate.results import metrics, quality
     from tidegate.running import Run, lte, pool, run, version
     from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
+    from tidegate.scenario.variants import scenario_for
     from tidegate.show import plot, report
     from tidegate.units import Duration, Rate, Size
 
@@ -65,7 +66,7 @@ else:
     # loaded when they are asked for: the command line can then answer Ctrl-C before all that is there
     _PLACES = {
         "_core": ("Stream", "Table"),
-        "comparing": ("Comparison", "compare", "scenario_for"),
+        "comparing": ("Comparison", "compare"),
         "comparing.sweeping": ("SweepResult", "sweep"),
         "control": (
             "Arrived",
@@ -113,6 +114,7 @@ else:
             "Udp",
             "Users",
         ),
+        "scenario.variants": ("scenario_for",),
         "units": ("Duration", "Rate", "Size"),
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names}

@@ -1,16 +1,19 @@
-"""Files: written whole or not at all, and told apart by their contents."""
+"""Files: written whole or not at all, told apart by their contents, and named after what is in them."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tidegate.errors import OutputError
 
+_LONGEST_NAME = 150  # bytes of a file name; the least limit of usual file systems is 255
 TEMPORARY = ".tidegate-"
 """In the names of what is being written, between the name that it will have and something random."""
 
@@ -79,3 +82,28 @@ def usual_mode(path: Path, mode: int) -> None:
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(mode & ~mask)
+
+
+def file_name(label: str) -> str:
+    """A controller's label as part of a file name.
+
+    >>> file_name("gcc:draft-02,k_up=0.01")
+    'gcc-draft-02-k_up-0.01'
+    """
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", label).strip("-.") or "controller"
+
+
+def file_names(labels: Iterable[str]) -> dict[str, str]:
+    """A file name for each label, different ones for different labels, also where capitals do not count.
+
+    >>> file_names(["gcc:a", "gcc-a", "GCC:a", "fixed"])
+    {'gcc:a': 'gcc-a', 'gcc-a': 'gcc-a-2', 'GCC:a': 'GCC-a-3', 'fixed': 'fixed'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for label in labels:
+        first = file_name(label)[:_LONGEST_NAME]
+        tries = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
+        found[label] = next(name for name in tries if name.lower() not in taken)
+        taken.add(found[label].lower())
+    return found

@@ -1,9 +1,9 @@
-"""Modules that have moved: what imported one by its old name gets the very same module under the new one."""
+"""What has moved: whoever imports a module, or a name, from where it was gets the very same object."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -90,6 +90,22 @@ MOVED = {
 }
 """From the old name to the new one, both inside `tidegate`; what is in a package that moved, moved with it."""
 
+NAMES: Mapping[str, Mapping[str, str]] = {
+    "comparing": {
+        "DEFAULT": "scenario.variants",
+        "anchored": "scenario.variants",
+        "attempt": "running.jobs",
+        "busy_in_python": "running.jobs",
+        "execute": "running.jobs",
+        "file_name": "_files",
+        "file_names": "_files",
+        "seeds_from": "running._seeds",
+        "seeds_of": "running._seeds",
+    },
+    "running": {"finite": "results.metrics"},
+}
+"""For modules that are packages now: names that went elsewhere, with the module that has them."""
+
 
 def new_name(name: str) -> str | None:
     """The present name of a module; None where it has always been called so.
@@ -133,6 +149,18 @@ class _Same(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # the import has put the specification of the old name there
         module.__spec__ = self._spec
+
+
+def names_of(package: str) -> Callable[[str], object]:
+    """The `__getattr__` of a package for the names that it had before it was one."""
+    moved = NAMES[package.removeprefix(_PACKAGE)]
+
+    def find(name: str) -> object:
+        if name not in moved:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(_PACKAGE + moved[name]), name)
+
+    return find
 
 
 def install() -> None:

@@ -28,8 +28,8 @@ from tidegate.papers.hermanns2013.cells import (
 )
 from tidegate.papers.hermanns2013.experiment import GREEDY_CALLERS
 from tidegate.running import RunJob
-from tidegate.scenario.flows import FileTransfer
 from tidegate.scenario.sources import StatisticalVideo
+from tidegate.scenario.traffic import FileTransfer
 
 FOLDER = ROOT / "python" / "tidegate" / "papers" / "hermanns2013"
 

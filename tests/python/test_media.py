@@ -23,7 +23,7 @@ from tidegate.media.judge import _freezes
 from tidegate.media.ladder import Ladder, encode, rates
 from tidegate.video import _extra as extras
 from tidegate.video._cache import cache
-from tidegate.video._codec.contract import Format, codec, filled
+from tidegate.video._codec import Format, codec, filled
 from tidegate.video._codec.intra import black
 from tidegate.video.clip import luma
 

@@ -28,7 +28,7 @@ from tidegate.paper import _shipped as shipped
 from tidegate.paper import _tables as tables
 from tidegate.paper import _words as words
 from tidegate.paper._reading import load
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.results.stats import Interval
 
 

@@ -16,7 +16,7 @@ import pytest
 import synthetic_runs as synthetic
 import tidegate
 from tidegate import compare, plot, report
-from tidegate.cli.runs import _print_run
+from tidegate.cli.printing import print_run
 from tidegate.comparing import scenario_for
 from tidegate.errors import OutputError
 from tidegate.show import _view
@@ -70,7 +70,7 @@ def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixt
     done = tidegate.run(made, record="summary")
     for marks in (0, 4711):
         done.summary["links"][0]["marked"] = marks
-        _print_run(done)
+        print_run(done)
         said = capsys.readouterr().out
         assert ("marked" in said, "4711" in said) == (marks > 0, marks > 0)
 

@@ -19,14 +19,14 @@ import pytest
 import tidegate
 from support import PLAIN, Cli
 from tidegate import Controller, Run, Scenario, compare, pool, run, scenario_for, sweep, trace
-from tidegate._files import write_file
-from tidegate.comparing import file_names, with_controller
+from tidegate._files import file_names, write_file
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.results._folders import check_folder, write_folder
 from tidegate.running import RunJob
 from tidegate.running.pool import Tick
 from tidegate.scenario import _lower as lowering
 from tidegate.scenario._lower import Lowered
+from tidegate.scenario.variants import with_controller
 from tidegate.show import _view
 
 

@@ -14,7 +14,7 @@ import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
 from tidegate.scenario import _population as population
-from tidegate.scenario import flows, links, media, radio, repair, sessions, sources
+from tidegate.scenario import flows, links, media, radio, repair, sessions, sources, traffic
 from tidegate.scenario._model import Model
 
 ABSENT = {
@@ -36,7 +36,7 @@ ABSENT = {
 
 
 def kinds() -> Iterator[type[Model]]:
-    for module in (scenario.scenario, flows, links, media, population, radio, repair, sessions, sources):
+    for module in (scenario.scenario, flows, links, media, population, radio, repair, sessions, sources, traffic):
         for _, one in inspect.getmembers(module, inspect.isclass):
             if issubclass(one, Model) and one.__module__ == module.__name__ and not one.__name__.startswith("_"):
                 yield one

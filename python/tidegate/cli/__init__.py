@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli import look, media, papers, runs
+from tidegate.cli import look, media, papers, reports, runs, sweeps
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
 from tidegate.running import versions
@@ -40,6 +40,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 runs.add_to(app)
+sweeps.add_to(app)
+reports.add_to(app)
 papers.add_to(app)
 media.add_to(app)
 look.add_to(app)

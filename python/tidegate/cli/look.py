@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from tidegate._files import check_target, write_file
-from tidegate.cli.runs import AsJson, Force, ScenarioName, complete_controllers
+from tidegate.cli.options import AsJson, Force, ScenarioName, complete_controllers
 from tidegate.cli.terminal import console, plain_table, print_json, print_table, results_only
 from tidegate.control import registry
 from tidegate.errors import InputError, did_you_mean

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from tidegate._files import check_target
-from tidegate.cli.runs import AsJson, Force, stoppable
-from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, say
+from tidegate.cli.options import AsJson, Force
+from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, say, stoppable
 from tidegate.running import Run
 
 media_app = typer.Typer(
@@ -32,9 +32,9 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
-    from tidegate.media import _live as live
     from tidegate.video import _cache as cache
     from tidegate.video import _extra as extra
+    from tidegate.video import _loop as loop
     from tidegate.video import clip, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
@@ -47,7 +47,7 @@ def clips(as_json: AsJson = False) -> None:
                     {"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found
                 ],
                 "settings": dict(settings.table()),
-                "encoders_in_the_loop": [live.NAME] if live.is_in() else [],
+                "encoders_in_the_loop": [loop.NAME] if loop.is_in() else [],
                 "cache": str(cache.cache()),
             }
         )
@@ -63,9 +63,9 @@ def clips(as_json: AsJson = False) -> None:
     for name, doc in settings.table():
         lines.add_row(name, doc)
     print_table(lines)
-    absent = f"There is no encoder in the loop in this build; build with: {live.BUILD}"
+    absent = f"There is no encoder in the loop in this build; build with: {loop.BUILD}"
     to.print(
-        f"\ncodec={live.NAME}, an encoder in the loop, is in this build." if live.is_in() else f"\n{absent}",
+        f"\ncodec={loop.NAME}, an encoder in the loop, is in this build." if loop.is_in() else f"\n{absent}",
         soft_wrap=True,
     )
     to.print(f"\nEncoded clips are kept in {cache.cache()} and may be removed.", soft_wrap=True)

@@ -7,8 +7,17 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.runs import AsJson, Workers, stoppable, typed
-from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, results_only
+from tidegate.cli.options import AsJson, Workers
+from tidegate.cli.terminal import (
+    console,
+    plain_table,
+    print_json,
+    print_table,
+    progress,
+    results_only,
+    stoppable,
+    typed,
+)
 from tidegate.errors import InputError
 from tidegate.results._folders import check_folder
 

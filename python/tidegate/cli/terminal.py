@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -156,3 +157,23 @@ def comparison_table(table: ComparisonTable) -> Table:
     if table.verdicts:
         shown.add_row(metric("quality").label, *(f"{table.verdicts[name]}  " for name in table.controllers), "")
     return shown
+
+
+def typed() -> str:
+    """What was typed, for the record."""
+    return shlex.join(["tidegate", *sys.argv[1:]])
+
+
+class stoppable:  # noqa: N801
+    """Turns Ctrl-C into a sentence."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+
+    def __enter__(self) -> None:
+        """Begins."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Says the sentence if it was Ctrl-C."""
+        if isinstance(error, KeyboardInterrupt):
+            raise Stopped(self.sentence) from None

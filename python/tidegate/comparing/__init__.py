@@ -1,35 +1,12 @@
 """Many runs of one question: several controllers side by side, or every combination of a grid of values."""
 
-from tidegate.comparing.comparison import (
-    COMPARISON_FILE,
-    DEFAULT,
-    Comparison,
-    anchored,
-    attempt,
-    busy_in_python,
-    compare,
-    execute,
-    file_name,
-    file_names,
-    scenario_for,
-    seeds_from,
-    seeds_of,
-    with_controller,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "COMPARISON_FILE",
-    "DEFAULT",
-    "Comparison",
-    "anchored",
-    "attempt",
-    "busy_in_python",
-    "compare",
-    "execute",
-    "file_name",
-    "file_names",
-    "scenario_for",
-    "seeds_from",
-    "seeds_of",
-    "with_controller",
-]
+from tidegate import _moved
+from tidegate.comparing.comparison import COMPARISON_FILE, Comparison, compare
+from tidegate.scenario.variants import scenario_for, with_controller
+
+__all__ = ["COMPARISON_FILE", "Comparison", "compare", "scenario_for", "with_controller"]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved.names_of(__name__)

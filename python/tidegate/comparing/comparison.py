@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
 from tidegate import _core
-from tidegate._files import named, write_file
-from tidegate.control import registry
+from tidegate._files import file_names, named, write_file
 from tidegate.errors import InputError, RunError
 from tidegate.results._folders import write_folder
 from tidegate.results._saved import Contents, read_json
-from tidegate.running import FolderJob, Run, RunJob, pool, versions
+from tidegate.running import Run, RunJob, pool, versions
+from tidegate.running._seeds import seeds_of
+from tidegate.running.jobs import attempt, busy_in_python
 from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
 from tidegate.scenario.scenario import Level
+from tidegate.scenario.variants import DEFAULT, with_controller
 from tidegate.show.table import ComparisonTable, flows_csv
-from tidegate.units import Duration, Rate, Size, show
+from tidegate.units import show
 
 COMPARISON_FILE = "comparison.json"
-DEFAULT = "lte-generated"
-"""The scenario of comparisons that name none."""
-_MOST_SEEDS = 100_000
-_LONGEST_NAME = 150  # bytes of a file name; the least limit of usual file systems is 255
 
 
 @dataclass(frozen=True)
@@ -160,85 +154,6 @@ class Comparison:
             raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
 
 
-def file_name(label: str) -> str:
-    """A controller's label as part of a file name.
-
-    >>> file_name("gcc:draft-02,k_up=0.01")
-    'gcc-draft-02-k_up-0.01'
-    """
-    return re.sub(r"[^A-Za-z0-9_.]+", "-", label).strip("-.") or "controller"
-
-
-def file_names(labels: Iterable[str]) -> dict[str, str]:
-    """A file name for each label, different ones for different labels, also where capitals do not count.
-
-    >>> file_names(["gcc:a", "gcc-a", "GCC:a", "fixed"])
-    {'gcc:a': 'gcc-a', 'gcc-a': 'gcc-a-2', 'GCC:a': 'GCC-a-3', 'fixed': 'fixed'}
-    """
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for label in labels:
-        first = file_name(label)[:_LONGEST_NAME]
-        tries = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
-        found[label] = next(name for name in tries if name.lower() not in taken)
-        taken.add(found[label].lower())
-    return found
-
-
-def seeds_from(count: int, first: int = 1) -> list[int]:
-    """The seeds `first`, `first` + 1 and so on.
-
-    Raises:
-        InputError: when there are none, or too many.
-    """
-    if not 1 <= count <= _MOST_SEEDS:
-        raise InputError(f"seeds: found {count}; expected from 1 to {_MOST_SEEDS}")
-    return list(range(first, first + count))
-
-
-def seeds_of(seeds: int | Sequence[int]) -> list[int]:
-    """The seeds that were asked for: how many, counted from 1, or which.
-
-    Raises:
-        InputError: when there are none, too many, one twice, or something that is no seed.
-    """
-    if isinstance(seeds, int) and not isinstance(seeds, bool):
-        return seeds_from(seeds)
-    if isinstance(seeds, bool | str) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds: found {seeds!r}; expected how many, or a list of whole numbers")
-    chosen: list[Any] = list(seeds)
-    if not chosen:
-        raise InputError("seeds: found none; expected at least one")
-    known: set[Any] = set()
-    for number, seed in enumerate(chosen):
-        if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
-            raise InputError(f"seeds[{number}]: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
-        if seed in known:
-            raise InputError(f"seeds: {seed} is named twice; the same luck again says nothing new")
-        known.add(seed)
-    return [int(seed) for seed in chosen]
-
-
-def with_controller(scenario: Scenario, controller: str) -> Scenario:
-    """The scenario with another controller in its subject.
-
-    Raises:
-        InputError: when the subject has no media.
-        ControllerError: when there is no such controller.
-    """
-    at = subject.of_scenario(scenario, "controller")
-    registry.choose(controller, Path())
-    data = scenario.to_dict()
-    data["flows"][at]["media"]["controller"] = anchored(controller)
-    return Scenario.from_dict(data, scenario.base)
-
-
-def anchored(controller: str) -> str:
-    """A Python file named on the command line begins where the person is, not where the scenario is."""
-    match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
-    return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
-
-
 def compare(
     controllers: Iterable[str],
     scenario: Scenario | str | Path | None = None,
@@ -330,175 +245,3 @@ def _sorted(done: Mapping[str, Sequence[Run | BaseException]]) -> tuple[dict[str
     if not runs:
         raise next(one for some in done.values() for one in some if isinstance(one, BaseException))
     return runs, failed
-
-
-def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
-    """Whether it pays to use processes: a controller in Python holds the interpreter lock."""
-    if runs == 1 or (workers or pool.cores()) == 1:
-        return False
-    return any(one.inputs.python for one in lowered)
-
-
-def execute(
-    jobs: Sequence[RunJob],
-    *,
-    workers: int | None = None,
-    processes: bool = False,
-    progress: pool.Progress | None = None,
-) -> list[Run]:
-    """Does the runs, at once over threads or processes, and returns them in order.
-
-    Raises:
-        RunError: when a run fails.
-    """
-    done = attempt(jobs, workers=workers, processes=processes, progress=progress)
-    return [run for run in done if isinstance(run, Run)]
-
-
-def attempt(
-    jobs: Sequence[RunJob],
-    *,
-    workers: int | None = None,
-    processes: bool = False,
-    progress: pool.Progress | None = None,
-    keep_going: bool = False,
-) -> list[Run | BaseException]:
-    """The same; to keep going, with an error in the place of each run that failed.
-
-    Raises:
-        RunError: when a run fails, and not to keep going; when a process of a run went away.
-    """
-    if not processes or len(jobs) < 2:  # noqa: PLR2004
-        return pool.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
-    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
-        folders = [FolderJob(job, Path(scratch) / str(at)) for at, job in enumerate(jobs)]
-        places = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)
-        return [Run.load(place).kept() if isinstance(place, Path) else place for place in places]
-
-
-# --- scenarios put together from a few words ------------------------------------------------------
-
-_CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
-_CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
-
-
-def scenario_for(
-    *,
-    link: str | Path | None = None,
-    capacity: str | None = None,
-    delay: str | None = None,
-    queue: str | None = None,
-    cross: Iterable[str] = (),
-    duration: str | None = None,
-    media_source: str | None = None,
-    base: Scenario | str | Path | None = None,
-) -> Scenario:
-    """A scenario from a few words, as `tidegate compare` puts it together.
-
-    Args:
-        link: File with a recorded network; a generated LTE link if nothing says otherwise.
-        capacity: A constant capacity instead.
-        delay: One-way propagation delay.
-        queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
-        cross: Competing flows, such as `tcp:cubic@20s` or `udp:1Mbps@10s-30s`.
-        duration: How long.
-        media_source: statistical, ideal or greedy.
-        base: A scenario to begin with; its first link and its subject are changed.
-
-    Raises:
-        InputError: when something does not fit.
-
-    >>> scenario_for(capacity="3Mbps", cross=["tcp:cubic@20s"]).flows[1].tcp.algorithm
-    'cubic'
-    """
-    if link is not None and capacity is not None:
-        raise InputError("a recorded link has its own capacity; give --link or --capacity")
-    scenario = base if isinstance(base, Scenario) else Scenario.load(base or DEFAULT)
-    data, where = scenario.to_dict(), scenario.base
-    if link is not None or capacity is not None:
-        # it is another network now, and what was said of the first one no longer holds
-        data.pop("description", None)
-        data.pop("source", None)
-        data["name"] = file_name(Path(Path(link).name.removesuffix(".gz")).stem if link is not None else str(capacity))[
-            :64
-        ]
-    first = data["links"][0]
-    if link is not None:
-        first["capacity"] = {"trace": str(Path(link).resolve())}
-    if capacity is not None:
-        first["capacity"] = capacity
-    if delay is not None:
-        first["delay"] = str(_named("--delay", Duration.parse, delay))
-    if queue is not None:
-        first["queue"] = _queue(queue)
-    if duration is not None:
-        data["duration"] = str(_named("--duration", Duration.parse, duration))
-    if media_source is not None:
-        try:
-            media = data["flows"][subject.of_scenario(scenario, "video")]["media"]
-        except InputError as error:
-            raise InputError(f"--media-source: {error}") from None
-        media["video"] = {**(media.get("video") or {}), "source": media_source}
-    taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
-    for text in cross:
-        if not taken:
-            raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
-        ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
-        data["flows"].append(_cross(text, ends, taken))
-    return Scenario.from_dict(data, where)
-
-
-def _named(option: str, parse: Any, text: str) -> Any:
-    try:
-        return parse(text)
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
-
-
-def _queue(text: str) -> dict[str, Any]:
-    packets = re.fullmatch(r"(\d{1,9})\s*(?:p|packets)", text)
-    if packets:
-        return {"packets": int(packets[1])}
-    for key, kind in (("time", Duration), ("bytes", Size)):
-        try:
-            return {key: str(kind.parse(text))}
-        except InputError:
-            continue
-    right = 'expected a time, a size or packets: "300ms", "64kB", "100p"'
-    raise InputError(f"--queue: found {show(text)}; {right}")
-
-
-def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
-    match = _CROSS.fullmatch(text.strip())
-    if match is None:
-        raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
-    kind, _, rest = match["what"].partition(":")
-    flow: dict[str, Any] = {key: ends[key] for key in ("from", "to") if key in ends}
-    flow["name"] = _free(kind, taken)
-    for key in ("start", "stop"):
-        if match[key]:
-            flow[key] = str(_named(f"--cross {text}", Duration.parse, match[key]))
-    if match["count"]:
-        flow["count"] = int(match["count"])
-    match kind:
-        case "tcp":
-            flow["tcp"] = {"algorithm": rest} if rest else {}
-        case "web":
-            flow["tcp"] = {"workload": {"web": {}}} | ({"algorithm": rest} if rest else {})
-        case "udp" if rest:
-            pattern, colon, rate = rest.rpartition(":")
-            flow["udp"] = {"rate": str(_named(f"--cross {text}", Rate.parse, rate))}
-            flow["udp"] |= {"pattern": pattern} if colon else {}
-        case "media" if rest:
-            registry.choose(rest, Path())
-            flow["media"] = {"controller": anchored(rest)}
-        case _:
-            raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
-    return flow
-
-
-def _free(kind: str, taken: set[str]) -> str:
-    names = (kind if number == 1 else f"{kind}{number}" for number in range(1, 10**6))
-    name = next(name for name in names if name not in taken)
-    taken.add(name)
-    return name

@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from tidegate import _core
-from tidegate.comparing import anchored, busy_in_python, seeds_of
 from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results._folders import add_file
-from tidegate.results.metrics import HEADLINE, Metric, metric
+from tidegate.results.metrics import HEADLINE, Metric, finite, metric
 from tidegate.results.stats import Interval
-from tidegate.running import RunJob, build, finite, pool
+from tidegate.running import RunJob, build, pool
+from tidegate.running._seeds import seeds_of
+from tidegate.running.jobs import busy_in_python
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
+from tidegate.scenario.variants import anchored
 from tidegate.show import _view
 from tidegate.show.table import flows_csv
 

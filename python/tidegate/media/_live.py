@@ -1,4 +1,4 @@
-"""An encoder in the loop: what it made in a run, and whether this build has one.
+"""What an encoder in the loop made in a run.
 
 The engine asks it for each frame when it is due, at the target of the moment (`crates/codec`). What it made stays with
 the run: the table `slices`, and a byte stream a flow, `encoded-FLOW.h264` in the run's folder, which any player plays.
@@ -13,59 +13,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tidegate import _core
 from tidegate.errors import InputError
 from tidegate.running import Run
-from tidegate.video import _extra as extra
-from tidegate.video._codec.contract import Format
-from tidegate.video._codec.h264 import H264Decoder
+from tidegate.video._codec import Format
+from tidegate.video._loop import OpenH264
 from tidegate.video.clip import Clip
 from tidegate.video.settings import Settings
 
-NAME = "openh264"
-"""The codec's name in settings."""
-BUILD = "maturin develop --release --features codec-openh264"
-"""How to get it."""
 Ints = npt.NDArray[np.int64]
-
-
-def is_in() -> bool:
-    """Whether this build has it."""
-    return NAME in _core.ENCODERS
-
-
-def needs() -> None:
-    """Asks for the encoder, and for what decodes its bits.
-
-    Raises:
-        InputError: when this build has none: says how to get it.
-    """
-    if not is_in():
-        raise InputError(f"this build has no encoder in the loop; build with: {BUILD}")
-    extra.needs("av", f"to decode what {NAME} makes")
-
-
-def check(settings: Settings) -> None:
-    """Whether settings are for an encoder in the loop, and this build has it.
-
-    Raises:
-        InputError: names what is wrong.
-    """
-    if settings.codec not in {None, NAME}:
-        raise InputError(f"codec: found {settings.codec}; the encoder in the loop is {NAME}")
-    for name in ("b_frames", "rungs"):
-        if getattr(settings, name) != getattr(Settings, name):
-            raise InputError(f"--media {settings.clip}: {name} is for clips encoded beforehand, not for {NAME}")
-    needs()
-
-
-class OpenH264:
-    """What decodes the bits of OpenH264: ffmpeg's decoder, as for x264."""
-
-    def decoder(self, header: bytes, form: Format) -> H264Decoder:
-        """See [Decoding][tidegate.media._sent.Decoding]."""
-        del form  # it is in the header
-        return H264Decoder(header)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegate.media import _live as live
+from tidegate._files import file_names
 from tidegate.media import _show as show
 from tidegate.media._received import sent_by
 from tidegate.media._sent import Sent
@@ -14,6 +14,7 @@ from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, JudgeJob
 from tidegate.running import Run, pool
 from tidegate.scenario import Scenario
+from tidegate.video import _loop as loop
 from tidegate.video.settings import Settings
 
 _ENCODED, _RUN = 0.5, 0.55
@@ -35,7 +36,7 @@ class Chain:
 
     def feed(self, scenario: Scenario) -> Scenario:
         """The scenario with the clip; encodes it where it has not been before, and not in the loop."""
-        if self._settings.codec == live.NAME:
+        if self._settings.codec == loop.NAME:
             return with_encoder(scenario, self._settings)
         told = _part(self._progress, 0, _ENCODED)
         made, self._sent = with_clip(scenario, self._settings, workers=self._workers, progress=told)
@@ -67,8 +68,6 @@ def _part(progress: pool.Progress | None, begin: float, end: float) -> pool.Prog
 
 def files(judged: Mapping[str, Sequence[Judged]]) -> dict[str, bytes]:
     """What is written beside a comparison: figures of the first seed of each controller, and a table of each run."""
-    from tidegate.comparing import file_names
-
     firsts = {label: some[0] for label, some in judged.items()}
     names = file_names(judged)
     tables = {

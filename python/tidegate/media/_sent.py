@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.video._codec.contract import Decoder, Format
+from tidegate.video._codec import Decoder, Format
 from tidegate.video.clip import Clip
 
 Ints = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.paper import _words as words
 from tidegate.paper._model import Kind
-from tidegate.paper.experiment import SHOWN_FROM
+from tidegate.paper.measures import SHOWN_FROM
 from tidegate.paper.verdicts import Backing, Judgement, Verdict
 
 if TYPE_CHECKING:

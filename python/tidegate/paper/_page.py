@@ -20,7 +20,7 @@ from tidegate.paper.verdicts import Judgement, Verdict
 from tidegate.show.report._markup import Content, Markup, join, tag
 
 if TYPE_CHECKING:
-    from tidegate.paper.experiment import Table
+    from tidegate.paper.measures import Table
     from tidegate.paper.result import Result
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.comparing import file_name
+from tidegate._files import file_name
 from tidegate.paper import _facts as facts
 from tidegate.paper import _opening as opening
 from tidegate.paper import _tables as tables

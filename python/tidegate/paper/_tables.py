@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from tidegate.paper.experiment import CellValue, Measure, Table
+from tidegate.paper.measures import CellValue, Measure, Table
 from tidegate.results.stats import Interval
 from tidegate.show.table import pipes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tidegate.paper._model import Claim, Document
 from tidegate.paper._mutations import Mutations
-from tidegate.paper.experiment import CellValue, Measure, Table
+from tidegate.paper.measures import CellValue, Measure, Table
 from tidegate.paper.verdicts import Backing, Judgement, Verdict
 
 NOTHING = "\N{EN DASH}"

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tidegate.paper.experiment import Measure
+from tidegate.paper.measures import Measure
 from tidegate.results.stats import Interval, t_quantile
 from tidegate.show._palette import colours
 from tidegate.show.plot._style import STYLE, plain_log

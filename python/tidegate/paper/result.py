@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidegate._files import named, write_file
-from tidegate.comparing import file_name, seeds_from
+from tidegate._files import file_name, named, write_file
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.paper import _mutations as mutations
 from tidegate.paper import _shipped as shipped
@@ -20,10 +19,12 @@ from tidegate.paper import _tables as tables
 from tidegate.paper import _words as words
 from tidegate.paper._model import Document, Kind
 from tidegate.paper._reading import load
-from tidegate.paper.experiment import Experiment, Measure, Outcome, Plan, Table
+from tidegate.paper.experiment import Experiment, Outcome, Plan
+from tidegate.paper.measures import Measure, Table
 from tidegate.paper.verdicts import Judgement, Verdict, judge
 from tidegate.results._folders import check_folder, write_folder
 from tidegate.running import pool, versions
+from tidegate.running._seeds import seeds_from
 
 PAPER_FILE = "paper.json"
 """What every folder with a result has."""

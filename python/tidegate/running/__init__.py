@@ -1,19 +1,12 @@
 """Running a scenario: one run or many at once, on all cores."""
 
-from tidegate.running.recorded import (
-    RUN_FILE,
-    SIDES,
-    FolderJob,
-    Run,
-    RunJob,
-    build,
-    engine_errors,
-    finite,
-    run,
-    run_of,
-    version,
-    versions,
-)
+from typing import TYPE_CHECKING
+
+from tidegate import _moved
+from tidegate.running._tables import SIDES
+from tidegate.running._versions import build, version, versions
+from tidegate.running.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
+from tidegate.running.recorded import RUN_FILE, Run
 
 __all__ = [
     "RUN_FILE",
@@ -21,11 +14,15 @@ __all__ = [
     "FolderJob",
     "Run",
     "RunJob",
+    "attempt",
     "build",
     "engine_errors",
-    "finite",
+    "execute",
     "run",
     "run_of",
     "version",
     "versions",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved.names_of(__name__)

@@ -3,59 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
-import platform
-import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
-from tidegate import _core
 from tidegate._core import Table
-from tidegate._files import named, sha256, write_file
-from tidegate.errors import InputError, OutputError, RunError, did_you_mean
+from tidegate._files import named, write_file
+from tidegate.errors import InputError, OutputError, did_you_mean
 from tidegate.results._folders import write_folder
-from tidegate.results._saved import Contents, check_run, read_json
-from tidegate.running import _memory as memory
-from tidegate.running import pool
+from tidegate.results._saved import check_run, read_json
+from tidegate.running._tables import SIDES, Kept, Saved, capture_file, stream_file
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
-from tidegate.scenario._lower import Experiment, Lowered
-from tidegate.scenario.scenario import Level
 
 RUN_FILE = "run.json"
-SIDES = ("sender", "receiver")
-"""Of flows, for capture files."""
 _SLICES = "slices"
-_FORMAT = 1
-
-
-@cache
-def versions() -> Mapping[str, str]:
-    """What a result was made with."""
-    found = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
-    commit = _core.COMMIT
-    return {**found, "commit": commit} if commit else found
-
-
-@cache
-def build() -> str:
-    """Which build of the engine this is: a hash of the extension, which differs within a version, too."""
-    return sha256(Path(_core.__file__))[:16]
-
-
-def version() -> str:
-    """The version of tidegate."""
-    try:
-        return metadata.version("tidegate")
-    except metadata.PackageNotFoundError:
-        return _core.__version__
+FORMAT = 1
+"""Of `run.json`."""
 
 
 class Run:
@@ -237,9 +201,9 @@ class Run:
         for side in SIDES:
             data = self._tables.capture(side)
             if data is not None:
-                write_file(folder / _capture(side), data)
+                write_file(folder / capture_file(side), data)
         for flow in self.in_loop:
-            write_file(folder / _stream(flow), self.encoded(flow))
+            write_file(folder / stream_file(flow), self.encoded(flow))
         write_file(folder / RUN_FILE, json.dumps(self._about, indent=1) + "\n")
 
     @classmethod
@@ -250,9 +214,9 @@ class Run:
             InputError: when there is no run, or it is damaged.
         """
         path = Path(folder)
-        saved = _Saved(path)
+        saved = Saved(path)
         about = read_json(saved.file(RUN_FILE))
-        if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
             raise InputError(f"{path / RUN_FILE}: is not a run of this version of tidegate")
         missing = {"name", "seed", "digest", "summary", "scenario", "base"} - about.keys()
         if missing:
@@ -276,204 +240,7 @@ class Run:
 
     def kept(self) -> Self:
         """This run with all its tables in memory, so that its folder may go."""
-        return type(self)(self._about, _Kept(self, self._tables))
+        return type(self)(self._about, Kept(self, self._tables))
 
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"
-
-
-class _Fresh:
-    """Tables of a recording in memory."""
-
-    def __init__(self, recording: _core.Recording, capture: bool) -> None:
-        self._recording = recording
-        self._capture = capture
-
-    def names(self) -> list[str]:
-        return list(self._recording.table_names())
-
-    def get(self, name: str) -> Table:
-        return self._recording.table(name)
-
-    def capture(self, side: str) -> bytes | None:
-        if not self._capture:
-            return None
-        try:
-            return bytes(self._recording.pcapng(side))
-        except ValueError as error:
-            raise RunError(f"no capture file: {error}") from None
-
-    def encoded(self, flow: str) -> bytes | None:
-        return self._recording.encoded(flow)
-
-    def draws(self) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] = json.loads(self._recording.draws_json())
-        return found
-
-
-class _Saved(Contents):
-    """Tables of a run in a folder."""
-
-    def names(self) -> list[str]:
-        return sorted(file.stem for file in self.folder.glob("*.parquet") if self.is_ours(file.name))
-
-    def get(self, name: str) -> Table:
-        file = self.file(f"{name}.parquet")
-        try:
-            return _core.read_parquet(str(file))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{file}: cannot be read: {error}") from None
-
-    def capture(self, side: str) -> bytes | None:
-        file = self.file(_capture(side))
-        return file.read_bytes() if file.is_file() else None
-
-    def encoded(self, flow: str) -> bytes | None:
-        file = self.file(_stream(flow))
-        return file.read_bytes() if file.is_file() else None
-
-    def draws(self) -> Mapping[str, Any] | None:
-        return None
-
-
-def _capture(side: str) -> str:
-    return f"packets-{side}.pcapng"
-
-
-def _stream(flow: str) -> str:
-    return f"encoded-{flow}.h264"
-
-
-class _Kept:
-    """Tables of a run in memory that were read from a folder."""
-
-    def __init__(self, run: Run, saved: _Saved) -> None:
-        self._tables = {name: saved.get(name) for name in saved.names()}
-        self._captures = {side: saved.capture(side) for side in SIDES}
-        self._encoded = {flow: run.encoded(flow) for flow in run.in_loop}
-
-    def names(self) -> list[str]:
-        return list(self._tables)
-
-    def get(self, name: str) -> Table:
-        return self._tables[name]
-
-    def capture(self, side: str) -> bytes | None:
-        return self._captures[side]
-
-    def encoded(self, flow: str) -> bytes | None:
-        return self._encoded.get(flow)
-
-    def draws(self) -> Mapping[str, Any] | None:
-        return None
-
-
-@dataclass(frozen=True)
-class RunJob:
-    """One run as a piece of work for the pool."""
-
-    scenario: Scenario | Lowered
-    """A scenario; or what several runs of one share."""
-    seed: int | None = None
-    record: str | None = None
-
-    def __call__(self, tick: pool.Tick) -> Run:
-        """Runs the engine.
-
-        Raises:
-            RunError: says which component failed, when in simulated time, and why; or how much memory it would need.
-        """
-        lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
-        made = lowered.experiment(seed=self.seed, record=self.record)
-        memory.check(made.ir)
-        with engine_errors(lowered.scenario):
-            recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
-        return run_of(lowered.scenario, made, recording)
-
-
-@contextmanager
-def engine_errors(scenario: Scenario) -> Iterator[None]:
-    """Names the place in `scenario`, or in the file of a controller in Python, of an error of the engine."""
-    try:
-        yield
-    except _core.RunError as error:
-        raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
-    except _core.Refused as error:
-        where = scenario.where(error.place) or scenario.name
-        raise InputError(f"{where}: {error}{_place(error.__cause__)}") from (error.__cause__ or error)
-    except ValueError as error:
-        raise InputError(f"{scenario.name}: {error}") from None
-
-
-def run_of(scenario: Scenario, made: Experiment, recording: _core.Recording) -> Run:
-    """The run of a scenario, `made` into what the engine took, that left this recording."""
-    summary = {**json.loads(recording.summary_json())}
-    summary.setdefault("name", scenario.name)
-    summary.setdefault("seed", made.ir["seed"])
-    about = {
-        "format": _FORMAT,
-        "name": scenario.name,
-        "seed": made.ir["seed"],
-        "digest": recording.digest,
-        "scenario_hash": made.hash,
-        "inputs": made.inputs.files,
-        "versions": dict(versions()),
-        "base": str(scenario.base.resolve()),
-        "scenario": scenario.to_toml(),
-        "summary": summary,
-    }
-    return Run(about, _Fresh(recording, scenario.capture))
-
-
-def _place(error: BaseException | None) -> str:
-    """Where in its author's file a controller in Python failed."""
-    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
-    if not frames:
-        return ""
-    last = frames[-1]
-    return f" ({last.filename}, line {last.lineno}, in {last.name})"
-
-
-@dataclass(frozen=True)
-class FolderJob:
-    """One run that leaves a folder: what another process can hand over."""
-
-    job: RunJob
-    folder: Path
-
-    def __call__(self, tick: pool.Tick) -> Path:
-        """Runs the engine and saves the run."""
-        return self.job(tick).save(self.folder)
-
-
-def run(
-    scenario: Scenario | str | Path,
-    seed: int | None = None,
-    record: Level | None = None,
-    *,
-    progress: pool.Progress | None = None,
-) -> Run:
-    """Runs a scenario once.
-
-    Args:
-        scenario: A scenario, or the path or name of one.
-        seed: Instead of the scenario's.
-        record: How much is kept, instead of the scenario's: summary, series or packets.
-        progress: Told the fraction of simulated time that is done.
-
-    Raises:
-        InputError: when the scenario is not usable.
-        RunError: when the run fails; `__cause__` is the exception of a Python controller.
-    """
-    made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
-    if isinstance(done, BaseException):
-        raise done
-    return done
-
-
-def finite(value: Any) -> float | None:
-    """A metric's value where it has one."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

@@ -1,12 +1,13 @@
 """Scenario files: what a person writes, checked and turned into what the engine takes."""
 
-from tidegate.scenario.flows import Flow, Tcp, Udp
+from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Back, Link, Queue
 from tidegate.scenario.media import Controller, Feedback, Media
 from tidegate.scenario.radio import Arrival, Handover, Lte, RadioQueue, Users
 from tidegate.scenario.scenario import Scenario
 from tidegate.scenario.sessions import Avpf, Member, Session
 from tidegate.scenario.sources import Audio
+from tidegate.scenario.traffic import Tcp, Udp
 
 __all__ = [
     "Arrival",

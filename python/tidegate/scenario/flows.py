@@ -1,166 +1,20 @@
-"""Flows: media under a congestion controller, and what competes with it."""
+"""A flow: from where to where, when, how many alike, and of what."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, Tag
+from pydantic import Field
 
-from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, Name, lowered, one_of
+from tidegate.scenario._model import Model, Name, lowered
 from tidegate.scenario.media import Media
-from tidegate.units import Duration, Rate, Size
+from tidegate.scenario.traffic import External, Tcp, Udp
+from tidegate.units import Duration
 
 if TYPE_CHECKING:
     from tidegate.scenario._reading import Reading
-
-
-class Udp(Model):
-    """UDP cross traffic."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
-    pattern: Literal["cbr", "poisson", "on_off"] = "cbr"
-    """At equal distances, at exponential ones, or at equal ones while on."""
-    rate: Rate
-    """Mean rate while on."""
-    packet_size: Size = Size(1500)
-    """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
-    on: Duration | None = None
-    """Mean time on, for on_off."""
-    off: Duration | None = None
-    """Mean time off, for on_off."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
-    """Pairs of a time and the rate from then on."""
-
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        del duration
-        if self.rate or not any(rate for _, rate in self.schedule):
-            yield from rules.rate((*path, "rate"), self.rate)
-        yield from rules.rates((*path, "schedule"), self.schedule)
-        yield from rules.steps(self.schedule, (*path, "schedule"))
-        yield from rules.within((*path, "packet_size"), self.packet_size, Size(1), Size(rules.IP_PACKET))
-        for key, value in (("on", self.on), ("off", self.off)):
-            if self.pattern == "on_off" and not value:
-                yield Problem((*path, key), 'is needed with pattern "on_off", and more than zero')
-            elif self.pattern != "on_off" and value is not None:
-                yield Problem((*path, key), f'belongs to pattern "on_off", found "{self.pattern}"')
-
-    def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: the mean times are of the pattern."""
-        ir = super().to_ir(reading)
-        on, off = ir.pop("on"), ir.pop("off")
-        return ir if self.pattern != "on_off" else {**ir, "pattern": {"on_off": {"on": on, "off": off}}}
-
-
-class FileTransfer(Model):
-    """One file."""
-
-    file: Size
-    """How long it is."""
-
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        del duration
-        if not self.file:
-            yield rules.positive((*path, "file"), self.file)
-
-
-class WebSettings(Model):
-    """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
-
-    min: Size = Size(30_000)
-    """Least size."""
-    max: Size = Size(50_000)
-    """Largest size."""
-    idle: Duration = Duration(10_000_000_000)
-    """Mean idle time."""
-
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        del duration
-        yield from rules.order(("min", self.min), ("max", self.max), path)
-        for key, value in (("min", self.min), ("idle", self.idle)):
-            if not value:
-                yield rules.positive((*path, key), value)
-
-
-class Web(Model):
-    """Short downloads."""
-
-    web: WebSettings
-    """Their sizes and pauses."""
-
-
-Workload = Annotated[
-    Annotated[Literal["long"], Tag("~long")] | Annotated[FileTransfer, Tag("~file")] | Annotated[Web, Tag("~web")],
-    one_of(
-        '"long", or a table with file or web',
-        [("file", "~file"), ("web", "~web")],
-        words=["long"],
-    ),
-]
-
-
-_TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
-_WIDEST_WINDOW = 65_535 << 14  # bytes, RFC 7323 section 2.3
-_LONGEST_RTO = 60 * 10**9  # ns; RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
-
-
-class Tcp(Model):
-    """A TCP connection."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, /, **keys: Any) -> None: ...
-
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] = "cubic"
-    """Congestion control (RFC 8868 section 5.1 encourages CUBIC)."""
-    workload: Workload = "long"
-    """What it carries."""
-    initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
-    """Initial window in segments (RFC 6928)."""
-    min_rto: Duration = Duration(1_000_000_000)
-    """Least retransmission time-out (RFC 6298)."""
-    delayed_ack: bool = False
-    """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
-    Off by default, as in ns-2 and in most published figures."""
-    handshake: bool = False
-    """Whether it begins with a SYN and waits for the answer (RFC 9293 section 3.5), which makes the first round-trip
-    sample as well. ns-2 does, and counts the SYN as a packet sent."""
-    options: bool = True
-    """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's have 40
-    bytes and none; both ends then know beforehand, as they do without a handshake."""
-    receive_window: Size = Size(6_291_456)
-    """Receive window (the largest in Linux's default tcp_rmem)."""
-    packet_size: Size = Size(1500)
-    """Bytes on the wire of a full segment."""
-
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        least, most = Size(_TCP_HEADERS + 1), Size(rules.IP_PACKET)
-        yield from rules.within((*path, "packet_size"), self.packet_size, least, most)
-        if self.receive_window < self.packet_size:
-            what = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
-            yield Problem((*path, "receive_window"), what)
-        elif self.receive_window > _WIDEST_WINDOW:
-            what = f'found "{self.receive_window}"; expected at most {Size(_WIDEST_WINDOW)}'
-            yield Problem((*path, "receive_window"), what)
-        if not self.min_rto:
-            yield rules.positive((*path, "min_rto"), self.min_rto)
-        elif self.min_rto > _LONGEST_RTO:
-            what = f'found "{self.min_rto}"; expected at most the largest time-out ({Duration(_LONGEST_RTO)})'
-            yield Problem((*path, "min_rto"), what)
-        yield from super().problems(path, duration)
-
-
-class External(Model):
-    """Datagrams that whoever drives the run feeds and hears (see tidegate.simpy)."""
 
 
 KINDS = ("media", "udp", "tcp", "external")

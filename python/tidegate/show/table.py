@@ -6,12 +6,14 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidegate.results.metrics import HEADLINE, PICTURES, Metric, metric
+from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict
 from tidegate.results.stats import Interval, best
-from tidegate.running import Run, finite
+
+if TYPE_CHECKING:
+    from tidegate.running import Run
 
 FAILED = "failed"
 

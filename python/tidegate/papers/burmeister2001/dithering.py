@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import Seen, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, cables
 from tidegate.running import Run, RunJob

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import Member, Seen, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, agents, cables
 from tidegate.running import Run, RunJob

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import PACKET, Seen, media, rate, session
 from tidegate.papers.burmeister2001.topologies import TREES, Cable, agents
 from tidegate.running import Run, RunJob

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.running import Run, RunJob
 from tidegate.scenario import Avpf, Flow, Link, Member, Scenario, Session, Tcp
 from tidegate.scenario.sessions import PictureMedia

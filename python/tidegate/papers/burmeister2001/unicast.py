@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import PACKET, UNTIL_S, Member, Seen, byte_error, media, rate, session
 from tidegate.papers.burmeister2001.topologies import Cable
 from tidegate.running import Run, RunJob

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Table
 from tidegate.paper import Experiment as Base
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.hermanns2013 import figures
 from tidegate.papers.hermanns2013.alone import GREEDY, Alone, AloneJob
 from tidegate.papers.hermanns2013.cells import BURSTS, CALLERS, EQUAL, VIDEO, Caller, Calls, Cell, CellJob

@@ -13,7 +13,7 @@ import numpy as np
 
 from tidegate import paper
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.kept import Floats, Kept, simple_mos
 from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, REPORTS, SENDERS, Setting, scenario

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.lissah2019.network import CONTROLLERS, FRAMES
 from tidegate.papers.lissah2019.pictures import COMPARED, OPEN, RATES, Encoded, Seen, seeds
 

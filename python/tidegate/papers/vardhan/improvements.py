@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tidegate import Flow, Link, Media, Scenario
 from tidegate.control import tfrc as formulas
 from tidegate.paper import Drawing, Measure, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.running import Run, RunJob
 from tidegate.units import Rate, Size
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.paper import Drawing, Measure, Sheet, Table, Then
-from tidegate.paper.experiment import CellValue
+from tidegate.paper.measures import CellValue
 from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count, jain
 from tidegate.running import Run, RunJob

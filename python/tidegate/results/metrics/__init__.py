@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 from tidegate import _core
 from tidegate.results.metrics import _pictures as pictures
-from tidegate.results.metrics._model import Metric
+from tidegate.results.metrics._model import Metric, finite
 from tidegate.results.metrics._pictures import PICTURES
 
-__all__ = ["HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "metric"]
+__all__ = ["HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
 
 
 _PARTS = {part: [(Metric(*row[:7], headline=row[7] > 0), row[7]) for row in rows] for part, rows in _core.METRICS}

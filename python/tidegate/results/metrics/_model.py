@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tidegate.results.stats import Interval
 
@@ -52,3 +52,10 @@ class Metric:
         """
         text = self.show(interval.mean)
         return text if interval.half is None else f"{text} ± {self.show(interval.half)}"
+
+
+def finite(value: Any) -> float | None:
+    """A metric's value where it has one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

@@ -1,7 +1,6 @@
 """What a codec is to the rest: frames of slices in the order of decoding, and pictures from what arrived of them.
 
-There are two: [x264][tidegate.video._codec.h264], and [intra][tidegate.video._codec.intra] for where PyAV is missing.
-An encoder in the loop ([live][tidegate.media._live]) is none: it is asked frame by frame.
+An encoder in the loop ([_loop][tidegate.video._loop]) is none: it is asked frame by frame.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from tidegate.errors import InputError
-from tidegate.video import _extra as extra
 from tidegate.video.clip import Picture
 
 
@@ -68,26 +65,6 @@ class Codec(Protocol):
 
     def decoder(self, header: bytes, form: Format) -> Decoder:
         """A decoder that has seen nothing yet."""
-
-
-def codec(name: str | None = None) -> Codec:
-    """A codec by its name; the best that is installed by default.
-
-    Raises:
-        InputError: when there is none of that name, or it needs a package.
-    """
-    if name is None:
-        name = "x264" if extra.has("av") else "intra"
-    if name == "x264":
-        extra.needs("av", "for the codec x264")
-        from tidegate.video._codec.h264 import X264
-
-        return X264()
-    if name == "intra":
-        from tidegate.video._codec.intra import Intra
-
-        return Intra()
-    raise InputError(f"codec: found {name}; expected x264, intra or openh264")
 
 
 def filled(slices: Sequence[bytes], payload: int) -> list[bytes]:

@@ -1,0 +1,133 @@
+"""Options that several commands have: how they are written, completed and read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidegate import _core
+from tidegate.cli.terminal import say
+from tidegate.comparing import sweeping
+from tidegate.control import registry as controllers
+from tidegate.errors import InputError
+from tidegate.scenario import Scenario, shipped
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Names of scenarios that go on from what was typed."""
+    return [name for name in shipped.names() if name.startswith(incomplete)]
+
+
+class _Behind(str):
+    """What stands behind a colon, which Typer would take out because it does not begin with the colon itself."""
+
+    __slots__ = ()
+
+    def startswith(self, *_: Any) -> bool:
+        """It has been chosen already."""
+        return True
+
+
+def complete_controllers(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of controllers and their presets that go on from what was typed."""
+    names = list(controllers.registry())
+    presets = [f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]]
+    typed = [*(ctx.params.get("names") or ()), incomplete]
+    # Bash takes a colon for a word of its own, and puts what we answer behind it
+    if ":" in typed[-2:]:
+        colon = len(typed) - 1 - typed[::-1].index(":")
+        begun = f"{typed[colon - 1] if colon else ''}:{''.join(typed[colon + 1 :])}"
+        return [_Behind(preset.partition(":")[2]) for preset in presets if preset.startswith(begun)]
+    return [name for name in [*names, *presets] if name.startswith(incomplete)]
+
+
+ScenarioName = Annotated[
+    str,
+    typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
+]
+Sets = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Another value for a key of the scenario, such as links.uplink.delay=50ms.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
+Media = Annotated[
+    str | None,
+    typer.Option(
+        "--media",
+        metavar="CLIP",
+        help="Real video: a clip from `tidegate media clips`, or a file, is encoded, sent, decoded and judged as it "
+        "is seen; settings behind a colon, as in bikes:size=320x136,b_frames=2. "
+        f"An encoder in the loop, codec=openh264, is {'' if 'openh264' in _core.ENCODERS else 'not '}in this build.",
+    ),
+]
+Pcap = Annotated[
+    bool,
+    typer.Option(
+        "--pcap",
+        help="Write packets-sender.pcapng and packets-receiver.pcapng with each run, for Wireshark; needs --out.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Write over a file of another kind, too.")]
+Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
+
+
+def captured(pcap: bool, out: Path | None) -> dict[str, Any]:
+    """What `--pcap` changes in a scenario.
+
+    Raises:
+        InputError: when there is no folder for the files.
+    """
+    if pcap and out is None:
+        raise InputError("--pcap: needs a folder for the files: --out DIR")
+    return {"capture": True} if pcap else {}
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Key and value of a `--set`.
+
+    Raises:
+        InputError: when it is none.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key or not value:
+        raise InputError(f"--set {text}: expected KEY=VALUE, such as links.uplink.delay=50ms")
+    return key.strip(), value.strip()
+
+
+def changes(sets: Sequence[str]) -> dict[str, Any]:
+    """What several `--set` change, values by dotted key."""
+    return {key: sweeping.plain_value(value) for key, value in map(pair, sets)}
+
+
+def split(key: str, values: str) -> list[str]:
+    """Values at their commas, those in quotes left whole.
+
+    >>> split("x", 'gcc,"fixed:rate=2Mbps,y=1",a')
+    ['gcc', 'fixed:rate=2Mbps,y=1', 'a']
+    """
+    try:
+        found = next(csv.reader([values], skipinitialspace=True))
+    except csv.Error:
+        found = []
+    if not found or not all(found):
+        raise InputError(f"--set {key}={values}: expected values with commas between them")
+    return found
+
+
+def say_what_code_is_run(file: str, named: Sequence[str]) -> None:
+    """Says so where a scenario brings code with it that nobody typed."""
+    if not named:
+        return
+    with suppress(InputError):  # of a file that is right only with what was typed
+        named = [one for one in named if one in Scenario.load(file).code]
+    if named:
+        say(f"{file} names Python code, which runs with your rights: {', '.join(named)}")

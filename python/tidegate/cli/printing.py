@@ -1,0 +1,68 @@
+"""A run as tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidegate.cli.terminal import console, plain_table, print_table
+from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, metric
+from tidegate.results.quality import verdict
+from tidegate.running import Run
+from tidegate.show import _view
+
+
+def print_run(done: Run) -> None:
+    """Prints its flows, its sessions and its links."""
+    to = console()
+    to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
+    flows = _view.point_to_point(done)
+    shown = [name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in flows)]
+    heads = ["flow", "controller", *(_head(name) for name in shown), _head("quality")]
+    told = [
+        [
+            str(flow["flow"]),
+            str(flow.get("controller") or flow["kind"]),
+            *(metric(name).show(flow.get(name)) for name in shown),
+            verdict([flow.get("quality")]),
+        ]
+        for flow in flows
+    ]
+    # a few flows stand side by side, as controllers do in a comparison; many are a line each
+    lines = [list(line) for line in zip(heads, *told, strict=True)] if len(flows) <= _SIDE_BY_SIDE else [heads, *told]
+    table = plain_table(*lines[0])
+    for line in lines[1:]:
+        table.add_row(*line)
+    if flows:
+        print_table(table)
+        to.print()
+    for session, members in _view.sessions(done.summary).items():
+        _print_members(session, members)
+        to.print()
+    names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
+    names += ["marked"] if any(link["marked"] for link in done.summary["links"]) else []
+    links = plain_table("link", *(_head(name) for name in names))
+    for link in done.summary["links"]:
+        links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
+    print_table(links)
+
+
+_MEMBERS_SHOWN = 20
+_SIDE_BY_SIDE = 8  # flows of a run
+
+
+def _print_members(session: str, members: Sequence[Mapping[str, Any]]) -> None:
+    total = _view.session_sums(members)
+    shown = [name for name in MEMBERS if any(one.get(name) is not None for one in members)]
+    table = plain_table(session, "profile", *(_head(name) for name in shown))
+    for one in members[:_MEMBERS_SHOWN]:
+        table.add_row(one["member"], one["profile"], *(metric(name).show(one.get(name)) for name in shown))
+    if len(members) > _MEMBERS_SHOWN:
+        table.add_row(f"and {len(members) - _MEMBERS_SHOWN} more", "", *([""] * len(shown)))
+    table.add_row("all", "", *(metric(name).show(total[name]) for name in shown))
+    print_table(table)
+
+
+def _head(name: str) -> str:
+    one = metric(name)
+    return f"{one.label} ({one.unit})" if one.unit else one.label

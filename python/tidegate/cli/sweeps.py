@@ -1,0 +1,81 @@
+"""The command sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.options import AsJson, ScenarioName, Workers, pair, say_what_code_is_run, split
+from tidegate.cli.terminal import Stopped, console, plain_table, print_json, print_table, progress, results_only, say
+from tidegate.comparing import sweeping
+from tidegate.errors import InputError, RunError
+from tidegate.results._folders import check_folder
+from tidegate.running._seeds import seeds_from
+from tidegate.scenario import Scenario
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the command on the command line."""
+    app.command()(sweep)
+
+
+def sweep(
+    scenario: ScenarioName,
+    set_: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="KEY=A,B,C",
+            help="Values for a key, such as links.uplink.delay=20ms,50ms. May be given again: all combinations.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for results; the same again goes on where it was left.")],
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each combination.")] = 1,
+    jobs: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run all combinations of settings.
+
+    Finished runs are kept and never run again, so that the same command goes on where it was stopped.
+
+    A value that has a comma itself stands in quotes: flows.call.media.controller='gcc,"fixed:rate=2Mbps"'.
+
+    Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
+    """
+    made = Scenario.load(scenario)
+    grid: dict[str, list[str]] = {}
+    for text in set_:
+        key, values = pair(text)
+        if key in grid:
+            raise InputError(f"--set {key}: is given twice; write {key}=A,B")
+        grid[key] = split(key, values)
+    say_what_code_is_run(scenario, made.code)
+    with results_only():
+        plan = sweeping.Plan.of(made, grid, seeds_from(seeds))
+    check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
+    try:
+        with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
+            result = plan.run(out, workers=jobs, processes=None, progress=tell)
+    except KeyboardInterrupt:
+        kept, total = plan.kept(out)
+        what = f"{kept} of {total} runs are done and kept in {out}"
+        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    if as_json:
+        print_json({"runs": result.rows, "failed": result.failed, "resumed": result.resumed})
+    elif result.rows:
+        _print_sweep(result)
+        console().print(f"\nwritten to {out}: summary.md, summary.csv, flows.csv, results/")
+    if result.resumed:
+        say(f"{result.resumed} of {len(plan.points)} runs were there already")
+    if result.failed:
+        raise RunError("\n".join([f"{len(result.failed)} of {len(plan.points)} runs failed:", *result.failed]))
+
+
+def _print_sweep(result: sweeping.SweepResult) -> None:
+    lines = [line.strip("|").split(" | ") for line in result.to_markdown().splitlines()]
+    table = plain_table(*(head.strip() for head in lines[0]))
+    for line in lines[2:]:
+        table.add_row(*(cell.strip() for cell in line))
+    print_table(table)

@@ -1,0 +1,119 @@
+"""Numbers that were measured, and tables of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TypeAlias
+
+from tidegate.results.stats import Interval
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number that was measured."""
+
+    value: Interval
+    """Its mean with the 95 % interval over seeds."""
+    unit: str = ""
+    """The unit, as the paper's file has it."""
+    about: str = ""
+    """What it is, in a few words."""
+    lacks: str = ""
+    """Why it could not be taken here, and what to install: claims that speak of it are then not run."""
+
+    def __post_init__(self) -> None:
+        """What is no number is no value."""
+        one = self.value if math.isfinite(self.value.mean) else Interval.of([])
+        # plain numbers, whatever kind they came as
+        half = None if one.half is None else float(one.half)
+        object.__setattr__(self, "value", Interval(float(one.mean), half, int(one.count)))
+
+    @classmethod
+    def of(cls, values: Iterable[float | None], unit: str = "", about: str = "") -> Measure:
+        """Over seeds; those without a value are left out.
+
+        >>> Measure.of([1.0, 2.0, 3.0], "s").value
+        Interval(mean=2.0, half=2.484..., count=3)
+        """
+        return cls(Interval.of(values), unit, about)
+
+    @classmethod
+    def exact(cls, value: float, unit: str = "", about: str = "") -> Measure:
+        """A number without luck: a count of something fixed, a closed form.
+
+        >>> Measure.exact(3.0).value
+        Interval(mean=3.0, half=0.0, count=1)
+        """
+        return cls(Interval(value, 0.0, 1), unit, about)
+
+    @classmethod
+    def not_taken(cls, lacks: str, unit: str = "") -> Measure:
+        """One that needs something which is not installed.
+
+        >>> Measure.not_taken("PyAV is needed: pip install av", "dB").show()
+        'no value'
+        """
+        return cls(Interval.of([]), unit, lacks=lacks)
+
+    def show(self, digits: int = 0) -> str:
+        """Mean, interval and unit in at least three digits that count.
+
+        >>> Measure.of([0.1, 0.2, 0.3], "s").show(), Measure.exact(6244, "packets").show()
+        ('0.200 ± 0.248 s', '6244 packets')
+        """
+        number = self.number(digits)
+        return f"{number} {self.unit}" if self.unit and self.value.count else number
+
+    def number(self, digits: int = 0) -> str:
+        """The same without the unit."""
+        value = self.value
+        if not value.count:
+            return "no value"
+        places = decimals(value.mean, digits)
+        if not value.half or value.count < SHOWN_FROM:
+            return f"{value.mean:.{places}f}"
+        # two digits of the half-width that count, as far as the number goes
+        places = max(places, min(9, 1 - math.floor(math.log10(value.half))))
+        return f"{value.mean:.{places}f} ± {value.half:.{places}f}"
+
+
+SHOWN_FROM = 3
+"""Values from which on an interval is shown: of two it is 12.7 standard errors wide either way, and says nothing."""
+
+
+def decimals(value: float, least: int = 0) -> int:
+    """How many digits after the point give three that count; none for a whole number.
+
+    >>> decimals(0.01234), decimals(12.34), decimals(6244.0), decimals(2.5, 3)
+    (4, 1, 0, 3)
+    """
+    if value == round(value):
+        return least
+    return max(least, min(9, 2 - math.floor(math.log10(abs(value)))), 0)
+
+
+CellValue: TypeAlias = "str | float | int | Interval | Measure | None"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of ours, beside those that stand in the document."""
+
+    name: str
+    """Of its files."""
+    title: str
+    columns: Sequence[str]
+    """Heads, with units."""
+    rows: Sequence[Sequence[CellValue]]
+
+    def __post_init__(self) -> None:
+        """Checks its shape."""
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.name}: found {len(row)} cells; expected {len(self.columns)}")
+            for cell in row:
+                if not isinstance(cell, str | Real | Interval | Measure | None):
+                    raise TypeError(f"table {self.name}: found {cell!r}; expected text, a number or a Measure")

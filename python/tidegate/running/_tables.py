@@ -1,0 +1,104 @@
+"""Where the tables of a run are: in the engine's recording, in a folder, or read from one into memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tidegate import _core
+from tidegate._core import Table
+from tidegate.errors import InputError, RunError
+from tidegate.results._saved import Contents
+
+if TYPE_CHECKING:
+    from tidegate.running.recorded import Run
+
+SIDES = ("sender", "receiver")
+"""Of flows, for capture files."""
+
+
+class Fresh:
+    """Tables of a recording in memory."""
+
+    def __init__(self, recording: _core.Recording, capture: bool) -> None:
+        self._recording = recording
+        self._capture = capture
+
+    def names(self) -> list[str]:
+        return list(self._recording.table_names())
+
+    def get(self, name: str) -> Table:
+        return self._recording.table(name)
+
+    def capture(self, side: str) -> bytes | None:
+        if not self._capture:
+            return None
+        try:
+            return bytes(self._recording.pcapng(side))
+        except ValueError as error:
+            raise RunError(f"no capture file: {error}") from None
+
+    def encoded(self, flow: str) -> bytes | None:
+        return self._recording.encoded(flow)
+
+    def draws(self) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] = json.loads(self._recording.draws_json())
+        return found
+
+
+class Saved(Contents):
+    """Tables of a run in a folder."""
+
+    def names(self) -> list[str]:
+        return sorted(file.stem for file in self.folder.glob("*.parquet") if self.is_ours(file.name))
+
+    def get(self, name: str) -> Table:
+        file = self.file(f"{name}.parquet")
+        try:
+            return _core.read_parquet(str(file))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file}: cannot be read: {error}") from None
+
+    def capture(self, side: str) -> bytes | None:
+        file = self.file(capture_file(side))
+        return file.read_bytes() if file.is_file() else None
+
+    def encoded(self, flow: str) -> bytes | None:
+        file = self.file(stream_file(flow))
+        return file.read_bytes() if file.is_file() else None
+
+    def draws(self) -> Mapping[str, Any] | None:
+        return None
+
+
+def capture_file(side: str) -> str:
+    return f"packets-{side}.pcapng"
+
+
+def stream_file(flow: str) -> str:
+    return f"encoded-{flow}.h264"
+
+
+class Kept:
+    """Tables of a run in memory that were read from a folder."""
+
+    def __init__(self, run: Run, saved: Saved) -> None:
+        self._tables = {name: saved.get(name) for name in saved.names()}
+        self._captures = {side: saved.capture(side) for side in SIDES}
+        self._encoded = {flow: run.encoded(flow) for flow in run.in_loop}
+
+    def names(self) -> list[str]:
+        return list(self._tables)
+
+    def get(self, name: str) -> Table:
+        return self._tables[name]
+
+    def capture(self, side: str) -> bytes | None:
+        return self._captures[side]
+
+    def encoded(self, flow: str) -> bytes | None:
+        return self._encoded.get(flow)
+
+    def draws(self) -> Mapping[str, Any] | None:
+        return None

@@ -1,0 +1,170 @@
+"""Runs as pieces of work: one, or many at once over threads or processes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidegate import _core
+from tidegate.errors import InputError, RunError
+from tidegate.running import _memory as memory
+from tidegate.running import pool
+from tidegate.running._tables import Fresh
+from tidegate.running._versions import versions
+from tidegate.running.recorded import FORMAT, Run
+from tidegate.scenario import Scenario
+from tidegate.scenario._lower import Experiment, Lowered
+from tidegate.scenario.scenario import Level
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One run as a piece of work for the pool."""
+
+    scenario: Scenario | Lowered
+    """A scenario; or what several runs of one share."""
+    seed: int | None = None
+    record: str | None = None
+
+    def __call__(self, tick: pool.Tick) -> Run:
+        """Runs the engine.
+
+        Raises:
+            RunError: says which component failed, when in simulated time, and why; or how much memory it would need.
+        """
+        lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
+        made = lowered.experiment(seed=self.seed, record=self.record)
+        memory.check(made.ir)
+        with engine_errors(lowered.scenario):
+            recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
+        return run_of(lowered.scenario, made, recording)
+
+
+@contextmanager
+def engine_errors(scenario: Scenario) -> Iterator[None]:
+    """Names the place in `scenario`, or in the file of a controller in Python, of an error of the engine."""
+    try:
+        yield
+    except _core.RunError as error:
+        raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
+    except _core.Refused as error:
+        where = scenario.where(error.place) or scenario.name
+        raise InputError(f"{where}: {error}{_place(error.__cause__)}") from (error.__cause__ or error)
+    except ValueError as error:
+        raise InputError(f"{scenario.name}: {error}") from None
+
+
+def run_of(scenario: Scenario, made: Experiment, recording: _core.Recording) -> Run:
+    """The run of a scenario, `made` into what the engine took, that left this recording."""
+    summary = {**json.loads(recording.summary_json())}
+    summary.setdefault("name", scenario.name)
+    summary.setdefault("seed", made.ir["seed"])
+    about = {
+        "format": FORMAT,
+        "name": scenario.name,
+        "seed": made.ir["seed"],
+        "digest": recording.digest,
+        "scenario_hash": made.hash,
+        "inputs": made.inputs.files,
+        "versions": dict(versions()),
+        "base": str(scenario.base.resolve()),
+        "scenario": scenario.to_toml(),
+        "summary": summary,
+    }
+    return Run(about, Fresh(recording, scenario.capture))
+
+
+def _place(error: BaseException | None) -> str:
+    """Where in its author's file a controller in Python failed."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" ({last.filename}, line {last.lineno}, in {last.name})"
+
+
+@dataclass(frozen=True)
+class FolderJob:
+    """One run that leaves a folder: what another process can hand over."""
+
+    job: RunJob
+    folder: Path
+
+    def __call__(self, tick: pool.Tick) -> Path:
+        """Runs the engine and saves the run."""
+        return self.job(tick).save(self.folder)
+
+
+def run(
+    scenario: Scenario | str | Path,
+    seed: int | None = None,
+    record: Level | None = None,
+    *,
+    progress: pool.Progress | None = None,
+) -> Run:
+    """Runs a scenario once.
+
+    Args:
+        scenario: A scenario, or the path or name of one.
+        seed: Instead of the scenario's.
+        record: How much is kept, instead of the scenario's: summary, series or packets.
+        progress: Told the fraction of simulated time that is done.
+
+    Raises:
+        InputError: when the scenario is not usable.
+        RunError: when the run fails; `__cause__` is the exception of a Python controller.
+    """
+    made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
+    if isinstance(done, BaseException):
+        raise done
+    return done
+
+
+def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
+    """Whether it pays to use processes: a controller in Python holds the interpreter lock."""
+    if runs == 1 or (workers or pool.cores()) == 1:
+        return False
+    return any(one.inputs.python for one in lowered)
+
+
+def execute(
+    jobs: Sequence[RunJob],
+    *,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: pool.Progress | None = None,
+) -> list[Run]:
+    """Does the runs, at once over threads or processes, and returns them in order.
+
+    Raises:
+        RunError: when a run fails.
+    """
+    done = attempt(jobs, workers=workers, processes=processes, progress=progress)
+    return [run for run in done if isinstance(run, Run)]
+
+
+def attempt(
+    jobs: Sequence[RunJob],
+    *,
+    workers: int | None = None,
+    processes: bool = False,
+    progress: pool.Progress | None = None,
+    keep_going: bool = False,
+) -> list[Run | BaseException]:
+    """The same; to keep going, with an error in the place of each run that failed.
+
+    Raises:
+        RunError: when a run fails, and not to keep going; when a process of a run went away.
+    """
+    if not processes or len(jobs) < 2:  # noqa: PLR2004
+        return pool.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
+    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
+        folders = [FolderJob(job, Path(scratch) / str(at)) for at, job in enumerate(jobs)]
+        places = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)
+        return [Run.load(place).kept() if isinstance(place, Path) else place for place in places]

@@ -1,0 +1,162 @@
+"""Scenarios made from others in a few words: another controller, another link, competing flows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tidegate._files import file_name
+from tidegate.control import registry
+from tidegate.errors import InputError
+from tidegate.scenario import _subject as subject
+from tidegate.scenario.scenario import Scenario
+from tidegate.units import Duration, Rate, Size, show
+
+DEFAULT = "lte-generated"
+"""The scenario of comparisons that name none."""
+_CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+_CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
+
+
+def with_controller(scenario: Scenario, controller: str) -> Scenario:
+    """The scenario with another controller in its subject.
+
+    Raises:
+        InputError: when the subject has no media.
+        ControllerError: when there is no such controller.
+    """
+    at = subject.of_scenario(scenario, "controller")
+    registry.choose(controller, Path())
+    data = scenario.to_dict()
+    data["flows"][at]["media"]["controller"] = anchored(controller)
+    return Scenario.from_dict(data, scenario.base)
+
+
+def anchored(controller: str) -> str:
+    """A Python file named on the command line begins where the person is, not where the scenario is."""
+    match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
+    return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
+
+
+def scenario_for(
+    *,
+    link: str | Path | None = None,
+    capacity: str | None = None,
+    delay: str | None = None,
+    queue: str | None = None,
+    cross: Iterable[str] = (),
+    duration: str | None = None,
+    media_source: str | None = None,
+    base: Scenario | str | Path | None = None,
+) -> Scenario:
+    """A scenario from a few words, as `tidegate compare` puts it together.
+
+    Args:
+        link: File with a recorded network; a generated LTE link if nothing says otherwise.
+        capacity: A constant capacity instead.
+        delay: One-way propagation delay.
+        queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
+        cross: Competing flows, such as `tcp:cubic@20s` or `udp:1Mbps@10s-30s`.
+        duration: How long.
+        media_source: statistical, ideal or greedy.
+        base: A scenario to begin with; its first link and its subject are changed.
+
+    Raises:
+        InputError: when something does not fit.
+
+    >>> scenario_for(capacity="3Mbps", cross=["tcp:cubic@20s"]).flows[1].tcp.algorithm
+    'cubic'
+    """
+    if link is not None and capacity is not None:
+        raise InputError("a recorded link has its own capacity; give --link or --capacity")
+    scenario = base if isinstance(base, Scenario) else Scenario.load(base or DEFAULT)
+    data, where = scenario.to_dict(), scenario.base
+    if link is not None or capacity is not None:
+        # it is another network now, and what was said of the first one no longer holds
+        data.pop("description", None)
+        data.pop("source", None)
+        data["name"] = file_name(Path(Path(link).name.removesuffix(".gz")).stem if link is not None else str(capacity))[
+            :64
+        ]
+    first = data["links"][0]
+    if link is not None:
+        first["capacity"] = {"trace": str(Path(link).resolve())}
+    if capacity is not None:
+        first["capacity"] = capacity
+    if delay is not None:
+        first["delay"] = str(_named("--delay", Duration.parse, delay))
+    if queue is not None:
+        first["queue"] = _queue(queue)
+    if duration is not None:
+        data["duration"] = str(_named("--duration", Duration.parse, duration))
+    if media_source is not None:
+        try:
+            media = data["flows"][subject.of_scenario(scenario, "video")]["media"]
+        except InputError as error:
+            raise InputError(f"--media-source: {error}") from None
+        media["video"] = {**(media.get("video") or {}), "source": media_source}
+    taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
+    for text in cross:
+        if not taken:
+            raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
+        ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
+        data["flows"].append(_cross(text, ends, taken))
+    return Scenario.from_dict(data, where)
+
+
+def _named(option: str, parse: Any, text: str) -> Any:
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+
+
+def _queue(text: str) -> dict[str, Any]:
+    packets = re.fullmatch(r"(\d{1,9})\s*(?:p|packets)", text)
+    if packets:
+        return {"packets": int(packets[1])}
+    for key, kind in (("time", Duration), ("bytes", Size)):
+        try:
+            return {key: str(kind.parse(text))}
+        except InputError:
+            continue
+    right = 'expected a time, a size or packets: "300ms", "64kB", "100p"'
+    raise InputError(f"--queue: found {show(text)}; {right}")
+
+
+def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
+    match = _CROSS.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+    kind, _, rest = match["what"].partition(":")
+    flow: dict[str, Any] = {key: ends[key] for key in ("from", "to") if key in ends}
+    flow["name"] = _free(kind, taken)
+    for key in ("start", "stop"):
+        if match[key]:
+            flow[key] = str(_named(f"--cross {text}", Duration.parse, match[key]))
+    if match["count"]:
+        flow["count"] = int(match["count"])
+    match kind:
+        case "tcp":
+            flow["tcp"] = {"algorithm": rest} if rest else {}
+        case "web":
+            flow["tcp"] = {"workload": {"web": {}}} | ({"algorithm": rest} if rest else {})
+        case "udp" if rest:
+            pattern, colon, rate = rest.rpartition(":")
+            flow["udp"] = {"rate": str(_named(f"--cross {text}", Rate.parse, rate))}
+            flow["udp"] |= {"pattern": pattern} if colon else {}
+        case "media" if rest:
+            registry.choose(rest, Path())
+            flow["media"] = {"controller": anchored(rest)}
+        case _:
+            raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+    return flow
+
+
+def _free(kind: str, taken: set[str]) -> str:
+    names = (kind if number == 1 else f"{kind}{number}" for number in range(1, 10**6))
+    name = next(name for name in names if name not in taken)
+    taken.add(name)
+    return name

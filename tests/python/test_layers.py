@@ -1,0 +1,108 @@
+"""Imports inside the Python package point down: by the table of docs/DESIGN.md, and without circles of modules."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+
+PACKAGE = ROOT / "python" / "tidegate"
+
+
+def order() -> dict[str, int]:
+    """The row of the table for each module and package."""
+    text = (ROOT / "docs" / "DESIGN.md").read_text(encoding="utf-8")
+    table = text.partition("| in `python/tidegate` |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return {name: number for number, row in enumerate(rows) for name in re.findall(r"`(\w+)`", row)}
+
+
+def modules() -> dict[str, Path]:
+    """Every module by its dotted name."""
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+MODULES = modules()
+
+
+def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Imports anywhere in a module, but not those that only a type checker sees."""
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        for one in node.orelse:
+            yield from statements(one)
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        yield from statements(child)
+
+
+def imported(source: str) -> set[str]:
+    """The modules of tidegate that a module's text imports."""
+    found = set()
+    for one in statements(ast.parse(source)):
+        if isinstance(one, ast.Import):
+            found |= {alias.name for alias in one.names}
+        elif one.module is not None:
+            assert one.level == 0, "imports are written out"
+            # a module of a package, or a name in one
+            names = {alias.name: f"{one.module}.{alias.name}" for alias in one.names}
+            found |= {full if full in MODULES or full == "tidegate._core" else one.module for full in names.values()}
+    return {name for name in found if name.partition(".")[0] == "tidegate"}
+
+
+def layer(name: str) -> str:
+    """The package or module at the top of tidegate that a module belongs to."""
+    return name.split(".")[1] if "." in name else name
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - {"tidegate"}))
+def test_a_module_imports_only_what_stands_below_it(name: str) -> None:
+    rows = order()
+    mine = layer(name)
+    for other in imported(MODULES[name].read_text(encoding="utf-8")):
+        if layer(other) == mine:
+            continue
+        if other == "tidegate":
+            assert mine in {"papers", "cli"}, f"{name} imports a public name from tidegate, which imports everything"
+            continue
+        assert rows[layer(other)] < rows[mine], f"{name} imports {other}, which stands above it"
+
+
+def test_the_table_has_all_that_there_is_and_no_more() -> None:
+    there = {layer(name) for name in MODULES} - {"tidegate"}
+    assert set(order()) == there | {"_core"}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {name: imported(file.read_text(encoding="utf-8")) - {name} for name, file in MODULES.items()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_imports_inside_functions_count_and_those_for_type_checkers_do_not() -> None:
+    source = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from tidegate.cli import look
+else:
+    import tidegate.units
+def work():
+    from tidegate import _core
+    from tidegate.media import judge
+    from tidegate.errors import InputError
+"""
+    # tidegate.media gives a function of the name of its module, and the module is what is counted
+    assert imported(source) == {"tidegate.units", "tidegate._core", "tidegate.media.judge", "tidegate.errors"}
