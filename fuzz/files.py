@@ -55,11 +55,11 @@ def scenario(data: bytes) -> None:
     assert Scenario.parse(text, file).to_toml() == text
     if len(made.links) + sum(flow.count for flow in made.flows) > _MOST or made.sessions or made.lte:
         return
-    experiment = lower(made, run_code=False)
-    if experiment.inputs.unrun or len(experiment.ir["flows"]) > _MOST:
+    made_into = lower(made, run_code=False)
+    if made_into.inputs.unrun or len(made_into.ir["flows"]) > _MOST:
         return
     try:
-        _core.World(json.dumps(experiment.ir), experiment.inputs.traces, {})
+        _core.World(json.dumps(made_into.ir), made_into.inputs.traces, {})
     except _core.Refused:
         pass
 

@@ -5,7 +5,7 @@
 
 A seed makes the same scenario everywhere. Each one is run, and then: no panic and no error; it ends within a budget of
 CPU time; the engine's count of packets adds up at every node (it checks itself); written as TOML and read again it is
-the same experiment; and the digest is the same at another recording level, with links that go packet by packet, and
+the same scenario; and the digest is the same at another recording level, with links that go packet by packet, and
 with every datagram sent through its bytes. A fault is written to a folder, with the command that shows it again.
 """
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from swarm_scenarios import Table, files, scenario
 from tidegate import Scenario, _core
 from tidegate.errors import InputError, ScenarioError
-from tidegate.scenario._lower import Experiment, lower
+from tidegate.scenario._lower import RunInput, lower
 
 CPU_SECONDS = 60.0
 """What a run of some simulated seconds may take; the slowest of ten thousand took a tenth of it."""
@@ -48,7 +48,7 @@ class Tally:
     """Of drawn ones that were no scenarios."""
 
 
-def _run(made: Experiment, what: str, tally: Tally) -> _core.Recording:
+def _run(made: RunInput, what: str, tally: Tally) -> _core.Recording:
     begun = time.thread_time()
 
     def tick(_: float) -> bool:

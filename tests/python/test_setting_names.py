@@ -1,4 +1,4 @@
-"""A setting has one name: in the file, in Python, in the experiment's JSON and in Rust."""
+"""A setting has one name: in the file, in Python, in the engine's JSON and in Rust."""
 
 from __future__ import annotations
 

@@ -85,14 +85,14 @@ def check(
     from tidegate.scenario._lower import lower
 
     with results_only():
-        experiment = lower(made, run_code=run_code)
-    unrun = ", ".join(experiment.inputs.unrun)
+        run_input = lower(made, run_code=run_code)
+    unrun = ", ".join(run_input.inputs.unrun)
     if ir and unrun:
         raise InputError(f"--ir: depends on what {unrun} needs, which only running it tells; add --run-code")
     if ir:
-        print_json(experiment.ir)
+        print_json(run_input.ir)
         return
-    links, flows = len(experiment.ir["links"]), len(experiment.ir["flows"])
+    links, flows = len(run_input.ir["links"]), len(run_input.ir["flows"])
     console().print(f"{scenario}: good ({links} one-way links, {flows} flows, {made.duration})")
     if unrun:
         console().print(f"not run, only looked at: {unrun} (--run-code imports it)", soft_wrap=True)

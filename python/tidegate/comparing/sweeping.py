@@ -148,7 +148,7 @@ def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequenc
         try:
             variant = scenario.with_changes(changes)
             lowered = Lowered(variant, files)
-            made = lowered.experiment(record="summary")
+            made = lowered.for_run(record="summary")
         except InputError as error:
             given = ", ".join(f"{key}={value}" for key, value in settings.items())
             raise InputError(f"with {given}: {error}" if given else str(error)) from None

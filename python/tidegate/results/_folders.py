@@ -105,7 +105,7 @@ def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:
         Path(name).unlink()
         if parent == place.parent:
             with _alone(parent):
-                _mend(place)
+                _clear_leftovers(place)
         if place.is_dir():
             _check_ours(path, place, kind)
             if exchanged and place in (here := Path.cwd(), *here.parents):
@@ -320,8 +320,8 @@ def _is_copied(path: Path, target: Path) -> bool:
     return any(one.is_file() and path.is_file() and filecmp.cmp(path, one, shallow=False) for one in every)
 
 
-def _mend(place: Path) -> None:
-    """Undoes what a killed run left beside a folder; nothing that a run at work needs."""
+def _clear_leftovers(place: Path) -> None:
+    """Puts back, or removes, what a killed run left beside a folder; nothing that a run at work needs."""
     beside = [one for one in _leftovers(place) if _is_folder(one)]
     for one in beside:
         if one.name.startswith(_beside(place, _OLD)) and not place.exists():

@@ -28,7 +28,7 @@ _GIGA = 1e9
 
 
 def need(ir: Mapping[str, Any]) -> int:
-    """Bytes that a run of this experiment will take at most, more or less: half as much again is not unusual.
+    """Bytes that a run will take at most, more or less: half as much again is not unusual.
 
     Flows send as much as they may, or as the fastest link carries; a flow that nothing limits is not counted.
     """
@@ -61,7 +61,7 @@ def free() -> tuple[int, str] | None:
 
 
 def check(ir: Mapping[str, Any]) -> None:
-    """Refuses an experiment that will need more memory than there is.
+    """Refuses a run that will need more memory than there is.
 
     Raises:
         RunError: says how much it needs, how much there is, and what to do.

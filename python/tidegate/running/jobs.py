@@ -18,7 +18,7 @@ from tidegate.running._tables import Fresh
 from tidegate.running._versions import versions
 from tidegate.running.recorded import FORMAT, Run
 from tidegate.scenario import Scenario
-from tidegate.scenario._lower import Experiment, Lowered
+from tidegate.scenario._lower import Lowered, RunInput
 from tidegate.scenario.scenario import Level
 
 
@@ -38,7 +38,7 @@ class RunJob:
             RunError: says which component failed, when in simulated time, and why; or how much memory it would need.
         """
         lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
-        made = lowered.experiment(seed=self.seed, record=self.record)
+        made = lowered.for_run(seed=self.seed, record=self.record)
         memory.check(made.ir)
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
@@ -59,7 +59,7 @@ def engine_errors(scenario: Scenario) -> Iterator[None]:
         raise InputError(f"{scenario.name}: {error}") from None
 
 
-def run_of(scenario: Scenario, made: Experiment, recording: _core.Recording) -> Run:
+def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Run:
     """The run of a scenario, `made` into what the engine took, that left this recording."""
     summary = {**json.loads(recording.summary_json())}
     summary.setdefault("name", scenario.name)

@@ -61,7 +61,7 @@ def survey(lte: Lte, *, seed: int, duration: Duration | str, warmup: Duration | 
         lte: The network; its users with `full_buffer`, if any.
         seed: The same seed gives the same run.
         duration: How long it runs after the warm-up.
-        warmup: How long the schedulers settle before anything is counted.
+        warmup: How long the schedulers run before anything is counted.
 
     Raises:
         InputError: when a value is wrong.

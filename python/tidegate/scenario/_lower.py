@@ -21,11 +21,11 @@ Ir = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Experiment:
+class RunInput:
     """What the engine takes for one run."""
 
     ir: Ir
-    """The normalised experiment; see `crates/sim/src/scenario`."""
+    """The scenario with its seed, in base units; see `crates/sim/src/scenario`."""
     inputs: Inputs
     """What it needs beside that."""
     hash: str
@@ -68,8 +68,8 @@ class Lowered:
             self._parts = _lower(self.scenario, Files(), run_code=True)
         return self._parts
 
-    def experiment(self, *, seed: int | None = None, record: str | None = None) -> Experiment:
-        """The experiment of one run.
+    def for_run(self, *, seed: int | None = None, record: str | None = None) -> RunInput:
+        """What the engine takes for one run.
 
         Args:
             seed: Instead of the scenario's.
@@ -91,7 +91,7 @@ class Lowered:
         level = ir["record"]["level"]
         if level not in self._hashes:
             self._hashes[level] = _hash(ir, inputs, scenario)
-        return Experiment(ir if scenario.lte is None else _populated(ir, scenario), inputs, self._hashes[level])
+        return RunInput(ir if scenario.lte is None else _populated(ir, scenario), inputs, self._hashes[level])
 
 
 _numbers = itertools.count()
@@ -111,15 +111,15 @@ def _in_this_process(key: str, scenario: Scenario) -> Lowered:
     return found
 
 
-def lower(
-    scenario: Scenario, *, seed: int | None = None, record: str | None = None, run_code: bool = True
-) -> Experiment:
-    """The experiment of one run of a scenario; for several see [Lowered][tidegate.scenario._lower.Lowered].
+def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = None, run_code: bool = True) -> RunInput:
+    """What the engine takes for one run of a scenario.
+
+    For several runs see [Lowered][tidegate.scenario._lower.Lowered].
 
     Raises:
         InputError: when a file or a controller that it names is not usable.
     """
-    return Lowered(scenario, run_code=run_code).experiment(seed=seed, record=record)
+    return Lowered(scenario, run_code=run_code).for_run(seed=seed, record=record)
 
 
 def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inputs]:

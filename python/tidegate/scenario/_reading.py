@@ -21,16 +21,16 @@ T = TypeVar("T")
 
 @dataclass
 class Inputs:
-    """What an experiment needs beside its settings."""
+    """What runs of a scenario need beside its settings."""
 
     traces: list[trace.Trace] = field(default_factory=list)
-    """Recorded networks, by their index in the experiment."""
+    """Recorded networks, by their index in what the engine takes."""
     python: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    """What makes controllers written in Python, and iterators over pictures, by their name in the experiment."""
+    """What makes controllers written in Python, and iterators over pictures, by their names."""
     files: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of every file that the experiment was made from, by name."""
+    """SHA-256 of every file that was read, by name."""
     unrun: list[str] = field(default_factory=list)
-    """Controllers written in Python whose code was only looked at: the experiment cannot be run."""
+    """Controllers written in Python whose code was only looked at: the scenario can be checked, and not run."""
 
 
 class Files:
@@ -63,7 +63,7 @@ class Reading:
         return _Place(self.scenario, key)
 
     def trace(self, capacity: TraceCapacity) -> int:
-        """The number of a recorded network among those of the experiment."""
+        """The number of a recorded network among those of the scenario."""
         path = self.base / capacity.trace
         key = capacity.model_dump_json(exclude={"offset", "scale"})
         if key not in self._indices:

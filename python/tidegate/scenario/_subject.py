@@ -1,4 +1,4 @@
-"""Which flow an experiment is about: decided here, for scenarios, runs, comparisons, sweeps and pictures alike."""
+"""The subject: the flow that a scenario, its runs and their comparison are about. Who it is, is decided here alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def of_summary(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def of_scenario(scenario: Scenario, what: str) -> int:
-    """The place of the subject among the tables of flows, for an experiment that replaces `what` in its media.
+    """The place of the subject among the tables of flows, for a comparison that replaces `what` in its media.
 
     Raises:
         InputError: when the subject has no media.

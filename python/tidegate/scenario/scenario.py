@@ -1,4 +1,4 @@
-"""A whole experiment as people write it."""
+"""A scenario as people write it: the whole file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Level = Literal["summary", "series", "packets"]
 
 
 class Scenario(Model):
-    """Links, flows, and for how long: everything that an experiment needs.
+    """Links, flows, and for how long: everything that a run needs.
 
     >>> from tidegate import Flow, Link, Media, Scenario
     >>> scenario = Scenario(

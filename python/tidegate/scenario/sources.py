@@ -163,7 +163,7 @@ class EncoderVideo(Model):
         chosen = settings.Settings.parse(self.clip)
         loop.check(chosen)
         clip = chosen.open(reading.base)
-        # by contents, so that the hash of the experiment is of the pictures, not of a path
+        # by contents, so that the hash of the scenario is of the pictures, not of a path
         name = f"clip {hashlib.sha256(clip.identity.encode()).hexdigest()[:20]}"
         count = math.ceil(reading.scenario.duration / 1e9 * clip.fps) + 1
         reading.inputs.python[name] = lambda: clip.pictures(count)

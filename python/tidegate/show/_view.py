@@ -50,7 +50,7 @@ class FlowSeries:
     delay_max_ms: Floats
     queueing_ms: Floats
     loss: Floats
-    """Lost packets as a fraction of those whose fate was settled in the bin; NaN if none was."""
+    """Lost packets as a fraction of those that were received or lost in the bin; NaN if none was."""
     arrived: Floats
     lost: Floats
     width: float
@@ -216,9 +216,9 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
     got = {name: values[got["t_s"] < end] for name, values in got.items()}
     start = got["t_s"]
     width = bin_width(start)
-    settled = got["packets_lost"] + got["packets_arrived"]
+    known = got["packets_lost"] + got["packets_arrived"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        loss = np.where(settled > 0, got["packets_lost"] / settled, np.nan)
+        loss = np.where(known > 0, got["packets_lost"] / known, np.nan)
     return FlowSeries(
         name=flow,
         t=start + width / 2,

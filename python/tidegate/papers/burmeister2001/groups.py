@@ -88,7 +88,7 @@ class Member:
 
     @property
     def losses(self) -> int:
-        """Losses whose report is settled."""
+        """Losses of which it is known whether they were reported."""
         return self.sent + self.suppressed + self.discarded
 
 

@@ -34,7 +34,7 @@ _QUANTITIES = (
         "Frame delay",
         "From capture to the screen: the largest of the bin; where the picture stood still is shaded.",
     ),
-    ("loss", "Packets lost", "Of the packets whose fate was settled in the bin."),
+    ("loss", "Packets lost", "Of the packets that were received or lost in the bin."),
     ("queue", "Queues", "Bytes waiting at each link."),
 )
 _OF_ONE = {"trip", "pacer", "frame"}

@@ -118,9 +118,9 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
         return _view.on_grid(series.t, values, grid)
 
     arrived, lost = np.nan_to_num(lay(series.arrived)), np.nan_to_num(lay(series.lost))
-    settled = np.nansum(_fold(arrived + lost, k), axis=1)
+    known = np.nansum(_fold(arrived + lost, k), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        loss = np.where(settled > 0, np.nansum(_fold(lost, k), axis=1) / settled * 100, np.nan)
+        loss = np.where(known > 0, np.nansum(_fold(lost, k), axis=1) / known * 100, np.nan)
     return {
         "receive": _mean(lay(series.receive_bps), k) / 1e6,
         "target": _last(lay(series.target_bps), k) / 1e6,
