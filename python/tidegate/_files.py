@@ -20,7 +20,11 @@ TEMPORARY = ".tidegate-"
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Turns what the system says about `path` into a sentence."""
+    """Turns an error of the system inside it into one that names `path`.
+
+    Raises:
+        OutputError: for an OSError.
+    """
     try:
         yield
     except OSError as error:
@@ -28,7 +32,11 @@ def named(path: Path) -> Iterator[None]:
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file's contents; what goes wrong is the system's error."""
+    """SHA-256 of a file's contents, hexadecimal.
+
+    Raises:
+        OSError: when it cannot be read.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -78,7 +86,7 @@ def check_target(path: Path, what: str, is_one: Callable[[Path], bool], *, force
 
 
 def usual_mode(path: Path, mode: int) -> None:
-    """Gives what was made for its owner alone the rights that the system would have given it."""
+    """Gives what was made for its owner alone the usual rights: `mode` without those that umask takes away."""
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(mode & ~mask)

@@ -164,5 +164,5 @@ def names_of(package: str) -> Callable[[str], object]:
 
 
 def install() -> None:
-    """Has imports look here first: else the parts of a package that moved would be found, and loaded, a second time."""
+    """Makes imports look here first: else a part of a package that moved would be found, and loaded, once more."""
     sys.meta_path.insert(0, _OldNames)

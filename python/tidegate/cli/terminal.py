@@ -31,7 +31,7 @@ class Stopped(TidegateError):
 
 
 def say(message: str) -> None:
-    """A message for the person, beside the results."""
+    """Prints a message for the person on standard error, apart from the results."""
     sys.stderr.write(f"tidegate: {message}\n")
     sys.stderr.flush()
 

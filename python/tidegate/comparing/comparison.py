@@ -53,12 +53,12 @@ class Comparison:
 
     @property
     def controllers(self) -> list[str]:
-        """What was compared."""
+        """The controllers, in the order of the table."""
         return list(self.runs)
 
     @property
     def seeds(self) -> list[int]:
-        """With which luck."""
+        """The seeds, in the order of the runs."""
         return [run.seed for run in next(iter(self.runs.values()))]
 
     def to_data(self) -> dict[str, Any]:
@@ -183,6 +183,7 @@ def compare(
         InputError: when scenario, controllers, seeds or clip are not usable.
         RunError: when the runs of every controller fail; those of some are in `failed`, and the others are kept.
 
+    >>> from tidegate import scenario_for
     >>> lte = scenario_for(duration="5s")
     >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
     [1, 2]

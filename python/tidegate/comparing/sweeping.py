@@ -37,27 +37,27 @@ class Point:
     """One run of a sweep."""
 
     settings: Mapping[str, str]
-    """What was set, by key."""
+    """The values that differ from the scenario, by key."""
     seed: int
-    """With which seed."""
+    """The seed of the run."""
     lowered: Lowered
-    """What is run; points that differ only in their seeds share it."""
+    """The scenario as the engine takes it; points that differ only in their seeds share it."""
     key: str
     """Hash of all that the result depends on; the name of its file."""
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep came to."""
+    """The results of a sweep."""
 
     keys: Sequence[str]
-    """What was varied."""
+    """The keys that were varied."""
     rows: Sequence[Mapping[str, Any]]
     """One for each finished run: `settings`, `seed`, `digest`, `summary`."""
     failed: Sequence[str]
-    """What is wrong with those that are not."""
+    """Why each of the other runs failed."""
     resumed: int
-    """How many were there already."""
+    """How many runs were in the folder already, and were not run again."""
 
     def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
         """The rows of each combination of settings, in order."""
@@ -164,11 +164,11 @@ class Plan:
     """The runs of a sweep, checked, with their files read."""
 
     scenario: Scenario
-    """What is varied."""
+    """The scenario that is varied."""
     grid: Mapping[str, Sequence[str]]
     """Values by dotted key."""
     seeds: Sequence[int]
-    """With which luck."""
+    """The seeds of each combination."""
     points: Sequence[Point]
     """Every combination with every seed."""
 

@@ -148,7 +148,7 @@ class Controller(_Half):
 
     @_unwritten
     def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
-        """What rides on a data packet: an RFC 8285 element's identifier and bytes.
+        """A header extension for a data packet (RFC 8285): its identifier and bytes, or None for none.
 
         The identifier is 1 to 255, but not 3 or 5, which the engine itself uses; the bytes are at most 255.
         From 15 on, or with more than 16 bytes, the packet has two-byte headers.
@@ -184,7 +184,7 @@ class ReceiverHalf(_Half):
         return None
 
     def message(self, now_ns: int) -> Sequence[_Packet]:
-        """What to say, when the RTCP scheduler says so: packets of [wire][tidegate.net.wire]."""
+        """The message of this half, asked for when RTCP may be sent: packets of [wire][tidegate.net.wire]."""
         raise NotImplementedError(f"{type(self).__name__} has no message")
 
 

@@ -93,7 +93,7 @@ class Choice:
     def needs(self) -> Needs:
         """What it needs of its session; of a class in Python, what its attribute of that name says.
 
-        Where its code was not run, what a class needs that says nothing.
+        Where its code was not run, the needs of a class that names none.
         """
         if not self.is_run:
             return Needs()

@@ -40,7 +40,7 @@ class Received:
     sent: Sent
     flow: str
     coded: Ints
-    """Which frame of what was sent each is, counted on where that begins again."""
+    """Number of each frame in what was sent; where a clip begins again, counting goes on."""
     rung: Ints
     """From which rung, counted from 0."""
     captured_s: Floats

@@ -19,17 +19,17 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run."""
+    """How much of a paper is run."""
 
     quick: bool
-    """Whether minutes are enough; else everything that the document did."""
+    """Whether a short run of minutes is wanted, instead of everything that the document did."""
     seeds: Sequence[int]
-    """With which luck."""
+    """The seeds of the runs."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment came to."""
+    """The results of a paper's experiment."""
 
     measures: Mapping[str, Measure]
     """Everything that claims speak of, by name."""
@@ -73,7 +73,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """What the results, under the same keys, come to."""
+        """Measures, tables and figures, from the results of the jobs under the same keys."""
 
 
 @dataclass(frozen=True)
@@ -87,5 +87,5 @@ class Then(Generic[T, U]):
     keep: Callable[[T], U]
 
     def __call__(self, tick: Tick) -> U:
-        """Does it."""
+        """Does the job and keeps what is asked for."""
         return self.keep(self.job(tick))

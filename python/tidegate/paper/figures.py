@@ -31,7 +31,7 @@ class Drawing:
     """A figure that is ready to be written."""
 
     name: str
-    """Of its files."""
+    """The name of its files."""
     where: str
     """The document's figure that it stands for, such as `Figure 18`."""
     title: str

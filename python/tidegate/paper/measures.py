@@ -25,7 +25,7 @@ class Measure:
     """Why it could not be taken here, and what to install: claims that speak of it are then not run."""
 
     def __post_init__(self) -> None:
-        """What is no number is no value."""
+        """Makes a measure without a value of a mean that is not finite."""
         one = self.value if math.isfinite(self.value.mean) else Interval.of([])
         # plain numbers, whatever kind they came as
         half = None if one.half is None else float(one.half)
@@ -33,7 +33,7 @@ class Measure:
 
     @classmethod
     def of(cls, values: Iterable[float | None], unit: str = "", about: str = "") -> Measure:
-        """Over seeds; those without a value are left out.
+        """The mean over seeds with its interval; seeds without a value are left out.
 
         >>> Measure.of([1.0, 2.0, 3.0], "s").value
         Interval(mean=2.0, half=2.484..., count=3)
@@ -42,7 +42,7 @@ class Measure:
 
     @classmethod
     def exact(cls, value: float, unit: str = "", about: str = "") -> Measure:
-        """A number without luck: a count of something fixed, a closed form.
+        """A number that does not depend on a seed: a count of something fixed, a closed form.
 
         >>> Measure.exact(3.0).value
         Interval(mean=3.0, half=0.0, count=1)
@@ -51,7 +51,7 @@ class Measure:
 
     @classmethod
     def not_taken(cls, lacks: str, unit: str = "") -> Measure:
-        """One that needs something which is not installed.
+        """A measure that was not taken, because something is not installed.
 
         >>> Measure.not_taken("PyAV is needed: pip install av", "dB").show()
         'no value'
@@ -103,10 +103,10 @@ class Table:
     """A table of ours, beside those that stand in the document."""
 
     name: str
-    """Of its files."""
+    """The name of its files."""
     title: str
     columns: Sequence[str]
-    """Heads, with units."""
+    """Headings of the columns, with units."""
     rows: Sequence[Sequence[CellValue]]
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ class Results:
         return file
 
     def clear_way(self, key: str) -> None:
-        """Keeps a file that is under a key's name without being its result."""
+        """Moves a file away that has the name of a key's result and is none."""
         with named(self.file(key)):
             if self.file(key).exists():
                 keep(self.file(key))

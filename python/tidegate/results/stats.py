@@ -61,7 +61,7 @@ class Interval:
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Interval:
-        """Over those of `values` that are there.
+        """The mean and its interval of those `values` that are finite; None and NaN are left out.
 
         >>> Interval.of([1.0, 2.0, 3.0, None])
         Interval(mean=2.0, half=2.484..., count=3)
@@ -78,7 +78,7 @@ class Interval:
 
 
 def best(cells: Mapping[str, Interval], better: Literal["higher", "lower", "neither"]) -> frozenset[str]:
-    """Who has the best mean, and who cannot be told from them: their intervals overlap.
+    """The labels with the best mean, and all whose interval overlaps with that of the best.
 
     Nobody is best at what has no better direction, alone, or where nobody can be told apart.
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidegate import _core
 from tidegate._core import Table
 from tidegate.errors import InputError, RunError
 from tidegate.results._saved import Contents
-
-if TYPE_CHECKING:
-    from tidegate.running.recorded import Run
 
 SIDES = ("sender", "receiver")
 """Of flows, for capture files."""
@@ -83,10 +80,10 @@ def stream_file(flow: str) -> str:
 class Kept:
     """Tables of a run in memory that were read from a folder."""
 
-    def __init__(self, run: Run, saved: Saved) -> None:
+    def __init__(self, saved: Saved, encoded: Mapping[str, bytes]) -> None:
         self._tables = {name: saved.get(name) for name in saved.names()}
         self._captures = {side: saved.capture(side) for side in SIDES}
-        self._encoded = {flow: run.encoded(flow) for flow in run.in_loop}
+        self._encoded = encoded
 
     def names(self) -> list[str]:
         return list(self._tables)

@@ -27,7 +27,7 @@ class RunJob:
     """One run as a piece of work for the pool."""
 
     scenario: Scenario | Lowered
-    """A scenario; or what several runs of one share."""
+    """A scenario; or its lowered form, which several runs share."""
     seed: int | None = None
     record: str | None = None
 
@@ -47,7 +47,12 @@ class RunJob:
 
 @contextmanager
 def engine_errors(scenario: Scenario) -> Iterator[None]:
-    """Names the place in `scenario`, or in the file of a controller in Python, of an error of the engine."""
+    """Turns an error of the engine into one with its place in `scenario`, or in the file of a controller in Python.
+
+    Raises:
+        RunError: for a run that failed.
+        InputError: for a scenario that the engine refuses.
+    """
     try:
         yield
     except _core.RunError as error:
@@ -60,7 +65,13 @@ def engine_errors(scenario: Scenario) -> Iterator[None]:
 
 
 def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Run:
-    """The run of a scenario, `made` into what the engine took, that left this recording."""
+    """The run that left a recording.
+
+    Args:
+        scenario: What was run.
+        made: What the engine was given.
+        recording: What it gave back.
+    """
     summary = {**json.loads(recording.summary_json())}
     summary.setdefault("name", scenario.name)
     summary.setdefault("seed", made.ir["seed"])
@@ -157,7 +168,7 @@ def attempt(
     progress: pool.Progress | None = None,
     keep_going: bool = False,
 ) -> list[Run | BaseException]:
-    """The same; to keep going, with an error in the place of each run that failed.
+    """Does the runs as `execute` does; with `keep_going`, an error stands in the place of each run that failed.
 
     Raises:
         RunError: when a run fails, and not to keep going; when a process of a run went away.

@@ -1,4 +1,4 @@
-"""Radio networks without packets: what full buffers get, and traces of it."""
+"""Radio networks without packets: the rates of users with full buffers, and traces of them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SHORTEST, _LONGEST = 10**6, 86_400 * 10**9  # ns
 
 @dataclass(frozen=True)
 class Survey:
-    """What the users of a radio network hear, and what those with a full buffer get."""
+    """The signal of each user of a radio network, and the rate of those with a full buffer."""
 
     lte: Lte
     """The network."""
     serving: npt.NDArray[np.uint32]
-    """For each user the cell that serves it at the beginning."""
+    """The cell that serves each user at the beginning, shape (users,)."""
     geometry_db: npt.NDArray[np.float64]
-    """For each user its mean SINR at the beginning if all cells send, without fast fading."""
+    """Mean SINR of each user at the beginning if all cells send, without fast fading; dB, shape (users,)."""
     gains_db: npt.NDArray[np.float64]
-    """For each user (rows) and cell (columns) how much of its power reaches the user."""
+    """How much of a cell's power reaches a user; dB, shape (users, cells)."""
     rate_bps: npt.NDArray[np.float64]
-    """For each user the mean rate of its full buffer, without the headers of MAC and RLC; 0 for others."""
+    """Mean rate of each user's full buffer without the headers of MAC and RLC, bit/s, shape (users,); 0 for others."""
 
     @property
     def cells(self) -> int:
@@ -41,12 +41,12 @@ class Survey:
 
     @property
     def cell_efficiency(self) -> float:
-        """Bits a second, hertz and cell."""
+        """Spectral efficiency of a cell: bit/s per hertz, the mean over all cells."""
         return float(self.rate_bps.sum()) / self.cells / self._hertz
 
     @property
     def user_efficiency(self) -> npt.NDArray[np.float64]:
-        """Bits a second and hertz of each user."""
+        """Spectral efficiency of each user: bit/s per hertz, shape (users,)."""
         return self.rate_bps / self._hertz
 
     @property

@@ -38,7 +38,7 @@ class Job(Protocol[T_co]):
     """One piece of work."""
 
     def __call__(self, tick: Tick) -> T_co:
-        """Does it."""
+        """Does the work and returns its result; tells `tick` how far it is."""
 
 
 def cores() -> int:

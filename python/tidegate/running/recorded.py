@@ -23,7 +23,7 @@ FORMAT = 1
 
 
 class Run:
-    """What a run says about itself.
+    """A run: its metrics, its recorded tables, and what it was made from.
 
     >>> from tidegate import Scenario, run
     >>> once = run(Scenario.load("home-broadband", {"duration": "5s"}))
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def controller(self) -> str:
-        """Of which controller it is a run: what a comparison calls it, else its subject's."""
+        """The controller that it is a run of: as a comparison calls it, else that of its subject."""
         named = self._about.get("controller")
         if named is None:
             entry = subject.of_summary(self.summary)
@@ -59,7 +59,7 @@ class Run:
         return str(named)
 
     def under(self, controller: str) -> Self:
-        """This run as one of that controller, as a comparison calls it."""
+        """This run under another name of its controller, the one that a comparison has for it."""
         return (
             self
             if controller == self.controller
@@ -240,7 +240,7 @@ class Run:
 
     def kept(self) -> Self:
         """This run with all its tables in memory, so that its folder may go."""
-        return type(self)(self._about, Kept(self, self._tables))
+        return type(self)(self._about, Kept(self._tables, {flow: self.encoded(flow) for flow in self.in_loop}))
 
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"

@@ -1,4 +1,4 @@
-"""Who is in a radio network during a run: from groups of users to users, and from one flow to one for each."""
+"""The users of a radio network during a run: each group becomes single users, each flow of a group one flow a user."""
 
 from __future__ import annotations
 

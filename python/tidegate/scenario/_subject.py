@@ -16,7 +16,7 @@ _NAMED = re.compile(r"subject(-\d+)?")
 
 
 def place(flows: Sequence[tuple[str, str]]) -> int:
-    """The place of the subject among flows, each a name and a kind.
+    """The position of the subject in a list of flows, each a name and a kind.
 
     It is the first that is called `subject`, whatever its kind; else the first with media; else the first.
 
@@ -41,7 +41,7 @@ def of_summary(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def of_scenario(scenario: Scenario, what: str) -> int:
-    """The place of the subject among the tables of flows, for a comparison that replaces `what` in its media.
+    """The position of the subject in a scenario's flows, for a comparison that replaces `what` in its media.
 
     Raises:
         InputError: when the subject has no media.

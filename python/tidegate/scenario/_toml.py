@@ -1,4 +1,4 @@
-"""TOML with memory: values from the standard library's reader, and the line of every key beside them.
+"""TOML that remembers lines: values by the standard library's reader, and the line of every key beside them.
 
 `tomllib` says nothing of places. The index here walks the same text once more; since the reader has
 accepted it already, the walk only has to find its way, not to judge.

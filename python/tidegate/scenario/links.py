@@ -347,9 +347,9 @@ class Way(Model):
     queue: Queue = Queue(time=Duration(300_000_000))
     """Limits of its drop-tail queue; by default 300 ms (RFC 8867 section 4)."""
     loss: Loss = Fraction(0)
-    """Loss on the wire."""
+    """Loss on the medium, behind the queue."""
     byte_error: Fraction = Fraction(0)
-    """Probability that a byte is hit; a packet with a hit byte is dropped."""
+    """Probability that a byte is damaged; a packet with a damaged byte is dropped."""
     jitter: Jitter = "none"
     """Delay jitter."""
     service: Literal["fifo", "managed"] = "fifo"

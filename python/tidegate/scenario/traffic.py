@@ -24,7 +24,7 @@ class Udp(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     pattern: Literal["cbr", "poisson", "on_off"] = "cbr"
-    """At equal distances, at exponential ones, or at equal ones while on."""
+    """Packets at equal intervals (cbr), at exponential ones (poisson), or at equal ones while on (on_off)."""
     rate: Rate
     """Mean rate while on."""
     packet_size: Size = Size(1500)

@@ -35,7 +35,7 @@ def with_controller(scenario: Scenario, controller: str) -> Scenario:
 
 
 def anchored(controller: str) -> str:
-    """A Python file named on the command line begins where the person is, not where the scenario is."""
+    """A controller as typed, where a Python file is relative to the present folder, with its path made absolute."""
     match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
     return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
 

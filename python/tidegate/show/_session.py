@@ -37,7 +37,7 @@ class Session:
 
 
 def session(run: RunLike, flow: str) -> Session:
-    """Reads a flow's; a :class:`ValueError` where the run was recorded without series."""
+    """Reads that of a flow; a :class:`ValueError` where the run was recorded without series."""
     series = _view.flow_series(run, flow)
     return Session(
         series=series,

@@ -27,9 +27,9 @@ class Row:
     label: str
     """The metric's name, with the flow it belongs to."""
     metric: Metric
-    """What it is."""
+    """Its label, unit and definition."""
     cells: Mapping[str, Interval]
-    """By controller."""
+    """Mean and interval over seeds, by controller."""
 
     @property
     def best(self) -> frozenset[str]:
@@ -42,9 +42,9 @@ class ComparisonTable:
     """Means over seeds with 95 % intervals, a row for each metric and a column for each controller."""
 
     controllers: Sequence[str]
-    """The columns."""
+    """The controllers, a column each."""
     rows: Sequence[Row]
-    """The rows."""
+    """The metrics, a row each."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why a controller has no values, by its name; it has a column, too."""
     verdicts: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class ComparisonTable:
         return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)})
 
     def cell(self, row: Row, controller: str) -> str:
-        """What stands there."""
+        """The text of a cell: mean and interval, or that the controller failed."""
         return FAILED if controller in self.failed else row.metric.show_interval(row.cells[controller])
 
     def to_markdown(self) -> str:

@@ -91,7 +91,7 @@ def draw_capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
 
 
 def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target: bool) -> None:
-    """What the lines of a rate axis are, above it."""
+    """A legend of the lines of a rate axis, above it."""
     handles: list[Line2D | Patch] = []
     if link is not None:
         handles.append(
@@ -140,7 +140,7 @@ def plain_log(axis: Axis) -> None:
 
 
 def loss_axis(ax: Axes, fractions: Sequence[_view.Floats]) -> None:
-    """At least one percent high, so that one lost packet is no mountain; says so where none was lost."""
+    """A loss axis, at least one percent high so that a single loss looks small; says so where none was lost."""
     top = largest(fractions)
     ax.set_ylim(0, max(1.0, top * 105))
     if not top:
