@@ -1,4 +1,4 @@
-//! OpenH264 behind a call a picture.
+//! OpenH264 as an encoder in the loop: one call encodes one picture.
 
 use openh264::encoder::{
     BitRate, Complexity, Encoder, EncoderConfig, FrameRate, FrameType, IntraFramePeriod, Level,

@@ -9,7 +9,7 @@ use tidegate_core::units::{Rate, Time};
 const NAME: &str = "fixed";
 const PRESETS: &[&str] = &["default"];
 
-/// The registry's line.
+/// The registry's entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "constant rate, deaf to feedback",

@@ -17,7 +17,7 @@ use tidegate_core::{Rate, Span, Time};
 const NAME: &str = "rrb-simd";
 const PRESETS: &[&str] = &["default"];
 
-/// The registry's line.
+/// The registry's entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "square increase, multiplicative decrease from receiver reports: loss, or jitter and delay",

@@ -1,4 +1,5 @@
-//! What an IP datagram carries: header fields with an exact encoding, and a payload that is mostly a size.
+//! What an IP datagram carries: header fields with an exact encoding, and a payload of which mostly only the size is
+//! kept.
 //!
 //! All that a receiver may know of a packet is here; what the simulator knows beside it is in [`crate::packet`].
 
@@ -74,17 +75,17 @@ pub struct RtpBody {
 /// packet says of its frame, in the protected bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parity {
-    /// From one protected packet to the next.
+    /// The distance from one protected packet to the next, in sequence numbers.
     pub offset: u8,
     /// How many are protected.
     pub count: u8,
-    /// Of their payload types.
+    /// Exclusive or of their payload types.
     pub payload_type: u8,
-    /// Of their lengths behind the fixed header.
+    /// Exclusive or of their lengths behind the fixed header.
     pub length: u16,
-    /// Of their timestamps.
+    /// Exclusive or of their timestamps.
     pub timestamp: u32,
-    /// Of the first bytes behind their fixed headers, which hold header extensions; payloads are zeros.
+    /// Exclusive or of the first bytes behind their fixed headers, which hold header extensions; payloads are zeros.
     pub protected: Protected,
 }
 

@@ -36,13 +36,13 @@ pub trait Driver {
     /// The media packet that has come in, or what it has restored, is too late for playout.
     fn late(&mut self, now: Time, flow: FlowId);
 
-    /// How long the datagram that has come in was on its way: only for documents whose receiver reads its sender's
-    /// clock.
+    /// How long the datagram that has come in was on its way. No receiver can measure that: only for documents whose
+    /// receiver reads its sender's clock.
     fn true_delay(&self, now: Time) -> Span;
 
-    /// Which frame the datagram that has come in belongs to, where it does not say so itself: of video without marks, for
-    /// documents that state how large packets are, and of audio, whose RTP tells frames apart but not their numbers in the
-    /// record.
+    /// Which frame the datagram that has come in belongs to, where the datagram does not say so itself. Those are video
+    /// without marks (for documents that state how large packets are) and audio (RTP tells its frames apart, but does
+    /// not number them as the record does).
     fn true_frame(&self) -> Frame;
 
     /// Ends the run with a reason; the first one counts.

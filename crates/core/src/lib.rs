@@ -1,4 +1,4 @@
-//! The ground that tidegate stands on: units, randomness, packet formats and the contracts.
+//! What all crates of tidegate share: units, randomness, packet formats, and the contracts between the parts.
 //!
 //! Nothing in this crate, nor in `controllers`, `endpoint` and `sim` above it, reads a clock, the
 //! environment or a file: the same inputs give the same bits on every machine.

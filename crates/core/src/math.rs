@@ -1,4 +1,4 @@
-//! The one door to transcendental functions.
+//! Transcendental functions that give the same bits on every machine. The pure crates use no others.
 //!
 //! `std` leaves the last bit of `exp`, `ln`, `powf` and friends to the platform; the `libm` crate
 //! computes them in software, the same everywhere, so that a run is bit-identical on every machine.

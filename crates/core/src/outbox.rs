@@ -1,4 +1,5 @@
-//! Where a node puts what it sends, drops, takes for itself and has to say; and the counts of its packets.
+//! The outbox of a node: the packets that it sends, drops or takes for itself, what it tells the record, and the packet
+//! accounting.
 
 use crate::datagram::Ecn;
 use crate::ids::{NodeId, Port};

@@ -1,4 +1,4 @@
-//! The participant: hands packets and alarms to its two sides and writes their RTCP.
+//! One endpoint: it hands packets and alarms to its sender and its receiver, and writes the RTCP of both.
 
 use crate::receiver::Receiver;
 use crate::reception::clock;

@@ -1,4 +1,4 @@
-//! The E-model as functions.
+//! The E-model (ITU-T G.107) as functions for Python.
 
 use crate::tfrc::number;
 use pyo3::prelude::*;

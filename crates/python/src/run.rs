@@ -1,4 +1,4 @@
-//! Runs and what they leave.
+//! Runs of a scenario from Python, and the recordings that they leave.
 
 use crate::control::half::{PyHalf, Raised, told};
 use crate::encoder::{self, Tapes};

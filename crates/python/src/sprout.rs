@@ -1,4 +1,4 @@
-//! Sprout's forecasts as a function.
+//! Sprout's forecasts as a function for Python.
 
 use crate::errors::bad;
 use numpy::PyArray2;

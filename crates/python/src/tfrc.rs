@@ -1,4 +1,4 @@
-//! The formulas of TFRC as functions.
+//! The formulas of TFRC as functions for Python.
 
 use crate::errors::bad;
 use pyo3::prelude::*;

@@ -47,7 +47,7 @@ use tidegate_core::control::{
 };
 use tidegate_core::units::{Rate, RemoteTime, Size, Span, Time};
 
-/// The registry's line of the first placement.
+/// The registry's entry for the first placement.
 pub const ENTRY: Entry = Entry {
     name: Placement::Sender.name(),
     summary: "Google congestion control: delay gradient, received rate and loss, at the sender",
@@ -70,7 +70,7 @@ pub const ENTRY: Entry = Entry {
     receiver: None,
 };
 
-/// The registry's line of the second placement.
+/// The registry's entry for the second placement.
 pub const REMB: Entry = Entry {
     name: Placement::Receiver.name(),
     summary: "Google congestion control: delay gradient and received rate at the receiver, loss at the sender",

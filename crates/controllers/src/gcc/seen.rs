@@ -1,4 +1,4 @@
-//! Which packets have been reported on: feedback overlaps, repeats itself and changes its mind.
+//! Which packets have been reported on: feedback overlaps, repeats, and takes back what it said.
 //!
 //! RFC 8888 reports cover packets again and again; transport-wide feedback may be duplicated by the
 //! network. Each packet counts once as expected, and once as lost or received.

@@ -1,4 +1,4 @@
-//! Packets go out and no feedback comes: the round trip as it must be by now.
+//! How long the round trip must be by now, when packets go out and no feedback comes.
 //!
 //! libwebrtc `RttBasedBackoff`; not in the draft.
 

@@ -21,7 +21,7 @@ use tidegate_core::control::{
 };
 use tidegate_core::{Size, Span, Time};
 
-/// The registry's line.
+/// The registry's entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "gap between packets from receiver reports, by an equation and a table of its answers",

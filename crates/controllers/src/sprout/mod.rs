@@ -25,7 +25,7 @@ use receiver::Receiver;
 use sender::Sender;
 use settings::{PRESETS, SPROUT, SPROUT_EWMA, Settings, TABLE};
 
-/// The registry's line of Sprout.
+/// The registry's entry for Sprout.
 pub const ENTRY: Entry = Entry {
     name: SPROUT,
     summary: "Sprout: stochastic forecasts of what a cellular link will deliver",
@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     }),
 };
 
-/// The registry's line of Sprout-EWMA.
+/// The registry's entry for Sprout-EWMA.
 pub const EWMA: Entry = Entry {
     name: SPROUT_EWMA,
     summary: "Sprout with a moving average in place of its forecasts",

@@ -62,7 +62,7 @@ impl Ticks {
         self.began + TICK
     }
 
-    /// Lets the ticks that are over by `now` pass without a thought. Says how many.
+    /// Skips the ticks that are over by `now`: nothing is inferred from them. Says how many.
     pub fn rest_until(&mut self, now: Time) -> u32 {
         let over = (now - self.began).as_nanos() / TICK.as_nanos();
         self.began += TICK * over;

@@ -26,7 +26,7 @@ use receiver::Receiver;
 use sender::Sender;
 use settings::{PRESETS, Settings, TABLE, TFRC, TFRC_SP};
 
-/// The registry's line of TFRC.
+/// The registry's entry for TFRC.
 pub const ENTRY: Entry = Entry {
     name: TFRC,
     summary: "TCP-friendly rate control: TCP's throughput equation, smoothly",
@@ -38,7 +38,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(Settings::with(TFRC, preset, overrides)?)))),
 };
 
-/// The registry's line of TFRC for small packets.
+/// The registry's entry for TFRC for small packets.
 pub const ENTRY_SP: Entry = Entry {
     name: TFRC_SP,
     summary: "TFRC for small packets: the bandwidth of a TCP with large ones",

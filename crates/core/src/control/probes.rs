@@ -1,4 +1,4 @@
-//! Bursts that are sent faster than the media, to learn the capacity.
+//! Probes: bursts that are sent faster than the media, to learn the capacity.
 
 use crate::units::{Rate, Span};
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! What a member sends.
+//! The media of a member: packets at exact times, and segments that repair what was reported lost.
 
 use super::MediaSettings;
 use std::collections::VecDeque;

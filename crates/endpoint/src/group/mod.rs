@@ -21,22 +21,22 @@ pub enum MediaSettings {
     Packets {
         /// Bytes of each on the wire.
         size: u32,
-        /// What they make on the wire.
+        /// The rate of all of them on the wire.
         rate: Rate,
     },
-    /// Pictures of as many segments each, one packet a segment, which the encoder repairs on NEWPRED messages
+    /// Pictures that are cut into segments, one packet for each; the encoder repairs what NEWPRED messages report
     /// (ISO/IEC 14496-2 Amd. 1; draft-burmeister-avt-rtcp-feedback-sim-00 section 9).
     Segments {
         /// Pictures a second.
         fps: f64,
         /// Segments of a picture.
         segments: u16,
-        /// What the packets make on the wire.
+        /// The rate of its packets on the wire.
         rate: Rate,
     },
 }
 
-/// How a member goes.
+/// How a member leaves the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// It says goodbye (RFC 3550 section 6.3.7).
@@ -76,7 +76,7 @@ pub struct ParticipantSettings {
     pub reports_losses: bool,
     /// When it joins.
     pub join: Time,
-    /// When and how it goes; `None`: with the run.
+    /// When and how it leaves; `None`: when the run ends.
     pub leave: Option<(Time, Leave)>,
 }
 
@@ -170,7 +170,7 @@ pub fn ssrc(flow: FlowId) -> u32 {
     flow.0.wrapping_add(1).wrapping_mul(SSRC_FACTOR)
 }
 
-/// The flow of the member with this SSRC, as the session has told them out.
+/// The flow of the member with this SSRC, as the session has assigned them.
 #[must_use]
 pub fn flow(ssrc: u32) -> FlowId {
     FlowId(ssrc.wrapping_mul(inverse(SSRC_FACTOR)).wrapping_sub(1))

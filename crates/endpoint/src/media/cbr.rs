@@ -5,7 +5,7 @@ use super::{Bounds, Carry, Frame, Source};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Time};
 
-/// One packet an interval, whatever the target says; with talk spurts only where there is speech as it begins.
+/// One packet every interval, whatever the target is; with talk spurts only if there is speech when the interval begins.
 #[derive(Debug)]
 pub struct Cbr {
     rate: Rate,

@@ -1,4 +1,4 @@
-//! Video without any variation: what an encoder would do if it could.
+//! Video without any variation: every frame has exactly its share of the target.
 
 use super::{Bounds, Carry, Frame, Source, Ticker};
 use tidegate_core::{Rate, Time};

@@ -1,4 +1,4 @@
-//! Recorded frame sizes: one encoding of the same clip a rate.
+//! Recorded frame sizes of one clip that was encoded several times, each time at another rate.
 
 use std::fmt;
 use tidegate_core::Rate;

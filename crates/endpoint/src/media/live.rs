@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use tidegate_core::{Rate, Time};
 
-/// Encodes pictures in order, one a call.
+/// An encoder: each call encodes the next picture.
 pub trait Encoder: Send {
     /// Encodes picture number `picture`, which always grows, at the rate `target`; as a key frame if `key`. `None`
     /// where it leaves the picture out to hold its rate.
@@ -27,12 +27,12 @@ pub struct Encoded {
     pub slices: Vec<u32>,
 }
 
-/// Makes an encoder, for each stream its own.
+/// Makes an encoder for each stream that needs one.
 #[derive(Clone)]
 pub struct Make(Arc<dyn Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync>);
 
 impl Make {
-    /// From what makes it.
+    /// With a function that makes the encoder, or says why it cannot.
     pub fn new(make: impl Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }

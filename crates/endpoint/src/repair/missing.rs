@@ -279,8 +279,8 @@ impl Missing {
         debug_assert!(self.entries.len() <= MISSING_MAX, "{} packets are missing", self.entries.len());
         debug_assert!(
             self.entries.iter().is_sorted_by(|a, b| a.sequence < b.sequence),
-            "in the order of their numbers, each once: {:?}",
-            self.entries
+            "{} packets, not in the order of their numbers",
+            self.entries.len()
         );
         let round = self.round();
         self.ask = self.entries.iter().map(|entry| entry.ask).min().unwrap_or(Time::MAX);

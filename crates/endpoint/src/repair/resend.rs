@@ -1,4 +1,4 @@
-//! What a sender keeps of what it has sent, to send it once more.
+//! Retransmission: the packets that a sender keeps, and the requests that it answers with them.
 
 use crate::packetizer::Queued;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What repair takes from the target rate.
+//! How much of the target rate repair takes, and how much it leaves for media.
 
 use super::Fec;
 use tidegate_core::{Rate, Size, Span, Time};

@@ -1,4 +1,4 @@
-//! What settings cannot be.
+//! Which settings of an endpoint make no sense, and how each is refused.
 
 use super::{
     EndpointSettings, FeedbackFormat, LARGEST_PACKET, MediaKind, Playout, ReceiveSettings, RtcpMinimum,

@@ -1,4 +1,4 @@
-//! What an endpoint is to do.
+//! The settings of an endpoint: what it sends, what it receives, and by which rules it speaks RTCP.
 
 mod checks;
 
@@ -22,9 +22,9 @@ pub enum MediaKind {
     /// Packets without media, in a stream of their own so that they leave no gaps in the media's
     /// sequence numbers (what a retransmission stream is used for in libwebrtc).
     Padding,
-    /// Packets of the video stream once more (RFC 4588).
+    /// Retransmitted packets of the video stream (RFC 4588).
     Retransmission,
-    /// Parity over packets of the video stream (RFC 6015).
+    /// Forward error correction: parity over packets of the video stream (RFC 6015).
     Parity,
 }
 
@@ -103,7 +103,7 @@ pub struct SendSettings {
     pub start: Time,
     /// When it ends, with an RTCP BYE; `None`: with the run.
     pub stop: Option<Time>,
-    /// After so many RTP packets of media it ends, too, with the last one; `None`: it does not.
+    /// It ends when it has sent so many RTP packets of media, if it has not ended before; `None`: no such number.
     pub packets: Option<u64>,
     /// The ECN field of its media packets.
     pub ecn: Ecn,
@@ -369,10 +369,10 @@ impl Default for FeedbackSettings {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "mode")]
 pub enum Playout {
-    /// Each frame `delay` after it would have come had it taken as long as the first one; a frame that
-    /// is not complete by then is given up.
+    /// Each frame is shown `delay` after the time at which it would have arrived with the first frame's transit
+    /// time. A frame that is not complete by then is given up.
     Fixed {
-        /// How long after the first frame's transit.
+        /// Time added to the first frame's transit time.
         delay: Span,
     },
     /// The delay grows at once when a frame comes late and shrinks slowly.

@@ -1,4 +1,4 @@
-//! Python objects in the host of a controller or a receiver half.
+//! Controllers and receiver halves that are Python objects, which the engine calls.
 
 use super::decision::{PyDecision, PyLimits, PyNeeds};
 use super::packets::{PyArrived, PyOutgoing, PySent};

@@ -1,4 +1,4 @@
-//! One member of a session.
+//! One member of a session: when it joins, sends, reports and leaves.
 
 mod hearing;
 

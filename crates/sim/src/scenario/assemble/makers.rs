@@ -1,4 +1,4 @@
-//! What makes the parts of a world that are not data: controllers, and encoders in the loop.
+//! Where a world gets what no scenario can hold as data: its controllers, and its encoders in the loop.
 
 use crate::refusal::Refusal;
 use crate::scenario::{ControllerSpec, EncoderSpec};
@@ -24,10 +24,11 @@ pub struct Wanted<'a> {
     pub payload: u32,
 }
 
-/// Makes what makes encoders in the loop.
+/// Finds the encoder that a flow wants: answers with the function that makes one for each of its streams, or says why
+/// there is none.
 pub type EncoderMaker<'a> = dyn FnMut(&Wanted<'_>) -> Result<live::Make, String> + 'a;
 
-/// What makes the parts of a world that are not data.
+/// Where a world gets what is not data.
 pub struct Makers<'a> {
     /// Controllers.
     pub controller: &'a mut Maker<'a>,
