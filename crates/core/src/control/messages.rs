@@ -240,7 +240,7 @@ pub struct Arrived<'a> {
     /// What the sending half stamped on it.
     pub extension: Option<&'a Extension>,
     /// How long it was on its way, which no receiver can measure: only for a half that
-    /// [`ReceiverHalf::needs_true_delay`], and only where the driver knows it.
+    /// [`ReceiverHalf::needs_true_delay`](super::ReceiverHalf::needs_true_delay), and only where the driver knows it.
     pub true_delay: Option<Span>,
 }
 
@@ -262,7 +262,7 @@ pub enum Urgency {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
 pub struct Ask {
-    /// How soon to call [`ReceiverHalf::message`].
+    /// How soon to call [`ReceiverHalf::message`](super::ReceiverHalf::message).
     pub urgency: Urgency,
     /// When to be called next; replaces the earlier alarm. As for [`Decision::alarm`], not in the past, and once at
     /// each instant the present one.
