@@ -1,6 +1,7 @@
 //! The simulator: virtual time, links and queues, recorded and generated networks, TCP, cross traffic,
 //! and the recording of what happened.
 
+mod counts;
 pub mod engine;
 pub mod link;
 pub mod radio;

@@ -29,6 +29,9 @@ impl ExternalLink {
 
     /// At `at`, which is not earlier than at the last call, packet `number` leaves the link at its far end, or
     /// dies of `cause`. False if the driver does not have such a packet.
+    ///
+    /// # Panics
+    /// If a packet that has not left yet is to do so later than this one.
     #[must_use]
     pub fn decide(&mut self, number: u64, at: Time, cause: Option<Cause>) -> bool {
         let place = number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
@@ -39,6 +42,7 @@ impl ExternalLink {
             self.held.pop_front();
             self.first += 1;
         }
+        assert!(self.due.back().is_none_or(|&(last, ..)| last <= at), "{}: times go back to {at}", self.name);
         self.due.push_back((at, packet, cause));
         true
     }
@@ -96,7 +100,11 @@ impl ExternalSource {
 
     /// At `at`, which is not earlier than at the last call, a datagram leaves: `size` bytes on the wire, with a
     /// number that its receiver reads.
+    ///
+    /// # Panics
+    /// If a datagram that has not left yet is to do so later than this one.
     pub fn feed(&mut self, at: Time, size: u32, tag: u64) {
+        assert!(self.due.back().is_none_or(|&(last, ..)| last <= at), "{}: times go back to {at}", self.name);
         self.due.push_back((at, size, tag));
     }
 }

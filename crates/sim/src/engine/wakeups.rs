@@ -185,6 +185,7 @@ impl WakeupQueue {
     /// Says that `node`, the first one, acts at `time`: its instant and round are the present ones.
     #[inline]
     pub fn begin(&mut self, time: Time, node: NodeId) {
+        debug_assert_eq!(self.leaf(node), time, "node {} acts when it is not due", node.0);
         let entry = &mut self.nodes[node.0 as usize];
         if time != self.now {
             // rounds are counted anew

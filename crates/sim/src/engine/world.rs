@@ -87,11 +87,14 @@ pub struct World {
 }
 
 impl World {
+    /// The most nodes on a route: a packet counts its hops in 8 bits.
+    pub const LONGEST_ROUTE: usize = u8::MAX as usize;
+
     /// A world of `nodes` whose packets follow `routes` (for each route the nodes after the sender,
     /// with the port at which they take the packet in), writing to `record`.
     ///
     /// # Panics
-    /// If a route names a node that is not there.
+    /// If a route names a node that is not there, or is longer than [`World::LONGEST_ROUTE`].
     #[must_use]
     pub fn new(
         nodes: Vec<Box<dyn Node>>,
@@ -101,6 +104,12 @@ impl World {
         for (node, _) in routes.iter().flatten() {
             assert!((node.0 as usize) < nodes.len(), "a route leads to node {}, which is not there", node.0);
         }
+        let longest = routes.iter().map(Vec::len).max().unwrap_or(0);
+        assert!(
+            longest <= Self::LONGEST_ROUTE,
+            "a route over {longest} nodes: at most {}",
+            Self::LONGEST_ROUTE
+        );
         let mut wakeups = WakeupQueue::new(nodes.iter().map(|node| node.name()));
         for (id, node) in nodes.iter().enumerate() {
             wakeups.set(NodeId(id as u32), node.next_wakeup());

@@ -11,6 +11,7 @@ use super::capacity::Server;
 use super::flight::{Flying, Scatter};
 use super::medium::Medium;
 use super::queue::Room;
+use crate::counts::take_away;
 use crate::refusal::Refusal;
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
@@ -107,7 +108,7 @@ impl Link {
             if entry.finish > now {
                 break;
             }
-            self.held -= u64::from(entry.packet.size);
+            take_away(&mut self.held, u64::from(entry.packet.size), "bytes of a queue");
             self.served += 1;
         }
     }
@@ -125,7 +126,7 @@ impl Link {
                 None if self.server.is_ready(now) => return true,
                 Some(first) if first.start <= now => {
                     packets -= 1;
-                    bytes -= u64::from(first.packet.size);
+                    take_away(&mut bytes, u64::from(first.packet.size), "bytes of a queue");
                 }
                 _ => {}
             }
@@ -139,8 +140,14 @@ impl Link {
         let entry = self.line.pop_front()?;
         match self.served.checked_sub(1) {
             Some(served) => self.served = served,
-            None => self.held -= u64::from(entry.packet.size),
+            None => take_away(&mut self.held, u64::from(entry.packet.size), "bytes of a queue"),
         }
+        // counted twice: packet by packet as they come and go, and by what is there
+        debug_assert!(
+            !self.line.is_empty() || (self.held, self.served) == (0, 0),
+            "{} bytes of nothing",
+            self.held
+        );
         Some(entry)
     }
 
@@ -195,6 +202,11 @@ impl Node for Link {
             return;
         }
         let served = self.server.serve(now, packet.size);
+        assert!(now <= served.start && served.start <= served.finish, "service of {now} from {served:?}");
+        debug_assert!(
+            self.line.back().is_none_or(|last| last.finish <= served.finish),
+            "who comes later is served later"
+        );
         packet.queued += served.start - now;
         self.held += u64::from(packet.size);
         let (arrival, fate) = match self.plain {
@@ -216,7 +228,7 @@ impl Node for Link {
         let mut bytes = self.held;
         for entry in self.line.iter().skip(self.served).take_while(|entry| entry.finish <= now) {
             packets -= 1;
-            bytes -= u64::from(entry.packet.size);
+            take_away(&mut bytes, u64::from(entry.packet.size), "bytes of a queue");
         }
         Some(Backlog { packets: u32::try_from(packets).unwrap_or(u32::MAX), bytes: Size::from_bytes(bytes) })
     }

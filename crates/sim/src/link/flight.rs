@@ -99,7 +99,11 @@ impl Flight {
 
     pub(super) fn push(&mut self, flying: Flying) {
         match self {
-            Self::Ordered(line) => line.push_back(flying),
+            Self::Ordered(line) => {
+                let last = line.back().map(|last| last.arrival);
+                assert!(last <= Some(flying.arrival), "a packet overtakes on a medium that keeps order");
+                line.push_back(flying);
+            }
             Self::Scattered(scatter) => scatter.push(flying),
         }
     }

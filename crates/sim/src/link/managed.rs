@@ -127,6 +127,7 @@ impl ManagedLink {
             let Some(Waiting { since, mut packet }) = self.queue.dequeue(&mut moment) else { return };
             packet.queued += now - since;
             let finish = self.server.serve(from, packet.size).finish.max(now);
+            assert!(self.serving.is_none() && since <= now, "two packets in service, or one from the future");
             self.serving = Some((Served { start: now, finish }, packet));
         }
     }

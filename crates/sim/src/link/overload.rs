@@ -6,6 +6,7 @@
 //! threshold." With capacity C and offered rate R a packet is lost with probability max(0, 1 - C/R), so that
 //! C/R of what comes in, on average C, goes through.
 
+use crate::counts::take_away;
 use crate::link::capacity::StatusProcess;
 use std::collections::VecDeque;
 use tidegate_core::rng::Draws;
@@ -90,9 +91,10 @@ impl Offered {
                 while let Some(&(at, gone)) = packets.front()
                     && at <= now - over
                 {
-                    *bytes -= u64::from(gone);
+                    take_away(bytes, u64::from(gone), "bytes of a window");
                     packets.pop_front();
                 }
+                debug_assert_eq!(*bytes, packets.iter().map(|&(_, size)| u64::from(size)).sum::<u64>());
                 (*bytes, Some(over))
             }
         }

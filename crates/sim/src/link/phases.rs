@@ -93,6 +93,10 @@ impl<T> Phases<T> {
 
     /// The value at `now`, which must not be earlier than at the last call.
     pub fn at(&mut self, now: Time) -> &T {
+        debug_assert!(
+            self.phases[self.index].0 - Time::ZERO <= now - self.origin,
+            "asked for {now} after a later time"
+        );
         if let Some(period) = self.period
             && now - self.origin >= period
         {

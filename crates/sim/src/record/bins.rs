@@ -25,6 +25,7 @@ impl<T: Copy + Default> Bins<T> {
     /// The bin of the present.
     #[inline]
     pub fn at(&mut self, now: Time) -> &mut T {
+        debug_assert!(now >= self.ends - self.width, "{now} is in a bin that is closed");
         if now >= self.ends {
             self.move_on(now);
         }

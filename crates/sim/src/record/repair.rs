@@ -95,6 +95,10 @@ impl Repairs {
     #[must_use]
     pub fn residual(&self) -> Option<f64> {
         let known = self.arrived + self.lost;
+        assert!(
+            self.by_resent + self.by_parity <= self.lost + self.late && self.late <= self.arrived,
+            "more repaired than was missing, or more late than came: {self:?}"
+        );
         let missing = self.lost + self.late - self.by_resent - self.by_parity;
         (known > 0).then(|| missing as f64 / known as f64)
     }

@@ -113,6 +113,10 @@ impl Run {
         let before = self.before.unwrap_or_else(|| vec![0; accounts.len()]);
         recording.set_carried(|node| {
             let id = node.0 as usize;
+            assert!(
+                before[id] <= accounts[id].left_bytes,
+                "node {id} has carried less than at the end of the warm-up"
+            );
             accounts[id].left_bytes - before[id]
         });
         let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();

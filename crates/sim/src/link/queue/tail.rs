@@ -2,6 +2,7 @@
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
+use crate::counts::take_away;
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
 use tidegate_core::{Packet, Size};
@@ -44,7 +45,8 @@ impl QueueDiscipline for Tail {
 
     fn dequeue(&mut self, _moment: &mut Moment<'_>) -> Option<Waiting> {
         let first = self.waiting.pop_front()?;
-        self.bytes -= u64::from(first.packet.size);
+        take_away(&mut self.bytes, u64::from(first.packet.size), "bytes of a queue");
+        debug_assert!(!self.waiting.is_empty() || self.bytes == 0, "{} bytes of nothing", self.bytes);
         Some(first)
     }
 

@@ -4,6 +4,7 @@
 //! HARQ could not bring over is sent again after a status report, and the receiver hands packets over in order.
 //! Offsets count the bytes of started packets with their PDCP header; a segment is a stretch of them.
 
+use crate::counts::take_away;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
@@ -121,7 +122,7 @@ impl Bearer {
         let Some(age) = self.limit.age else { return };
         while self.queue.front().is_some_and(|front| now - front.since > age) {
             let Some(Waiting { packet, .. }) = self.queue.pop_front() else { return };
-            self.queued -= u64::from(packet.size);
+            take_away(&mut self.queued, u64::from(packet.size), "bytes of a bearer's queue");
             out.discard(now, &packet, Cause::Queue);
             out.recycle(packet);
         }
@@ -165,13 +166,20 @@ impl Bearer {
         while self.started < goal {
             let Some(Waiting { since, mut packet }) = self.queue.pop_front() else { break };
             let size = u64::from(packet.size);
-            self.queued -= size;
+            take_away(&mut self.queued, size, "bytes of a bearer's queue");
             packet.queued += now - since;
             self.started += size + PACKET_HEADER;
             self.flight.push_back(Flying { end: self.started, packet });
         }
         let start = self.sent;
         self.sent = goal.min(self.started);
+        assert!(
+            self.delivered <= start && self.sent <= self.started,
+            "{start} to {} of {}",
+            self.sent,
+            self.started
+        );
+        debug_assert!(!self.queue.is_empty() || self.queued == 0, "{} bytes of nothing", self.queued);
         if self.sent > start {
             self.pieces.push_back(Piece { end: self.sent, state: State::Sent });
         }
@@ -210,6 +218,7 @@ impl Bearer {
         self.pieces[at].state = State::Received;
         while self.pieces.front().is_some_and(|front| front.state == State::Received) {
             let Some(front) = self.pieces.pop_front() else { break };
+            assert!(self.delivered < front.end && front.end <= self.sent, "received what was not sent");
             self.delivered = front.end;
         }
         let mut bytes = 0;

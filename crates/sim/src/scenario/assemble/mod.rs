@@ -14,7 +14,7 @@ use crate::link::trace::Trace;
 use crate::radio::Access;
 use crate::record::member::MemberInfo;
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, ensure};
 use crate::scenario::external::External;
 use crate::scenario::run::Run;
 use crate::scenario::tightest::capacity;
@@ -156,7 +156,17 @@ impl<'a> Builder<'a> {
         self.finish(infos, members)
     }
 
+    /// A packet counts its hops, and no way may have more than it can count.
+    fn check_lengths(&self) -> Result<(), Refusal> {
+        let nodes = self.routes.iter().map(Vec::len).max().unwrap_or(0);
+        ensure(nodes <= World::LONGEST_ROUTE, || {
+            let most = World::LONGEST_ROUTE - 1;
+            Refusal::new("links", format!("a way over {} of them", nodes - 1), format!("at most {most}"))
+        })
+    }
+
     fn finish(mut self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Run, Refusal> {
+        self.check_lengths()?;
         let scenario = self.scenario;
         let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {

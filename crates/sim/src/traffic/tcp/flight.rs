@@ -111,6 +111,7 @@ impl Flight {
     /// That one has been sent.
     pub(super) fn repeated(&mut self) {
         self.gone += 1;
+        assert!(self.gone <= self.segments.len(), "more sent again than was under way");
     }
 
     /// Everything unacknowledged is to be sent again, in order.
@@ -145,6 +146,7 @@ impl Flight {
     /// Forgets the segments that end at `ack` or before, showing each to `each`.
     #[inline]
     pub(super) fn acknowledge(&mut self, ack: u64, mut each: impl FnMut(&Segment)) {
+        assert!(self.una <= ack && ack <= self.max, "{ack} acknowledged of {} to {}", self.una, self.max);
         while let Some(first) = self.segments.front().filter(|first| first.end() <= ack) {
             each(first);
             self.segments.pop_front();

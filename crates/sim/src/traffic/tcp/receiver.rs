@@ -127,6 +127,11 @@ impl TcpReceiver {
 
     /// Acknowledges all that there is in order; with `syn` as the answer to a SYN.
     fn acknowledge(&mut self, now: Time, syn: bool, out: &mut Outbox) {
+        debug_assert!(
+            self.runs.iter().all(|&(start, end)| self.next < start && start < end),
+            "{:?}",
+            self.runs
+        );
         self.owed = 0;
         self.deadline = None;
         let mut options = Options::default();

@@ -81,6 +81,11 @@ impl TcpSender {
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
         self.measure(now, ack);
         let acked = self.flight.una() - before;
+        let (cwnd, segment) = (self.window.cwnd, f64::from(self.settings.segment));
+        assert!(
+            cwnd.is_finite() && cwnd >= segment,
+            "a window of {cwnd} bytes, less than a segment of {segment}"
+        );
         self.duplicates = 0;
         if self.flight.is_empty() {
             self.disarm();

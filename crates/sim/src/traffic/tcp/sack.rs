@@ -1,6 +1,7 @@
 //! The sender's scoreboard: what the receiver has beyond the hole, what is lost, what is in the pipe (RFC 6675).
 
 use super::flight::Flight;
+use crate::counts::take_away;
 
 /// So many duplicates, or SACKed runs above a byte, mean that it is lost (RFC 6675 section 2).
 pub(super) const DUP_THRESH: u32 = 3;
@@ -66,12 +67,17 @@ impl Scoreboard {
         mut each: impl FnMut(&super::flight::Segment),
     ) {
         flight.acknowledge(ack, |segment| {
-            self.pipe -= segment.in_pipe();
+            take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
             each(segment);
         });
         if !self.runs.is_empty() {
             self.runs.retain(|&(_, end)| end > ack);
         }
+        assert!(
+            !flight.is_empty() || self.pipe == 0,
+            "{} bytes in the pipe, and nothing under way",
+            self.pipe
+        );
         self.lost_below = self.lost_below.max(ack);
         self.high_rxt = self.high_rxt.max(ack);
     }
@@ -88,6 +94,7 @@ impl Scoreboard {
         }
         if news {
             self.find_lost(flight);
+            debug_assert_eq!(self.pipe, Self::recount(flight), "the pipe is what the segments say");
         }
         news
     }
@@ -113,6 +120,7 @@ impl Scoreboard {
         }
         if news {
             self.runs.splice(first..last, [union]);
+            debug_assert!(self.runs.windows(2).all(|two| two[0].1 < two[1].0), "runs touch: {:?}", self.runs);
         }
         news
     }
@@ -120,7 +128,7 @@ impl Scoreboard {
     fn mark_sacked(&mut self, flight: &mut Flight, from: u64, to: u64) {
         let mut index = flight.index_from(from);
         while let Some(segment) = flight.get_mut(index).filter(|segment| segment.end() <= to) {
-            self.pipe -= segment.in_pipe();
+            take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
             segment.sacked = true;
             index += 1;
         }
@@ -149,7 +157,7 @@ impl Scoreboard {
             if !segment.lost {
                 let before = segment.in_pipe();
                 segment.lost = true;
-                self.pipe -= before - segment.in_pipe();
+                take_away(&mut self.pipe, before - segment.in_pipe(), "bytes of the pipe");
             }
             index += 1;
         }
@@ -227,8 +235,7 @@ impl Scoreboard {
         }
     }
 
-    /// The pipe counted from the segments, for tests of the running count.
-    #[cfg(test)]
+    /// The pipe counted from the segments, to check the running count.
     pub(super) fn recount(flight: &Flight) -> u64 {
         (0..flight.len()).filter_map(|index| flight.get(index)).map(super::flight::Segment::in_pipe).sum()
     }
