@@ -122,9 +122,9 @@ class Sender:
         self.tick = 7
         self.recent: deque[tuple[int, int]] = deque()
 
-    def hear(self, now: int, forecast: list[int], settled: int) -> None:
+    def hear(self, now: int, forecast: list[int], received_or_lost: int) -> None:
         self.forecast, self.heard_at, self.tick = forecast, now, 0
-        self.queue = self.next - settled
+        self.queue = self.next - received_or_lost
 
     def window(self, now: int) -> int:
         if self.forecast is None:

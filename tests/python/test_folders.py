@@ -218,7 +218,7 @@ def test_a_kill_at_any_moment(call: str, how: str, tmp_path: Path) -> None:
         assert not place.exists()
     else:
         assert told(place) in ({KIND: "it", "page": text, "notes.txt": "mine"} for text in ("one", "two"))
-    # the next run mends it, even one that goes no further than a look
+    # the next run puts it right, even one that goes no further than a look
     check_folder(place, KIND)
     assert [path.name for path in tmp_path.iterdir()] == ["o"]
     assert told(place)["notes.txt"] == "mine"

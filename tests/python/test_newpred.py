@@ -39,13 +39,13 @@ def test_losses_and_narrow_sessions_make_it_longer() -> None:
     assert waiting(narrow, 50, 0.2, "1000s") > 2 * waiting(narrow, 50, 0.01, "1000s")
 
 
-def test_reports_that_may_not_wait_are_not_sent_and_their_losses_not_mended() -> None:
+def test_reports_that_may_not_wait_are_not_sent_and_their_losses_not_repaired() -> None:
     one = TABLE_14[0]
-    for delay, all_mended in (("5s", True), ("1s", False)):
+    for delay, all_repaired in (("5s", True), ("1s", False)):
         made = newpred.constant_loss(one, 50, 0.2, "500s", newpred.Variant(max_feedback_delay=delay))
         _, receiver = run(made).members
         left = receiver["losses"] - receiver["recovered"]
-        assert receiver["not_allowed"] == 0 if all_mended else receiver["not_allowed"] > 100
+        assert receiver["not_allowed"] == 0 if all_repaired else receiver["not_allowed"] > 100
         # the last ones are on their way
         assert receiver["not_allowed"] <= left < receiver["not_allowed"] + 10
 

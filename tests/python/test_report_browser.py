@@ -33,7 +33,7 @@ SECOND_SEED = """(() => {
   seed.dispatchEvent(new Event("change"));
 })()"""
 # A frame later everything asked for has been painted.
-SETTLE = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+RENDERED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +56,14 @@ def sheet(tmp_path: Path) -> Path:
 
 def test_nothing_is_fetched_and_nothing_complained_of(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
-    assert browser.evaluate(SETTLE)
+    assert browser.evaluate(RENDERED)
     assert browser.complaints() == []
     assert [url for url in browser.requests() if not url.startswith("data:")] == [sheet.resolve().as_uri()]
 
 
 def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     # four quantities for each of two controllers, and the distribution
     assert browser.evaluate("document.querySelectorAll('canvas').length") == 9
     assert browser.evaluate("document.documentElement.dataset.charts") == "9"
@@ -74,14 +74,14 @@ def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) 
 
 def test_a_blank_canvas_would_be_found(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     browser.evaluate("(() => { const c = document.querySelector('canvas'); c.getContext('2d').reset(); })()")
     assert browser.evaluate(COLOURS)[0] == 0
 
 
 def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chromium.Browser, sheet: Path) -> None:
     browser.open(sheet)
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     before = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
     box = browser.evaluate(BOX)
     x, y, width, height = box
@@ -101,7 +101,7 @@ def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chr
             button="left",
             clickCount=1,
         )
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     start, end = map(float, browser.evaluate("document.documentElement.dataset.zoom").split())
     assert start == pytest.approx(15, abs=0.3)
     assert end == pytest.approx(30, abs=0.3)
@@ -110,7 +110,7 @@ def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chr
     # the distribution is not over time
     assert changed == [True] * 8 + [False]
     browser.evaluate("document.getElementById('reset').click()")
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     assert browser.evaluate("document.documentElement.dataset.zoom") == ""
     again = browser.evaluate("[...document.querySelectorAll('canvas')].map((c) => c.toDataURL())")
     assert again == before
@@ -119,14 +119,14 @@ def test_dragging_zooms_all_charts_over_time_and_a_button_goes_back(browser: chr
 
 def test_another_seed_and_a_dark_page_are_drawn_anew(browser: chromium.Browser, sheet: Path, tmp_path: Path) -> None:
     browser.open(sheet)
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     first = browser.evaluate("document.querySelector('canvas').toDataURL()")
     browser.evaluate(SECOND_SEED)
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     second = browser.evaluate("document.querySelector('canvas').toDataURL()")
     assert second != first
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
     assert browser.evaluate("document.querySelector('canvas').toDataURL()") != second
     assert all(count > 3 for count in browser.evaluate(COLOURS))
@@ -145,7 +145,7 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet
         mobile=True,
     )
     browser.open(sheet)
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390
     assert all(count > 3 for count in browser.evaluate(COLOURS))
     browser.call("Emulation.clearDeviceMetricsOverride")
@@ -153,7 +153,7 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet
 
 def test_a_single_run_has_its_charts(browser: chromium.Browser, tmp_path: Path) -> None:
     browser.open(report.write(tmp_path / "one.html", synthetic.run("gcc", flows=3)))
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     # rate, delay, loss, the queue and the distribution; a made-up run tells nothing of its ends
     assert browser.evaluate("document.querySelectorAll('canvas').length") == 5
     assert browser.evaluate("document.getElementById('seed')") is None
@@ -173,7 +173,7 @@ def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browse
     runs = {name: [synthetic.run("gcc", seed)] for seed, name in enumerate(names, 1)}
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     browser.open(report.write(tmp_path / "report.html", report.Source(runs)))
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     widths = browser.evaluate(WIDTHS)
     assert min(widths) >= 290
     # few fill the page
@@ -181,7 +181,7 @@ def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browse
     browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000, deviceScaleFactor=1, mobile=False)
     browser.evaluate("dispatchEvent(new Event('beforeprint'))")
     browser.call("Emulation.setEmulatedMedia", media="print")
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     assert browser.evaluate(OVER) <= 0.5
     assert all(colours > 3 for colours in browser.evaluate(COLOURS))
     # dark lines on white paper: what was asked for on the screen does not count
@@ -189,6 +189,6 @@ def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browse
     browser.call("Emulation.setEmulatedMedia", media="", features=[])
     browser.call("Emulation.clearDeviceMetricsOverride")
     browser.evaluate("dispatchEvent(new Event('afterprint'))")
-    browser.evaluate(SETTLE)
+    browser.evaluate(RENDERED)
     assert browser.evaluate(WIDTHS) == widths
     assert browser.complaints() == []

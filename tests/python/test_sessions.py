@@ -310,7 +310,7 @@ def test_shipped_sessions_stay_within_their_share_and_see_losses(name: str, memb
     assert sum(one["losses"] for one in run.members) > 50
 
 
-def test_newpred_mends_what_was_reported_after_a_round_trip_and_a_picture() -> None:
+def test_newpred_repairs_what_was_reported_after_a_round_trip_and_a_picture() -> None:
     run = tidegate.run(Scenario.load("newpred", {"sessions.video.bandwidth": "10Mbps"}), record="summary")
     sender, receiver = run.members
     assert receiver["losses"] > 400

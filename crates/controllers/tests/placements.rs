@@ -149,7 +149,7 @@ fn late_packets_count_as_lost_where_a_limit_is_set() {
 }
 
 /// The sending half of the second placement, begun with 300 kb/s.
-fn remb_seat(preset: &str) -> ControllerHost {
+fn remb_host(preset: &str) -> ControllerHost {
     let mut host = host("gcc-remb", preset, &Value::Null, &Limits::default());
     host.notes.wanted = true;
     host
@@ -170,7 +170,7 @@ fn receiver_report(host: &mut ControllerHost, now: i64, expected: u32, cumulativ
 
 #[test]
 fn the_second_placement_takes_the_lower_of_loss_part_and_remb() {
-    let mut host = remb_seat("draft-02");
+    let mut host = remb_host("draft-02");
     assert_eq!(host.decision().target, Rate::from_kbps(300));
     // before the first REMB the loss part rules: 5 % a second
     receiver_report(&mut host, 0, 0, 0);
@@ -191,7 +191,7 @@ fn the_second_placement_takes_the_lower_of_loss_part_and_remb() {
 
 #[test]
 fn without_a_loss_part_remb_alone_rules() {
-    let mut host = remb_seat("aiortc");
+    let mut host = remb_host("aiortc");
     assert_eq!(host.decision().target, Rate::from_kbps(300));
     receiver_report(&mut host, 0, 0, 0);
     assert_eq!(receiver_report(&mut host, 1000, 50, 25), 300_000);
@@ -202,7 +202,7 @@ fn without_a_loss_part_remb_alone_rules() {
 
 #[test]
 fn silence_of_messages_and_reports_lowers_the_rate() {
-    let mut host = remb_seat("draft-02");
+    let mut host = remb_host("draft-02");
     let send = |host: &mut ControllerHost, ms: i64| {
         while let Some(due) = host.decision().alarm.filter(|&due| due <= at(ms)) {
             let _ = host.alarm(due).expect("contract");

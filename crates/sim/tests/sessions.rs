@@ -176,7 +176,7 @@ fn who_knows_the_round_trip_waits_less() {
 }
 
 #[test]
-fn newpred_mends_a_lost_segment_in_the_next_picture_after_the_report() {
+fn newpred_repairs_a_lost_segment_in_the_next_picture_after_the_report() {
     // 10 pictures a second of 3 segments, one each 33.3 ms; the picture sent from 5.0 s on is lost
     let mut links: Vec<Value> = link("A1", "A2", 50).into();
     links[0]["settings"]["loss"] = json!([
