@@ -692,7 +692,7 @@ def run(
     objects: Mapping[str, Callable[[], Any]] = ...,
     progress: Callable[[float], object] | None = None,
 ) -> Recording:
-    """Runs an experiment; `progress` is told the share of simulated time that is done."""
+    """Runs a scenario; `progress` is told the share of simulated time that is done."""
 
 @final
 class Schedule:
@@ -823,7 +823,7 @@ class Packet:
 
 @final
 class World:
-    """An experiment that is run piece by piece; external links and flows are for whoever drives it.
+    """A scenario that is run piece by piece; external links and flows are for whoever drives it.
 
     Times are nanoseconds from its beginning; those that are given must not go back.
     """
