@@ -102,9 +102,12 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "seeds_from": "running._seeds",
         "seeds_of": "running._seeds",
     },
+    "media._live": dict.fromkeys(("BUILD", "NAME", "check", "is_in", "needs"), "video._loop"),
+    "paper.experiment": dict.fromkeys(("CellValue", "SHOWN_FROM", "decimals"), "paper.measures"),
     "running": {"finite": "results.metrics"},
+    "scenario.flows": dict.fromkeys(("FileTransfer", "Web", "WebSettings", "Workload"), "scenario.traffic"),
 }
-"""For modules that are packages now: names that went elsewhere, with the module that has them."""
+"""Names that have left a module, with the module that has them now."""
 
 
 def new_name(name: str) -> str | None:
@@ -151,13 +154,13 @@ class _Same(Loader):
         module.__spec__ = self._spec
 
 
-def names_of(package: str) -> Callable[[str], object]:
-    """The `__getattr__` of a package for the names that it had before it was one."""
-    moved = NAMES[package.removeprefix(_PACKAGE)]
+def names_of(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a module for the names that have left it."""
+    moved = NAMES[module.removeprefix(_PACKAGE)]
 
     def find(name: str) -> object:
         if name not in moved:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return getattr(import_module(_PACKAGE + moved[name]), name)
 
     return find

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 import tidegate
-from tidegate._moved import MOVED, new_name
+from tidegate._moved import MOVED, NAMES, new_name
 
 _OLD = """
     _palette _session _view _worker comparing control controllers driving errors files folders lte media
@@ -75,6 +75,16 @@ def test_what_is_imported_by_an_old_name_is_the_same_class() -> None:
     assert olds["comparing"].Comparison is Comparison is tidegate.Comparison
     assert olds["controllers"].registry is registry
     assert olds["rtcp"].Schedule is Schedule
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in NAMES.items() for name in names])
+def test_a_name_is_imported_from_the_module_that_it_has_left(module: str, name: str) -> None:
+    old = importlib.import_module(f"tidegate.{module}")
+    new = importlib.import_module(f"tidegate.{NAMES[module][name]}")
+    assert name not in vars(old)
+    assert getattr(old, name) is getattr(new, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'"):
+        _ = old.nothing
 
 
 def test_a_pickle_that_names_an_old_module_is_read() -> None:

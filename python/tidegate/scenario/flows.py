@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from tidegate import _moved
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._model import Model, Name, lowered
 from tidegate.scenario.media import Media
@@ -101,3 +102,7 @@ class Flow(Model):
                 turned = {"name": back, "from": self.to, "to": self.from_}
                 made.append({**turned, **times, "kind": {"media": {**media, "pair": name}}})
         return made
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _moved.names_of(__name__)
