@@ -90,7 +90,7 @@ def run(
 
 
 def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
-    from tidegate.media._results import Chain
+    from tidegate.media._chain import Chain
 
     _say_what_is_missing()
     with stoppable("stopped; nothing was written"), progress(made.name, shown=shown) as tell:

@@ -220,15 +220,15 @@ def compare(
     if media is None:
         runs, failed = runs_of(every, record, progress)
     else:
-        from tidegate.media import _results as results
+        from tidegate.media._chain import Chain, files
 
-        chain = results.Chain(media, workers=workers, progress=progress)
+        chain = Chain(media, workers=workers, progress=progress)
         base = chain.feed(base)
         runs, failed = runs_of((with_controller(base, label) for label in labels), "packets", chain.running)
         every_judged = iter(chain.judge([run for some in runs.values() for run in some]))
         judged = {label: list(itertools.islice(every_judged, len(some))) for label, some in runs.items()}
         runs = {label: [one.judged_run() for one in some] for label, some in judged.items()}
-        attached = results.files(judged)
+        attached = files(judged)
     return Comparison(base, runs, command, attached, failed)
 
 

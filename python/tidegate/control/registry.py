@@ -23,8 +23,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from tidegate import _core
-from tidegate.control import Controller, Needs
-from tidegate.control import _source as unrun
+from tidegate.control import Controller, Needs, _source
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
@@ -248,7 +247,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
     if source is not None and not source.is_file():
         raise ControllerError(f"{where}: there is no such file (looked for {source})")
     if not run_code:
-        names = unrun.names(source or unrun.file_of(where), where)
+        names = _source.names(source or _source.file_of(where), where)
         if names is not None and match["name"] not in names:
             raise _no_class(where, match["name"], names)
         return Choice(name, settings=given, is_run=False)
@@ -259,7 +258,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
     if isinstance(made_by, type):
         _check_class(made_by, name)
     _check_settings(made_by, given, name)
-    return Choice(name, settings=given, made_by=made_by, source=source or _source(made_by))
+    return Choice(name, settings=given, made_by=made_by, source=source or _file_of(made_by))
 
 
 def _no_class(where: str, name: str, known: Iterable[str]) -> ControllerError:
@@ -290,7 +289,7 @@ def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[Path]:
         names += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", None) for one in values]
 
 
-def _source(made_by: Callable[..., Any]) -> Path | None:
+def _file_of(made_by: Callable[..., Any]) -> Path | None:
     try:
         return Path(inspect.getfile(made_by))
     except (OSError, TypeError):

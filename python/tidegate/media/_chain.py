@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidegate._files import file_names
-from tidegate.media import _show as show
+from tidegate.media import _figures as figures
 from tidegate.media._received import sent_by
 from tidegate.media._sent import Sent
 from tidegate.media.feeding import with_clip, with_encoder
@@ -75,7 +75,7 @@ def files(judged: Mapping[str, Sequence[Judged]]) -> dict[str, bytes]:
         for label, some in judged.items()
         for one in some
     }
-    return {QUALITY: _png(show.quality(firsts)), SHEET: _png(show.contact_sheet(firsts)), **tables}
+    return {QUALITY: _png(figures.quality(firsts)), SHEET: _png(figures.contact_sheet(firsts)), **tables}
 
 
 def _png(figure: Any) -> bytes:
