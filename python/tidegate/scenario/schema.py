@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegate.scenario.scenario import Scenario
 
-FILE = Path(__file__).resolve().parent.parent / "schema" / "scenario.schema.json"
+FILE = Path(__file__).with_name("scenario.schema.json")
 """The schema as it is shipped."""
 
 
