@@ -517,9 +517,9 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_called_a_bug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tidegate.cli import look
+    from tidegate import running
 
-    monkeypatch.setattr(look, "versions", lambda: 1 / 0)
+    monkeypatch.setattr(running, "versions", lambda: 1 / 0)
     got = cli("version")
     assert got.code == 1
     assert got.err.startswith("tidegate: this is a bug in tidegate: ZeroDivisionError: division by zero\nPlease report")
@@ -531,12 +531,12 @@ def test_there_are_enough_of_them() -> None:
 
 
 def test_a_narrow_terminal_hides_no_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from tidegate.cli import terminal
+    from tidegate.cli import tables
 
-    monkeypatch.setattr(terminal, "_PIPE_WIDTH", 20)
-    table = terminal.plain_table("flow", "a long head", "another long head")
+    monkeypatch.setattr(tables, "_PIPE_WIDTH", 20)
+    table = tables.plain_table("flow", "a long head", "another long head")
     table.add_row("call", "1234567.89", "2345678.90")
-    terminal.print_table(table)
+    tables.print_table(table)
     shown = capsys.readouterr().out
     assert "another long head" in shown
     assert "2345678.90" in shown

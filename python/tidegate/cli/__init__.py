@@ -1,4 +1,7 @@
-"""The command line.
+"""The command line: what is typed, and what is said.
+
+These modules load little: `--help`, `--version` and a completion wait for nothing else. What a command works with is
+imported by it.
 
 Exit codes: 0 all well, 1 a run failed or a result could not be written, 2 wrong usage or input, 130
 stopped by Ctrl-C or SIGTERM.
@@ -11,14 +14,15 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
+from tidegate import _core
 from tidegate.cli import look, media, papers, reports, runs, sweeps
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
-from tidegate.running import versions
 
 _HELP = """A workbench for congestion control of real-time media.
 
@@ -60,7 +64,7 @@ logging.getLogger("tidegate").addHandler(_Told(logging.WARNING))
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tidegate {versions()['tidegate']}")
+        typer.echo(f"tidegate {_core.__version__}")
         raise typer.Exit
 
 
@@ -71,6 +75,30 @@ def _options(
     ] = False,
 ) -> None:
     """Options of the program as a whole."""
+
+
+class _Checked:
+    """How typer checks what was typed for a parameter: by pydantic, which is loaded where there is something to check.
+
+    typer itself would load it for every option that nobody gave, which takes longer than all else that `--help` or a
+    completion needs.
+    """
+
+    def __init__(self, descriptor: Any) -> None:
+        self._descriptor = descriptor
+
+    def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:
+        """The value as the command gets it."""
+        if ctx.resilient_parsing:
+            return value  # a completion: the line is not done
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        return _check_by(self._descriptor).coerce(value, param=param, ctx=ctx)
+
+
+# a typer without this function would check as it likes, and begin slower
+_check_by: Any = getattr(typer.core, "build_runtime_param", None)
+vars(typer.core)["build_runtime_param"] = _Checked
 
 
 STOPPED = 130

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from tidegate._files import check_target, write_file
 from tidegate.cli.options import AsJson, Force, ScenarioName, complete_controllers
-from tidegate.cli.terminal import console, plain_table, print_json, print_table, results_only
-from tidegate.control import registry
+from tidegate.cli.terminal import print_json, results_only
 from tidegate.errors import InputError, did_you_mean
-from tidegate.net import trace as traces
-from tidegate.running import lte, versions
-from tidegate.scenario import Scenario, schema, shipped
-from tidegate.units import Duration, bits_per_second
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tidegate.net.trace import Trace
 
 scenario_app = typer.Typer(help="List, show and check scenarios.", no_args_is_help=True, rich_markup_mode=None)
 trace_app = typer.Typer(
@@ -45,7 +43,11 @@ def list_(as_json: AsJson = False) -> None:
 
     Example: tidegate scenario list
     """
-    every = [Scenario.load(name) for name in shipped.names()]
+    from tidegate import _shipped
+    from tidegate.cli.tables import console
+    from tidegate.scenario import Scenario
+
+    every = [Scenario.load(name) for name in _shipped.scenarios()]
     if as_json:
         keys = ("name", "description", "source")
         print_json([{key: getattr(one, key) for key in keys} for one in every])
@@ -62,6 +64,8 @@ def show(scenario: ScenarioName) -> None:
 
     Example: tidegate scenario show home-broadband > mine.toml
     """
+    from tidegate.scenario import Scenario, shipped
+
     path = shipped.find(scenario)
     Scenario.load(scenario)
     sys.stdout.write(path.read_text("utf-8"))
@@ -81,9 +85,11 @@ def check(
 
     Example: tidegate scenario check mine.toml
     """
-    made = Scenario.load(scenario)
+    from tidegate.cli.tables import console
+    from tidegate.scenario import Scenario
     from tidegate.scenario._lower import lower
 
+    made = Scenario.load(scenario)
     with results_only():
         run_input = lower(made, run_code=run_code)
     unrun = ", ".join(run_input.inputs.unrun)
@@ -104,6 +110,8 @@ def schema_() -> None:
 
     Example: tidegate scenario schema > scenario.schema.json
     """
+    from tidegate.scenario import schema
+
     sys.stdout.write(schema.text())
 
 
@@ -121,9 +129,9 @@ Reference = Annotated[
 ]
 
 
-def _load(
-    file: Path, form: str | None, direction: str | None, frequency: float | None, reference: str | None
-) -> traces.Trace:
+def _load(file: Path, form: str | None, direction: str | None, frequency: float | None, reference: str | None) -> Trace:
+    from tidegate.net import trace as traces
+
     match direction:
         case "down" | "up" | None:
             return traces.load(
@@ -149,6 +157,11 @@ def show_trace(
 
     Example: tidegate trace show LTE.trace
     """
+    import numpy as np
+
+    from tidegate.cli.tables import console
+    from tidegate.units import Duration
+
     one = _load(file, format_, direction, frequency, reference_rate)
     _, rates = one.series(10**9)
     dark = float(np.mean(rates == 0)) if len(rates) else 0.0
@@ -172,12 +185,16 @@ def show_trace(
 
 
 def _rate(value: object) -> str:
+    from tidegate.units import bits_per_second
+
     number = float(value)  # type: ignore[arg-type]
     return str(bits_per_second(round(number, -3 if number >= 1e5 else 0)))  # noqa: PLR2004
 
 
 def _bars(rates: np.ndarray) -> str:
     """The course of a rate in one line."""
+    import numpy as np
+
     if not len(rates) or rates.max() <= 0:
         return ""
     parts = np.array_split(rates, min(_BAR_COLUMNS, len(rates)))
@@ -226,18 +243,26 @@ def _form(out: Path, to: str | None, *, force: bool) -> str:
     if form not in _SUFFIXES.values():
         hint = did_you_mean(form, ["mahimahi", "csv"])
         raise InputError(f"--to: found {form}; expected mahimahi or csv{hint}")
+    from tidegate._files import check_target
+
     check_target(out, f"{form} trace", lambda path: _is_trace(path, form), force=force)
     return form
 
 
 def _is_trace(path: Path, form: str) -> bool:
+    from tidegate.net import trace as traces
+
     try:
         return traces.load(path).format == form
     except InputError:
         return False
 
 
-def _write(one: traces.Trace, out: Path, form: str) -> None:
+def _write(one: Trace, out: Path, form: str) -> None:
+    from tidegate._files import write_file
+    from tidegate.cli.tables import console
+    from tidegate.units import Duration
+
     try:
         data = one.to_csv() if form == "csv" else one.to_mahimahi()
     except ValueError as error:
@@ -270,6 +295,9 @@ def generate(
 
     Example: tidegate trace generate lte cell.trace --case 3 --bandwidth 5MHz --users 2
     """
+    from tidegate.net import trace as traces
+    from tidegate.running import lte
+
     if out is None:
         model, out = "brownian", Path(model)
     form = _form(out, to, force=force)
@@ -315,6 +343,9 @@ def controllers(
 
     Example: tidegate controllers gcc
     """
+    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.control import registry
+
     known = registry.registry()
     if names and len(names) > 1:
         raise InputError(f"{' '.join(names)}: found {len(names)} names; expected one")
@@ -365,6 +396,9 @@ def version(as_json: AsJson = False) -> None:
 
     Example: tidegate version
     """
+    from tidegate.cli.tables import console
+    from tidegate.running import versions
+
     if as_json:
         print_json(dict(versions()))
         return

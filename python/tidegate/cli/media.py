@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tidegate._files import check_target
 from tidegate.cli.options import AsJson, Force
-from tidegate.cli.terminal import console, plain_table, print_json, print_table, progress, say, stoppable
-from tidegate.running import Run
+from tidegate.cli.terminal import print_json, say, stoppable
 
 media_app = typer.Typer(
     help="Real video: which clips there are, and films of what viewers saw.",
@@ -32,6 +30,7 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
+    from tidegate.cli.tables import console, plain_table, print_table
     from tidegate.video import _cache as cache
     from tidegate.video import _extra as extra
     from tidegate.video import _loop as loop
@@ -88,7 +87,10 @@ def render(
 
     Example: tidegate media render DIR/runs/gcc-seed1 DIR/runs/tfrc-seed1 -o beside.mp4
     """
+    from tidegate._files import check_target
+    from tidegate.cli.tables import console, progress
     from tidegate.media._render import render as write
+    from tidegate.running import Run
 
     check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]

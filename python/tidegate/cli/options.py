@@ -1,8 +1,12 @@
-"""Options that several commands have: how they are written, completed and read."""
+"""Options that several commands have: how they are written, completed and read.
+
+A shell waits for this file at each press of Tab: it loads nothing but the engine.
+"""
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,17 +14,14 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate import _core
+from tidegate import _core, _shipped
 from tidegate.cli.terminal import say
-from tidegate.comparing import sweeping
-from tidegate.control import registry as controllers
 from tidegate.errors import InputError
-from tidegate.scenario import Scenario, shipped
 
 
 def scenarios(incomplete: str) -> list[str]:
     """Names of scenarios that go on from what was typed."""
-    return [name for name in shipped.names() if name.startswith(incomplete)]
+    return [name for name in _shipped.scenarios() if name.startswith(incomplete)]
 
 
 class _Behind(str):
@@ -35,8 +36,9 @@ class _Behind(str):
 
 def complete_controllers(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of controllers and their presets that go on from what was typed."""
-    names = list(controllers.registry())
-    presets = [f"{name}:{preset}" for name, one in controllers.registry().items() for preset in one["presets"]]
+    known = json.loads(_core.controllers_json())
+    names = [one["name"] for one in known]
+    presets = [f"{one['name']}:{preset}" for one in known for preset in one["presets"]]
     typed = [*(ctx.params.get("names") or ()), incomplete]
     # Bash takes a colon for a word of its own, and puts what we answer behind it
     if ":" in typed[-2:]:
@@ -105,7 +107,9 @@ def pair(text: str) -> tuple[str, str]:
 
 def changes(sets: Sequence[str]) -> dict[str, Any]:
     """What several `--set` change, values by dotted key."""
-    return {key: sweeping.plain_value(value) for key, value in map(pair, sets)}
+    from tidegate.comparing.sweeping import plain_value
+
+    return {key: plain_value(value) for key, value in map(pair, sets)}
 
 
 def split(key: str, values: str) -> list[str]:
@@ -127,6 +131,8 @@ def say_what_code_is_run(file: str, named: Sequence[str]) -> None:
     """Says so where a scenario brings code with it that nobody typed."""
     if not named:
         return
+    from tidegate.scenario import Scenario
+
     with suppress(InputError):  # of a file that is right only with what was typed
         named = [one for one in named if one in Scenario.load(file).code]
     if named:

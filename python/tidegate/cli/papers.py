@@ -7,25 +7,14 @@ from typing import Annotated
 
 import typer
 
+from tidegate import _shipped
 from tidegate.cli.options import AsJson, Workers
-from tidegate.cli.terminal import (
-    console,
-    plain_table,
-    print_json,
-    print_table,
-    progress,
-    results_only,
-    stoppable,
-    typed,
-)
+from tidegate.cli.terminal import print_json, results_only, stoppable, typed
 from tidegate.errors import InputError
-from tidegate.results._folders import check_folder
 
 
 def _keys(incomplete: str) -> list[str]:
-    from tidegate.paper import _shipped as shipped
-
-    return [name for name in ["list", *shipped.names()] if name.startswith(incomplete)]
+    return [name for name in ["list", *_shipped.papers()] if name.startswith(incomplete)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,6 +60,7 @@ def paper(
 
 
 def _list(*, as_json: bool) -> None:
+    from tidegate.cli.tables import console
     from tidegate.paper import list_papers
 
     every = list_papers()
@@ -92,9 +82,11 @@ def _list(*, as_json: bool) -> None:
 def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: int | None, as_json: bool) -> None:
     # matplotlib and all that are for this command only
     from tidegate import paper as papers
+    from tidegate.cli.tables import console, plain_table, print_table, progress
     from tidegate.paper import _facts as facts
     from tidegate.paper import _shipped as shipped
     from tidegate.paper import _words as words
+    from tidegate.results._folders import check_folder
 
     name = shipped.find(key).resolve().name
     if out is None and not as_json:

@@ -1,15 +1,19 @@
-"""A run as tables in a terminal."""
+"""A run, and a comparison, as tables in a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegate.cli.terminal import console, plain_table, print_table
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli.tables import console, plain_table, print_table
 from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.results.quality import verdict
 from tidegate.running import Run
 from tidegate.show import _view
+from tidegate.show.table import ComparisonTable
 
 
 def print_run(done: Run) -> None:
@@ -66,3 +70,18 @@ def _print_members(session: str, members: Sequence[Mapping[str, Any]]) -> None:
 def _head(name: str) -> str:
     one = metric(name)
     return f"{one.label} ({one.unit})" if one.unit else one.label
+
+
+def comparison_table(table: ComparisonTable) -> Table:
+    """The comparison, the best value of each row in bold green with a star."""
+    shown = plain_table("", *table.controllers, "unit")
+    for row in table.rows:
+        cells = []
+        for name in table.controllers:
+            best = name in row.best
+            text = table.cell(row, name)
+            cells.append(Text(f"{text} *" if best else f"{text}  ", "bold green" if best else ""))
+        shown.add_row(row.label, *cells, row.metric.unit)
+    if table.verdicts:
+        shown.add_row(metric("quality").label, *(f"{table.verdicts[name]}  " for name in table.controllers), "")
+    return shown

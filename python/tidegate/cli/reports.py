@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate import comparing
-from tidegate._files import check_target, write_file
 from tidegate.cli.options import Force
-from tidegate.cli.terminal import console
 from tidegate.errors import InputError
-from tidegate.running import RUN_FILE, Run
+
+if TYPE_CHECKING:
+    from tidegate.comparing import Comparison
+    from tidegate.running import Run
 
 
 def add_to(app: typer.Typer) -> None:
@@ -38,6 +38,10 @@ def report(
 
     Example: tidegate report my-run --out session.png
     """
+    from tidegate import comparing
+    from tidegate._files import check_target
+    from tidegate.cli.tables import console
+    from tidegate.running import RUN_FILE, Run
     from tidegate.show import report as reporting
 
     picture = out is not None and out.suffix.lower() in _PICTURES
@@ -63,7 +67,9 @@ def report(
 _PICTURES = {".png", ".svg", ".pdf"}
 
 
-def _draw(source: Run | comparing.Comparison, target: Path) -> None:
+def _draw(source: Run | Comparison, target: Path) -> None:
+    from tidegate._files import write_file
+    from tidegate.running import Run
     from tidegate.show import plot
 
     figure = plot.session(source) if isinstance(source, Run) else plot.comparison(source.runs)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate import comparing
 from tidegate.cli.options import (
     AsJson,
     Media,
@@ -23,25 +22,13 @@ from tidegate.cli.options import (
     say_what_code_is_run,
     scenarios,
 )
-from tidegate.cli.printing import print_run
-from tidegate.cli.terminal import (
-    comparison_table,
-    console,
-    print_json,
-    print_table,
-    progress,
-    results_only,
-    say,
-    stoppable,
-    typed,
-)
+from tidegate.cli.terminal import print_json, results_only, say, stoppable, typed
 from tidegate.errors import InputError, RunError
-from tidegate.results._folders import check_folder
-from tidegate.running import RUN_FILE, Run, RunJob
-from tidegate.running.jobs import execute
-from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
-from tidegate.scenario.variants import scenario_for
+
+if TYPE_CHECKING:
+    from tidegate.comparing import Comparison
+    from tidegate.running import Run, RunJob
+    from tidegate.scenario import Scenario
 
 
 def add_to(app: typer.Typer) -> None:
@@ -66,6 +53,12 @@ def run(
 
     Example: tidegate run home-broadband --set flows.call.media.controller=gcc:draft-02 --out my-run
     """
+    from tidegate.cli.printing import print_run
+    from tidegate.cli.tables import console
+    from tidegate.results._folders import check_folder
+    from tidegate.running import RUN_FILE, RunJob
+    from tidegate.scenario import Scenario
+
     if record not in {None, "summary", "series", "packets"}:
         raise InputError(f"--record: found {record}; expected summary, series or packets")
     made = Scenario.load(scenario, {**changes(set_), **captured(pcap, out)})
@@ -90,7 +83,10 @@ def run(
 
 
 def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
+    from tidegate.cli.tables import progress
     from tidegate.media._chain import Chain
+    from tidegate.running import RunJob
+    from tidegate.running.jobs import execute
 
     _say_what_is_missing()
     with stoppable("stopped; nothing was written"), progress(made.name, shown=shown) as tell:
@@ -150,6 +146,13 @@ def compare(
 
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
     """
+    from tidegate import comparing
+    from tidegate.cli.printing import comparison_table
+    from tidegate.cli.tables import console, print_table, progress
+    from tidegate.results._folders import check_folder
+    from tidegate.scenario import _subject as subject
+    from tidegate.scenario.variants import scenario_for
+
     made = scenario_for(
         base=scenario,
         link=link,
@@ -201,7 +204,7 @@ def compare(
     _tell_failures(done)
 
 
-def _tell_failures(done: comparing.Comparison) -> None:
+def _tell_failures(done: Comparison) -> None:
     if done.failed:
         sys.stdout.flush()
         why = [f"{name}: {reason}" for name, reason in done.failed.items()]
@@ -209,5 +212,8 @@ def _tell_failures(done: comparing.Comparison) -> None:
 
 
 def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
+    from tidegate.cli.tables import progress
+    from tidegate.running.jobs import execute
+
     with stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
         return execute(jobs, progress=tell)

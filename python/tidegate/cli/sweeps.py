@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidegate.cli.options import AsJson, ScenarioName, Workers, pair, say_what_code_is_run, split
-from tidegate.cli.terminal import Stopped, console, plain_table, print_json, print_table, progress, results_only, say
-from tidegate.comparing import sweeping
+from tidegate.cli.terminal import Stopped, print_json, results_only, say
 from tidegate.errors import InputError, RunError
-from tidegate.results._folders import check_folder
-from tidegate.running._seeds import seeds_from
-from tidegate.scenario import Scenario
+
+if TYPE_CHECKING:
+    from tidegate.comparing.sweeping import SweepResult
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,6 +43,12 @@ def sweep(
 
     Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
     """
+    from tidegate.cli.tables import console, progress
+    from tidegate.comparing import sweeping
+    from tidegate.results._folders import check_folder
+    from tidegate.running._seeds import seeds_from
+    from tidegate.scenario import Scenario
+
     made = Scenario.load(scenario)
     grid: dict[str, list[str]] = {}
     for text in set_:
@@ -73,7 +78,9 @@ def sweep(
         raise RunError("\n".join([f"{len(result.failed)} of {len(plan.points)} runs failed:", *result.failed]))
 
 
-def _print_sweep(result: sweeping.SweepResult) -> None:
+def _print_sweep(result: SweepResult) -> None:
+    from tidegate.cli.tables import plain_table, print_table
+
     lines = [line.strip("|").split(" | ") for line in result.to_markdown().splitlines()]
     table = plain_table(*(head.strip() for head in lines[0]))
     for line in lines[2:]:

@@ -9,19 +9,15 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from tidegate import _shipped
 from tidegate.errors import InputError, TidegateError, did_you_mean
 from tidegate.paper._model import PAPER_TOML
 from tidegate.paper.experiment import Experiment
 
-FOLDER = Path(__file__).resolve().parent.parent / "papers"
-"""Those that come with tidegate; `papers` at the top of a checkout leads there."""
+FOLDER = _shipped.PAPERS
+names = _shipped.papers
 
 CODE = "experiment.py"
-
-
-def names() -> list[str]:
-    """The keys of the papers that come with tidegate, in order."""
-    return sorted(path.parent.name for path in FOLDER.glob(f"*/{PAPER_TOML}"))
 
 
 def find(what: str | Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,4 @@ def build() -> str:
 
 def version() -> str:
     """The version of tidegate."""
-    try:
-        return metadata.version("tidegate")
-    except metadata.PackageNotFoundError:
-        return _core.__version__
+    return _core.__version__

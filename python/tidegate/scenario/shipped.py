@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
+from tidegate import _shipped
 from tidegate.errors import InputError, did_you_mean
 
-FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
-"""Where they are; `scenarios` at the top of a checkout leads there."""
-
-
-def names() -> list[str]:
-    """Their names, in order."""
-    return sorted(path.stem for path in files())
-
-
-def files() -> Iterator[Path]:
-    """Their files."""
-    return FOLDER.glob("*.toml")
+FOLDER = _shipped.SCENARIOS
+names = _shipped.scenarios
+files = _shipped.scenario_files
 
 
 def find(what: str | Path) -> Path:
