@@ -1,7 +1,8 @@
 """Writes the reference pages from what the program itself knows: `make docs` runs it first.
 
 Scenario files come from their JSON Schema, metrics from their catalogue, controllers from the
-registry. The pages go to docs/reference/, which is not kept under version control.
+registry. The pages go to docs/reference/; they are kept, so that links to them lead somewhere in a
+clone, too, and a test holds them against what the program knows.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Scenario:
             definition = self.definitions[name]
             # the examples of a docstring are Python, and this page is about files
             about = definition.get("description", "").partition(">>>")[0].strip()
-            parts.append(f"\n## {name} {{ #{name.lower()} }}\n\n{about}\n\n")
+            parts.append(f"\n## {name}\n\n{about}\n\n")
             parts.append(self.table(definition))
         return "".join(parts)
 
@@ -203,16 +204,20 @@ def controllers_page() -> str:
     return "".join(lines)
 
 
-def main() -> None:
-    """Writes the pages."""
-    folder = HERE / "reference"
-    folder.mkdir(exist_ok=True)
-    pages = {
+def pages() -> dict[str, str]:
+    """The pages by the names of their files."""
+    return {
         "scenario.md": Scenario(json.loads(schema.text())).page(),
         "metrics.md": metrics_page(),
         "controllers.md": controllers_page(),
     }
-    for name, text in pages.items():
+
+
+def main() -> None:
+    """Writes the pages."""
+    folder = HERE / "reference"
+    folder.mkdir(exist_ok=True)
+    for name, text in pages().items():
         (folder / name).write_text(text, encoding="utf-8")
 
 

@@ -1,0 +1,111 @@
+"""Links of the documentation: files and headings that are there, for whoever reads it in a clone or on GitHub."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from support import ROOT, example
+
+
+def kept() -> set[Path]:
+    """The files of the repository, and their folders: what a clone has."""
+    got = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if got.returncode:
+        pytest.skip("no git here: which files are kept is not known")
+    files = {(ROOT / name).resolve() for name in got.stdout.split("\0") if name}
+    return files | {folder for file in files for folder in file.parents}
+
+
+def pages() -> list[Path]:
+    """Every page of Markdown that is kept."""
+    return sorted(file for file in kept() if file.suffix == ".md")
+
+
+def prose(text: str) -> str:
+    """Without code, in which brackets are no links."""
+    text = re.sub(r"^( *)(```+|~~~+).*?^\1\2 *$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of headings, as GitHub makes them: lower case, no punctuation, a hyphen for each space."""
+    text = re.sub(r"^( *)(```+|~~~+).*?^\1\2 *$", "", text, flags=re.DOTALL | re.MULTILINE)
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ +(.*?) *#*$", text, re.MULTILINE):
+        plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+        own = base = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        number = 0
+        while own in found:
+            number += 1
+            own = f"{base}-{number}"
+        found.add(own)
+    return found
+
+
+def dead(page: Path, there: Callable[[Path], bool] = Path.exists) -> list[str]:
+    """Relative links of a page that lead nowhere."""
+    text = prose(page.read_text("utf-8"))
+    links = re.findall(r"\]\(<?([^)\s>]+)", text) + re.findall(r"^\[[^\]]+\]: +(\S+)", text, re.MULTILINE)
+    found = []
+    for link in links:
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = unquote(link).partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not there(target):
+            found.append(f"{link}: there is no such file")
+        elif anchor and anchor not in anchors(target.read_text("utf-8")):
+            found.append(f"{link}: {target.name} has no such heading")
+    return found
+
+
+def test_links_lead_to_files_and_headings_that_are_kept() -> None:
+    every, files = pages(), kept()
+    assert {ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "DESIGN.md"} <= set(every)
+    assert {page.name: wrong for page in every if (wrong := dead(page, files.__contains__))} == {}
+
+
+def test_pages_have_nothing_that_only_the_site_understands() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        found = re.findall(r"^(?:===|!!!|\?\?\?) .*|.*--8<--.*", page.read_text("utf-8"), re.MULTILINE)
+        assert found == [], page.name
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# One & two: `three`\n\n## Again\n\n## Again\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Top\n[a](other.md#one--two-three) [b](other.md#again-1) [c](#top) [d](https://example.org/x)\n"
+        "`[e](f.md)`\n```\n[g](h.md)\n```\n[i](gone.md) [j](other.md#again-2) ![k](gone.png)\n"
+    )
+    assert dead(page) == [
+        "gone.md: there is no such file",
+        "other.md#again-2: other.md has no such heading",
+        "gone.png: there is no such file",
+    ]
+
+
+#: What a page calls by its path from the top of the repository.
+NAMED = re.compile(r"`((?:benches|crates|docs|fuzz|papers|python|scenarios|tests|\.ci)/[\w./-]+)`")
+
+
+def test_files_that_pages_name_are_there() -> None:
+    missing = {
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in pages()
+        if page.name != "CHANGELOG.md"
+        for name in NAMED.findall(page.read_text("utf-8"))
+        if "KEY" not in name and not (ROOT / name).exists()
+    }
+    assert missing == set()
+
+
+def test_the_reference_is_what_the_program_knows() -> None:
+    for name, text in example("gen_reference", "docs").pages().items():
+        assert (ROOT / "docs" / "reference" / name).read_text("utf-8") == text, f"{name} is old: make docs writes it"
