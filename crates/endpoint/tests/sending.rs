@@ -248,7 +248,8 @@ fn a_probe_is_a_burst_that_the_results_name() {
     assert!((5625..5625 + 1224).contains(&bytes), "{bytes} bytes of 15 ms at 3 Mb/s");
     assert!(cluster.len() >= 5);
     let (first, last) = (cluster[0], cluster[cluster.len() - 1]);
-    assert_eq!(first.sent, at);
+    // it begins with the next frame, and with padding
+    assert_eq!((first.sent, first.size), (at + Span::from_millis(40), Size::from_bytes(248)));
     let sent = Size::from_bytes(bytes - last.size.as_bytes()).per(last.sent - first.sent);
     assert!((sent.as_bps_f64() - 3e6).abs() < 3e3, "{sent:?}");
     assert!(heard.results().iter().filter(|r| r.sent < at).all(|r| r.probe.is_none()));
@@ -270,30 +271,38 @@ fn two_probes_of_one_decision_leave_as_they_were_asked_for() {
     let both = Probes::try_from(&[slow, fast][..]).expect("two fit");
     let (controller, heard) =
         scripted(vec![(Time::ZERO, decision), (at, Decision { probes: both, ..decision })]);
-    // nothing but padding, of 248 bytes a packet: 224 and a header of 12 + 12
-    let (caller, callee) = one_way(vec![ideal(0, 0)], controller, FeedbackFormat::Twcc);
+    // a frame of 500 bytes every 40 ms begins them; padding is 248 bytes a packet: 224 and a header of 12 + 12
+    let (caller, callee) = one_way(vec![ideal(100, 100)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(3));
     let results = heard.lock().unwrap().results();
-    let times = |probe: Probe| -> Vec<Time> {
+    let of = |probe: Probe| -> Vec<(Time, u64)> {
         let of = results.iter().filter(|r| r.probe == Some(probe.id));
-        of.inspect(|r| assert_eq!(r.size, Size::from_bytes(248))).map(|r| r.sent).collect()
+        of.map(|r| (r.sent, r.size.as_bytes())).collect()
     };
-    // 15 ms of 900 kb/s are 1687 bytes: 7 packets, one every 248 * 8 / 900 ms, which is more than 2 ms; rounded up
-    // by less than a nanosecond
-    let found = times(slow);
-    let expected = (0..7).map(|k| at + Rate::from_kbps(900).time_for(Size::from_bytes(248 * k)));
-    assert_eq!(found, expected.collect::<Vec<_>>());
-    // 15 ms of 18 Mb/s are 33750 bytes: 137 packets. 2 ms are 4500 bytes: groups of 19 packets, 4712 bytes
-    let found = times(fast);
-    let begin = found[0];
-    assert_eq!(
-        begin,
-        at + Rate::from_kbps(900).time_for(Size::from_bytes(248 * 6)),
-        "right after the last of the first"
-    );
-    let expected = (0..137).map(|k| begin + Rate::from_mbps(18).time_for(Size::from_bytes(4712 * (k / 19))));
-    assert_eq!(found, expected.collect::<Vec<_>>());
+    // 15 ms of 900 kb/s are 1687 bytes: padding, the frame of 528 with its marks, and four more of padding, each when the rate has carried
+    // what was before it, which is more than 2 ms; rounded up by less than a nanosecond
+    let begin = at + Span::from_millis(40);
+    let found = of(slow);
+    assert_eq!(found.iter().map(|&(_, size)| size).collect::<Vec<_>>(), [248, 528, 248, 248, 248, 248]);
+    let before = |place| found[..place].iter().map(|&(_, size)| size).sum();
+    for (place, &(sent, _)) in found.iter().enumerate() {
+        assert_eq!(
+            sent,
+            begin + Rate::from_kbps(900).time_for(Size::from_bytes(before(place))),
+            "packet {place}"
+        );
+    }
+    // right after its last: 15 ms of 18 Mb/s are 33750 bytes. 2 ms are 4500 bytes: groups of 19 packets, 4712 bytes; the
+    // eighth makes them full, and goes out whole
+    let begin = found[5].0;
+    let found = of(fast);
+    assert_eq!(found.len(), 8 * 19);
+    assert!(found.iter().all(|&(_, size)| size == 248));
+    for (place, &(sent, _)) in found.iter().enumerate() {
+        let group = Size::from_bytes(4712 * (place as u64 / 19));
+        assert_eq!(sent, begin + Rate::from_mbps(18).time_for(group), "packet {place}");
+    }
 }
 
 #[test]

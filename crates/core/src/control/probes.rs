@@ -3,8 +3,11 @@
 use crate::units::{Rate, Span};
 use std::ops::Deref;
 
-/// A burst of packets sent faster than the media: what the pacer has, filled up with padding. It is over once it
-/// has had both [`Probe::length`] and [`Probe::min_packets`].
+/// A burst of packets sent faster than the media: a packet of padding, then what the pacer has, filled up with padding. It
+/// begins with the next packet that comes into the pacer and has at least 200 bytes, or what its rate carries in
+/// [`Probe::spacing`] if that is less: where there is no media, there is no probe, and one that has waited for 5 s gives way
+/// to the next. It is over once it has had both [`Probe::length`] and [`Probe::min_packets`] (libwebrtc's
+/// `modules/pacing/bitrate_prober.cc`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Probe {
     /// Comes back in the [`PacketResult::probe`](super::PacketResult::probe) of its packets.
@@ -13,7 +16,7 @@ pub struct Probe {
     pub rate: Rate,
     /// At least as many bytes as the rate carries in this time.
     pub length: Span,
-    /// At least this many packets.
+    /// At least this many packets; what leaves at once counts as one.
     pub min_packets: u32,
     /// At least this much time between one departure and the next. What the rate carries in this time leaves at
     /// once, so that the rate is that of the probe however short its packets are (libwebrtc's `min_probe_delta`,

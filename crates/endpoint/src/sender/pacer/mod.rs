@@ -3,7 +3,7 @@
 mod probe;
 
 use crate::packetizer::Queued;
-use probe::Cluster;
+use probe::Prober;
 use std::collections::VecDeque;
 use tidegate_core::{Decision, Rate, Size, Span, Time};
 
@@ -45,11 +45,8 @@ pub(crate) struct Pacer {
     padded: Time,
     /// When the last packet left.
     last: Option<Time>,
-    probes: VecDeque<Cluster>,
+    probes: Prober,
 }
-
-/// More probes than this do not wait: the oldest give way (libwebrtc `kMaxPendingProbeClusters`).
-const PROBES_MAX: usize = 5;
 
 /// Heartbeats are no faster, whatever a controller asks for: of none at all a run would never end.
 const HEARTBEAT_LEAST: Span = Span::from_millis(1);
@@ -76,7 +73,7 @@ impl Pacer {
             drained: Time::ZERO,
             padded: Time::ZERO,
             last: None,
-            probes: VecDeque::new(),
+            probes: Prober::default(),
         }
     }
 
@@ -95,10 +92,7 @@ impl Pacer {
         self.window = decision.window;
         self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
         for &probe in decision.probes.iter() {
-            if self.probes.len() == PROBES_MAX {
-                self.probes.pop_front();
-            }
-            self.probes.push_back(Cluster::new(probe));
+            self.probes.ask(now, probe);
         }
     }
 
@@ -132,13 +126,19 @@ impl Pacer {
         Size::from_bytes(u64::from(packet.payload) + u64::from(self.header) + u64::from(packet.marks))
     }
 
+    fn came(&mut self, packet: &Queued) {
+        let weight = self.weight(packet);
+        self.backlog += weight;
+        self.probes.came(weight);
+    }
+
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
-        self.backlog += self.weight(&packet);
+        self.came(&packet);
         if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
     }
 
     pub(crate) fn push_resent(&mut self, packet: Queued) {
-        self.backlog += self.weight(&packet);
+        self.came(&packet);
         self.resent_backlog += payload(&packet);
         self.resent.push_back(packet);
     }
@@ -190,7 +190,7 @@ impl Pacer {
             (Some(gap), Some(last)) => last + gap,
             _ => Time::ZERO,
         };
-        if let Some(cluster) = self.probes.front() {
+        if let Some(cluster) = self.probes.present() {
             return cluster.due().max(gap);
         }
         let head = match (self.audio.front(), self.resent.front().or(self.video.front())) {
@@ -230,7 +230,12 @@ impl Pacer {
         if self.packet_due(in_flight) > now {
             return (self.beat() <= now).then_some(Turn::Heartbeat);
         }
-        let probe = self.probes.front().map(|cluster| cluster.probe.id);
+        let cluster = self.probes.present();
+        let probe = cluster.map(|cluster| cluster.probe.id);
+        // a probe begins with padding, so that what it is measured from is the same each time (`pacing_controller.cc`)
+        if cluster.is_some_and(|cluster| !cluster.started()) {
+            return Some(Turn::Padding(probe));
+        }
         let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
         let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
         self.backlog -= self.weight(&packet);
@@ -258,12 +263,7 @@ impl Pacer {
         if self.padding > Rate::ZERO {
             self.padded = self.padded.max(now) + self.padding.time_for(size);
         }
-        if let Some(cluster) = self.probes.front_mut() {
-            cluster.take(now, size);
-            if cluster.done() {
-                self.probes.pop_front();
-            }
-        }
+        self.probes.sent(now, size);
     }
 }
 

@@ -141,11 +141,12 @@ fn a_probe_goes_at_its_own_rate_with_media_and_then_padding() {
     let mut pacer = pacer(Decision { probes: PROBE.into(), ..Decision::rate(Rate::from_kbps(100)) });
     (0..2).for_each(|_| pacer.push(false, PACKET));
     let sent = drive(&mut pacer, Time::from_millis(100));
-    // 7500 bytes: 2 of 1000 and 23 of 248 (5704)
+    // 7500 bytes: 2 of 1000 and 23 of 248 (5704), one of which comes first
     assert_eq!(sent.len(), 25);
-    assert!(sent[..2].iter().all(|(_, turn)| matches!(turn, Turn::Media(_, Some(7)))));
-    assert!(sent[2..].iter().all(|(_, turn)| *turn == Turn::Padding(Some(7))));
-    assert_eq!(sent[2].0, Time::from_millis(4));
+    assert!(sent[1..3].iter().all(|(_, turn)| matches!(turn, Turn::Media(_, Some(7)))));
+    assert!(sent[..1].iter().chain(&sent[3..]).all(|(_, turn)| *turn == Turn::Padding(Some(7))));
+    assert_eq!(sent[1].0, Time::from_micros(496));
+    assert_eq!(sent[3].0, Time::from_micros(4496));
     // the last one waits for the 7456 bytes before it
     assert_eq!(sent[24].0, Time::from_micros(14_912));
 }
@@ -154,28 +155,57 @@ fn a_probe_goes_at_its_own_rate_with_media_and_then_padding() {
 fn a_probe_with_a_spacing_leaves_in_groups_at_the_same_rate() {
     let probe = Probe { spacing: Span::from_millis(2), ..PROBE };
     let mut pacer = pacer(Decision { probes: probe.into(), ..Decision::rate(Rate::from_kbps(100)) });
+    pacer.push(false, PACKET);
     let sent = drive(&mut pacer, Time::from_millis(100));
-    // 4 Mb/s carry 1000 bytes in 2 ms: of 248 bytes each five make 1240, which take 2.48 ms; 31 make the 7500
-    // bytes of 15 ms
-    assert_eq!(sent.len(), 31);
-    for (place, (at, turn)) in sent.iter().enumerate() {
+    // 4 Mb/s carry 1000 bytes in 2 ms: one of 248 bytes and one of 1000 make 1248, which take 2.496 ms; then of 248
+    // bytes each five make 1240. Six of those groups are needed for the 7500 bytes of 15 ms, and whole ones
+    assert_eq!(sent.len(), 32);
+    assert_eq!(sent[0], (Time::ZERO, Turn::Padding(Some(7))));
+    assert_eq!(sent[1], (Time::ZERO, Turn::Media(PACKET, Some(7))));
+    for (place, (at, turn)) in sent[2..].iter().enumerate() {
         assert_eq!(*turn, Turn::Padding(Some(7)));
-        assert_eq!(*at, Time::from_micros(2480 * (place as i64 / 5)), "packet {place}");
+        assert_eq!(*at, Time::from_micros(2496 + 2480 * (place as i64 / 5)), "packet {place}");
     }
     // a packet that takes longer than the spacing goes by itself, at its own time
+    let begun = |probe: Probe| {
+        let mut pacer =
+            super::tests::pacer(Decision { probes: probe.into(), ..Decision::rate(Rate::from_kbps(100)) });
+        pacer.push(false, PACKET);
+        let sent = drive(&mut pacer, Time::from_millis(100));
+        sent.iter().map(|s| s.0).collect::<Vec<_>>()
+    };
     let slow = Probe { rate: Rate::from_kbps(500), ..probe };
-    let mut pacer = self::pacer(Decision { probes: slow.into(), ..Decision::rate(Rate::from_kbps(100)) });
-    let sent = drive(&mut pacer, Time::from_millis(200));
-    assert_eq!(
-        sent.iter().map(|s| s.0).collect::<Vec<_>>(),
-        [0, 3968, 7936, 11_904, 15_872].map(Time::from_micros)
-    );
-    // the rate alone would have the second packet after 62 us
+    assert_eq!(begun(slow), [0, 3968, 19_968, 23_936, 27_904].map(Time::from_micros));
+    // the rate alone would have each packet by itself
     let fast =
         Probe { rate: Rate::from_mbps(32), spacing: Span::from_micros(62) + Span::from_nanos(1), ..probe };
-    let mut other = self::pacer(Decision { probes: fast.into(), ..Decision::rate(Rate::from_kbps(100)) });
-    let sent = drive(&mut other, Time::from_millis(100));
-    assert_eq!(sent[..4].iter().map(|s| s.0).collect::<Vec<_>>(), [0, 0, 124, 124].map(Time::from_micros));
+    assert_eq!(begun(fast)[..6], [0, 0, 312, 312, 436, 436].map(Time::from_micros));
+}
+
+#[test]
+fn a_probe_waits_for_media_that_is_large_enough_and_not_for_ever() {
+    let at = Time::from_millis;
+    let probe = Probe { rate: Rate::from_kbps(900), spacing: Span::from_millis(2), ..PROBE };
+    let asked = |id| Decision { probes: Probe { id, ..probe }.into(), ..Decision::rate(Rate::from_mbps(1)) };
+    let mut pacer = pacer(asked(1));
+    // 900 kbit/s carry 225 bytes in 2 ms, and 200 are enough: 175 of payload are one byte too few
+    pacer.push(true, Queued { payload: 175, stream: 1, ..PACKET });
+    assert!(matches!(pacer.turn(at(0), Size::ZERO), Some(Turn::Media(_, None))));
+    assert_eq!(pacer.due(Size::ZERO), Time::MAX);
+    pacer.push(true, Queued { payload: 176, stream: 1, ..PACKET });
+    assert_eq!(pacer.turn(at(0), Size::ZERO), Some(Turn::Padding(Some(1))));
+    pacer.clear();
+    // one that has waited for more than five seconds when the next one comes is not sent any more
+    pacer.decide(at(0), &asked(2));
+    pacer.decide(at(5000), &asked(3));
+    pacer.decide(at(5001), &asked(4));
+    pacer.push(false, PACKET);
+    assert_eq!(pacer.turn(at(5001), Size::ZERO), Some(Turn::Padding(Some(3))));
+    // and once the last one is over, the next needs media again
+    let sent = drive(&mut pacer, at(9000));
+    assert!(sent.iter().any(|(_, turn)| *turn == Turn::Padding(Some(4))));
+    pacer.decide(at(9000), &asked(5));
+    assert_eq!(pacer.due(Size::ZERO), Time::MAX);
 }
 
 #[test]
@@ -184,14 +214,15 @@ fn probes_of_one_decision_follow_each_other_and_each_has_its_least() {
     let second = Probe { id: 8, rate: Rate::from_mbps(8), ..PROBE };
     let both = Probes::try_from(&[first, second][..]).expect("two fit");
     let mut pacer = pacer(Decision { probes: both, ..Decision::rate(Rate::from_kbps(100)) });
+    pacer.push(false, PACKET);
     let sent = drive(&mut pacer, Time::from_millis(100));
     let of = |id| {
         sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(id))).map(|s| s.0).collect::<Vec<_>>()
     };
-    // no length: five packets and no more, 496 us apart
-    assert_eq!(of(7), [0, 496, 992, 1488, 1984].map(Time::from_micros));
+    // no length: five packets and no more, 496 us apart, but for the one of media, which takes 2 ms
+    assert_eq!(of(7), [0, 2496, 2992, 3488].map(Time::from_micros));
     // 15 ms of 8 Mb/s are 15000 bytes: 61 packets of 248 and no more, 248 us apart, the first at once
-    let second: Vec<Time> = (0..61).map(|k| Time::from_micros(1984 + 248 * k)).collect();
+    let second: Vec<Time> = (0..61).map(|k| Time::from_micros(3488 + 248 * k)).collect();
     assert_eq!(of(8), second);
     assert_eq!(sent.len(), 66);
 }
