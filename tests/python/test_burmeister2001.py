@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import pytest
 
 from support import ROOT, shared
-from tidegate import paper, run
+from tidegate import run
 from tidegate.paper import Result, Verdict
 from tidegate.paper._model import Claim
 from tidegate.paper._reading import load
@@ -163,8 +164,8 @@ def test_ranks_and_saturation() -> None:
 
 
 @pytest.fixture(scope="module")
-def result() -> Result:
-    return paper.run("burmeister2001")
+def result(shipped_paper: Callable[[str], Result]) -> Result:
+    return shipped_paper("burmeister2001")
 
 
 def verdicts(result: Result) -> dict[str, Verdict]:

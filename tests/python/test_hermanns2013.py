@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy.typing as npt
 import pytest
 
 from support import ROOT, shared
-from tidegate import paper
 from tidegate.paper import Backing, Result, Verdict
 from tidegate.paper._reading import load
 from tidegate.papers.hermanns2013.alone import LARGEST, SETTLED_S, TICK_S, Alone, AloneJob, Ticks
@@ -197,8 +197,8 @@ def test_it_is_not_the_time_between_frames(fps: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def result() -> Result:
-    return paper.run("hermanns2013")
+def result(shipped_paper: Callable[[str], Result]) -> Result:
+    return shipped_paper("hermanns2013")
 
 
 @pytest.mark.slow

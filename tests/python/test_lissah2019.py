@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -337,8 +338,9 @@ def test_tables_and_figures_of_pictures_are_there(viewed: Viewed) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @needs_clip
-def test_what_is_seen_of_the_whole_paper(tmp_path: Path) -> None:
-    result = paper.run("lissah2019", out=tmp_path / "out")
+def test_what_is_seen_of_the_whole_paper(shipped_paper: Callable[[str], Result], tmp_path: Path) -> None:
+    result = shipped_paper("lissah2019")
+    result.save(tmp_path / "out")
     judged = {one.claim.id: one for one in result.judgements}
     for name, one in judged.items():
         assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, name

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from statistics import mean
 
 import pytest
 
 from support import ROOT, shared
-from tidegate import paper, run
+from tidegate import run
 from tidegate.paper import Backing, Measure, Result, Verdict
 from tidegate.paper._model import Claim
 from tidegate.paper._reading import load
@@ -27,8 +27,8 @@ CONGESTED = list(RATES)[3:]
 
 
 @pytest.fixture(scope="module")
-def result() -> Result:
-    return paper.run("vardhan")
+def result(shipped_paper: Callable[[str], Result]) -> Result:
+    return shipped_paper("vardhan")
 
 
 def ours(result: Result, name: str) -> float:
