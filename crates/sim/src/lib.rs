@@ -14,4 +14,4 @@ pub use engine::World;
 pub use link::{Link, LinkSettings, ManagedLink};
 pub use refusal::Refusal;
 pub use traffic::Sink;
-pub use traffic::udp::Cross;
+pub use traffic::udp::UdpSource;

@@ -7,8 +7,8 @@ use tidegate_sim::link::loss::Loss;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{LinkService, Scenario};
 use tidegate_sim::scenario::{Outcome, Run};
-use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
-use tidegate_sim::{Cross, LinkSettings, ManagedLink, Sink, World};
+use tidegate_sim::traffic::udp::{Pattern, UdpSettings};
+use tidegate_sim::{LinkSettings, ManagedLink, Sink, UdpSource, World};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -143,7 +143,7 @@ impl Recorder for Arrivals {
 
 /// A world of packets of 1000 bytes every millisecond from 0 on, 20 of them, through a managed link.
 fn through(settings: LinkSettings) -> World {
-    let source = CrossSettings {
+    let source = UdpSettings {
         flow: FlowId(0),
         route: RouteId(0),
         size: 1000,
@@ -153,7 +153,7 @@ fn through(settings: LinkSettings) -> World {
         jitter: Span::ZERO,
     };
     let nodes: Vec<Box<dyn Node>> = vec![
-        Box::new(Cross::new("source", 1, source).unwrap()),
+        Box::new(UdpSource::new("source", 1, source).unwrap()),
         Box::new(ManagedLink::new("link", 1, settings).unwrap()),
         Box::new(Sink::new("sink")),
     ];

@@ -9,8 +9,8 @@ use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Outcome, Run};
-use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
-use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
+use tidegate_sim::traffic::udp::{Pattern, UdpSettings};
+use tidegate_sim::{Link, LinkSettings, Sink, UdpSource, World};
 
 /// A node that is woken when it wants and at other times, too.
 struct Restless {
@@ -182,7 +182,7 @@ fn two_of_a_kind(names: [&str; 2], pitch: Span, queue: DropTail) -> Vec<(Time, F
     let size = 1000;
     let rate = Size::from_bytes(size).per(pitch);
     let source = |flow: u32| {
-        let settings = CrossSettings {
+        let settings = UdpSettings {
             flow: FlowId(flow),
             route: RouteId(0),
             size: size as u32,
@@ -191,7 +191,7 @@ fn two_of_a_kind(names: [&str; 2], pitch: Span, queue: DropTail) -> Vec<(Time, F
             pattern: Pattern::Constant(rate),
             jitter: Span::ZERO,
         };
-        Box::new(Cross::new(names[flow as usize], 1, settings).unwrap())
+        Box::new(UdpSource::new(names[flow as usize], 1, settings).unwrap())
     };
     // what it serves in one pitch: a packet and a quarter of one
     let capacity = Rate::from_bps(rate.as_bps() * 5 / 4);

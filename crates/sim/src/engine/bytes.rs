@@ -1,7 +1,7 @@
-//! Runs whose receivers get nothing that was not read from bytes.
+//! Packets through their bytes: a node around another one, which is handed what was read from the bytes of a packet.
 //!
-//! Each node at an end of a route is put into an [`InBytes`] where a scenario wants that, and only there, so that other
-//! runs pay nothing.
+//! In a run with `bytes` each node at an end of a route is wrapped in an [`InBytes`]. Other runs have none, and pay
+//! nothing.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tidegate_endpoint::datagram;
 /// A node that is handed what is read from the bytes of the packets that come in.
 pub(crate) struct InBytes {
     node: Box<dyn Node>,
-    /// For each flow the bytes of headers that sizes count below RTP and RTCP.
+    /// For each flow: how many bytes of headers below RTP and RTCP its sizes count.
     overheads: Arc<[u32]>,
 }
 

@@ -1,8 +1,8 @@
 //! Where the driver takes part in the world: links that it carries packets over, flows that it feeds and hears.
 //!
-//! A node here never knows when it will act; the driver says so when the time has come. The order of what
-//! happens at one nanosecond does not depend on when that was known (`wakeups`): a link of the driver's that
-//! does what a link of the same name would do in the world leaves the same record behind.
+//! These nodes act when the driver says so. What happens at one nanosecond is ordered by a rule that does not ask
+//! when a wakeup was set (see `wakeups`). So a link that the driver works leaves the same record behind as a link of
+//! the same name that does the same in the world.
 
 use std::collections::VecDeque;
 use tidegate_core::address::{Service, Way};
@@ -13,10 +13,11 @@ use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, P
 #[derive(Debug)]
 pub struct ExternalLink {
     name: String,
-    /// What the driver has; the front is number `first`.
+    /// Packets that the driver has to decide about; the front is number `first`, and `None` is one that it has
+    /// decided about.
     held: VecDeque<Option<Box<Packet>>>,
     first: u64,
-    /// What it has decided.
+    /// What it has decided, in order of time: when each packet leaves, or what it dies of then.
     due: VecDeque<(Time, Box<Packet>, Option<Cause>)>,
 }
 

@@ -11,14 +11,14 @@ use tidegate_core::{
 };
 use tidegate_endpoint::Endpoint;
 
-/// A node that holds `P`.
+/// A node that holds the endpoint `P`.
 pub struct Host<P> {
     peer: P,
-    desk: Desk,
+    addressing: Addressing,
 }
 
-/// What a host keeps of its own.
-struct Desk {
+/// What a host needs to put datagrams into envelopes.
+struct Addressing {
     /// Where packets go.
     route: RouteId,
     /// Whom it talks to.
@@ -36,7 +36,7 @@ pub enum Talks {
     Group(u16),
 }
 
-impl Desk {
+impl Addressing {
     fn number(&mut self, flow: FlowId) -> u32 {
         let place = self.numbers.iter().position(|&(known, _)| known == flow);
         let place = place.unwrap_or_else(|| {
@@ -50,15 +50,15 @@ impl Desk {
     }
 }
 
-/// The outside of an endpoint, for one call.
-struct Line<'a> {
-    desk: &'a mut Desk,
+/// What an endpoint sees of its driver, while it is called once.
+struct DriverView<'a> {
+    addressing: &'a mut Addressing,
     out: &'a mut Outbox,
     /// What has come in.
     arrived: Option<&'a Packet>,
 }
 
-impl Driver for Line<'_> {
+impl Driver for DriverView<'_> {
     #[inline]
     fn record(&mut self) -> &mut dyn Recorder {
         &mut *self.out.record
@@ -66,15 +66,16 @@ impl Driver for Line<'_> {
 
     fn send(&mut self, now: Time, datagram: Datagram, about: About) {
         let About { flow, kind, frame } = about;
-        let sequence = self.desk.number(flow);
-        let way = match self.desk.talks {
+        let sequence = self.addressing.number(flow);
+        let way = match self.addressing.talks {
             Talks::Call(sends) if sends == Some(flow) => Way::There,
             Talks::Call(_) => Way::Back,
             Talks::Group(session) => Way::Group(session),
         };
         let service = if datagram.body == Body::Rtcp { Service::Rtcp } else { Service::Rtp };
         let datagram = datagram.between(flow, way, service);
-        let packet = Packet { frame, ..Packet::new(now, flow, self.desk.route, sequence, kind, datagram) };
+        let packet =
+            Packet { frame, ..Packet::new(now, flow, self.addressing.route, sequence, kind, datagram) };
         self.out.originate(now, Port::ZERO, packet);
     }
 
@@ -105,20 +106,24 @@ impl<P: Peer> Host<P> {
     /// A host of `peer`, whose packets take `route`.
     #[must_use]
     pub fn new(peer: P, route: RouteId, talks: Talks) -> Self {
-        Self { peer, desk: Desk { route, talks, numbers: Vec::with_capacity(2) } }
+        Self { peer, addressing: Addressing { route, talks, numbers: Vec::with_capacity(2) } }
     }
 
     #[inline]
-    fn line<'a>(&'a mut self, out: &'a mut Outbox, arrived: Option<&'a Packet>) -> (&'a mut P, Line<'a>) {
-        (&mut self.peer, Line { desk: &mut self.desk, out, arrived })
+    fn open<'a>(
+        &'a mut self,
+        out: &'a mut Outbox,
+        arrived: Option<&'a Packet>,
+    ) -> (&'a mut P, DriverView<'a>) {
+        (&mut self.peer, DriverView { addressing: &mut self.addressing, out, arrived })
     }
 }
 
 impl Host<Endpoint> {
     /// Sends on another route from now on, and tells the endpoint so.
     pub fn change_route(&mut self, now: Time, route: RouteId, out: &mut Outbox) {
-        self.desk.route = route;
-        let (endpoint, mut line) = self.line(out, None);
+        self.addressing.route = route;
+        let (endpoint, mut line) = self.open(out, None);
         endpoint.route_changed(now, &mut line);
     }
 }
@@ -133,13 +138,13 @@ impl<P: Peer> Node for Host<P> {
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        let (peer, mut line) = self.line(out, None);
+        let (peer, mut line) = self.open(out, None);
         peer.advance(now, &mut line);
     }
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
-        let (peer, mut line) = self.line(out, Some(&packet));
+        let (peer, mut line) = self.open(out, Some(&packet));
         peer.receive(now, &packet, &mut line);
         out.recycle(packet);
     }
@@ -149,7 +154,7 @@ impl<P: Peer> Node for Host<P> {
     }
 
     fn finish(&mut self, now: Time, out: &mut Outbox) {
-        let (peer, mut line) = self.line(out, None);
+        let (peer, mut line) = self.open(out, None);
         peer.finish(now, &mut line);
     }
 }

@@ -1,10 +1,10 @@
-//! Where a multicast tree branches.
+//! Multicast: a node that copies packets where a tree branches.
 
 use std::collections::BTreeMap;
 use tidegate_core::RouteId;
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
-/// For each route that ends at a replicator those that go on from it.
+/// For each route that ends at a replicator, the routes on which its packets go on.
 pub type Branches = BTreeMap<RouteId, Box<[RouteId]>>;
 
 /// A node that sends what comes in on a route out again on several, one copy each.

@@ -20,7 +20,7 @@ use tidegate_core::{NodeId, Time};
 const NODE_BITS: u32 = 20;
 const RANK_BITS: u32 = 24;
 const ROUND_BITS: u32 = 20;
-/// Later rounds of one instant are one: so many events at one instant the world takes for an endless loop.
+/// Rounds after this one count as this one. The world stops a run long before, as an endless loop.
 const LAST_ROUND: u32 = (1 << ROUND_BITS) - 1;
 
 /// A time, and a node that is due then.
@@ -39,15 +39,15 @@ pub struct WakeupQueue {
     /// The instant at which a node acted last, and the round.
     now: Time,
     round: u32,
-    /// An instant at which several are due, and in their order all that are due then, or were: an entry whose node
-    /// is not due then in that round any more counts for nothing.
+    /// An instant at which several nodes are due, and a heap of these nodes in their order. An entry is out of date,
+    /// and passed over, if its node is not due any more at that instant and in that round.
     met: Time,
     due: BinaryHeap<Reverse<u64>>,
 }
 
-/// The place of whoever has `salt` among those that are due at `time`: folded multiplication, as in wyhash. The
-/// factor depends on the node, too: with one factor for all, two nodes whose packets meet at multiples of a
-/// power of two would keep their order over long stretches.
+/// The rank of the node with `salt` among those that are due at `time`: folded multiplication, as in wyhash. The
+/// factor depends on the node, too: with one factor for all, two nodes whose packets meet at multiples of a power of
+/// two would keep their order over long stretches.
 #[inline]
 const fn rank(time: Time, salt: u64) -> u64 {
     let product = (time.as_nanos() as u64 ^ salt) as u128 * (salt.rotate_left(32) | 1) as u128;
@@ -169,7 +169,7 @@ impl WakeupQueue {
         self.tree[self.leaves + node as usize].0
     }
 
-    /// The first of those that are due where several are; there is one.
+    /// The first node of the heap that is still due; there is always one.
     fn first_due(&mut self) -> NodeId {
         while let Some(&Reverse(entry)) = self.due.peek() {
             let node = entry as u32 & ((1 << NODE_BITS) - 1);
@@ -207,7 +207,7 @@ impl WakeupQueue {
         }
     }
 
-    /// Sets that `node`, which has just acted at `at`, is to be woken again at that instant, in the next round.
+    /// Sets `node`, which has just acted at `at`, to be woken again at that instant, in the next round.
     pub fn again(&mut self, node: NodeId, at: Time) {
         self.set_due(node, at, (self.round + 1).min(LAST_ROUND));
     }

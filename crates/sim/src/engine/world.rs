@@ -12,9 +12,9 @@ use tidegate_core::node::Inside;
 use tidegate_core::outbox::{Handed, PacketAccount};
 use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
-/// So many events at one instant, for each node, are taken for a loop that does not end.
+/// The most events at one instant, beside 100 for each node: more are an endless loop, which stops the run.
 const EVENTS_AT_ONE_INSTANT: u64 = 100_000;
-/// And so many packets, beside some for each node: packets that answer packets at once need no event.
+/// The most packets at one instant, beside 1000 for each node: packets that answer packets at once need no event.
 const PACKETS_AT_ONE_INSTANT: u64 = 1_000_000;
 
 /// Why a world stopped before its time.
@@ -47,7 +47,7 @@ struct Routes {
 }
 
 impl Routes {
-    /// What stands behind the end of a route.
+    /// The cell that marks the end of a route.
     const END: (NodeId, Port) = (NodeId(u32::MAX), Port::ZERO);
 
     fn new(routes: &[Vec<(NodeId, Port)>]) -> Self {
@@ -77,7 +77,7 @@ pub struct World {
     events: u64,
     events_now: u64,
     packets_now: u64,
-    /// How many of them are a loop.
+    /// How many of them at one instant are an endless loop.
     most_events: u64,
     most_packets: u64,
     samples: Option<(Span, Time)>,
@@ -189,7 +189,7 @@ impl World {
         self.wakeups.earliest()
     }
 
-    /// Does one event.
+    /// Handles one event.
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Does all events up to and including `until`, and leaves the clock there.
+    /// Handles all events up to and including `until`, and leaves the clock there.
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
@@ -208,8 +208,8 @@ impl World {
         self.run_some(until, u64::MAX).map(drop)
     }
 
-    /// Does at most `events` events up to and including `until`; says whether the clock got there. So
-    /// that a driver can look after Ctrl-C however slowly simulated time passes.
+    /// Handles at most `events` events up to and including `until`; says whether the clock got there. So a driver can
+    /// look for Ctrl-C between calls, however slowly simulated time passes.
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
@@ -229,9 +229,9 @@ impl World {
         Ok(true)
     }
 
-    /// Does at most `events` events up to and including `until`, and none after one in which a packet was
-    /// handed to the driver; says whether nothing is left to do up to then. The clock stays at the last event,
-    /// so that the driver may act at any time from there on.
+    /// Handles at most `events` events up to and including `until`, and none after one in which a packet was handed
+    /// to the driver; says whether nothing is left to do up to then. The clock stays at the last event, so that the
+    /// driver may act at any time from there on.
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
@@ -260,7 +260,8 @@ impl World {
         std::mem::take(&mut self.out.handed)
     }
 
-    /// Lets the driver tell node `id`, if it is a `T`, what to do, now or at a time that is to come.
+    /// Calls `tell` with node `id`, so that the driver can say what the node does now or later; `None` if there is no
+    /// such node, or it is no `T`.
     pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
         if node.is::<InBytes>() {
@@ -386,7 +387,7 @@ impl World {
         self.failed()
     }
 
-    /// Whether the node whose turn it was gave up.
+    /// Fails if the node that was called last has given up.
     #[inline]
     fn failed(&mut self) -> Result<(), Stopped> {
         match self.out.failure {

@@ -25,7 +25,7 @@ impl Flying {
     }
 }
 
-/// On a medium that reorders; the order of service breaks ties.
+/// A packet on a medium that reorders, in order of arrival; the order of service breaks ties.
 #[derive(Clone, Debug)]
 struct Scattered {
     order: u64,
@@ -84,7 +84,7 @@ impl Scatter {
     }
 }
 
-/// All that is under way.
+/// All packets on the medium of a link.
 #[derive(Clone, Debug)]
 pub(super) enum Flight {
     /// In order of arrival.

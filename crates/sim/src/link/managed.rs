@@ -95,7 +95,7 @@ impl ManagedLink {
         Ok(())
     }
 
-    /// From now on a bit travels so long: it holds for packets that are served from now on.
+    /// Sets the propagation delay of packets that are served from now on.
     ///
     /// # Errors
     /// If it is negative.
@@ -103,7 +103,7 @@ impl ManagedLink {
         self.medium.set_delay(delay)
     }
 
-    /// From now on packets that are served are lost like this.
+    /// Sets the loss of packets that are served from now on.
     ///
     /// # Errors
     /// If there is no such loss, or it follows from statuses.
@@ -111,7 +111,7 @@ impl ManagedLink {
         self.medium.set_loss(loss, self.seed, &self.name)
     }
 
-    /// Whatever of ends and beginnings of service is due.
+    /// Ends and begins the services that are due.
     fn serve(&mut self, now: Time, out: &mut Outbox) {
         loop {
             if let Some((served, packet)) = self.serving.take_if(|(served, _)| served.finish <= now) {
@@ -132,12 +132,12 @@ impl ManagedLink {
         }
     }
 
-    /// Something waits, and has since `from`.
+    /// Takes note that a packet has waited since `from`: the transmitter can begin it then, or when it is free.
     fn call(&mut self, from: Time) {
         self.next = Some(Next { from, begins: self.server.begins(from) });
     }
 
-    /// Has the discipline do something, and sees to it that what waits will be served.
+    /// Asks the discipline something, and then begins or plans the service of what waits.
     fn ask(
         &mut self,
         now: Time,

@@ -46,14 +46,14 @@ impl Medium {
         })
     }
 
-    /// From now on a bit travels so long; packets do not overtake each other because of it.
+    /// Sets the delay of packets that are served from now on; they do not overtake others because of it.
     pub(crate) fn set_delay(&mut self, delay: Span) -> Result<(), Refusal> {
         ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))?;
         self.delay = Phases::constant(delay);
         Ok(())
     }
 
-    /// From now on packets are lost like this, with the luck of the same substream.
+    /// Sets the loss of packets that are served from now on, drawn from the same substream as before.
     pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Refusal> {
         ensure(self.overload.is_none(), || super::lossless("loss"))?;
         match &mut self.loss {
@@ -72,8 +72,8 @@ impl Medium {
         }
     }
 
-    /// When a `served` packet of `size` bytes arrives, and what it dies of instead. Whoever dies draws
-    /// and takes as much as whoever does not.
+    /// When a `served` packet of `size` bytes arrives, and what it dies of, if it does. A packet that dies draws as
+    /// many random numbers, and takes as much of the medium's time, as one that arrives.
     pub(crate) fn carry(&mut self, served: Served, size: u32) -> (Time, Option<Cause>) {
         let delay = *self.delay.at(served.finish);
         let mut arrival = match &mut self.jitter {

@@ -40,8 +40,8 @@ impl OverloadLoss {
     }
 }
 
-/// `1 - capacity / offered`, which is not positive where all goes through. Without a time to measure over,
-/// nothing is known of the offered rate, and only a link that carries nothing loses the packet.
+/// The probability of a loss: `1 - capacity / offered`, negative where all goes through. Before there is a time to
+/// measure over, the offered rate is not known, and only a link that carries nothing loses the packet.
 fn probability(capacity: Rate, bytes: u64, over: Option<Span>) -> f64 {
     match over {
         _ if capacity == Rate::ZERO => 1.0,

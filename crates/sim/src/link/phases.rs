@@ -16,7 +16,7 @@ pub struct Phases<T> {
     index: usize,
 }
 
-/// As a scenario has them.
+/// The two forms that a scenario has for them.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written<T> {

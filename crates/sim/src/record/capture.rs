@@ -24,7 +24,7 @@ pub(super) struct Captured {
     /// Whose it is.
     pub flow: FlowId,
     pub kind: Kind,
-    /// What it was there: a network may have marked it since it was sent.
+    /// The packet as it was there: a network may have marked it since it was sent.
     pub datagram: Datagram,
 }
 

@@ -1,4 +1,4 @@
-//! A running hash of facts: two runs with the same digest told the same story.
+//! A running hash of facts: two runs with the same digest have told the same facts in the same order.
 
 /// A 64-bit running hash. Not cryptographic: it guards against accidents, not against forgery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,12 +40,12 @@ pub struct FlowStats {
     warmup: Time,
     /// Sent after the warm-up, feedback left out.
     pub sent: Count,
-    /// Those of them that arrived: with `dropped` the base of the loss.
+    /// How many of `sent` arrived: with `dropped` the base of the loss.
     pub arrived: Count,
     /// What arrived after the warm-up, whenever it was sent: the base of rates. Counted from what was sent,
     /// a rate would lack the whole queue that the warm-up left behind.
     pub received: Count,
-    /// Those of them that died, by [`Cause`].
+    /// How many of `sent` died, by [`Cause`].
     pub dropped: [Count; Cause::ALL.len()],
     /// Packets that a queue marked with congestion experienced.
     pub marked: u64,

@@ -95,7 +95,7 @@ pub struct LinkStats {
 enum Fate {
     Arrived,
     Died(Cause, u32),
-    /// The run ended before.
+    /// Still under way when the run ended.
     UnderWay(u32),
 }
 
@@ -249,7 +249,7 @@ impl Recording {
         &self.link_stats
     }
 
-    /// Books how many bytes each node carried while the statistics ran.
+    /// Takes note of how many bytes each node carried while the statistics ran.
     pub fn set_carried(&mut self, bytes: impl Fn(NodeId) -> u64) {
         for (link, stats) in self.links.iter().zip(&mut self.link_stats) {
             stats.carried = bytes(link.node);
@@ -266,7 +266,7 @@ impl Recording {
         all.value()
     }
 
-    /// Books a frame whose story is complete, or will never be.
+    /// Counts a frame whose fate is known, or never will be.
     fn close(&mut self, frame: FrameOpen) {
         let stats = &mut self.stats[frame.sent.flow.0 as usize];
         if frame.sent.video && stats.counts(frame.captured) {
@@ -292,7 +292,7 @@ impl Recording {
         self.truth.sort_by_key(|&(at, node, _)| (node, at));
     }
 
-    /// Books the frames whose receiver never heard of them, when the run is over at `end`.
+    /// Counts the frames of which no receiver has told anything, when the run is over at `end`.
     pub fn close_frames(&mut self, end: Time) {
         for flow in 0..self.open.len() {
             for kind in 0..2 {

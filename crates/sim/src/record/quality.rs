@@ -8,8 +8,8 @@ use super::jitter::Jitter;
 /// or the largest value; here it is the mean over the flow.
 const MOST: [(&str, f64); 3] = [("loss", 0.01), ("delay", 150.0), ("jitter", 30.0)];
 
-/// What of `values` (loss as a fraction, delay and jitter in milliseconds) is more than a call bears, with
-/// commas; `met` if nothing is. `None` where neither loss nor delay has a value.
+/// Names which of `values` (loss as a fraction, delay and jitter in milliseconds) are more than a call bears, with
+/// commas between; `met` if none is. `None` where neither loss nor delay has a value.
 fn verdict(values: [Option<f64>; 3]) -> Option<String> {
     values[0].or(values[1])?;
     let over: Vec<&str> = MOST
@@ -26,18 +26,18 @@ fn verdict(values: [Option<f64>; 3]) -> Option<String> {
 pub(super) struct Quality {
     /// Mean and largest jitter in the network.
     pub(super) jitter: (Option<f64>, Option<f64>),
-    /// From capture to arrival.
+    /// Mean and largest jitter from capture to arrival.
     pub(super) media_jitter: (Option<f64>, Option<f64>),
-    /// With what waits and is skipped at the sender.
+    /// The verdict with what waits and is skipped at the sender.
     pub(super) whole: Option<String>,
-    /// In the network alone.
+    /// The verdict on the network alone.
     pub(super) network: Option<String>,
     /// R, and mean opinion scores with and without concealment.
     pub(super) speech: Option<(f64, f64, f64)>,
 }
 
 impl Quality {
-    /// Of a flow of this `kind`. TCP has jitter but no verdict: nobody calls over it.
+    /// The quality of a flow of this `kind`. TCP has jitter but no verdict: nobody calls over it.
     pub(super) fn of(stats: &FlowStats, kind: &str) -> Self {
         let jitter = Jitter::of(&[stats.jitter]);
         let media_jitter = Jitter::of(&stats.media_jitter);

@@ -1,4 +1,4 @@
-//! What a run says, taken in fact by fact.
+//! Takes in what a run says, fact by fact.
 
 use super::capture::Captured;
 use super::{DecisionRow, Fate, FrameOpen, Recording};

@@ -72,8 +72,8 @@ impl Repairs {
         }
     }
 
-    /// A packet was restored. What is restored before it would have arrived, and what was lost before the losses
-    /// counted, is none of those that died.
+    /// A packet was restored. It counts only if it is one of the losses counted here: not if it was restored before
+    /// it would have arrived, or was lost before the statistics began.
     pub fn repaired(&mut self, repair: &RepairRecord) {
         let Some(place) = self.open.iter().rposition(|&sequence| sequence == repair.sequence) else { return };
         self.open.remove(place);

@@ -34,8 +34,8 @@ impl Speech {
         }
     }
 
-    /// R with concealed loss, and the mean opinion scores with and without concealment; `None` where nothing
-    /// was heard.
+    /// The rating R with concealed loss, and the mean opinion scores with and without concealment; `None` where
+    /// nothing was heard.
     pub(super) fn scores(&self) -> Option<(f64, f64, f64)> {
         if self.heard == 0 {
             return None;

@@ -1,5 +1,5 @@
-//! A run in which whoever drives it takes part: carries packets over external links, feeds external
-//! flows and hears what arrives.
+//! A run in which its driver takes part: carries packets over external links, feeds external flows, hears what
+//! arrives, and changes links.
 
 use super::external::External;
 use super::run::{Outcome, Run};
@@ -12,7 +12,7 @@ use std::any::Any;
 use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};
 
-/// What changes of a link; the rest stays.
+/// A change of a link; `None` leaves as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkChange {
     /// What it carries; the bits that are left of a packet in service go at the new rate.
@@ -24,7 +24,7 @@ pub struct LinkChange {
 }
 
 impl Run {
-    /// What is its driver's.
+    /// The parts of the run that are its driver's.
     #[must_use]
     pub fn external(&self) -> &External {
         &self.external

@@ -12,7 +12,7 @@ pub struct External {
 }
 
 impl External {
-    /// The key of the first part in the scenario: without a driver it would be dead.
+    /// The scenario's key of the first part, if there is one: a run without a driver cannot have any.
     #[must_use]
     pub fn first(&self) -> Option<String> {
         let link = self.links.first().map(|(name, _)| format!("links.{name}"));

@@ -1,4 +1,4 @@
-//! Where cross traffic ends.
+//! The node at which UDP traffic ends.
 
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 

@@ -1,4 +1,4 @@
-//! UDP cross traffic that does not react to anything.
+//! UDP traffic that does not react to anything: who sends how much, when.
 
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use crate::refusal::{Refusal, ensure};
@@ -7,9 +7,9 @@ use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
-/// Who sends what, when and where to.
+/// The settings of a source.
 #[derive(Clone, Debug)]
-pub struct CrossSettings {
+pub struct UdpSettings {
     /// Whose packets these are.
     pub flow: FlowId,
     /// Where they go.
@@ -26,7 +26,7 @@ pub struct CrossSettings {
     pub jitter: Span,
 }
 
-/// When packets leave. Rates count what [`CrossSettings::size`] counts.
+/// When packets leave. Rates count what [`UdpSettings::size`] counts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// At equal intervals, the first one at the start.
@@ -51,7 +51,7 @@ pub enum Pattern {
 
 /// A source of UDP datagrams.
 #[derive(Clone, Debug)]
-pub struct Cross {
+pub struct UdpSource {
     name: String,
     packet: Packet,
     /// When the next packet leaves.
@@ -61,7 +61,7 @@ pub struct Cross {
     jitter: Option<SendingJitter>,
 }
 
-/// Where a pattern is.
+/// A pattern at work: what it needs to tell when the next packet leaves.
 #[derive(Clone, Debug)]
 enum Clock {
     /// A transmitter that is never idle finishes packets at the exact pace.
@@ -79,8 +79,8 @@ enum Clock {
 }
 
 impl Clock {
-    fn new(settings: &CrossSettings, seed: u64, name: &str) -> Result<Self, Refusal> {
-        let CrossSettings { size, start, .. } = *settings;
+    fn new(settings: &UdpSettings, seed: u64, name: &str) -> Result<Self, Refusal> {
+        let UdpSettings { size, start, .. } = *settings;
         let luck = || Stream::new(seed, name, "departures");
         Ok(match &settings.pattern {
             Pattern::Constant(rate) => Self::Constant(Constant::idle_until(*rate, start)),
@@ -188,14 +188,14 @@ impl OnOff {
     }
 }
 
-impl Cross {
+impl UdpSource {
     /// A source called `name` in the run with `seed`.
     ///
     /// # Errors
     /// When a setting is out of its range.
-    pub fn new(name: impl Into<String>, seed: u64, settings: CrossSettings) -> Result<Self, Refusal> {
+    pub fn new(name: impl Into<String>, seed: u64, settings: UdpSettings) -> Result<Self, Refusal> {
         let name = name.into();
-        let CrossSettings { flow, route, size, start, stop, jitter, .. } = settings;
+        let UdpSettings { flow, route, size, start, stop, jitter, .. } = settings;
         let mut clock = Clock::new(&settings, seed, &name)
             .and_then(|clock| {
                 ensure(size > 0, || Refusal::new("packet_size", size, "at least 1 byte")).map(|()| clock)
@@ -220,7 +220,7 @@ impl Cross {
     }
 }
 
-impl Node for Cross {
+impl Node for UdpSource {
     fn name(&self) -> &str {
         &self.name
     }
@@ -267,8 +267,8 @@ mod tests {
     use super::*;
     use tidegate_core::record::Nothing;
 
-    fn source(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Result<Cross, Refusal> {
-        let settings = CrossSettings {
+    fn source(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Result<UdpSource, Refusal> {
+        let settings = UdpSettings {
             flow: FlowId(3),
             route: RouteId(0),
             size,
@@ -277,7 +277,7 @@ mod tests {
             pattern,
             jitter,
         };
-        Cross::new("udp", 1, settings)
+        UdpSource::new("udp", 1, settings)
     }
 
     fn departures(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Vec<Time> {

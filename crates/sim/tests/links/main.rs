@@ -11,8 +11,8 @@ use tidegate_sim::link::jitter::Jitter;
 use tidegate_sim::link::loss::{GilbertElliott, Loss};
 use tidegate_sim::link::phases::Phases;
 use tidegate_sim::link::queue::DropTail;
-use tidegate_sim::traffic::udp::{CrossSettings, Pattern};
-use tidegate_sim::{Cross, Link, LinkSettings, Sink, World};
+use tidegate_sim::traffic::udp::{Pattern, UdpSettings};
+use tidegate_sim::{Link, LinkSettings, Sink, UdpSource, World};
 
 /// Keeps when each packet arrived and what it had waited, and what died of what.
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Recorder for Waits {
 /// Runs a source through a link into a sink and checks conservation: what was recorded, and how many
 /// packets are still in the link.
 fn record<R: Recorder + Default>(pattern: Pattern, size: u32, link: LinkSettings, until: Time) -> (R, u64) {
-    let settings = CrossSettings {
+    let settings = UdpSettings {
         flow: FlowId(0),
         route: RouteId(0),
         size,
@@ -76,7 +76,7 @@ fn record<R: Recorder + Default>(pattern: Pattern, size: u32, link: LinkSettings
         jitter: Span::ZERO,
     };
     let nodes: Vec<Box<dyn Node>> = vec![
-        Box::new(Cross::new("source", 1, settings).unwrap()),
+        Box::new(UdpSource::new("source", 1, settings).unwrap()),
         Box::new(Link::new("link", 1, link).unwrap()),
         Box::new(Sink::new("sink")),
     ];
@@ -267,10 +267,10 @@ fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
     let until = Time::from_secs(100);
     let series = |pattern: Pattern| {
         let mut link = Link::new("cell", 5, settings.clone()).unwrap();
-        let mut source = Cross::new(
+        let mut source = UdpSource::new(
             "source",
             1,
-            CrossSettings {
+            UdpSettings {
                 flow: FlowId(0),
                 route: RouteId(0),
                 size: 1500,

@@ -115,11 +115,11 @@ pub(crate) enum Server {
     Constant(Constant),
     /// One rate, until the driver says otherwise.
     Variable(Box<Variable>),
-    /// What changed by itself, until the driver said otherwise.
+    /// A schedule, a trace or a random process, and the rate that the driver has set in its place.
     Replaced(Box<Replaced>),
     Schedule(Box<Schedule>),
     Opportunities(Box<Opportunities<Playback>>),
-    /// The process that tells the capacity, and the one that packets meet.
+    /// The process twice: once to tell the record the capacity, once for the packets.
     Brownian {
         replay: Box<Replay>,
         now: Box<Opportunities<Brownian>>,
@@ -138,7 +138,8 @@ impl Server {
         }
     }
 
-    /// [`Server::serve`] of what is not always the same: apart, so that the common ones stay small enough to be inlined.
+    /// [`Server::serve`] for capacities that change: a function of its own, so that the common ones stay small enough
+    /// to be inlined.
     fn serve_changing(&mut self, now: Time, size: u32) -> Served {
         match self {
             Self::Constant(service) => service.serve(now, size),
@@ -165,7 +166,7 @@ impl Server {
         }
     }
 
-    /// This, where it is of one rate able to change that.
+    /// The same transmitter; one of constant rate becomes one whose rate can be changed.
     pub(crate) fn variable(self) -> Self {
         match self {
             Self::Infinite => Self::Variable(Box::new(Variable::new(Rate::MAX))),
@@ -174,8 +175,8 @@ impl Server {
         }
     }
 
-    /// From `now` on it has `rate`, whatever it had before. The new end of the service of the packet of so many bytes
-    /// that is going on and does not end before `now`, if there is one.
+    /// Sets the rate from `now` on, whatever it was before. `serving` is the packet in service, if its service does
+    /// not end before `now`: when it is served, and its bytes. Gives the new end of that service.
     pub(crate) fn set_rate(
         &mut self,
         now: Time,
@@ -195,8 +196,8 @@ impl Server {
         })
     }
 
-    /// When the service of a packet would begin that has been there since `from`, after all that came before.
-    /// [`Server::serve`] with the same `from` then begins at this time.
+    /// When the service of a packet would begin that has waited since `from`, after all that came before it.
+    /// [`Server::serve`] with the same `from` begins then.
     pub(crate) fn begins(&mut self, from: Time) -> Time {
         match self {
             Self::Infinite | Self::Statuses(_) => from,
@@ -243,7 +244,8 @@ impl Server {
         series
     }
 
-    /// The capacities of a link that loses what is more, from their beginning; `None` for one that lets packets wait.
+    /// The capacities, from the beginning, of a link that loses what it cannot carry; `None` for one that lets
+    /// packets wait.
     pub(crate) fn statuses(&self) -> Option<StatusProcess> {
         match self {
             Self::Statuses(replay) => Some(replay.start.clone()),
@@ -261,7 +263,7 @@ impl Server {
     }
 }
 
-/// A Brownian process once more from its beginning, to tell its capacity.
+/// A second copy of a Brownian process, which runs from the beginning to tell its capacity.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     start: Brownian,
@@ -294,7 +296,8 @@ impl Replay {
     }
 }
 
-/// Statuses once more from the first, to tell the capacity; the medium has those that packets meet.
+/// A second copy of the statuses, which runs from the first one to tell the capacity; packets meet the copy of the
+/// medium.
 #[derive(Clone, Debug)]
 pub(crate) struct StatusReplay {
     start: StatusProcess,

@@ -35,7 +35,7 @@ pub(crate) struct Opportunities<I> {
 }
 
 impl<I: Instants> Opportunities<I> {
-    /// One whose every opportunity is of `bytes` bytes, which must not be zero.
+    /// A transmitter with `bytes` bytes at each opportunity; not zero.
     pub(crate) const fn new(instants: I, bytes: u32) -> Self {
         Self { instants, bytes, at: i64::MIN, left: 0 }
     }
@@ -132,7 +132,7 @@ impl Recorded {
     }
 }
 
-/// Where a recorded list is.
+/// A recorded list as it is played, and how far it has got.
 #[derive(Clone, Debug)]
 pub(crate) struct Playback {
     pub(crate) list: Recorded,

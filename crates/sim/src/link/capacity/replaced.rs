@@ -1,4 +1,4 @@
-//! A schedule, a trace or a process of chance whose place a driver's rate has taken.
+//! Service at the rate that a driver has set in place of a schedule, a trace or a random process.
 
 use super::variable::Variable;
 use super::{Served, Server, WORK_PER_BYTE};
@@ -13,9 +13,10 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// From `now` on `rate` instead of `before`, and the new end of the service of the packet of so many bytes that is
-    /// going on, if there is one. On a schedule its bits that are left go at the new rate. Opportunities carry shares of
-    /// packets, which nobody could take over: there it goes from its first bit again.
+    /// A transmitter with `rate` from `now` on in place of `before`. `serving` is the packet in service, if there is
+    /// one: when it is served, and its bytes. Gives the new end of its service, too: after a schedule, the bits that
+    /// are left go at the new rate; after opportunities, which carry shares of packets, the packet goes again from
+    /// its first bit.
     pub(super) fn new(
         before: Server,
         now: Time,
@@ -49,7 +50,7 @@ impl Replaced {
         Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// What had its own chance.
+    /// The schedule, trace or random process that was there before.
     pub(super) const fn before(&self) -> &Server {
         &self.before
     }

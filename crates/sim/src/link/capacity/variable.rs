@@ -31,7 +31,7 @@ impl Variable {
         Self { done: now.as_nanos(), ..Self::new(rate) }
     }
 
-    /// Does `work` that somebody else has begun; its end.
+    /// Takes over `work` that is left of a packet from the transmitter before; says when it is done.
     pub(super) fn resume(&mut self, work: u128) -> Time {
         self.take(work);
         self.rounded()

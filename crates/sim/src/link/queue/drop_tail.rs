@@ -1,4 +1,4 @@
-//! First in, first out, and what does not fit is dropped.
+//! The limits of a drop-tail queue: what fits is kept in order, what does not fit is dropped.
 
 use serde::Deserialize;
 use tidegate_core::{Rate, Size, Span};

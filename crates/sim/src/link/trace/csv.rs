@@ -1,4 +1,4 @@
-//! Traces as tables with a header line.
+//! Reading traces that are tables with a header line.
 
 use super::{Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
 use tidegate_core::Span;

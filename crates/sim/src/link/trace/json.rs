@@ -1,4 +1,4 @@
-//! Traces in JSON.
+//! Reading traces in JSON.
 
 use super::{Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! A trace begun somewhere else, or faster or slower than it was recorded.
+//! Playing a trace from another beginning, or with its capacity scaled.
 
 use super::{Capacity, Trace};
 use crate::link::capacity::{Recorded, Steps};

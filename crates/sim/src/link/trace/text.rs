@@ -1,4 +1,4 @@
-//! Traces of numbers in columns.
+//! Reading traces that are columns of numbers: mahimahi's, seconds and Mbit/s, data rate patterns.
 
 use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
 use crate::link::capacity::{MAHIMAHI_BYTES, Recorded};

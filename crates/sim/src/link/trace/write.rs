@@ -1,4 +1,4 @@
-//! Traces as files again.
+//! Writing traces: mahimahi's format and CSV.
 
 use super::{Capacity, Trace};
 use crate::link::capacity::{MAHIMAHI_BYTES, Schedule};

@@ -1,4 +1,4 @@
-//! The radio network as a node: a port for each user and direction.
+//! An LTE network as a node.
 
 use super::fading::{Band, Model, WIDTH};
 use super::layout::Layout;
@@ -258,7 +258,7 @@ impl Network {
         }
     }
 
-    /// A bearer has something to send: its user wakes, its cell knows.
+    /// Wakes the user of a bearer that has something to send, and tells its cell.
     fn activate(&mut self, user: u32, way: usize, tti: i64) {
         let k = user as usize;
         self.wake(user, tti);

@@ -1,4 +1,4 @@
-//! Who is there, awake, and served by which cell.
+//! Which users are there, which are awake, and which cell serves each.
 
 use super::network::{DOWN, Network, UP};
 use super::user::{REPORT_PERIOD, TICK};

@@ -1,8 +1,8 @@
-//! Who gets which subband: proportional fair.
+//! Who gets which subband in a TTI: proportional fair, in turn, or in runs of neighbours.
 
 use super::fading::{SUBBANDS, WIDTH};
 
-/// Somebody who has something to send in a TTI.
+/// A user with something to send in a TTI.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     /// Whose bearer.

@@ -1,4 +1,4 @@
-//! What a radio network is made of.
+//! What an LTE network is made of.
 
 use super::fading::{Profile, WIDTH};
 use super::layout::Rings;
@@ -108,7 +108,7 @@ pub enum Scheduler {
     RoundRobin,
 }
 
-/// A radio network.
+/// An LTE network.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -128,7 +128,7 @@ pub struct Settings {
     pub fading: Profile,
     /// Speed of users in metres a second.
     pub speed: f64,
-    /// So many of a user's strongest interferers fade; what comes from the others is their mean.
+    /// How many of a user's strongest interferers fade; the others disturb with their mean.
     pub interferers: usize,
     /// How a cell shares its subbands downlink.
     pub scheduler: Scheduler,

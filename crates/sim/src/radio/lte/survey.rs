@@ -1,4 +1,4 @@
-//! A radio network without packets: who hears which cell how well, and what full buffers get.
+//! An LTE network without packets: how well each user hears each cell, and what full buffers get.
 
 use super::{Network, Settings};
 use crate::link::trace::Trace;

@@ -1,4 +1,4 @@
-//! What is different on the way up: power control, waiting for a grant, and who disturbs whom.
+//! What the uplink has of its own: power control, waiting for a grant, and who disturbs whom.
 
 use super::propagation::linear;
 use super::settings::BLOCKS;

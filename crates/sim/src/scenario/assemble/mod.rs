@@ -1,4 +1,4 @@
-//! From a [`Scenario`] to a [`World`], and from the end of the run to its results.
+//! From a [`Scenario`] to a [`Run`]: nodes, routes, and what the recording has to know of them.
 
 mod graph;
 mod links;
@@ -6,6 +6,7 @@ mod makers;
 mod media;
 mod sessions;
 mod traffic;
+mod trees;
 
 use crate::engine::bytes::InBytes;
 use crate::engine::world::World;
@@ -54,7 +55,7 @@ impl Run {
     }
 }
 
-/// A scenario on its way to a world.
+/// What has been assembled so far of the world of a scenario.
 struct Builder<'a> {
     scenario: &'a Scenario,
     traces: &'a [Arc<Trace>],
@@ -207,7 +208,7 @@ impl<'a> Builder<'a> {
         Ok(Run { world, duration, warmup, before: None, external: self.external })
     }
 
-    /// Lets the nodes at the ends of routes take in what is read from bytes.
+    /// Wraps the nodes at the ends of routes, so that they are handed what is read from bytes.
     fn go_through_bytes(&mut self, infos: &[FlowInfo]) {
         let overheads: Arc<[u32]> = infos.iter().map(|info| info.overhead).collect();
         let ends = self.nodes.split_off(self.scenario.links.len() + self.scenario.radios.len());
@@ -215,7 +216,7 @@ impl<'a> Builder<'a> {
         self.nodes.extend(ends.into_iter().map(around));
     }
 
-    /// J of the sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
+    /// The largest sending jitter: the service time of 1500 B at the slowest link's mean rate, at most 12 ms.
     fn sending_jitter(&mut self) -> Option<Span> {
         match self.scenario.sending_jitter {
             SendingJitter::Off => None,

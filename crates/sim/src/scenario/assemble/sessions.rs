@@ -1,133 +1,24 @@
-//! Sessions of many members: from their specification to participants, and trees between them.
+//! Sessions of many members: from their specification to participants.
 
 use super::graph::Places;
+use super::trees::{Leaf, Trees};
 use super::{Builder, Refusal};
 use crate::engine::host::{Host, Talks};
-use crate::engine::replicator::{Branches, Replicator};
+use crate::engine::replicator::Replicator;
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
-use std::collections::BTreeMap;
-use tidegate_core::RouteId;
-use tidegate_core::{FlowId, NodeId, Port, Time};
+use tidegate_core::{FlowId, RouteId, Time};
 use tidegate_endpoint::group::{Leave, MediaSettings, Participant, ParticipantSettings};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{RtcpMinimum, RtcpMode, RtcpSettings};
 
-/// A member on its way to a participant.
+/// A member of a session, before its participant is made.
 struct Member<'a> {
     spec: &'a MemberSpec,
     /// `SESSION.MEMBER`.
     name: String,
-    /// Its node in the graph of the scenario, and in the world.
-    place: usize,
-    node: NodeId,
     flow: FlowId,
-}
-
-/// A stretch of a tree: the nodes of the world up to a participant, or up to the replicator at a place, from where
-/// the branches go on.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Stretch {
-    nodes: Vec<NodeId>,
-    replicator: Option<usize>,
-    branches: Vec<RouteId>,
-}
-
-/// The trees of all sources of a session, whose common stretches are there once.
-struct Trees<'a> {
-    members: &'a [Member<'a>],
-    /// The members at each place.
-    at: Vec<Vec<usize>>,
-    /// For each place the links, and where they lead, by which the present source reaches members.
-    onward: Vec<Vec<(usize, usize)>>,
-    routes: &'a mut Vec<Vec<(NodeId, Port)>>,
-    known: BTreeMap<Stretch, RouteId>,
-    /// The replicators so far: node and branches, by place.
-    replicators: BTreeMap<usize, (NodeId, Branches)>,
-    /// The node of the first replicator.
-    first_replicator: u32,
-}
-
-impl Trees<'_> {
-    /// The route from `source` to all other members.
-    fn plant(&mut self, source: usize, places: &Places<'_>) -> Result<RouteId, Refusal> {
-        let root = self.members[source].place;
-        let before = places.ways_from(root);
-        self.onward.iter_mut().for_each(Vec::clear);
-        let mut reached = vec![false; places.len()];
-        reached[root] = true;
-        for member in self.members {
-            let mut place = member.place;
-            while !reached[place] {
-                let Some((from, link)) = before[place] else {
-                    let (from, to) = (&self.members[source].spec.node, &member.spec.node);
-                    return Err(format!("no way from {from} to {to}").into());
-                };
-                reached[place] = true;
-                self.onward[from].push((link, place));
-                place = from;
-            }
-        }
-        // in the order of the scenario's links
-        self.onward.iter_mut().for_each(|links| links.sort_unstable());
-        let stretch = self.stretch(root, source);
-        Ok(self.route(stretch))
-    }
-
-    fn route(&mut self, stretch: Stretch) -> RouteId {
-        if let Some(&route) = self.known.get(&stretch) {
-            return route;
-        }
-        let route = RouteId(self.routes.len() as u32);
-        self.routes.push(stretch.nodes.iter().map(|&node| (node, Port::ZERO)).collect());
-        if let Some((_, branches)) = stretch.replicator.and_then(|place| self.replicators.get_mut(&place)) {
-            branches.insert(route, stretch.branches.clone().into());
-        }
-        self.known.insert(stretch, route);
-        route
-    }
-
-    /// The way of a packet of `source` from `place` on.
-    fn stretch(&mut self, place: usize, source: usize) -> Stretch {
-        let mut nodes = Vec::new();
-        let mut place = place;
-        loop {
-            let here: Vec<usize> =
-                self.at[place].iter().copied().filter(|&member| member != source).collect();
-            match (&here[..], &self.onward[place][..]) {
-                (&[member], []) => {
-                    nodes.push(self.members[member].node);
-                    return Stretch { nodes, replicator: None, branches: Vec::new() };
-                }
-                ([], &[(link, to)]) => {
-                    nodes.push(NodeId(link as u32));
-                    place = to;
-                }
-                _ => {
-                    let branches = self.branches(place, &here, source);
-                    let next = NodeId(self.first_replicator + self.replicators.len() as u32);
-                    let (replicator, _) = self.replicators.entry(place).or_insert((next, BTreeMap::new()));
-                    nodes.push(*replicator);
-                    return Stretch { nodes, replicator: Some(place), branches };
-                }
-            }
-        }
-    }
-
-    fn branches(&mut self, place: usize, here: &[usize], source: usize) -> Vec<RouteId> {
-        let mut branches = Vec::with_capacity(here.len() + self.onward[place].len());
-        for &member in here {
-            let nodes = vec![self.members[member].node];
-            branches.push(self.route(Stretch { nodes, replicator: None, branches: Vec::new() }));
-        }
-        for (link, to) in self.onward[place].clone() {
-            let mut behind = self.stretch(to, source);
-            behind.nodes.insert(0, NodeId(link as u32));
-            branches.push(self.route(behind));
-        }
-        branches
-    }
 }
 
 impl Builder<'_> {
@@ -156,31 +47,22 @@ impl Builder<'_> {
         }
         let first = infos.len();
         let mut members = Vec::with_capacity(session.members.len());
-        let mut at = vec![Vec::new(); places.len()];
+        let mut leaves = Vec::with_capacity(session.members.len());
         for (number, spec) in session.members.iter().enumerate() {
             let place = places.number(&spec.node);
             let place = place.ok_or_else(|| {
                 format!("member {}: no link begins or ends at its node {}", spec.name, spec.node)
             })?;
-            at[place].push(number);
             let name = format!("{}.{}", session.name, spec.name);
             let (node, flow) = (self.next_node(number), FlowId((first + number) as u32));
-            members.push(Member { spec, name, place, node, flow });
+            leaves.push(Leaf { at: &spec.node, place, node });
+            members.push(Member { spec, name, flow });
         }
         let first_replicator = self.next_node(members.len()).0;
-        let mut trees = Trees {
-            members: &members,
-            at,
-            onward: vec![Vec::new(); places.len()],
-            routes: &mut self.routes,
-            known: BTreeMap::new(),
-            replicators: BTreeMap::new(),
-            first_replicator,
-        };
+        let mut trees = Trees::new(&leaves, places, &mut self.routes, first_replicator);
         let routes: Vec<RouteId> =
-            (0..members.len()).map(|source| trees.plant(source, places)).collect::<Result<_, _>>()?;
-        let mut replicators: Vec<_> = trees.replicators.into_values().collect();
-        replicators.sort_by_key(|&(node, _)| node);
+            (0..leaves.len()).map(|source| trees.plant(source, places)).collect::<Result<_, _>>()?;
+        let replicators = trees.into_branches();
         for (member, route) in members.iter().zip(routes) {
             let settings = settings(self.seed(&member.name), session, member);
             let participant = Participant::new(settings)?;
@@ -193,7 +75,7 @@ impl Builder<'_> {
                 bandwidth: session.bandwidth,
             });
         }
-        for (number, (_, branches)) in replicators.into_iter().enumerate() {
+        for (number, branches) in replicators.into_iter().enumerate() {
             self.nodes.push(Box::new(Replicator::new(
                 format!("{}.replicator{}", session.name, number + 1),
                 branches,

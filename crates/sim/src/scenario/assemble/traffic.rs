@@ -1,4 +1,4 @@
-//! Flows that are no media: UDP, TCP, and those of the driver.
+//! Flows other than media: UDP, TCP, and those of the driver.
 
 use super::{Builder, Refusal};
 use crate::engine::external::{ExternalSink, ExternalSource};
@@ -6,7 +6,7 @@ use crate::link::capacity::Steps;
 use crate::scenario::{ExternalFlow, FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
 use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
-use crate::traffic::udp::{Cross, CrossSettings, Pattern};
+use crate::traffic::udp::{Pattern, UdpSettings, UdpSource};
 use tidegate_core::wire::tcp::HEADERS;
 use tidegate_core::{FlowId, NodeId, Port, Span, Time};
 
@@ -28,7 +28,7 @@ impl Builder<'_> {
             UdpPattern::OnOff { on, off } => Pattern::OnOff { peak: udp.rate, on, off },
         };
         let route = self.route(path, self.next_node(1));
-        let settings = CrossSettings {
+        let settings = UdpSettings {
             flow: id,
             route,
             size: udp.packet_size,
@@ -37,8 +37,8 @@ impl Builder<'_> {
             pattern,
             jitter: jitter.unwrap_or(Span::ZERO),
         };
-        let source =
-            Cross::new(&flow.name, self.seed(&flow.name), settings).map_err(|refusal| refusal.at("udp"))?;
+        let source = UdpSource::new(&flow.name, self.seed(&flow.name), settings)
+            .map_err(|refusal| refusal.at("udp"))?;
         self.nodes.push(Box::new(source));
         self.nodes.push(Box::new(Sink::new(format!("{}.sink", flow.name))));
         Ok(())

@@ -11,7 +11,7 @@ enum Growth {
     Cubic { cubic: Cubic, fast_convergence: bool },
 }
 
-/// cwnd and ssthresh, in bytes.
+/// The congestion window and the slow start threshold, in bytes.
 #[derive(Debug)]
 pub(super) struct Window {
     /// The congestion window.
