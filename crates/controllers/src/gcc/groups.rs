@@ -115,6 +115,7 @@ impl Groups {
             current.size = current.size.saturating_add(size.as_bytes());
             current.last_arrival = arrival;
             current.last_system = now.as_nanos();
+            debug_assert!(current.first_send <= current.last_send, "a group in the order of sending");
         }
         delta
     }

@@ -46,6 +46,7 @@ impl Trendline {
             self.window[self.oldest] = point;
             self.oldest = (self.oldest + 1) % size;
         }
+        debug_assert!(self.window.len() <= size, "{} points in a window of {size}", self.window.len());
         if self.window.len() == size {
             self.trend = self.slope().unwrap_or(self.trend);
         }

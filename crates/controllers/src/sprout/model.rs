@@ -210,5 +210,6 @@ impl Belief {
             // nothing that was believed possible is: begin anew
             *self = Self::default();
         }
+        debug_assert!((self.weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "probabilities sum up to 1");
     }
 }

@@ -327,6 +327,7 @@ impl LossHistory {
                 first.discount *= factor;
             }
         }
+        debug_assert!(self.events.last().is_none_or(|last| last.start < event.start), "events in order");
         self.discounted = self.discounted.max(event.start);
         self.events.push(event);
     }

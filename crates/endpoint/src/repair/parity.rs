@@ -41,6 +41,11 @@ impl Encoder {
     /// Adds a packet that leaves with the number `sequence`, and is the `last` of its frame or not; says whether the
     /// group is complete.
     pub(crate) fn add(&mut self, sequence: u16, header: Header, last: bool) -> bool {
+        debug_assert!(
+            self.count < usize::from(self.fec.packets),
+            "{} packets, and no group closed",
+            self.count
+        );
         let index = self.count % self.sums.len();
         let sum = &mut self.sums[index];
         if self.count == index {

@@ -81,6 +81,10 @@ impl Track {
         let last = news.iter().map(|arrival| arrival.sequence).max()?;
         let end = (last + 1).max(self.begin.unwrap_or(0));
         let begin = self.begin.map_or(least, |begin| begin.min(least));
+        debug_assert!(
+            self.reported < self.arrivals.len() && begin < end,
+            "a report on nothing: {begin}..{end}"
+        );
         self.begin = Some(end);
         Some((begin.max(end.saturating_sub(most)), end))
     }

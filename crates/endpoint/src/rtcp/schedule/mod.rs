@@ -416,6 +416,7 @@ impl Schedule {
 
     fn set_next(&mut self, now: Time, uniform: impl FnMut() -> f64) {
         self.interval = self.draw(uniform);
+        debug_assert!(!self.interval.is_negative(), "an interval of {}", self.interval);
         self.next = now + self.interval;
         self.members_before = self.members;
     }
