@@ -55,11 +55,11 @@ def scenario(data: bytes) -> None:
     assert Scenario.parse(text, file).to_toml() == text
     if len(made.links) + sum(flow.count for flow in made.flows) > _MOST or made.sessions or made.lte:
         return
-    made_into = lower(made, run_code=False)
-    if made_into.inputs.unrun or len(made_into.ir["flows"]) > _MOST:
+    run_input = lower(made, run_code=False)
+    if run_input.inputs.unrun or len(run_input.ir["flows"]) > _MOST:
         return
     try:
-        _core.World(json.dumps(made_into.ir), made_into.inputs.traces, {})
+        _core.World(json.dumps(run_input.ir), run_input.inputs.traces, {})
     except _core.Refused:
         pass
 

@@ -102,7 +102,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "seeds_from": "running._seeds",
         "seeds_of": "running._seeds",
     },
-    "media._live": dict.fromkeys(("BUILD", "NAME", "check", "is_in", "needs"), "video._loop"),
+    "media._live": dict.fromkeys(("BUILD", "NAME", "check", "is_in", "needs"), "video._openh264"),
     "paper.experiment": dict.fromkeys(("CellValue", "SHOWN_FROM", "decimals"), "paper.measures"),
     "running": {"finite": "results.metrics"},
     "scenario.flows": dict.fromkeys(("FileTransfer", "Web", "WebSettings", "Workload"), "scenario.traffic"),

@@ -33,7 +33,7 @@ def clips(as_json: AsJson = False) -> None:
     from tidegate.cli.tables import console, plain_table, print_table
     from tidegate.video import _cache as cache
     from tidegate.video import _extra as extra
-    from tidegate.video import _loop as loop
+    from tidegate.video import _openh264 as openh264
     from tidegate.video import clip, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
@@ -46,7 +46,7 @@ def clips(as_json: AsJson = False) -> None:
                     {"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found
                 ],
                 "settings": dict(settings.table()),
-                "encoders_in_the_loop": [loop.NAME] if loop.is_in() else [],
+                "encoders_in_the_loop": [openh264.NAME] if openh264.is_in() else [],
                 "cache": str(cache.cache()),
             }
         )
@@ -62,9 +62,9 @@ def clips(as_json: AsJson = False) -> None:
     for name, doc in settings.table():
         lines.add_row(name, doc)
     print_table(lines)
-    absent = f"There is no encoder in the loop in this build; build with: {loop.BUILD}"
+    absent = f"There is no encoder in the loop in this build; build with: {openh264.BUILD}"
     to.print(
-        f"\ncodec={loop.NAME}, an encoder in the loop, is in this build." if loop.is_in() else f"\n{absent}",
+        f"\ncodec={openh264.NAME}, an encoder in the loop, is in this build." if openh264.is_in() else f"\n{absent}",
         soft_wrap=True,
     )
     to.print(f"\nEncoded clips are kept in {cache.cache()} and may be removed.", soft_wrap=True)

@@ -14,7 +14,7 @@ from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, JudgeJob
 from tidegate.running import Run, pool
 from tidegate.scenario import Scenario
-from tidegate.video import _loop as loop
+from tidegate.video import _openh264 as openh264
 from tidegate.video.settings import Settings
 
 _ENCODED, _RUN = 0.5, 0.55
@@ -36,7 +36,7 @@ class Chain:
 
     def feed(self, scenario: Scenario) -> Scenario:
         """The scenario with the clip; encodes it where it has not been before, and not in the loop."""
-        if self._settings.codec == loop.NAME:
+        if self._settings.codec == openh264.NAME:
             return with_encoder(scenario, self._settings)
         told = _part(self._progress, 0, _ENCODED)
         made, self._sent = with_clip(scenario, self._settings, workers=self._workers, progress=told)

@@ -18,7 +18,7 @@ from tidegate import _moved
 from tidegate.errors import InputError
 from tidegate.running import Run
 from tidegate.video._codec import Format
-from tidegate.video._loop import OpenH264
+from tidegate.video._openh264 import OpenH264
 from tidegate.video.clip import Clip
 from tidegate.video.settings import Settings
 

@@ -14,7 +14,7 @@ from tidegate.running import pool
 from tidegate.scenario import Scenario
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, Video
-from tidegate.video import _loop as loop
+from tidegate.video import _openh264 as openh264
 from tidegate.video.settings import Settings
 
 
@@ -41,8 +41,8 @@ def with_clip(
         OutputError: when the cache of encoded clips cannot be written.
     """
     chosen = Settings.parse(settings) if isinstance(settings, str) else settings
-    if chosen.codec == loop.NAME:
-        raise InputError(f"codec={loop.NAME} encodes while a run goes on, and leaves no ladder: use with_encoder")
+    if chosen.codec == openh264.NAME:
+        raise InputError(f"codec={openh264.NAME} encodes while a run goes on, and leaves no ladder: use with_encoder")
     flows = _with_video(scenario)
     bounds = [_bounds(media) for media in flows]
     clip = chosen.open()
@@ -85,7 +85,7 @@ def with_encoder(scenario: Scenario, settings: Settings | str) -> Scenario:
         InputError: when there is no video, the clip is not usable, or this build has no such encoder.
     """
     chosen = Settings.parse(settings) if isinstance(settings, str) else settings
-    loop.check(chosen)
+    openh264.check(chosen)
     _with_video(scenario)
     if chosen.open().name != chosen.clip:
         chosen = replace(chosen, clip=str(Path(chosen.clip).expanduser().resolve()))

@@ -157,18 +157,18 @@ class EncoderVideo(Model):
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it; whoever runs it brings the pictures."""
         # real video is loaded only where there is some
-        from tidegate.video import _loop as loop
+        from tidegate.video import _openh264 as openh264
         from tidegate.video import settings
 
         chosen = settings.Settings.parse(self.clip)
-        loop.check(chosen)
+        openh264.check(chosen)
         clip = chosen.open(reading.base)
         # by contents, so that the hash of the scenario is of the pictures, not of a path
         name = f"clip {hashlib.sha256(clip.identity.encode()).hexdigest()[:20]}"
         count = math.ceil(reading.scenario.duration / 1e9 * clip.fps) + 1
         reading.inputs.python[name] = lambda: clip.pictures(count)
         size = {"width": clip.width, "height": clip.height}
-        source = {"encoder": {"codec": loop.NAME, "clip": name, **size, "group": chosen.group}}
+        source = {"encoder": {"codec": openh264.NAME, "clip": name, **size, "group": chosen.group}}
         return {"source": source, "min": int(self.min), "max": int(self.max), "fps": round(float(clip.fps), 3)}
 
 

@@ -1,6 +1,6 @@
 """What a codec is to the rest: frames of slices in the order of decoding, and pictures from what arrived of them.
 
-An encoder in the loop ([_loop][tidegate.video._loop]) is none: it is asked frame by frame.
+An encoder in the loop ([_openh264][tidegate.video._openh264]) is none: it is asked frame by frame.
 """
 
 from __future__ import annotations
