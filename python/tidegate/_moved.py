@@ -134,24 +134,30 @@ class _OldNames:
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         del path, target
         new = new_name(name)
-        return None if new is None else ModuleSpec(name, _Same(new))
+        return None if new is None else ModuleSpec(name, _Same(name, new))
 
 
 class _Same(Loader):
     """What an import calls for its module: there is nothing left to be made or run."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, old: str, new: str) -> None:
+        self._old, self._new = old, new
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         del spec
-        module = import_module(self._name)
+        module = import_module(self._new)
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         # the import has put the specification of the old name there
         module.__spec__ = self._spec
+        # what is loaded of a package is known by its old name from now on: an import that had to look for it would
+        # put the module into the package anew, where a function may have its name (`plot.session`)
+        inside = f"{self._new}."
+        loaded = {name: one for name, one in sys.modules.items() if name.startswith(inside)}
+        for name, one in loaded.items():
+            sys.modules.setdefault(f"{self._old}.{name.removeprefix(inside)}", one)
 
 
 def names_of(module: str) -> Callable[[str], object]:

@@ -50,6 +50,12 @@ def test_no_module_is_there_twice_whichever_name_comes_first() -> None:
     # in a process of its own, where the old names come first
     program = f"""
 import importlib, sys
+import tidegate.comparing, tidegate.media, tidegate.paper, tidegate.running, tidegate.scenario, tidegate.show
+from tidegate.results import metrics
+from tidegate.show import plot, report
+
+packages = [tidegate.comparing, tidegate.media, tidegate.paper, tidegate.running, tidegate.scenario, metrics, plot, report]
+before = [[getattr(one, name) for name in one.__all__] for one in packages]
 for name in {[name for name in OLD if name not in PRIVATE]!r}:
     importlib.import_module("tidegate." + name)
 import tidegate.show.plot.one, tidegate.show.report._page
@@ -58,6 +64,7 @@ for module in list(sys.modules.values()):
     file = getattr(module, "__file__", None) or ""
     if "tidegate" in file:
         files.setdefault(file, {{id(module): module}})[id(module)] = module
+assert before == [[getattr(one, name) for name in one.__all__] for one in packages], "a module took a function's place"
 print(len(files), [some for some in files.values() if len(some) > 1])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
