@@ -1,7 +1,7 @@
 //! Encoders in the loop: pictures come from Python, bits go to a tape that the run leaves.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use tidegate_sim::record::table::{Column, Table};
+use tidegate_sim::record::columns::{Column, Table};
 
 /// The encoders in this build.
 #[cfg(feature = "codec-openh264")]

@@ -18,7 +18,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
-use tidegate_sim::record::table::{Column, Table as Columns};
+use tidegate_sim::record::columns::{Column, Table as Columns};
 
 /// Columns of equal length with names.
 ///

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_core::Time;
-use tidegate_sim::record::table::Column;
+use tidegate_sim::record::columns::Column;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Outcome, Run, Scenario};
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tidegate_core::Level;
 use tidegate_sim::Refusal;
+use tidegate_sim::record::columns::Column;
 use tidegate_sim::record::member::MemberSummary;
-use tidegate_sim::record::table::Column;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Outcome, Run};

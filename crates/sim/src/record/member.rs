@@ -1,9 +1,9 @@
 //! What is kept of the members of sessions: their RTCP, and what became of the losses that they saw.
 
 use super::Recording;
+use super::columns::{Column, Table};
 use super::histogram::Histogram;
 pub use super::metrics::MemberSummary;
-use super::table::{Column, Table};
 use tidegate_core::record::{LossRecord, Reporting};
 use tidegate_core::{FlowId, Rate, Span, Time};
 

@@ -6,6 +6,7 @@
 
 pub mod bins;
 pub mod capture;
+pub mod columns;
 pub mod count;
 pub mod digest;
 pub mod emodel;
@@ -20,7 +21,6 @@ mod recorder;
 pub mod repair;
 pub mod speech;
 pub mod summary;
-pub mod table;
 mod tables;
 
 use bins::Bins;

@@ -1,6 +1,6 @@
 //! The recording as tables.
 
-use super::table::{Column, Table};
+use super::columns::{Column, Table};
 use super::{Fate, FrameOpen, PacketRow, Recording};
 use tidegate_core::wire::rtcp::Contents;
 use tidegate_core::{Cause, Kind, Level, NodeId, Span, Time};

@@ -11,7 +11,7 @@ mod media;
 mod radio;
 mod run;
 mod sessions;
-mod tightest;
+mod tightest_link;
 mod traffic;
 
 pub use driven::LinkChange;

@@ -1,7 +1,7 @@
 //! A run under way, and what it leaves behind.
 
 use super::external::External;
-use super::tightest::{capacity, set_tightest};
+use super::tightest_link::{capacity, set_tightest};
 use crate::engine::world::{Stopped, World};
 use crate::record::Recording;
 use crate::record::summary::Summary;

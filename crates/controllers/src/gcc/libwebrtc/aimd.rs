@@ -2,8 +2,8 @@
 //!
 //! `modules/remote_bitrate_estimator/aimd_rate_control.cc`, with `link_capacity_estimator.cc` beneath it.
 
+use super::rounding::{between, bps, bytes_in, kbps, per, seconds};
 use super::settings::Settings;
-use super::whole::{between, bps, bytes_in, kbps, per, seconds};
 use crate::gcc::detector::Usage;
 use crate::gcc::rate::State;
 use tidegate_core::math;

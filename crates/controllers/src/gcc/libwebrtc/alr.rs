@@ -3,8 +3,8 @@
 //! `alr_detector.cc` with `modules/pacing/interval_budget.cc`: a budget that fills at a part of the target and is
 //! emptied by what is sent.
 
+use super::rounding::ms;
 use super::settings::Settings;
-use super::whole::ms;
 use tidegate_core::units::{Rate, Size, Time};
 
 /// The budget holds what flows into it in this time, ms (`kWindowMs`).

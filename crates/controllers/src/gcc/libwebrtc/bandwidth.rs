@@ -4,9 +4,9 @@
 //! one has seen too little, or is switched off.
 
 use super::loss::{Loss, State};
+use super::rounding::{between, bps};
 use super::settings::Settings;
 use super::stable::Stable;
-use super::whole::{between, bps};
 use crate::gcc::silence::Silence;
 use std::collections::VecDeque;
 use tidegate_core::control::PacketResult;

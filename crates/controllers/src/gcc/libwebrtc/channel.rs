@@ -2,8 +2,8 @@
 //!
 //! `loss_based_bwe_v2.cc`: observations, their likelihood, Newton's method for the inherent loss.
 
+use super::rounding::part;
 use super::settings::Settings;
-use super::whole::part;
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Size};
 
@@ -168,7 +168,7 @@ impl Observations {
 
     /// How likely a channel is, and how much its bandwidth is worth (`GetObjective`).
     pub(super) fn objective(&self, settings: &Settings, channel: &Channel) -> f64 {
-        let kbps = super::whole::kbps(channel.bandwidth);
+        let kbps = super::rounding::kbps(channel.bandwidth);
         let worth = self.bias(settings, settings.loss_bias) * kbps
             + self.bias(settings, settings.loss_log_bias) * math::ln(1.0 + kbps);
         let mut objective = 0.0;

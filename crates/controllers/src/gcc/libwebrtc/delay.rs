@@ -3,8 +3,8 @@
 //! `delay_based_bwe.cc`. Groups, trendline and detector are those that the older presets are made of.
 
 use super::aimd::Aimd;
+use super::rounding::ms;
 use super::settings::Settings;
-use super::whole::ms;
 use crate::gcc::detector::{Detector, Usage};
 use crate::gcc::groups::Groups;
 use crate::gcc::settings as parts;

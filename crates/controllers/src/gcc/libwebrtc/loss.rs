@@ -6,8 +6,8 @@
 //! estimate does from one observation to the next: how far it may rise, when it holds, when padding is asked for.
 
 use super::channel::{Channel, Observation, Observations};
+use super::rounding::{between, per};
 use super::settings::Settings;
-use super::whole::{between, per};
 use tidegate_core::control::PacketResult;
 use tidegate_core::units::{Rate, Size, Span, Time};
 

@@ -26,9 +26,9 @@ pub mod loss;
 pub mod probe_rate;
 pub mod probing;
 mod pushback;
+mod rounding;
 pub mod settings;
 mod stable;
-mod whole;
 
 use super::acked::Acked;
 use super::detector::Usage;
@@ -42,12 +42,12 @@ use loss::State;
 use probe_rate::ProbeRate;
 use probing::{Asked, Limit, Probing};
 use pushback::Window;
+use rounding::{between, whole_bytes};
 use settings::{Pushback, Settings};
 use tidegate_core::control::{
     Context, Controller, Decision, FeedbackKind, Limits, LossReport, Needs, PacketResult, Report, Sent,
 };
 use tidegate_core::units::{Rate, Span, Time};
-use whole::{between, whole_bytes};
 
 /// The preset's name.
 pub const NAME: &str = "libwebrtc";
@@ -254,7 +254,7 @@ impl GoogCc {
                 self.probe_rate.packet(id, packet.sent.as_nanos(), arrival.as_nanos(), packet.size);
             }
         }
-        let acked = self.acked.rate(&self.parts).map(whole::bps);
+        let acked = self.acked.rate(&self.parts).map(rounding::bps);
         self.bandwidth.set_acked(acked);
         let probe = self.probe_result(acked);
         self.delay.rate.set_network(self.network);

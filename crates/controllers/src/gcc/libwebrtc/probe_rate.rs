@@ -2,7 +2,7 @@
 //!
 //! `probe_bitrate_estimator.cc`.
 
-use super::whole::{bytes_in, part, per};
+use super::rounding::{bytes_in, part, per};
 use std::collections::VecDeque;
 use tidegate_core::control::Probe;
 use tidegate_core::units::{Rate, Size, Span};

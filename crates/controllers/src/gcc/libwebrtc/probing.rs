@@ -4,8 +4,8 @@
 //! good. Later on there are probes when the session's maximum or what its sources want rises, in the
 //! application-limited region, and at what a large drop has taken once the path has recovered.
 
+use super::rounding::between;
 use super::settings::Settings;
-use super::whole::between;
 use tidegate_core::control::{Probe, Probes};
 use tidegate_core::units::{Rate, Span, Time};
 

@@ -3,8 +3,8 @@
 //! `congestion_window_pushback_controller.cc`, and `UpdateCongestionWindowSize` of `goog_cc_network_control.cc`. In
 //! flight is what was sent after the newest packet that was reported on (`transport_feedback_adapter.cc`).
 
+use super::rounding::{bytes_in, ms};
 use super::settings::{Pushback, Settings};
-use super::whole::{bytes_in, ms};
 use std::collections::VecDeque;
 use tidegate_core::units::{Rate, Size, Span};
 

@@ -3,7 +3,7 @@
 //! `LinkCapacityTracker` of `send_side_bandwidth_estimation.cc`. It falls at once and rises within some ten seconds;
 //! an encoder may use it for what is costly to change.
 
-use super::whole::{between, bps};
+use super::rounding::{between, bps};
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Time};
 

@@ -2,9 +2,7 @@
 
 mod discipline;
 mod drop_tail;
-mod tail;
 
 pub use discipline::{Moment, QueueDiscipline, Waiting};
 pub use drop_tail::DropTail;
-pub(crate) use drop_tail::Room;
-pub(crate) use tail::Tail;
+pub(crate) use drop_tail::{Room, Tail};

@@ -18,7 +18,7 @@ use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
 use crate::scenario::external::External;
 use crate::scenario::run::Run;
-use crate::scenario::tightest::capacity;
+use crate::scenario::tightest_link::capacity;
 use crate::scenario::{
     AccessSpec, Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern,
 };
