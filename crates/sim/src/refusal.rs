@@ -15,12 +15,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// At `place`, `value` was found.
+    /// A refusal of `value`, which was found at `place`.
     pub fn new(place: impl Into<String>, value: impl fmt::Display, expected: impl Into<String>) -> Self {
         Self { place: place.into(), found: value.to_string(), expected: expected.into() }
     }
 
-    /// The same, of the part at `whole` of something larger.
+    /// The same refusal, seen from the whole of which the refused part is at `whole`: its key is put in front.
     #[must_use]
     pub(crate) fn at(mut self, whole: &str) -> Self {
         self.place = match self.place.as_str() {

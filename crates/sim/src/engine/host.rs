@@ -23,7 +23,7 @@ struct Addressing {
     route: RouteId,
     /// Whom it talks to.
     talks: Talks,
-    /// For each flow that packets were sent for, how many.
+    /// How many packets were sent for each flow.
     numbers: Vec<(FlowId, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! The E-model (ITU-T G.107, 06/2015): what loss and delay make of speech, all else at its default.
+//! The E-model (ITU-T G.107, 06/2015): how loss and delay impair speech, with all other parameters at their defaults.
 
 use tidegate_core::math::{exp, log2, log10, pow, sqrt};
 

@@ -10,11 +10,11 @@ use tidegate_endpoint::{Repair, RtcpMode};
 pub struct MediaSpec {
     /// The controller.
     pub controller: ControllerSpec,
-    /// Its bounds: never less.
+    /// The least target that the controller may set.
     pub min_rate: Rate,
-    /// Its bounds: never more.
+    /// The largest target that the controller may set.
     pub max_rate: Rate,
-    /// Where it begins.
+    /// The target at the start.
     pub start_rate: Rate,
     /// The video stream, if any.
     #[serde(default)]
@@ -147,9 +147,9 @@ pub enum PlayoutSpec {
     },
     /// Grows when a frame is late, shrinks slowly.
     Adaptive {
-        /// Never less.
+        /// The least delay.
         min: Span,
-        /// Never more.
+        /// The largest delay.
         max: Span,
     },
 }
@@ -213,13 +213,13 @@ pub enum VideoSource {
     Encoder(EncoderSpec),
 }
 
-/// An encoder in the loop; who drives the engine makes it.
+/// An encoder in the loop, which whoever drives the engine makes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderSpec {
     /// Which one.
     pub codec: String,
-    /// What the driver knows the pictures by.
+    /// The name under which the driver has the pictures.
     pub clip: String,
     /// Pixels of a line.
     pub width: u32,

@@ -1,4 +1,5 @@
-//! A whole experiment as plain data: what the Python side hands over, already checked and in base units.
+//! A scenario as plain data: what the Python side hands over, already checked and in base units. Beside it: how its
+//! world is assembled ([`assemble`]), and the run of it ([`Run`]).
 //!
 //! Times and spans are nanoseconds, rates bit/s, sizes bytes, probabilities fractions. People write
 //! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
@@ -25,7 +26,7 @@ pub use sessions::*;
 use tidegate_core::{Span, Time};
 pub use traffic::*;
 
-/// One experiment.
+/// One scenario: all that a run depends on, but for traces and controllers that are handed over beside it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -38,7 +39,7 @@ pub struct Scenario {
     pub warmup: Span,
     /// The run's seed.
     pub seed: u64,
-    /// Seeds that replace `seed` for single components, by name ("with another flow's luck changed").
+    /// Seeds that replace `seed` for single components, by name: for the same run with other luck of one flow, say.
     #[serde(default)]
     pub seeds: Vec<(String, u64)>,
     /// How much is kept.
@@ -57,8 +58,8 @@ pub struct Scenario {
     /// The sessions of many members.
     #[serde(default)]
     pub sessions: Vec<SessionSpec>,
-    /// Whether every datagram of RTP and RTCP goes through its bytes before its receiver sees it: slower, and to change
-    /// nothing.
+    /// Whether every datagram is encoded to bytes and decoded again before its receiver sees it: slower, and it must
+    /// change nothing.
     #[serde(default)]
     pub bytes: bool,
 }
@@ -89,9 +90,9 @@ impl Default for Record {
 pub enum RecordLevel {
     /// Streaming statistics.
     Summary,
-    /// And series in bins.
+    /// Streaming statistics, and series in bins.
     Series,
-    /// And every packet.
+    /// Those, and every packet.
     Packets,
 }
 

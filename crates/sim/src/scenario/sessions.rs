@@ -60,7 +60,8 @@ pub enum ProfileSpec {
     Avpf {
         /// Feedback is delayed by up to l intervals (section 3.5.2).
         l: f64,
-        /// By up to k RTT/2 members instead, where the RTT is known (draft-ietf-avt-rtcp-feedback-00).
+        /// Feedback is delayed by up to k RTT/2 members instead, where the RTT is known
+        /// (draft-ietf-avt-rtcp-feedback-00).
         #[serde(default)]
         k: Option<f64>,
         /// Whether the interval of `l` is drawn for each feedback, instead of that under way.

@@ -1,4 +1,4 @@
-//! What competes: UDP and TCP.
+//! Traffic that competes with media: UDP and TCP.
 
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
@@ -82,7 +82,7 @@ pub enum TcpAlgorithm {
 pub enum TcpWorkload {
     /// Always more data.
     Long,
-    /// So many bytes.
+    /// One download of so many bytes.
     File(u64),
     /// Downloads of uniform size, exponential idle times between (RFC 8868 section 5.1).
     Web {

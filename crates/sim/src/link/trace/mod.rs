@@ -1,4 +1,4 @@
-//! Recorded and generated capacities: readers and writers for the formats in use.
+//! Recorded and generated networks that a link plays: readers and writers for the formats in use.
 //!
 //! A reader takes the bytes of a file and its name, and says in every error where it stands, what it
 //! found and what would be right. Whatever the format, a trace repeats at its end.

@@ -103,10 +103,10 @@ pub fn mutual_information(modulation: usize, sinr: f64) -> f64 {
     }
 }
 
-/// Block error rate of a block `excess` dB above the SINR at which it is 10 %.
+/// Block error rate of a block `margin` dB above the SINR at which it is 10 %.
 #[must_use]
-pub fn block_errors(excess: f64) -> f64 {
-    let deviations = excess / STEEPNESS + TENTH;
+pub fn block_errors(margin: f64) -> f64 {
+    let deviations = margin / STEEPNESS + TENTH;
     0.5 - 0.5 * math::erf(deviations / std::f64::consts::SQRT_2)
 }
 
@@ -193,8 +193,8 @@ impl Tables {
     /// [`block_errors`], to within a hundredth of a dB.
     #[inline]
     #[must_use]
-    pub fn block_errors(&self, excess: f32) -> f64 {
-        let place = (excess + 4.0) * (ERRORS as f32 / 8.0);
+    pub fn block_errors(&self, margin: f32) -> f64 {
+        let place = (margin + 4.0) * (ERRORS as f32 / 8.0);
         f64::from(self.errors[(place.max(0.0) as usize).min(ERRORS - 1)])
     }
 

@@ -62,7 +62,7 @@ pub(super) struct Application {
 /// What the application does at a time it asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
-    /// Nothing yet.
+    /// Nothing is due.
     Nothing,
     /// Begins a download of so many bytes.
     Begin(u64),
