@@ -450,6 +450,7 @@ def test_every_paper_in_the_package_can_be_read() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("key", shipped.names())
 def test_no_shipped_paper_differs_without_a_reason(key: str, shipped_paper: Callable[[str], Result]) -> None:
     assert [one.claim.id for one in shipped_paper(key).unexplained] == []
