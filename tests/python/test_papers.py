@@ -19,7 +19,7 @@ import pytest
 
 from cable import CABLE, CODE, TOML, wrong
 from support import ROOT, Cli, begin, interrupt
-from tidegate import paper
+from tidegate import _shipped, paper
 from tidegate.errors import InputError
 from tidegate.paper import Measure, Result, Table, Verdict
 from tidegate.paper import _facts as facts
@@ -416,6 +416,7 @@ def test_wrong_usage(
 
 def test_the_list(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(CABLE, tmp_path / "papers" / "cable")
+    monkeypatch.setattr(_shipped, "PAPERS", tmp_path / "papers")
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "papers")
     got = cli("paper", "list")
     assert (got.code, got.out) == (
