@@ -72,7 +72,8 @@ def test_the_link_is_shared_and_used(label: str) -> None:
 
 def test_what_explains_the_shares_of_many() -> None:
     base, quiet, slow, both, quick = (rows("causes")[label]["TFRC/TCP"] for label in made.CAUSES)
-    assert base == rows("fairness")["50 packets, n = 32"]["TFRC/TCP"]
+    # a mean over seeds of a ratio, here and there in another order
+    assert base == pytest.approx(rows("fairness")["50 packets, n = 32"]["TFRC/TCP"], rel=1e-12)
     # each change favours TFRC, and the two of TCP together more than each
     assert base < slow < both
     assert base < quiet < both

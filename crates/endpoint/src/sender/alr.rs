@@ -14,14 +14,15 @@ pub(crate) struct AppLimit {
     limited: bool,
 }
 
-/// The part of the target that is to be used: `bandwidth_usage_ratio`, 65 %.
-const USAGE_PERCENT: i128 = 65;
+/// The part of the target that is to be used: `bandwidth_usage_ratio`. This and the next two are those of the field trial that is
+/// on by default (`alr_experiment.cc`: `1.0,2875,80,40,-60,3`), and not those of the struct (65, 80, 50).
+const USAGE_PERCENT: i128 = 80;
 /// `kWindowMs` of libwebrtc's `IntervalBudget`.
 const WINDOW: Span = Span::from_millis(500);
-/// Limited from a budget of 80 % of the window on: `start_budget_level_ratio`.
-const START_PERCENT: i128 = 80;
-/// Until it is less than 50 %: `stop_budget_level_ratio`.
-const STOP_PERCENT: i128 = 50;
+/// Limited once the budget is above 40 % of the window: `start_budget_level_ratio`.
+const START_PERCENT: i128 = 40;
+/// Until as much as 60 % of the window too much was sent: `stop_budget_level_ratio`.
+const STOP_PERCENT: i128 = -60;
 
 impl AppLimit {
     pub(crate) fn new(now: Time) -> Self {
@@ -88,15 +89,45 @@ mod tests {
     }
 
     #[test]
-    fn under_65_percent_is_limited_and_over_is_not() {
+    fn under_80_percent_is_limited_and_over_is_not() {
         let mut alr = AppLimit::new(Time::ZERO);
         alr.set_target(Time::ZERO, Rate::from_mbps(1));
-        // 70 % of the target: never
-        assert_eq!(run(&mut alr, 0, 20_000, Rate::from_kbps(700)), []);
-        // and leaves the budget at its bottom, -325 kbit, plus a step of 6.5. 30 % let it rise by 3.5 kbit
-        // a step, to 0.8 * 325 = 260 kbit: (260 + 318.5) / 3.5 = 165.3 steps
-        assert_eq!(run(&mut alr, 20_000, 10_000, Rate::from_kbps(300)), [(21_660, true)]);
-        // 100 %: from 325 kbit down to 162.5 kbit by 3.5 kbit a step: 46.4 steps
-        assert_eq!(run(&mut alr, 30_000, 10_000, Rate::from_mbps(1)), [(30_470, false)]);
+        // 85 % of the target: never
+        assert_eq!(run(&mut alr, 0, 20_000, Rate::from_kbps(850)), []);
+        // and leaves the budget at its bottom, -400 kbit, plus a step of 8. 30 % let it rise by 5 kbit a step, to
+        // 0.4 * 400 = 160 kbit: (160 + 392) / 5 = 110.4 steps
+        assert_eq!(run(&mut alr, 20_000, 10_000, Rate::from_kbps(300)), [(21_110, true)]);
+        // 100 %: from 400 kbit down to -240 kbit by 2 kbit a step: more than 320 steps
+        assert_eq!(run(&mut alr, 30_000, 10_000, Rate::from_mbps(1)), [(33_210, false)]);
+    }
+
+    /// The detector of libwebrtc itself, fed with packets.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test reads its data")]
+    fn its_verdicts_are_libwebrtcs() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/gcc/goog_cc_alr.csv");
+        let text = std::fs::read_to_string(path).expect("it is carried");
+        let rows =
+            text.lines().skip(1).map(|line| line.split(',').map(|cell| cell.parse().expect("a number")));
+        let mut alr = None;
+        let (mut count, mut changes) = (0, 0);
+        for mut row in rows {
+            let mut next = || -> i64 { row.next().expect("four columns") };
+            let (now, bytes, target) =
+                (Time::from_millis(next()), next() as u64, Rate::from_bps(next() as u64));
+            let limited = next() >= 0;
+            // the first packet says nothing there: since when its bytes were sent is not known
+            let first = alr.is_none();
+            let alr = alr.get_or_insert_with(|| AppLimit::new(now));
+            let before = alr.limited();
+            alr.set_target(now, target);
+            if !first {
+                alr.sent(now, Size::from_bytes(bytes));
+            }
+            assert_eq!(alr.limited(), limited, "at {now}");
+            count += 1;
+            changes += u32::from(alr.limited() != before);
+        }
+        assert_eq!((count, changes), (400, 1));
     }
 }
