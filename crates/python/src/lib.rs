@@ -1,4 +1,4 @@
-//! Python bindings of tidegate: an experiment goes in, columns come out. Glue only.
+//! Python bindings of tidegate: a scenario goes in, columns come out. Glue only.
 // the one crate above the pure ones that may look at a clock: for progress, never for results
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -138,7 +138,7 @@ fn wrong(py: Python<'_>, place: String, found: String) -> PyErr {
     refused(py, &Refusal { place, found, expected: String::new() })
 }
 
-/// Builds an experiment: `scenario_json` as in the crate's `scenario` module, `traces` by index,
+/// Builds the world of a scenario: `scenario_json` as in the crate's `scenario` module, `traces` by index,
 /// `objects` the factories of Python controllers by key (called once a flow, they give the controller
 /// or a pair of controller and receiver half), and of what iterates over pictures for encoders in the loop.
 /// Their exceptions will wait in `raised`.
@@ -170,7 +170,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// Runs an experiment to its end; the arguments are those of [`prepare`]. `progress`, if any, is called with
+/// Runs a scenario to its end; the arguments are those of [`prepare`]. `progress`, if any, is called with
 /// the share of simulated time that is done.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new(), progress=None))]

@@ -220,7 +220,7 @@ fn running(state: &mut State) -> PyResult<&mut Run> {
 
 #[pymethods]
 impl PyWorld {
-    /// Builds the world of an experiment; the arguments are those of `run`.
+    /// Builds the world of a scenario; the arguments are those of `run`.
     #[new]
     #[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
     fn new(

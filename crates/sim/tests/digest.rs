@@ -1,4 +1,4 @@
-//! The same bits everywhere: whole experiments against hashes written once.
+//! The same bits everywhere: whole scenarios against hashes written once.
 //!
 //! `cargo test` and `cargo test --release`, on every platform, must give what `digest/golden.txt` says. A
 //! change of behaviour changes it, too: then `TIDEGATE_BLESS=1 cargo test -p tidegate-sim --test digest`
