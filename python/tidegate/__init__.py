@@ -12,6 +12,7 @@ know?
 from __future__ import annotations
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from tidegate import _moved
@@ -119,7 +120,14 @@ else:
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names}
 
+    # threads that load different parts at once would wait for each other's modules, and see them half made
+    _LOADING = RLock()
+
     def __getattr__(name: str) -> object:
+        with _LOADING:
+            return _load(name)
+
+    def _load(name: str) -> object:
         if name == "__version__":
             value = import_module("tidegate.running").version()
         elif name in _PLACE:
@@ -138,7 +146,8 @@ else:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        own = {"TYPE_CHECKING", "RLock", "annotations", "import_module"}
+        return sorted({*__all__, *(name for name in globals() if name.startswith("__") or name[0] != "_")} - own)
 
 
 _moved.install()

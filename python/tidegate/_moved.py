@@ -110,6 +110,9 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 """Names that have left a module, with the module that has them now."""
 
 
+_BEFORE = {new: old for old, new in MOVED.items()}
+
+
 def new_name(name: str) -> str | None:
     """The present name of a module; None where it has always been called so.
 
@@ -119,6 +122,11 @@ def new_name(name: str) -> str | None:
     if not name.startswith(_PACKAGE):
         return None
     first, rest = name.removeprefix(_PACKAGE), ""
+    # `from tidegate.report import series` asks for what had that name in the package by its present name
+    package, _, inside = first.rpartition(".")
+    before = f"{_BEFORE.get(package)}.{inside}"
+    if before in MOVED:
+        return f"{_PACKAGE}{MOVED[before]}"
     while first:
         if first in MOVED:
             return f"{_PACKAGE}{MOVED[first]}{rest}"

@@ -121,3 +121,32 @@ def test_names_that_never_were_are_still_errors() -> None:
 def test_every_public_name_is_there() -> None:
     for name in tidegate.__all__:
         assert getattr(tidegate, name) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in OLD if "." in name and name.partition(".")[0] in MOVED])
+def test_what_was_in_a_package_is_taken_from_it_by_its_old_name(name: str) -> None:
+    package, _, inside = name.rpartition(".")
+    took: dict[str, object] = {}
+    exec(f"from tidegate.{package} import {inside} as it", took)
+    function = getattr(importlib.import_module(f"tidegate.{package}"), inside, None)
+    assert took["it"] in {importlib.import_module(f"tidegate.{name}"), function}
+
+
+def test_threads_may_be_the_first_to_ask_for_parts() -> None:
+    program = """
+import sys
+sys.setswitchinterval(1e-5)
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+import tidegate
+names = ["report", "compare", "run", "plot", "Scenario", "sweep", "lte", "Trace"]
+together = Barrier(len(names))
+def ask(name):
+    together.wait()
+    return getattr(tidegate, name).__name__
+with ThreadPoolExecutor(len(names)) as threads:
+    print(list(threads.map(ask, names)))
+"""
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

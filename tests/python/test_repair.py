@@ -254,3 +254,44 @@ def test_requests_bring_back_nine_tenths_of_the_vmaf_that_losses_cost(controller
     print(f"{controller}: VMAF {whole:.2f} without loss, {lost:.2f} with 2 %, {repaired:.2f} with requests")
     assert lost < whole - 5
     assert repaired - lost >= 0.9 * (whole - lost)
+
+
+def test_packets_that_are_late_and_restore_others_too_late_count_once() -> None:
+    """All media are late after the warm-up, and what parity restores then is late, too: 345 late of 344 that arrived."""
+    scenario = Scenario.from_dict(
+        {
+            "name": "late",
+            "duration": "30s",
+            "warmup": "15s",
+            "links": [
+                {
+                    "name": "l",
+                    "from": "a",
+                    "to": "b",
+                    "capacity": "4Mbps",
+                    "delay": "50ms",
+                    "queue": {"time": "1s"},
+                    "loss": 0.6,
+                    "jitter": {"uniform": "20ms"},
+                },
+                {"name": "back", "from": "b", "to": "a", "capacity": "4Mbps", "delay": "50ms"},
+            ],
+            "flows": [
+                {
+                    "name": "call",
+                    "from": "a",
+                    "to": "b",
+                    "media": {
+                        "controller": "fixed",
+                        "start_rate": "1Mbps",
+                        "playout": {"fixed": "1ms"},
+                        "repair": {"fec": {"packets": 2}},
+                    },
+                },
+                {"name": "noise", "from": "a", "to": "b", "start": "5s", "udp": {"rate": "3.9Mbps"}},
+            ],
+        }
+    )
+    for seed in range(1, 7):
+        metrics = run(scenario, seed=seed).metrics("call")
+        assert 0.99 < metrics["residual_loss_fraction"] <= 1.0

@@ -160,7 +160,9 @@ impl Path for Faulty {
         match self.fault {
             ReceiverReportsLost if on => return Option::None,
             ReceiverReportsFromTheStartOnLost if now < END => return Option::None,
-            LossCounterGoesBack if on => loss.cumulative_lost -= (now - BEGIN).as_nanos() as i32 / 1_000_000,
+            LossCounterGoesBack if on => {
+                loss.cumulative_lost -= ((now - BEGIN).as_nanos() / 1_000_000) as i32
+            }
             LossCounterJumps if on => loss.cumulative_lost += 1 << 30,
             RoundTripOfZero if on => report.report_rtt = Some(Span::ZERO),
             RoundTripOfAMinute if on => report.report_rtt = Some(Span::from_secs(60)),
@@ -237,7 +239,7 @@ impl Path for Faulty {
 #[test]
 fn it_stays_within_its_limits_and_comes_back() {
     let mut table = String::from(
-        "| fault, from 20 to 30 s | least target meanwhile (kbit/s) | back at 1600 kbit/s after (s) | mean of the last 20 s (kbit/s) |\n|---|---:|---:|---:|\n",
+        "| fault, from 20 to 30 s | least target meanwhile (kbit/s) | first at 1600 kbit/s after (s) | mean of the last 20 s (kbit/s) |\n|---|---:|---:|---:|\n",
     );
     for (fault, name) in FAULTS {
         let application = match fault {

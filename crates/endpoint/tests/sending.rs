@@ -293,9 +293,9 @@ fn two_probes_of_one_decision_leave_as_they_were_asked_for() {
             "packet {place}"
         );
     }
-    // right after its last: 15 ms of 18 Mb/s are 33750 bytes. 2 ms are 4500 bytes: groups of 19 packets, 4712 bytes; the
+    // once its 1768 bytes are carried: 15 ms of 18 Mb/s are 33750 bytes. 2 ms are 4500 bytes: groups of 19 packets, 4712 bytes; the
     // eighth makes them full, and goes out whole
-    let begin = found[5].0;
+    let begin = begin + Rate::from_kbps(900).time_for(Size::from_bytes(1768));
     let found = of(fast);
     assert_eq!(found.len(), 8 * 19);
     assert!(found.iter().all(|&(_, size)| size == 248));
@@ -404,11 +404,11 @@ fn the_controller_hears_of_pauses_and_of_an_application_that_does_not_fill_its_t
     assert_eq!(limits.len(), 5, "{limits:?}");
     assert_eq!(limits[0], (0.0, all, false));
     assert_eq!(limits[1], (10.0, audio, false));
-    // the budget fills at 1.3 Mb/s less 29.6 kb/s from about its least, -650 kbit, to 520 kbit: 0.92 s
-    assert!((10.3..11.0).contains(&limits[2].0) && limits[2].1 == audio && limits[2].2, "{limits:?}");
+    // the budget fills at 1.6 Mb/s less 29.6 kb/s from about its least, -800 kbit, to 320 kbit: 0.71 s
+    assert!((10.6..10.8).contains(&limits[2].0) && limits[2].1 == audio && limits[2].2, "{limits:?}");
     assert_eq!(limits[3], (20.0, all, true));
-    // and empties from 650 to 325 kbit at 0.7 Mb/s: 0.46 s
-    assert!((20.3..20.6).contains(&limits[4].0) && !limits[4].2, "{limits:?}");
+    // and empties from 800 to -480 kbit at 0.4 Mb/s: 3.2 s
+    assert!((23.1..23.3).contains(&limits[4].0) && !limits[4].2, "{limits:?}");
     assert!(
         told.frames_sent
             .iter()

@@ -150,7 +150,7 @@ enum State {
     Over(&'static str),
 }
 
-/// An run that is run piece by piece.
+/// A run that is run piece by piece.
 ///
 /// Times are nanoseconds from its beginning; those that are given must not go back.
 #[pyclass(frozen, module = "tidegate._core", name = "World")]

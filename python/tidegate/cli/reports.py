@@ -47,6 +47,9 @@ def report(
     picture = out is not None and out.suffix.lower() in _PICTURES
     if out is not None and picture:
         check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)
+    elif out is not None and out.suffix.lower() not in {".html", ".htm"}:
+        found = f"the suffix {out.suffix}" if out.suffix else "no suffix"
+        raise InputError(f"--out {out}: found {found}; expected .html, {', '.join(sorted(_PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
     if (folder / comparing.COMPARISON_FILE).is_file():

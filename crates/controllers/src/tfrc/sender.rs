@@ -106,17 +106,31 @@ impl Sender {
         })
     }
 
+    /// What packets of their size leave of X for what they carry (RFC 4828 section 4.2; all of it in TFRC).
+    fn share(&self) -> f64 {
+        equation::small_packet_share(self.mean_size(), self.settings.header as f64)
+    }
+
+    /// Mean size of its packets, in bytes.
+    fn mean_size(&self) -> f64 {
+        self.size.unwrap_or(self.settings.mss as f64)
+    }
+
+    /// What it may send, in bytes/s.
+    fn usable(&self) -> f64 {
+        self.allowed.rate() * self.share()
+    }
+
     fn decide(&self) -> Decision {
         let set = &self.settings;
-        let size = self.size.unwrap_or(set.mss as f64);
-        let share = equation::small_packet_share(size, set.header as f64);
-        let x = self.allowed.rate() * share;
+        let share = self.share();
+        let x = self.usable();
         let instant = self.allowed.instant(set, self.segment()) * share;
         // the encoder gets what leaves the pacer and never more than X, and less while something waits
         // there: at the pacing rate alone a queue would never shrink
         let mut target = x.min(instant);
         if set.min_gap > 0.0 {
-            target = target.min(size * 1000.0 / set.min_gap);
+            target = target.min(self.mean_size() * 1000.0 / set.min_gap);
         }
         if set.drain_time > 0.0 {
             target = (target - self.owed as f64 / set.drain_time).max(target / 2.0);
@@ -193,7 +207,7 @@ impl Controller for Sender {
         // nothing waiting while it uses what it gets. That it uses less is told half a second late; that it
         // could not use all is known at once
         let most = self.limits.wanted.map_or(self.limits.max, |wanted| wanted.min(self.limits.max));
-        let little = self.limits.app_limited || most.as_bps_f64() < 8.0 * self.allowed.rate();
+        let little = self.limits.app_limited || most.as_bps_f64() < 8.0 * self.usable();
         let all = packet.backlog.as_bytes() > 0 || !little;
         self.limited.sent(ticks(now), all);
         if self.timer.is_some_and(|at| at <= now) {

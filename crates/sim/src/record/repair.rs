@@ -95,11 +95,11 @@ impl Repairs {
     #[must_use]
     pub fn residual(&self) -> Option<f64> {
         let known = self.arrived + self.lost;
-        assert!(
-            self.by_resent + self.by_parity <= self.lost + self.late && self.late <= self.arrived,
-            "more repaired than was missing, or more late than came: {self:?}"
-        );
-        let missing = self.lost + self.late - self.by_resent - self.by_parity;
+        // a packet that is late itself may restore another one too late, which makes two that are late of one that arrived
+        let missing = self.lost + self.late.min(self.arrived);
+        let repaired = self.by_resent + self.by_parity;
+        debug_assert!(repaired <= self.lost + self.late, "more repaired than was missing: {self:?}");
+        let missing = missing.saturating_sub(repaired);
         (known > 0).then(|| missing as f64 / known as f64)
     }
 

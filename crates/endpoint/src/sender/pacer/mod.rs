@@ -190,8 +190,8 @@ impl Pacer {
             (Some(gap), Some(last)) => last + gap,
             _ => Time::ZERO,
         };
-        if let Some(cluster) = self.probes.present() {
-            return cluster.due().max(gap);
+        if let Some(due) = self.probes.due() {
+            return due.max(gap);
         }
         let head = match (self.audio.front(), self.resent.front().or(self.video.front())) {
             (Some(audio), _) if self.pace_audio => Some((self.media_due(), audio)),

@@ -21,6 +21,8 @@ const BEGINS: Size = Size::from_bytes(200);
 pub(super) struct Prober {
     waiting: VecDeque<Cluster>,
     begun: bool,
+    /// When the next one may begin: once the rate of the one before has carried all that it was.
+    next: Time,
 }
 
 impl Prober {
@@ -33,7 +35,9 @@ impl Prober {
 
     /// A packet has come in that weighs so much.
     pub(super) fn came(&mut self, weight: Size) {
-        self.begun |= self.waiting.front().is_some_and(|one| weight >= one.least());
+        if !self.begun && self.waiting.front().is_some_and(|one| weight >= one.least()) {
+            (self.begun, self.next) = (true, Time::ZERO);
+        }
     }
 
     /// The probe at work.
@@ -41,11 +45,17 @@ impl Prober {
         self.waiting.front().filter(|_| self.begun)
     }
 
+    /// When its next packet is due.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.present().map(|one| if one.started() { one.due() } else { self.next })
+    }
+
     /// Takes note of `size` bytes that leave.
     pub(super) fn sent(&mut self, now: Time, size: Size) {
         if let Some(cluster) = self.waiting.front_mut().filter(|_| self.begun) {
             cluster.take(now, size);
             if cluster.done() {
+                self.next = cluster.carried();
                 self.waiting.pop_front();
                 self.begun = !self.waiting.is_empty();
             }
@@ -92,14 +102,13 @@ impl Cluster {
     }
 
     /// When its next packet is due: by what was sent so far.
-    pub(super) fn due(&self) -> Time {
-        match self.started {
-            None => Time::ZERO,
-            Some(_) if self.open() => self.group,
-            Some(started) => {
-                (started + self.probe.rate.time_for(self.sent)).max(self.group + self.probe.spacing)
-            }
-        }
+    fn due(&self) -> Time {
+        if self.open() { self.group } else { self.carried().max(self.group + self.probe.spacing) }
+    }
+
+    /// When its rate has carried what was sent so far.
+    fn carried(&self) -> Time {
+        self.started.map_or(Time::ZERO, |started| started + self.probe.rate.time_for(self.sent))
     }
 
     fn take(&mut self, now: Time, size: Size) {

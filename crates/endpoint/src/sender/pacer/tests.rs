@@ -221,8 +221,9 @@ fn probes_of_one_decision_follow_each_other_and_each_has_its_least() {
     };
     // no length: five packets and no more, 496 us apart, but for the one of media, which takes 2 ms
     assert_eq!(of(7), [0, 2496, 2992, 3488].map(Time::from_micros));
-    // 15 ms of 8 Mb/s are 15000 bytes: 61 packets of 248 and no more, 248 us apart, the first at once
-    let second: Vec<Time> = (0..61).map(|k| Time::from_micros(3488 + 248 * k)).collect();
+    // 15 ms of 8 Mb/s are 15000 bytes: 61 packets of 248 and no more, 248 us apart, the first once 4 Mb/s have carried the
+    // 1992 bytes of the first probe
+    let second: Vec<Time> = (0..61).map(|k| Time::from_micros(3984 + 248 * k)).collect();
     assert_eq!(of(8), second);
     assert_eq!(sent.len(), 66);
 }
