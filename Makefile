@@ -61,7 +61,7 @@ quick: $(VENV)/.packages
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --profile quick --quiet
 
 demo: setup
-	$(BIN)/tidegate compare gcc gcc:draft-02 fixed --cross tcp:cubic@20s-40s --seeds 3 --out $(OUT)
+	$(BIN)/tidegate compare gcc gcc:draft-02 tfrc fixed:2Mbps --scenario drop-and-download --seeds 3 --out $(OUT)
 
 check: lint wasm test-rust
 

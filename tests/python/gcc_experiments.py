@@ -17,7 +17,7 @@ import numpy.typing as npt
 import tidegate
 from tidegate import Feedback, Flow, Link, Media, Queue, Run, Scenario, Tcp
 
-PRESETS = ("libwebrtc-v1", "draft-02", "aiortc")
+PRESETS = ("libwebrtc", "libwebrtc-v1", "draft-02", "aiortc")
 # The receive rate counts the 12 bytes of RTP and 28 of UDP and IP beside 1200 of payload; so does the capacity.
 MEGA, KILO = 1e6, 1e3
 Floats = npt.NDArray[np.float64]
@@ -397,13 +397,13 @@ def buffers() -> list[Row]:
 EXPERIMENTS = {
     one.name: one
     for one in (
-        Experiment("ramp", {"to 1 Mb/s (s)": 0.5, "to 2 Mb/s (s)": 0.5, "to 4 Mb/s (s)": 0.5, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, ramp),
+        Experiment("ramp", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "to 4 Mb/s (s)": 0.1, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, ramp),
         Experiment("steps", {"first less (s)": 0.05, "below 1 Mb/s (s)": 0.1, "peak queue (ms)": 20, "queue gone (s)": 0.5, "rate 90-120 s (kb/s)": 20, "to 2 Mb/s again (s)": 1}, steps),
         Experiment("loss", {"at 10 s (kb/s)": 20, "at 30 s (kb/s)": 20, "at 60 s (kb/s)": 20, "at 90 s (kb/s)": 20, "lost (%)": 0.5}, loss),
         Experiment("sharing", {"first 40-60 s (kb/s)": 20, "second 40-60 s (kb/s)": 20, "first 200-300 s (kb/s)": 20, "second 200-300 s (kb/s)": 20, "3/4 at (s)": 5, "Jain 200-300 s": 0.01, "worst ratio": 0.05}, sharing),
         Experiment("tcp", {"call before (kb/s)": 50, "call 40-60 s (kb/s)": 20, "call 90-150 s (kb/s)": 20, "TCP 90-150 s (kb/s)": 20, "call's loss (%)": 0.5}, tcp),
         Experiment("limited", {"sent 60-90 s (kb/s)": 5, "R least (kb/s)": 5, "R most (kb/s)": 5, "target at 30 s (kb/s)": 10, "target at 90 s (kb/s)": 10}, limited),
-        Experiment("feedback", {"to 1 Mb/s (s)": 0.5, "to 2 Mb/s (s)": 0.5, "rate 60-120 s (kb/s)": 50, "peak queue (ms)": 10}, feedback),
+        Experiment("feedback", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "rate 60-120 s (kb/s)": 50, "peak queue (ms)": 10}, feedback),
         Experiment("jitter", {"to 2 Mb/s (s)": 0.5, "rate 60-120 s (kb/s)": 50, "over-use (% of groups)": 1, "threshold (ms)": 1}, jitter),
         Experiment("buffers", {"rate 100-200 s (kb/s)": 20, "queue, mean (ms)": 5, "queue, peak (ms)": 10, "lost (%)": 0.5}, buffers),
     )

@@ -113,7 +113,7 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
         ),
         "no TCP": Mutation("TCP becomes UDP at a constant 1.2 Mb/s", _udp_for_tcp),
     },
-    "hermanns2013": {"gcc": Mutation("Sprout becomes GCC", controller("sprout", "gcc"))},
+    "hermanns2013": {"gcc": Mutation("Sprout becomes GCC", controller("sprout", "gcc:libwebrtc-v1"))},
     "lissah2019": {
         "none": Mutation(
             "the table answers no loss: frames go out as they come", controller("lookup_table", "lookup_table:none")

@@ -13,7 +13,7 @@ import pytest
 
 import tidegate
 from support import ROOT, shared
-from tidegate import Arrived, ControllerHost, Limits, PacketResult, Report, Run, Scenario, run, wire
+from tidegate import Arrived, ControllerHost, Limits, PacketResult, Report, Run, Scenario, Sent, run, wire
 
 DATA = ROOT / "tests" / "data"
 
@@ -90,7 +90,8 @@ class Proxy(tidegate.Controller):
 
     def on_limits(self, now_ns: int, limits: Limits) -> tidegate.Decision:
         if not hasattr(self, "host"):
-            self.host = tidegate.controller("gcc", now_ns=now_ns, limits=limits)
+            # as a call sets it, which is what a scenario's is
+            self.host = tidegate.controller("gcc", now_ns=now_ns, limits=limits, pacing_factor=1.1, alr_probing=False)
             return self.host.decision
         return self.host.on_limits(now_ns, limits)
 
@@ -114,7 +115,14 @@ class Proxy(tidegate.Controller):
         return decision
 
     def on_alarm(self, now_ns: int) -> tidegate.Decision:
-        return self.host.on_alarm(now_ns)
+        decision = self.host.on_alarm(now_ns)
+        self.internals = self.host.internals
+        return decision
+
+    def on_sent(self, now_ns: int, sent: Sent) -> tidegate.Decision:
+        decision = self.host.on_sent(now_ns, sent)
+        self.internals = self.host.internals
+        return decision
 
 
 @pytest.mark.parametrize("feedback", ["twcc", "ccfb"])

@@ -58,8 +58,8 @@ def test_a_run_fits_a_terminal(columns: int, tmp_path: Path) -> None:
 def test_settings_fit_a_terminal(name: str, tmp_path: Path) -> None:
     shown = on_a_terminal(["controllers", name], tmp_path, 100)
     assert max(map(len, shown.splitlines())) <= 100
-    registered = controllers.registry()[name.partition(":")[0]]
-    for setting in registered["settings"]:
+    controller, _, preset = name.partition(":")
+    for setting in controllers.settings_of(controller, preset):
         assert re.search(rf"^{setting['name']} ", shown, re.MULTILINE)
 
 

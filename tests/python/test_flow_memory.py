@@ -32,6 +32,9 @@ def experiment(calls: int) -> str:
         link["capacity"] = {"constant": 10**10}
         link["settings"]["queue"] = {"packets": 100_000}
     (call,) = made["flows"]
+    # what it has seen is a second at the start rate, and no probe's
+    media = call["kind"]["media"]
+    media["max_rate"] = media["video"]["max"] = media["start_rate"]
     made["flows"] = [
         {**call, "name": f"call{number}", "start": 10**6 * (number % 100), "stop": 10**9} for number in range(calls)
     ]

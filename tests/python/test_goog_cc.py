@@ -66,17 +66,23 @@ def test_what_differs_is_seen(tmp_path: Path) -> None:
 
 def test_a_preset_with_settings_of_its_own_shows_them(cli: Cli) -> None:
     own = {setting["name"] for setting in controllers.settings_of("gcc", "libwebrtc")}
-    usual = {setting["name"] for setting in controllers.settings_of("gcc")}
+    usual = {setting["name"] for setting in controllers.settings_of("gcc", "libwebrtc-v1")}
     assert {"probe_first", "beta"} <= own
     assert "k_up" not in own
     assert {"k_up", "beta"} <= usual
     shown = cli("controllers", "gcc:libwebrtc,beta=0.9").out
     assert "probe_first" in shown
     assert "k_up" not in shown
-    assert "k_up" in cli("controllers", "gcc").out
-    assert json.loads(cli("controllers", "gcc", "--json").out)["own_settings"].keys() == {"libwebrtc"}
+    assert "k_up" in cli("controllers", "gcc:libwebrtc-v1").out
+    assert "probe_first" in cli("controllers", "gcc").out, "the default"
+    assert json.loads(cli("controllers", "gcc", "--json").out)["own_settings"].keys() == {
+        "libwebrtc-v1",
+        "draft-02",
+        "aiortc",
+        "hoang2017",
+    }
     assert "a scenario's call has alr_probing=false, pacing_factor=1.1" in shown
-    assert "a scenario's call" not in cli("controllers", "gcc").out
+    assert "a scenario's call" not in cli("controllers", "gcc:libwebrtc-v1").out
     refused = cli("controllers", "gcc:libwebrtc,k_up=0.01")
     assert "k_up: there is no such setting" in refused.err
 

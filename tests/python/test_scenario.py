@@ -416,9 +416,9 @@ def test_changes_that_lead_nowhere(key: str, message: str) -> None:
 
 
 def test_changes_go_where_they_should() -> None:
-    made = Scenario.parse(PLAIN, changes={"flows.1.media.controller.k_up": 0.01, "links.cable.back.loss": "1%"})
+    made = Scenario.parse(PLAIN, changes={"flows.1.media.controller.beta": 0.9, "links.cable.back.loss": "1%"})
     controller = lower(made).ir["flows"][0]["kind"]["media"]["controller"]
-    assert controller["settings"] == {"k_up": 0.01}
+    assert controller["settings"] == {"beta": 0.9}
     assert [link["settings"]["loss"] for link in lower(made).ir["links"]] == ["none", {"bernoulli": 0.01}]
     with pytest.raises(ScenarioError, match=r"^x.toml, as changed: links.cable.delay: found 3; a time needs"):
         Scenario.parse(PLAIN, "x.toml", changes={"links.cable.delay": 3})

@@ -61,7 +61,7 @@ def statuses(**of: tuple[str, float]) -> list[dict[str, Any]]:
 def test_one_seed_is_one_network_whatever_is_sent() -> None:
     """The thesis "recorded it in the first case and used it in the second case every time" (section 4.2)."""
     for seed in (1, 2):
-        one, other = (run(thesis(name), seed, "packets") for name in ("fixed:7.2Mbps", "gcc"))
+        one, other = (run(thesis(name), seed, "packets") for name in ("fixed:7.2Mbps", "gcc:hoang2017"))
         assert one.metrics("sender")["sending_rate_bps"] != other.metrics("sender")["sending_rate_bps"]
         for column in ("t_s", "link", "capacity_bps"):
             left, right = (done.table("truth").to_numpy(column) for done in (one, other))

@@ -95,7 +95,7 @@ def look(label: str) -> Look:
     hue, presets a dash each; others have what the hash of their label gives.
 
     >>> look("gcc").colour, look("gcc:draft-02").colour, look("gcc:draft-02").dash
-    ('#0072b2', '#0072b2', 1)
+    ('#0072b2', '#0072b2', 2)
     """
     name, _, rest = label.partition(":")
     number = zlib.crc32(label.encode())

@@ -51,7 +51,7 @@ use tidegate_core::units::{Rate, RemoteTime, Size, Span, Time};
 pub const ENTRY: Entry = Entry {
     name: Placement::Sender.name(),
     summary: "Google congestion control: delay gradient, received rate and loss, at the sender",
-    presets: &["libwebrtc-v1", "draft-02", "aiortc", "hoang2017", libwebrtc::NAME],
+    presets: &[libwebrtc::NAME, "libwebrtc-v1", "draft-02", "aiortc", "hoang2017"],
     settings: |preset| if preset == libwebrtc::NAME { libwebrtc::settings::TABLE } else { TABLE },
     in_call: |preset| match preset {
         libwebrtc::NAME => libwebrtc::settings::Settings::in_call(),

@@ -31,7 +31,7 @@ SENDERS: Mapping[str, str] = {
 }
 """The three of figure 3."""
 
-OTHERS: Mapping[str, str] = {"existing": "rrb-simd", "fixed": "fixed:1Mbps", "tfrc": "tfrc", "gcc": "gcc"}
+OTHERS: Mapping[str, str] = {"existing": "rrb-simd", "fixed": "fixed:1Mbps", "tfrc": "tfrc", "gcc": "gcc:libwebrtc-v1"}
 """What else is run on this network; `existing` is reference [16], which the document compares with."""
 
 CONTROLLERS: Mapping[str, str] = {**SENDERS, **OTHERS}

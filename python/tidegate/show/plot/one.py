@@ -152,7 +152,7 @@ _TOGETHER = {"compared": ("compared", "threshold")}
 _UNITS = {
     "offset": "ms a group", "slope": "ms/B", "var_noise": "ms²", "trend": "ms/ms", "num_deltas": "groups",
     "compared": "ms", "threshold": "ms", "loss_fraction": "of packets",
-    "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
+    "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s", "probe_rate": "bit/s", "stable_target": "bit/s",
     "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
     "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "fraction_lost": "of packets",
     "table_size": "entries", "rounds": "round trips",
@@ -160,7 +160,8 @@ _UNITS = {
 # What numbers stand for that measure nothing.
 _CODES = {
     "state": "0 normal, 1 over-use, 2 under-use", "rate_state": "0 hold, 1 increase, 2 decrease",
-    "data_limited": "0 no, 1 yes", "looked_up": "0 no, 1 yes",
+    "loss_state": "0 increasing, 1 with padding, 2 decreasing, 3 delay-based",
+    "app_limited": "0 no, 1 yes", "data_limited": "0 no, 1 yes", "looked_up": "0 no, 1 yes",
 }  # fmt: skip
 _SUFFIXES = {"ms": "ms", "us": "µs", "s": "s", "bps": "bit/s", "bytes": "bytes", "kbps": "kbit/s", "hz": "1/s"}
 

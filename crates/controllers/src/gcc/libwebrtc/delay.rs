@@ -114,6 +114,7 @@ impl Delay {
         self.detector.detect(&self.parts, self.trend.trend, delta.send, clock);
         if cx.wants_notes() {
             cx.note("trend", self.trend.trend);
+            cx.note("compared", self.detector.compared);
             cx.note("threshold", self.detector.threshold.value);
             cx.note("state", self.usage().code());
             cx.note("group_delta_ms", delta.variation());

@@ -118,8 +118,8 @@ impl GoogCc {
             lost: 0,
             said: None,
             policy: None,
-            fresh: Vec::with_capacity(64),
-            arrived: Vec::with_capacity(64),
+            fresh: Vec::new(),
+            arrived: Vec::new(),
             settings,
             parts,
         }

@@ -1,0 +1,75 @@
+"""What README tells under its picture, which `make demo` draws: one sentence a controller."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+import tidegate
+from gcc_experiments import Seen
+from support import ROOT
+
+DROP, UP, LEAVES = 20.0, 35.0, 70.0
+SEEDS = (1, 2, 3)
+
+
+@cache
+def seen(controller: str, seed: int) -> Seen:
+    scenario = tidegate.Scenario.load("drop-and-download").with_changes({"flows.call.media.controller": controller})
+    return Seen(tidegate.run(scenario, seed=seed))
+
+
+def delay(one: Seen, start: float, stop: float) -> float:
+    """Mean queueing delay, ms."""
+    return one.queueing(start, stop)[0]
+
+
+def test_the_demo_is_what_readme_shows() -> None:
+    demo = re.search(r"tidegate (compare .*) --out", (ROOT / "Makefile").read_text())
+    assert demo is not None
+    assert demo[1] in (ROOT / "docs" / "quickstart.md").read_text()
+    for page in ("README.md", "docs/index.md"):
+        told = re.findall(r"^- `([^`]+)`", (ROOT / page).read_text(), re.MULTILINE)
+        assert told == re.findall(r"(?:gcc|tfrc|fixed)\S*", demo[1]), page
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gcc_probes_follows_the_drop_gives_way_and_comes_back(seed: int) -> None:
+    one = seen("gcc", seed)
+    assert one.reaches(2.4e6) < 0.5, "within half a second all that the encoder can make"
+    assert 0.2 < one.falls(1e6, DROP) < 1.5, "below the capacity a second after the drop"
+    assert one.queueing(DROP, DROP + 4)[1] > 400, "a queue"
+    assert 4 < one.drained(DROP + 2, 20.0) + 2 < 9, "drained seven seconds later"
+    assert one.mean_rate(65, 70) < 0.5 * one.mean_rate(45, 50), "gives way to the download"
+    growth = (one.target(88) / one.target(76)) ** (1 / 12)
+    assert 1.05 < growth < 1.09, f"8 % a second, {growth:.3f}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_draft_grows_slowly_and_starves(seed: int) -> None:
+    one = seen("gcc:draft-02", seed)
+    growth = (one.target(18) / one.target(6)) ** (1 / 12)
+    assert 1.04 < growth < 1.055, f"5 % a second, {growth:.3f}"
+    assert one.mean_rate(15, DROP) < 1e6, "never has what the drop takes away"
+    assert one.mean_rate(60, 70) < 0.15 * 4e6, "starved by the download: an eighth of the link at most"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tfrc_is_soon_back_fair_and_late(seed: int) -> None:
+    one = seen("tfrc", seed)
+    assert one.reaches(2.4e6, UP) < 5, "soon back after the drop"
+    assert one.reaches(2.4e6, LEAVES) < 5, "and after the download"
+    download = Seen(one.run, "download")
+    ratio = one.mean_rate(55, 70) / download.mean_rate(55, 70)
+    assert 1 / 3 < ratio < 3, f"within the factor of three of RFC 8868 section 3, {ratio:.2f}"
+    assert 250 < delay(one, 25, UP) < 500, "0.4 s of queue through the drop"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fixed_loses_half_and_is_late(seed: int) -> None:
+    one = seen("fixed:2Mbps", seed)
+    assert np.isclose(one.loss(22, UP), 0.5, atol=0.05), "2 Mbit/s into 1"
+    assert 500 < delay(one, 22, UP) < 650, "600 kbit of queue at 1 Mbit/s"
