@@ -111,12 +111,13 @@ def steps() -> Figure:
 def tcp() -> Figure:
     """A call and a download."""
     cases = [
-        ("libwebrtc-v1", "300ms", "newreno"),
-        ("libwebrtc-v1", "300ms", "cubic"),
+        ("libwebrtc", "300ms", "newreno"),
+        ("libwebrtc", "300ms", "cubic"),
+        ("libwebrtc", "50ms", "cubic"),
         ("draft-02", "300ms", "cubic"),
         ("draft-02,num_deltas_cap=1", "300ms", "cubic"),
     ]
-    figure, axes = _new(len(cases), 8)
+    figure, axes = _new(len(cases), 9)
     for ax, (preset, queue, algorithm) in zip(axes, cases, strict=True):
         run = gcc.tcp_run(preset, queue, algorithm)
         _capacity(ax, run, 150)
@@ -131,8 +132,8 @@ def tcp() -> Figure:
 def buffers() -> Figure:
     """The same call before a short queue and before a long one."""
     figure, (rate, delay, loss) = _new(3, 7)
-    for colour, queue in zip(HUES, ("50ms", "200ms"), strict=False):
-        run = gcc.buffer_run("libwebrtc-v1", "1Mbps", queue)
+    for colour, queue in zip(HUES, ("50ms", "300ms"), strict=False):
+        run = gcc.buffer_run("libwebrtc", "3Mbps", queue)
         _rate(rate, run, "call", colour, f"{queue} of queue")
         t, mean = _series(run, "call", "t_s", "queueing_delay_ms_mean")
         delay.plot(t, mean, color=colour)
@@ -140,12 +141,12 @@ def buffers() -> Figure:
         whole = len(t) // 5 * 5
         lost, known = (part[:whole].reshape(-1, 5).sum(axis=1) for part in (lost, lost + arrived))
         loss.plot(t[:whole:5], 100 * lost / np.maximum(known, 1), color=colour)
-    loss.axhspan(2, 10, color=CAPACITY_FILL, zorder=0)
-    rate.set(ylabel="Receive rate (Mbit/s)", ylim=(0, 1.1), xlim=(0, 200))
+    loss.axhspan(0, 5, color=CAPACITY_FILL, zorder=0)
+    rate.set(ylabel="Receive rate (Mbit/s)", ylim=(0, 3.3), xlim=(0, 200))
     rate.legend(loc="lower right")
     delay.set(ylabel="Mean queueing delay (ms)", ylim=(0, None))
     loss.set(ylabel="Lost (%)", ylim=(0, 15))
-    loss.text(199, 9.4, "the loss part holds", ha="right", va="top", color="#666666")
+    loss.text(199, 4.7, "losses that may be inherent", ha="right", va="top", color="#666666")
     return figure
 
 

@@ -152,7 +152,8 @@ _TOGETHER = {"compared": ("compared", "threshold")}
 _UNITS = {
     "offset": "ms a group", "slope": "ms/B", "var_noise": "ms²", "trend": "ms/ms", "num_deltas": "groups",
     "compared": "ms", "threshold": "ms", "loss_fraction": "of packets",
-    "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s", "probe_rate": "bit/s", "stable_target": "bit/s",
+    "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
+    "probe_rate": "bit/s", "stable_target": "bit/s",
     "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
     "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "fraction_lost": "of packets",
     "table_size": "entries", "rounds": "round trips",
