@@ -150,6 +150,32 @@ def buffers() -> Figure:
     return figure
 
 
+def calls() -> Figure:
+    """Calls of two ages on three shipped networks: rate under capacity, and one-way delay."""
+    figure = Figure(figsize=(10, 6.5), dpi=DPI, layout="constrained")
+    grid = figure.subplots(2, len(gcc.NETWORKS), sharex=True, height_ratios=(3, 2))
+    for (rate, delay), network in zip(grid.T, gcc.NETWORKS, strict=True):
+        for colour, (preset, age) in zip((HUES[1], HUES[0]), gcc.BEFORE_AND_TODAY.items(), strict=True):
+            run = gcc.call_run(preset, network)
+            t, received = _series(run, "call", "t_s", "receive_rate_bps")
+            whole = len(t) // 5 * 5
+            seconds = np.nan_to_num(received[:whole]).reshape(-1, 5).mean(axis=1)
+            rate.plot(t[:whole:5], seconds / 1e6, color=colour, label=age)
+            t, most = _series(run, "call", "t_s", "one_way_delay_ms_max")
+            delay.plot(t, most, color=colour, linewidth=1)
+        table = run.table("truth")
+        mine = np.asarray(table.to_numpy("link")) == run.summary["links"][0]["link"]
+        t, capacity = (np.asarray(table.to_numpy(column))[mine] for column in ("t_s", "capacity_bps"))
+        rate.fill_between([*t, 60], [*(capacity / 1e6), 0], step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
+        rate.set(xlim=(0, 60), ylim=(0, 4))
+        rate.set_title(network, loc="left", fontsize=10)
+        delay.set(yscale="log", ylim=(10, 5000), xlabel="Time (s)")
+    grid[0, 0].set_ylabel("Receive rate over 1 s (Mbit/s)")
+    grid[1, 0].set_ylabel("Largest one-way delay (ms)")
+    grid[0, 0].legend(loc="lower right")
+    return figure
+
+
 def inside() -> Figure:
     """What the default saw and did at the step down."""
     names = ["delay_based", "received_rate", "compared", "threshold", "state", "rate_state"]
@@ -308,7 +334,7 @@ def sprout_traces() -> Figure:
 
 
 FIGURES = {
-    **{f"gcc-{draw.__name__}": draw for draw in (ramp, steps, inside, tcp, buffers)},
+    **{f"gcc-{draw.__name__}": draw for draw in (calls, ramp, steps, inside, tcp, buffers)},
     **{
         draw.__name__.replace("_", "-"): draw
         for draw in (tfrc_fairness, tfrc_smoothness, tfrc_steps, tfrc_voice, tfrc_situations, sprout_traces)

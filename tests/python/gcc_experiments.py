@@ -394,9 +394,39 @@ def buffers() -> list[Row]:
     ]
 
 
+NETWORKS = ("home-broadband", "lte-generated", "lossy-wifi")
+"""Shipped scenarios of one call."""
+BEFORE_AND_TODAY = {"libwebrtc-v1": "2023, without probing", "libwebrtc": "today"}
+
+
+@cache
+def call_run(preset: str, network: str) -> Run:
+    """A call with audio, an encoder and a pacer."""
+    changes = {"flows.call.media.controller": f"gcc:{preset}", "flows.call.media.audio": {"rate": "32kbps"}}
+    return tidegate.run(Scenario.load(network).with_changes(changes))
+
+
+@cache
+def calls() -> list[Row]:
+    def row(network: str, preset: str) -> Row:
+        run = call_run(preset, network)
+        seen, metrics = Seen(run), run.metrics("call")
+        numbers = {
+            "at 2 Mb/s after (s)": seen.reaches(2 * MEGA),
+            "rate (kb/s)": metrics["receive_rate_bps"] / KILO,
+            "delay p95 (ms)": metrics["one_way_delay_ms_p95"],
+            "lost (%)": metrics["loss_fraction"] * 100,
+            "frozen (s)": metrics["freeze_time_s"],
+        }
+        return Row(f"{network}, {BEFORE_AND_TODAY[preset]}", numbers)
+
+    return [row(network, preset) for network in NETWORKS for preset in BEFORE_AND_TODAY]
+
+
 EXPERIMENTS = {
     one.name: one
     for one in (
+        Experiment("calls", {"at 2 Mb/s after (s)": 0.1, "rate (kb/s)": 10, "delay p95 (ms)": 1, "lost (%)": 0.1, "frozen (s)": 0.1}, calls),
         Experiment("ramp", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "to 4 Mb/s (s)": 0.1, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, ramp),
         Experiment("steps", {"first less (s)": 0.05, "below 1 Mb/s (s)": 0.1, "peak queue (ms)": 20, "queue gone (s)": 0.5, "rate 90-120 s (kb/s)": 20, "to 2 Mb/s again (s)": 1}, steps),
         Experiment("loss", {"at 10 s (kb/s)": 20, "at 30 s (kb/s)": 20, "at 60 s (kb/s)": 20, "at 90 s (kb/s)": 20, "lost (%)": 0.5}, loss),

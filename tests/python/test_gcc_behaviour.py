@@ -36,6 +36,19 @@ def between(low: float, value: float, high: float, why: str) -> None:
     assert low <= value <= high, f"{value:g} is not in {low:g} to {high:g}: {why}"
 
 
+@pytest.mark.parametrize("network", gcc.NETWORKS)
+def test_a_call_of_today_is_there_at_once(network: str) -> None:
+    before, today = (rows("calls")[f"{network}, {age}"] for age in gcc.BEFORE_AND_TODAY.values())
+    # a round trip of 40 ms for each of two probes, and a report and a frame to begin with for each
+    between(
+        0.1, today["at 2 Mb/s after (s)"], 2 * (0.04 + 0.05 + 0.034 + 2 * 0.015) + 0.05, "two probes after one another"
+    )
+    least = math.log(2 / 0.3) / math.log(1.08)
+    between(least - 0.1, before["at 2 Mb/s after (s)"], 1.2 * least, "8 % a second, less where losses hold it")
+    assert today["rate (kb/s)"] > before["rate (kb/s)"]
+    assert today["delay p95 (ms)"] < 1.05 * before["delay p95 (ms)"]
+
+
 def test_probes_find_the_capacity_in_a_few_round_trips() -> None:
     """At 3 and 6 times 300 kbit/s at once, then at twice the result: 0.9 and 1.8, and 3.6 or more."""
     row = rows("ramp")[LIBWEBRTC]
