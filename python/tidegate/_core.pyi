@@ -330,6 +330,7 @@ class Decision:
         probes: Sequence[Probe] | None = None,
         pace_audio: bool = False,
         heartbeat_ns: int | None = None,
+        drain_queue: bool = False,
     ) -> Self: ...
     @property
     def target_bps(self) -> int:
@@ -358,6 +359,9 @@ class Decision:
     @property
     def heartbeat_ns(self) -> int | None:
         """The longest silence, in nanoseconds: then a small packet of padding goes, window or not."""
+    @property
+    def drain_queue(self) -> bool:
+        """Whether the pacer sends faster to have what waits out within the queue limit; otherwise frames are left out."""
 
 @final
 class Sent:

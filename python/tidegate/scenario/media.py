@@ -218,7 +218,9 @@ class Media(Said, Model):
     descriptor; 12 on the first packet of a key frame). Without it the simulator tells the receiver; for documents that
     state the sizes of packets."""
     queue_limit: Duration = Duration(2_000_000_000)
-    """How much may wait at the sender, as time at the target rate; what comes beyond that is not sent."""
+    """How long media may wait at the sender. What comes while more waits than the target rate carries in this time is
+    not sent; a controller that has the queue drained (libwebrtc's) lets its pacer send so fast that nothing waits
+    longer."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
     packets: Annotated[int, Field(ge=1, le=10**15)] | None = None

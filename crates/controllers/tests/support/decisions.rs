@@ -37,12 +37,26 @@ impl Decisions {
 
     /// Takes in a decision. A field that is new has to be named here before this compiles.
     pub fn add(&mut self, decision: &Decision) {
-        let Decision { target, pacing, padding, pace_audio, min_gap, window, heartbeat, alarm, probes } =
-            *decision;
+        let Decision {
+            target,
+            pacing,
+            padding,
+            pace_audio,
+            drain_queue,
+            min_gap,
+            window,
+            heartbeat,
+            alarm,
+            probes,
+        } = *decision;
         for rate in [target, pacing, padding] {
             self.word(rate.as_bps());
         }
         self.word(pace_audio.into());
+        // it came after the tables of those that do without it
+        if drain_queue {
+            self.word(1);
+        }
         self.maybe(min_gap.map(|gap| gap.as_nanos() as u64));
         self.maybe(window.map(Size::as_bytes));
         self.maybe(heartbeat.map(|most| most.as_nanos() as u64));

@@ -18,6 +18,9 @@ pub struct Decision {
     /// Whether audio, too, waits for the pacing rate. Otherwise it goes at once and video makes room for it,
     /// as WebRTC does; a scheme that must not send faster than its rate cannot have that.
     pub pace_audio: bool,
+    /// Whether the pacer sends faster than `pacing` where that takes too long, so that what waits is out within the
+    /// session's queue limit, as WebRTC does. Otherwise frames are left out while more waits.
+    pub drain_queue: bool,
     /// At least this much time between two packets.
     pub min_gap: Option<Span>,
     /// At most this much in flight; `None` for a scheme that is limited by rate only.
@@ -40,6 +43,7 @@ impl Decision {
             pacing: rate,
             padding: Rate::ZERO,
             pace_audio: false,
+            drain_queue: false,
             min_gap: None,
             window: None,
             heartbeat: None,
@@ -58,9 +62,20 @@ impl Decision {
     #[inline]
     #[must_use]
     pub fn same_but_alarm(&self, other: &Self) -> bool {
-        let Self { target, pacing, padding, pace_audio, min_gap, window, heartbeat, alarm: _, probes } = self;
+        let Self {
+            target,
+            pacing,
+            padding,
+            pace_audio,
+            drain_queue,
+            min_gap,
+            window,
+            heartbeat,
+            alarm: _,
+            probes,
+        } = self;
         (*target, *pacing, *padding) == (other.target, other.pacing, other.padding)
-            && (*pace_audio, *min_gap) == (other.pace_audio, other.min_gap)
+            && (*pace_audio, *drain_queue, *min_gap) == (other.pace_audio, other.drain_queue, other.min_gap)
             && (*window, *heartbeat) == (other.window, other.heartbeat)
             && *probes == other.probes
     }

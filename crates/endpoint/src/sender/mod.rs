@@ -92,7 +92,8 @@ impl Sender {
             Accounting::Packets => header,
             Accounting::Payload => 0,
         };
-        let pacer = Pacer::new(settings.burst, counted, counted + u32::from(settings.padding_payload));
+        let padding = counted + u32::from(settings.padding_payload);
+        let pacer = Pacer::new(settings.burst, settings.queue_limit, counted, padding);
         let by_rtp_sequence = settings.feedback == FeedbackFormat::Ccfb;
         let mut streams = Vec::with_capacity(settings.streams.len() + 1);
         for stream in &settings.streams {
@@ -340,7 +341,8 @@ impl Sender {
         let series = out.record().level() >= Level::Series;
         let whole = [frame.bytes];
         let slices = stream.slices().unwrap_or(&whole);
-        if self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit) {
+        let full = || self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit);
+        if !self.decision.drain_queue && full() {
             self.skipped_frames += 1;
             let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum();
             out.record().skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));

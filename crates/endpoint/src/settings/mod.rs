@@ -115,8 +115,9 @@ pub struct SendSettings {
     pub feedback: FeedbackFormat,
     /// Which bytes rates count.
     pub accounting: Accounting,
-    /// How much may wait in the pacer, as time at the target rate. A frame that comes when there is
-    /// more is not sent at all.
+    /// How long media may wait in the pacer. Where the controller has the queue drained
+    /// ([`tidegate_core::Decision::drain_queue`]), the pacer sends so fast that nothing waits longer; else a frame that comes
+    /// when more waits than the target rate carries in this time is not sent at all.
     pub queue_limit: Span,
     /// How long a burst the pacer may send at once (draft-ietf-rmcat-gcc-02 section 4: 5 ms).
     pub burst: Span,

@@ -30,6 +30,7 @@ pub struct Told {
     pub rtcp: Vec<(Time, RtcpRecord)>,
     pub repaired: Vec<(Time, RepairRecord)>,
     pub internal: Vec<(Time, String, f64)>,
+    pub paced: Vec<(Time, Span)>,
     pub decisions: Vec<(Time, Decision)>,
 }
 
@@ -57,6 +58,9 @@ impl Recorder for Log {
     }
     fn late(&mut self, _now: Time, _flow: FlowId, _packet: &Packet) {
         self.0.lock().unwrap().late += 1;
+    }
+    fn paced(&mut self, now: Time, _flow: FlowId, waited: Span) {
+        self.0.lock().unwrap().paced.push((now, waited));
     }
     fn decision(&mut self, now: Time, _flow: FlowId, decision: &Decision) {
         self.0.lock().unwrap().decisions.push((now, *decision));

@@ -218,12 +218,15 @@ pub(crate) struct PyDecision {
     pace_audio: bool,
     /// The longest silence, in nanoseconds: then a small packet of padding goes, window or not.
     heartbeat_ns: Option<i64>,
+    /// Whether the pacer sends faster than `pacing_bps` to have what waits out within the session's queue limit;
+    /// otherwise frames are left out while more waits.
+    drain_queue: bool,
 }
 
 #[pymethods]
 impl PyDecision {
     #[new]
-    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None))]
+    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None, drain_queue=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_bps: &Bound<'_, PyAny>,
@@ -235,6 +238,7 @@ impl PyDecision {
         probes: Option<&Bound<'_, PyAny>>,
         pace_audio: bool,
         heartbeat_ns: Option<&Bound<'_, PyAny>>,
+        drain_queue: bool,
     ) -> PyResult<Self> {
         let target_bps = rate_of(target_bps, "target_bps")?;
         let time = |at: &Bound<'_, PyAny>| {
@@ -253,15 +257,17 @@ impl PyDecision {
             probes: maybe(probes, probes_of)?.unwrap_or_default(),
             pace_audio,
             heartbeat_ns: maybe(heartbeat_ns, |span| span_of(span, "heartbeat_ns"))?,
+            drain_queue,
         })
     }
 
     fn __repr__(&self) -> String {
         let option = |value: Option<i64>| value.map_or("None".to_owned(), |v| v.to_string());
+        let flag = |value| if value { "True" } else { "False" };
         let probes: Vec<String> = self.probes.iter().map(PyProbe::__repr__).collect();
         format!(
             "Decision(target_bps={}, pacing_bps={}, padding_bps={}, min_gap_ns={}, window={}, alarm_ns={}, probes=[{}], \
-             pace_audio={}, heartbeat_ns={})",
+             pace_audio={}, heartbeat_ns={}, drain_queue={})",
             self.target_bps,
             self.pacing_bps,
             self.padding_bps,
@@ -269,8 +275,9 @@ impl PyDecision {
             self.window.map_or("None".to_owned(), |window| window.to_string()),
             option(self.alarm_ns),
             probes.join(", "),
-            if self.pace_audio { "True" } else { "False" },
+            flag(self.pace_audio),
             option(self.heartbeat_ns),
+            flag(self.drain_queue),
         )
     }
 }
@@ -287,6 +294,7 @@ impl PyDecision {
             probes: decision.probes.iter().map(PyProbe::from_core).collect(),
             pace_audio: decision.pace_audio,
             heartbeat_ns: decision.heartbeat.map(Span::as_nanos),
+            drain_queue: decision.drain_queue,
         }
     }
 
@@ -297,6 +305,7 @@ impl PyDecision {
             pacing: Rate::from_bps(self.pacing_bps),
             padding: Rate::from_bps(self.padding_bps),
             pace_audio: self.pace_audio,
+            drain_queue: self.drain_queue,
             min_gap: self.min_gap_ns.map(Span::from_nanos),
             window: self.window.map(Size::from_bytes),
             heartbeat: self.heartbeat_ns.map(Span::from_nanos),

@@ -42,8 +42,8 @@ pub struct MediaSpec {
     /// After so many RTP packets of media the flow ends, if it has not before.
     #[serde(default)]
     pub packets: Option<u64>,
-    /// How much may wait at the sender, as time at the target rate: a frame that comes when there is more
-    /// is not sent.
+    /// How long media may wait at the sender: a frame that comes when more waits than the target rate carries in this
+    /// time is not sent, or the pacer drains the queue in it, where the controller wants that.
     #[serde(default = "queue_limit")]
     pub queue_limit: Span,
     /// Times in which the sources are off, `[from, to)`.

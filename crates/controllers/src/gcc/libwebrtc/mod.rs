@@ -353,6 +353,7 @@ impl GoogCc {
         Decision {
             pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
             padding: whole_bytes(padding.min(left)),
+            drain_queue: true,
             ..Decision::rate(shown.clamp(self.limits.min, self.limits.max))
         }
     }

@@ -1,11 +1,13 @@
 //! When packets leave: the queues, and what a decision allows them (rate, window, gap, padding, heartbeats, probes).
 
 mod probe;
+mod waiting;
 
 use crate::packetizer::Queued;
 use probe::Prober;
 use std::collections::VecDeque;
 use tidegate_core::{Decision, Rate, Size, Span, Time};
+use waiting::Waiting;
 
 /// What may leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,14 +30,20 @@ pub(crate) struct Pacer {
     video: VecDeque<Queued>,
     /// Bytes that wait, as rates count them.
     backlog: Size,
+    waiting: Waiting,
+    /// For how long a packet may wait where a decision says that the queue is to be drained.
+    queue_limit: Span,
     /// What each packet weighs beyond its payload, without its marks.
     header: u32,
     /// What a packet of padding weighs.
     padding_size: u32,
     burst: Span,
     pacing: Rate,
+    /// What is sent at: `pacing`, or more where what waits would otherwise wait for too long.
+    rate: Rate,
     padding: Rate,
     pace_audio: bool,
+    drain_queue: bool,
     min_gap: Option<Span>,
     window: Option<Size>,
     heartbeat: Option<Span>,
@@ -53,19 +61,23 @@ const HEARTBEAT_LEAST: Span = Span::from_millis(1);
 
 impl Pacer {
     /// `header` and `padding_size` as rates count bytes.
-    pub(crate) fn new(burst: Span, header: u32, padding_size: u32) -> Self {
+    pub(crate) fn new(burst: Span, queue_limit: Span, header: u32, padding_size: u32) -> Self {
         Self {
             audio: VecDeque::new(),
             resent: VecDeque::new(),
             resent_backlog: Size::ZERO,
             video: VecDeque::new(),
             backlog: Size::ZERO,
+            waiting: Waiting::default(),
+            queue_limit,
             header,
             padding_size,
             burst,
             pacing: Rate::ZERO,
+            rate: Rate::ZERO,
             padding: Rate::ZERO,
             pace_audio: false,
+            drain_queue: false,
             min_gap: None,
             window: None,
             heartbeat: None,
@@ -79,10 +91,8 @@ impl Pacer {
 
     /// Takes up a decision.
     pub(crate) fn decide(&mut self, now: Time, decision: &Decision) {
-        if decision.pacing != self.pacing {
-            self.drained = rescale(now, self.drained, self.pacing, decision.pacing);
-            self.pacing = decision.pacing;
-        }
+        (self.pacing, self.drain_queue) = (decision.pacing, decision.drain_queue);
+        self.set_rate(now);
         if decision.padding != self.padding {
             self.padded = rescale(now, self.padded, self.padding, decision.padding);
             self.padding = decision.padding;
@@ -93,6 +103,18 @@ impl Pacer {
         self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
         for &probe in decision.probes.iter() {
             self.probes.ask(now, probe);
+        }
+    }
+
+    /// Sends at the pacing rate, and faster where the queue is too long for it.
+    fn set_rate(&mut self, now: Time) {
+        let mut rate = self.pacing;
+        if self.drain_queue && self.backlog > Size::ZERO {
+            rate = rate.max(self.waiting.rate(now, self.backlog, self.queue_limit));
+        }
+        if rate != self.rate {
+            self.drained = rescale(now, self.drained, self.rate, rate);
+            self.rate = rate;
         }
     }
 
@@ -129,7 +151,11 @@ impl Pacer {
     fn came(&mut self, packet: &Queued) {
         let weight = self.weight(packet);
         self.backlog += weight;
+        self.waiting.came(packet);
         self.probes.came(weight);
+        if self.drain_queue {
+            self.set_rate(packet.since);
+        }
     }
 
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
@@ -167,6 +193,7 @@ impl Pacer {
         self.video.clear();
         self.probes.clear();
         (self.backlog, self.resent_backlog) = (Size::ZERO, Size::ZERO);
+        self.waiting = Waiting::default();
     }
 
     /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
@@ -216,7 +243,7 @@ impl Pacer {
     /// was sent is paid off. A group is what the pacing rate carries in a burst (draft-ietf-rmcat-gcc-02
     /// section 4), and at a low rate one packet.
     fn media_due(&self) -> Time {
-        if self.pacing == Rate::ZERO {
+        if self.rate == Rate::ZERO {
             Time::MAX
         } else if self.drained < self.opened + self.burst {
             Time::ZERO
@@ -239,6 +266,7 @@ impl Pacer {
         let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
         let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
         self.backlog -= self.weight(&packet);
+        self.waiting.left(&packet);
         self.check();
         Some(Turn::Media(packet, probe))
     }
@@ -257,13 +285,16 @@ impl Pacer {
         if now >= self.drained {
             (self.opened, self.drained) = (now, now);
         }
-        if self.pacing > Rate::ZERO {
-            self.drained += self.pacing.time_for(size);
+        if self.rate > Rate::ZERO {
+            self.drained += self.rate.time_for(size);
         }
         if self.padding > Rate::ZERO {
             self.padded = self.padded.max(now) + self.padding.time_for(size);
         }
         self.probes.sent(now, size);
+        if self.drain_queue {
+            self.set_rate(now);
+        }
     }
 }
 

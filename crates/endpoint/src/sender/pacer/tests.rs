@@ -21,7 +21,7 @@ const PROBE: Probe = Probe {
 };
 
 fn pacer(decision: Decision) -> Pacer {
-    let mut pacer = Pacer::new(Span::from_millis(5), 24, 248);
+    let mut pacer = Pacer::new(Span::from_millis(5), Span::from_secs(2), 24, 248);
     pacer.decide(Time::ZERO, &decision);
     pacer
 }
@@ -264,4 +264,64 @@ fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
     // none at all is not a pace
     pacer.decide(Time::from_millis(120), &Decision { heartbeat: Some(Span::ZERO), ..shut });
     assert_eq!(pacer.due(SIZE), Time::from_millis(121));
+}
+
+const DRAINED: Decision = Decision { drain_queue: true, ..Decision::rate(Rate::from_kbps(800)) };
+
+#[test]
+fn what_comes_at_once_is_out_within_the_limit_at_an_even_rate() {
+    // all packets wait for the same time t, so that the rate is (what is left) / (2 s - t): that of everything over 2 s
+    let last = |decision, count: usize| {
+        let mut pacer = pacer(decision);
+        (0..count).for_each(|_| pacer.push(false, PACKET));
+        let sent = drive(&mut pacer, Time::from_secs(100));
+        assert_eq!(sent.len(), count);
+        assert_eq!((pacer.backlog(), pacer.rate), (Size::ZERO, decision.pacing));
+        let halfway = sent[count / 2].0;
+        (halfway, sent[count - 1].0)
+    };
+    let within = |decision, count: usize, seconds: f64| {
+        let (halfway, last) = last(decision, count);
+        // packets of 5 ms leave at once, and a byte of each is lost to rounding
+        let near = |at: Time, due: f64| (due - at.as_secs_f64()).abs() < 0.008;
+        let behind = seconds * (count - 1) as f64 / count as f64;
+        assert!(near(halfway, seconds / 2.0) && near(last, behind), "{halfway} {last}, not {seconds} s");
+    };
+    within(DRAINED, 800, 2.0);
+    within(DRAINED, 400, 2.0);
+    within(DRAINED, 190, 1.9);
+    within(Decision { drain_queue: false, ..DRAINED }, 800, 8.0);
+}
+
+#[test]
+fn what_comes_for_good_waits_for_two_thirds_of_the_limit() {
+    // 1 Mbit/s comes and 0.8 may leave: a queue of W s that goes at 1 Mbit/s has waited W / 2 on average, and
+    // W * 1 Mbit / (2 s - W / 2) = 1 Mbit/s
+    let mut pacer = pacer(DRAINED);
+    let (mut now, mut come, mut waited, mut left) = (Time::ZERO, 0, Span::ZERO, 0);
+    while now < Time::from_secs(60) {
+        let next = Time::from_millis(8 * come);
+        now = pacer.due(Size::ZERO).max(now).min(next);
+        if now == next {
+            pacer.push(false, Queued { since: now, ..PACKET });
+            come += 1;
+        } else if let Some(Turn::Media(packet, None)) = pacer.turn(now, Size::ZERO) {
+            pacer.sent(now, SIZE);
+            (waited, left) = (now - packet.since, left + 1);
+        }
+    }
+    assert!((waited.as_secs_f64() - 4.0 / 3.0).abs() < 0.01, "{waited}");
+    assert!((f64::from(left) - 60.0 / 0.008 + 4.0 / 3.0 / 0.008).abs() < 3.0, "{left} of {come}");
+}
+
+#[test]
+fn a_queue_that_is_too_old_goes_within_a_millisecond() {
+    let mut pacer = pacer(DRAINED);
+    (0..3).for_each(|_| pacer.push(false, PACKET));
+    let late = Time::from_secs(7);
+    pacer.decide(late, &DRAINED);
+    assert_eq!(pacer.rate, Rate::from_bps(3 * 8000 * 1000));
+    pacer.clear();
+    pacer.decide(late, &DRAINED);
+    assert_eq!(pacer.rate, DRAINED.pacing);
 }

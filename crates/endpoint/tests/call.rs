@@ -1,0 +1,36 @@
+//! What a call of WebRTC does with its controller's decisions: a queue that is too long is drained.
+
+mod common;
+
+use common::*;
+use tidegate_core::{Decision, Rate, Span, Time};
+use tidegate_endpoint::{Bounds, FeedbackFormat, SourceSettings, StreamSettings};
+
+fn ideal(min_kbps: u64, max_kbps: u64) -> StreamSettings {
+    let bounds = Bounds::new(Rate::from_kbps(min_kbps), Rate::from_kbps(max_kbps));
+    StreamSettings::video(0x11, SourceSettings::Ideal { fps: 25.0, bounds })
+}
+
+#[test]
+fn a_queue_that_is_to_be_drained_is_out_in_time_and_no_frame_is_skipped() {
+    // 1 Mbit/s comes for good and half of that may leave: it leaves as it comes, after two thirds of the limit
+    for (limit, wait) in [(2000, 4.0 / 3.0), (600, 0.4)] {
+        let decision = Decision { drain_queue: true, ..Decision::rate(Rate::from_kbps(500)) };
+        let (controller, _) = scripted(vec![(Time::ZERO, decision)]);
+        let (mut caller, callee) = one_way(vec![ideal(1000, 2000)], controller, FeedbackFormat::Twcc);
+        caller.send.as_mut().unwrap().queue_limit = Span::from_millis(limit);
+        let mut world = World::new(caller, callee, delay(20));
+        world.run(Time::from_secs(60));
+        let told = world.finish();
+        assert!(told.internal.iter().all(|(_, name, _)| name != "frames_skipped"));
+        let late = Time::from_secs(50);
+        let bytes: u32 = media(&told).iter().filter(|(at, _)| *at > late).map(|(_, p)| p.size - 28).sum();
+        let rate = f64::from(bytes) * 8.0 / 10.0;
+        // 25 frames of 5000 bytes a second, each in 5 packets with headers of 28 bytes
+        assert!((rate - 1_028_000.0).abs() < 1e4, "{rate}");
+        let waited = told.paced.iter().filter(|(at, _)| *at > late).map(|(_, span)| span.as_secs_f64());
+        let most = waited.fold(0.0, f64::max);
+        // within the 40 ms of a frame
+        assert!((most - wait).abs() < 0.04, "{most}, not {wait}");
+    }
+}
