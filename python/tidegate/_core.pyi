@@ -331,6 +331,7 @@ class Decision:
         pace_audio: bool = False,
         heartbeat_ns: int | None = None,
         drain_queue: bool = False,
+        pushback_bps: float | None = None,
     ) -> Self: ...
     @property
     def target_bps(self) -> int:
@@ -362,6 +363,9 @@ class Decision:
     @property
     def drain_queue(self) -> bool:
         """Whether the pacer sends faster to have what waits out within the queue limit; otherwise frames are left out."""
+    @property
+    def pushback_bps(self) -> int | None:
+        """What congestion-window pushback leaves of the target, in bit/s: video comes down to it by leaving frames out."""
 
 @final
 class Sent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,14 +10,17 @@ import pytest
 import tidegate
 from tidegate import Scenario
 
-# --- the pacer's queue ----------------------------------------------------------------------------
 
-
-def call(controller: str, **media: Any) -> tidegate.Run:
-    way = {"name": "way", "from": "left", "to": "right", "capacity": "10Mbps", "delay": "20ms"}
+def call(controller: str, way: Mapping[str, Any] | None = None, **media: Any) -> tidegate.Run:
+    way = {"name": "way", "from": "left", "to": "right", "capacity": "10Mbps", "delay": "20ms", **(way or {})}
     flow = {"name": "call", "media": {"controller": controller, **media}}
     keys = {"name": "call", "duration": "60s", "sending_jitter": "off", "record": "series"}
     return tidegate.run(Scenario.from_dict({**keys, "links": [way], "flows": [flow]}))
+
+
+PUSHBACKS = ("frames", "rate", "off")
+
+# --- the pacer's queue ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("limit", "waits_ms"), [("2s", 1333.0), ("600ms", 400.0)])
@@ -31,3 +35,27 @@ def test_what_comes_faster_than_it_may_leave_waits_for_two_thirds_of_the_limit(l
     assert found["sender_delay_ms_max"] == pytest.approx(waits_ms, rel=0.03)
     others = call("gcc:libwebrtc-v1,pacing_factor=1.1", **keys).metrics("call")
     assert others["sender_skipped_frames"] > 2000, "a controller that does not ask for that leaves frames out"
+
+
+# --- congestion-window pushback -------------------------------------------------------------------
+
+
+def test_an_encoder_leaves_frames_out_while_more_is_in_flight_than_the_window_holds() -> None:
+    # the link falls to a fifth for 20 s, before a queue of 1.5 s; 30 pictures a second
+    falls = {
+        "capacity": {"schedule": [["0s", "2Mbps"], ["20s", "400kbps"], ["40s", "2Mbps"]]},
+        "queue": {"time": "1.5s"},
+    }
+    runs = {which: call(f"gcc:libwebrtc,pushback={which}", falls, video={"source": "ideal"}) for which in PUSHBACKS}
+    found = {which: run.metrics("call") for which, run in runs.items()}
+    assert {which: one["sender_skipped_frames"] for which, one in found.items()} == dict.fromkeys(PUSHBACKS, 0)
+    assert found["rate"]["left_out_frames"] == found["off"]["left_out_frames"] == 0
+    left_out = found["frames"]["left_out_frames"]
+    captured = {which: one["frames_sent"] for which, one in found.items()}
+    assert captured["frames"] + left_out == captured["rate"] == captured["off"]
+    assert 10 < left_out < 20 * 30 / 2, "at most every other one while the link is slow"
+    noted = runs["frames"].table("internals")
+    times = noted.to_numpy("t_s")[noted.to_numpy("name") == "frames_left_out"]
+    assert 20 < times.min() < 21
+    # they are the first to go when the window is full, and the queue is gone sooner
+    assert found["frames"]["one_way_delay_ms_p95"] < 0.5 * found["off"]["one_way_delay_ms_p95"]

@@ -186,3 +186,33 @@ fn a_full_window_lowers_the_target_only_where_that_is_asked_for() {
     let (before, after) = flood("rate");
     assert_eq!((after.target, after.pacing), (Rate::from_kbps(30), before.pacing));
 }
+
+#[test]
+fn a_full_window_is_told_to_the_encoder_with_the_next_news() {
+    let flood = |pushback: &str, news: bool| {
+        let mut host = begun(&json!({"pushback": pushback}));
+        half_a_second(&mut host, 0, |_| false);
+        assert_eq!(host.decision().pushback, None);
+        let sent = |host: &mut ControllerHost, sequence| {
+            let told =
+                Sent { sequence, size: Size::from_bytes(SIZE), in_flight: Size::ZERO, backlog: Size::ZERO };
+            let _ = host.sent(at(560), &told).expect("contract");
+        };
+        (50..1000).for_each(|sequence| sent(&mut host, sequence));
+        assert_eq!(host.decision().pushback, None, "the call does not pass on what has the same target");
+        if news {
+            // another round trip
+            let _ = host.report(at(560), &receiver_report(0, 0, 80)).expect("contract");
+            sent(&mut host, 1000);
+        }
+        *host.decision()
+    };
+    assert_eq!(flood("frames", false).pushback, None);
+    let told = flood("frames", true);
+    // each packet that finds the window more than half too full takes a tenth, down to 30 kbit/s
+    assert_eq!(told.pushback, Some(Rate::from_kbps(30)));
+    assert!(told.target > Rate::from_kbps(100), "{told:?}");
+    for other in ["rate", "off"] {
+        assert_eq!(flood(other, true).pushback, None, "{other}");
+    }
+}

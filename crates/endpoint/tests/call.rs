@@ -34,3 +34,30 @@ fn a_queue_that_is_to_be_drained_is_out_in_time_and_no_frame_is_skipped() {
         assert!((most - wait).abs() < 0.04, "{most}, not {wait}");
     }
 }
+
+#[test]
+fn pushback_leaves_pictures_out_before_they_are_encoded() {
+    // 30 % of the target is pushed back from 20 s to 40 s: one picture of three, and the others at two thirds of the rate
+    let target = Rate::from_kbps(1000);
+    let plain = Decision::rate(target);
+    let pushed = Decision { pushback: Some(Rate::from_kbps(700)), ..plain };
+    let script = vec![(Time::ZERO, plain), (Time::from_secs(20), pushed), (Time::from_secs(40), plain)];
+    let (mut caller, callee) = one_way(vec![ideal(100, 2000)], scripted(script).0, FeedbackFormat::Twcc);
+    caller.send.as_mut().unwrap().accounting = tidegate_endpoint::Accounting::Payload;
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(60));
+    let told = world.finish();
+    let frames = |from: i64, to: i64| {
+        // the frame that is due when a decision comes goes before it
+        let within = move |at: Time| at > Time::from_secs(from) && at <= Time::from_secs(to);
+        let sent: Vec<u64> =
+            told.frames_sent.iter().filter(|(at, _)| within(*at)).map(|(_, f)| f.size.as_bytes()).collect();
+        (sent.len(), sent.iter().sum::<u64>() / sent.len() as u64)
+    };
+    assert_eq!([frames(0, 20), frames(20, 40), frames(40, 50)], [(500, 5000), (333, 3333), (250, 5000)]);
+    assert_eq!(told.left_out, 167);
+    // nothing is missing: the numbers of frames and packets go on, and every frame is shown
+    assert!(told.frames_sent.windows(2).all(|two| two[1].1.frame == two[0].1.frame + 1));
+    let shown = told.frames.iter().filter(|(_, frame)| frame.complete.is_some()).count();
+    assert!((0..3).contains(&(told.frames_sent.len() - shown)), "{shown} of {}", told.frames_sent.len());
+}

@@ -39,6 +39,7 @@ impl Decisions {
     pub fn add(&mut self, decision: &Decision) {
         let Decision {
             target,
+            pushback,
             pacing,
             padding,
             pace_audio,
@@ -53,9 +54,12 @@ impl Decisions {
             self.word(rate.as_bps());
         }
         self.word(pace_audio.into());
-        // it came after the tables of those that do without it
+        // these two came after the tables of those that do without them
         if drain_queue {
             self.word(1);
+        }
+        if let Some(left) = pushback {
+            self.word(left.as_bps());
         }
         self.maybe(min_gap.map(|gap| gap.as_nanos() as u64));
         self.maybe(window.map(Size::as_bytes));

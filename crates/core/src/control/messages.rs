@@ -11,6 +11,9 @@ use crate::wire::rtcp;
 pub struct Decision {
     /// What the encoder may use.
     pub target: Rate,
+    /// What congestion-window pushback leaves of the target: video comes down to it by leaving frames out before they
+    /// are encoded, at most every other one, as WebRTC's does. Without it none is left out.
+    pub pushback: Option<Rate>,
     /// What the pacer may send.
     pub pacing: Rate,
     /// Keep at least this much on the wire, with padding where media does not fill it.
@@ -40,6 +43,7 @@ impl Decision {
     pub const fn rate(rate: Rate) -> Self {
         Self {
             target: rate,
+            pushback: None,
             pacing: rate,
             padding: Rate::ZERO,
             pace_audio: false,
@@ -64,6 +68,7 @@ impl Decision {
     pub fn same_but_alarm(&self, other: &Self) -> bool {
         let Self {
             target,
+            pushback,
             pacing,
             padding,
             pace_audio,
@@ -74,7 +79,8 @@ impl Decision {
             alarm: _,
             probes,
         } = self;
-        (*target, *pacing, *padding) == (other.target, other.pacing, other.padding)
+        (*target, *pushback) == (other.target, other.pushback)
+            && (*pacing, *padding) == (other.pacing, other.padding)
             && (*pace_audio, *drain_queue, *min_gap) == (other.pace_audio, other.drain_queue, other.min_gap)
             && (*window, *heartbeat) == (other.window, other.heartbeat)
             && *probes == other.probes

@@ -55,6 +55,16 @@ impl Frames {
     }
 }
 
+impl Frames {
+    /// On to the next frame of the recording.
+    fn pass(&mut self) {
+        self.index += 1;
+        if self.index == self.ladder.length() {
+            self.index = self.skip;
+        }
+    }
+}
+
 impl Source for Frames {
     fn start(&mut self, now: Time) {
         self.ticker.start(now);
@@ -81,11 +91,21 @@ impl Source for Frames {
         } else {
             self.ladder.size(rate, self.index)
         };
-        self.index += 1;
-        if self.index == self.ladder.length() {
-            self.index = self.skip;
-        }
+        self.pass();
         Frame { bytes, key }
+    }
+
+    fn leaves_out(&self) -> bool {
+        // of frames as they were recorded none can be decoded without the one before
+        self.group.is_none()
+    }
+
+    fn leave_out(&mut self) {
+        self.ticker.advance();
+        // the first one that is sent is a key frame
+        if self.index > 0 {
+            self.pass();
+        }
     }
 
     fn set_target(&mut self, _now: Time, target: Rate) {
@@ -128,6 +148,25 @@ mod tests {
         sizes = (0..2).map(|_| source.frame(source.due()).bytes).collect();
         assert_eq!(sizes, [1000, 20]);
         assert!(Frames::new(ladder, ticker, 5, None, Bounds::default()).is_err());
+    }
+
+    #[test]
+    fn pictures_pass_but_the_first_one_that_is_sent_is_a_key_frame() {
+        let rung = Rung { rate: Rate::from_kbps(100), sizes: vec![1000, 20, 30, 40, 50] };
+        let ladder = Arc::new(Ladder::new(vec![rung]).expect("a rung"));
+        let make = |group| {
+            let ticker = Ticker::new(10.0).expect("a frame rate");
+            Frames::new(ladder.clone(), ticker, 0, group, Bounds::default()).expect("a source")
+        };
+        let mut source = make(None);
+        source.start(Time::ZERO);
+        source.set_target(Time::ZERO, Rate::from_kbps(100));
+        source.leave_out();
+        assert_eq!(source.frame(source.due()).bytes, 1000);
+        source.leave_out();
+        source.leave_out();
+        assert_eq!((source.frame(source.due()).bytes, source.due()), (40, Time::from_millis(500)));
+        assert!(source.leaves_out() && !make(Some(5)).leaves_out(), "none of a group can be missing");
     }
 
     #[test]

@@ -35,6 +35,14 @@ impl Source for Ideal {
         Frame { bytes, key: std::mem::take(&mut self.key) }
     }
 
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
+    fn leave_out(&mut self) {
+        self.ticker.advance();
+    }
+
     fn set_target(&mut self, _now: Time, target: Rate) {
         self.target = target;
     }

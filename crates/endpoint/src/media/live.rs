@@ -104,6 +104,15 @@ impl Source for Live {
         }
     }
 
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
+    fn leave_out(&mut self) {
+        self.ticker.advance();
+        self.picture += 1;
+    }
+
     fn set_target(&mut self, _now: Time, target: Rate) {
         self.target = target;
     }
@@ -183,6 +192,20 @@ mod tests {
         }
         let keys: Vec<bool> = asked.lock().expect("one thread").iter().map(|&(_, _, key)| key).collect();
         assert_eq!(keys, [true, false, false, true, true, false], "number 3 was left out");
+    }
+
+    #[test]
+    fn a_picture_that_is_left_out_is_not_encoded() {
+        let (mut source, asked) = live();
+        source.start(Time::ZERO);
+        source.leave_out();
+        source.frame(source.due());
+        source.leave_out();
+        source.frame(source.due());
+        let asked = asked.lock().expect("one thread");
+        let pictures: Vec<_> = asked.iter().map(|&(picture, _, key)| (picture, key)).collect();
+        assert_eq!(pictures, [(1, true), (3, false)]);
+        assert_eq!(source.due(), Time::from_millis(400));
     }
 
     #[test]

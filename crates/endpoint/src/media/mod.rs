@@ -71,6 +71,15 @@ pub trait Source: Send {
     /// The frame that is due at `now`; afterwards [`Source::due`] speaks of the next one.
     fn frame(&mut self, now: Time) -> Frame;
 
+    /// Whether it can leave a picture out before it is encoded, so that what follows can be decoded without it.
+    fn leaves_out(&self) -> bool {
+        false
+    }
+
+    /// Leaves out the picture that is due; afterwards [`Source::due`] speaks of the next one. Only of one that
+    /// [`Source::leaves_out`].
+    fn leave_out(&mut self) {}
+
     /// What the encoder may use from now on, headers not counted.
     fn set_target(&mut self, now: Time, target: Rate);
 

@@ -169,6 +169,14 @@ impl Statistical {
         self.transient_rest = if frames > 1.0 { (frames * reference - burst) / (frames - 1.0) } else { 0.0 };
         (burst, true)
     }
+
+    /// On to the next picture: draws what is random in one, and gives by how much its size is off.
+    fn pass(&mut self) -> f64 {
+        let interval_off = self.intervals.laplace(self.settings.scale_t).clamp(-DEVIATION_MAX, DEVIATION_MAX);
+        let size_off = self.sizes.laplace(self.settings.scale_b).clamp(-DEVIATION_MAX, DEVIATION_MAX);
+        self.next += self.interval.scaled(1.0 + interval_off);
+        size_off
+    }
 }
 
 impl Source for Statistical {
@@ -185,15 +193,21 @@ impl Source for Statistical {
 
     fn frame(&mut self, now: Time) -> Frame {
         self.listen(now);
-        let interval_off = self.intervals.laplace(self.settings.scale_t).clamp(-DEVIATION_MAX, DEVIATION_MAX);
-        let size_off = self.sizes.laplace(self.settings.scale_b).clamp(-DEVIATION_MAX, DEVIATION_MAX);
-        self.next += self.interval.scaled(1.0 + interval_off);
+        let size_off = self.pass();
         let (mean, burst) = self.plan();
         // the burst is given as a size and is not blurred
         let size = if burst { mean } else { mean * (1.0 + size_off) } + self.fraction;
         let whole = tidegate_core::math::floor(size.max(0.0));
         self.fraction = size - whole;
         Frame { bytes: whole as u32, key: burst }
+    }
+
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
+    fn leave_out(&mut self) {
+        self.pass();
     }
 
     fn set_target(&mut self, now: Time, target: Rate) {
@@ -259,6 +273,27 @@ mod tests {
             let (mean, variance) = moments(values);
             assert!((mean - 1.0).abs() < 0.005, "{what}: mean {mean}");
             assert!((0.042..0.046).contains(&variance), "{what}: variance {variance}");
+        }
+    }
+
+    #[test]
+    fn a_picture_that_is_left_out_takes_its_luck_with_it() {
+        let settings = Settings { transient_frames: 1, burst: 10, ..Settings::default() };
+        let (mut all, mut some) = (source(settings.clone()), source(settings));
+        for source in [&mut all, &mut some] {
+            source.set_target(Time::ZERO, Rate::from_mbps(1));
+            source.frame(source.due());
+        }
+        for number in 0..100 {
+            let due = all.due();
+            assert_eq!(some.due(), due);
+            let one = all.frame(due);
+            if number % 3 == 0 {
+                some.leave_out();
+            } else {
+                // but for the fraction of a byte that the one that was left out would have left over
+                assert!(some.frame(due).bytes.abs_diff(one.bytes) <= 1);
+            }
         }
     }
 

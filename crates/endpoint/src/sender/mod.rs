@@ -4,6 +4,7 @@ mod alr;
 mod feedback;
 mod history;
 mod pacer;
+mod pushback;
 mod repair;
 mod stream;
 mod transmit;
@@ -306,8 +307,14 @@ impl Sender {
         let mut switched = false;
         for index in 0..self.streams.len() {
             switched |= self.streams[index].switch(now);
+            let before = self.streams[index].left_out();
             while let Some(frame) = self.streams[index].frame(now, self.stamped_header) {
                 self.enqueue(now, index, frame, out);
+            }
+            let left_out = self.streams[index].left_out();
+            (before..left_out).for_each(|_| out.record().left_out(now, self.flow));
+            if left_out > before && out.record().level() >= Level::Series {
+                out.record().internal(now, self.flow, "frames_left_out", left_out as f64);
             }
             if let Some(reason) = self.streams[index].failure() {
                 out.fail(reason.to_owned());
@@ -400,7 +407,7 @@ impl Sender {
             return;
         }
         self.pacer.decide(now, decision);
-        let retarget = decision.target != self.decision.target;
+        let retarget = (decision.target, decision.pushback) != (self.decision.target, self.decision.pushback);
         // the probes are the pacer's now
         self.decision = Decision { probes: Probes::NONE, ..*decision };
         if retarget {
@@ -419,8 +426,9 @@ impl Sender {
         let media = self.repair.as_ref().map_or(target, |repair| repair.media(target));
         let rest = media.saturating_sub(fixed);
         let share = Rate::from_bps(rest.as_bps() / adaptive.max(1));
+        let pushback = pushback::ratio(&self.decision);
         for stream in &mut self.streams {
-            stream.set_target(now, share);
+            stream.set_target(now, share, pushback);
         }
         self.schedule_media();
     }

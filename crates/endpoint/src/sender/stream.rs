@@ -1,5 +1,6 @@
 //! One stream on its way out: its source, its numbers and its share of the target.
 
+use super::pushback::LeavingOut;
 use super::{Source, timestamp};
 use crate::packetizer::{Extensions, Queued};
 use crate::settings::Signalled;
@@ -69,6 +70,7 @@ pub(super) struct OutStream {
     pub(super) signalled: Signalled,
     pub(super) marks: Marked,
     source: Option<(Box<dyn Source>, Shape)>,
+    leaving_out: LeavingOut,
     pauses: Vec<(Time, Time)>,
     /// The pause that is on or comes next.
     pause: usize,
@@ -104,6 +106,7 @@ impl OutStream {
             signalled,
             marks,
             source,
+            leaving_out: LeavingOut::default(),
             pauses,
             pause: 0,
             on: false,
@@ -170,6 +173,10 @@ impl OutStream {
         }
         let (source, _) = self.source.as_mut()?;
         while source.due() <= now {
+            if self.leaving_out.next() {
+                source.leave_out();
+                continue;
+            }
             let due = source.due();
             let frame = source.frame(now);
             debug_assert!(source.due() >= due, "the frame after that of {due} was due at {}", source.due());
@@ -229,11 +236,24 @@ impl OutStream {
         }
     }
 
-    pub(super) fn set_target(&mut self, now: Time, target: Rate) {
+    /// What it may use as rates count bytes, and the part of it that pushback takes.
+    pub(super) fn set_target(&mut self, now: Time, target: Rate, pushback: f64) {
         if let Some((source, shape)) = &mut self.source {
-            let media = shape.net(target, source.frame_rate());
+            let mut media = shape.net(target, source.frame_rate());
+            if pushback > 0.0 && source.leaves_out() {
+                let bounds = source.bounds();
+                let most = media.min(bounds.max.unwrap_or(Rate::MAX));
+                media = self.leaving_out.set(most, pushback, bounds.min);
+            } else {
+                self.leaving_out.stop();
+            }
             source.set_target(now, media);
         }
+    }
+
+    /// How many pictures it has left out so far.
+    pub(super) fn left_out(&self) -> u64 {
+        self.leaving_out.count
     }
 
     pub(super) fn request_key(&mut self) {

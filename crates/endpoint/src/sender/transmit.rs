@@ -142,7 +142,7 @@ impl Sender {
             Accounting::Packets => size,
             Accounting::Payload => u32::from(payload),
         };
-        self.pacer.sent(now, Size::from_bytes(u64::from(counted)));
+        self.pacer.sent(now, Size::from_bytes(u64::from(counted)), probe.is_some());
         if let (true, Turn::Media(packet, _)) = (self.repair.is_some(), turn) {
             let packet = Queued { payload, ..packet };
             let counted = Size::from_bytes(u64::from(counted));

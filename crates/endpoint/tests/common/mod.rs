@@ -31,6 +31,7 @@ pub struct Told {
     pub repaired: Vec<(Time, RepairRecord)>,
     pub internal: Vec<(Time, String, f64)>,
     pub paced: Vec<(Time, Span)>,
+    pub left_out: usize,
     pub decisions: Vec<(Time, Decision)>,
 }
 
@@ -61,6 +62,9 @@ impl Recorder for Log {
     }
     fn paced(&mut self, now: Time, _flow: FlowId, waited: Span) {
         self.0.lock().unwrap().paced.push((now, waited));
+    }
+    fn left_out(&mut self, _now: Time, _flow: FlowId) {
+        self.0.lock().unwrap().left_out += 1;
     }
     fn decision(&mut self, now: Time, _flow: FlowId, decision: &Decision) {
         self.0.lock().unwrap().decisions.push((now, *decision));

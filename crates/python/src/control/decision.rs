@@ -221,12 +221,14 @@ pub(crate) struct PyDecision {
     /// Whether the pacer sends faster than `pacing_bps` to have what waits out within the session's queue limit;
     /// otherwise frames are left out while more waits.
     drain_queue: bool,
+    /// What congestion-window pushback leaves of the target, in bit/s: video comes down to it by leaving frames out.
+    pushback_bps: Option<u64>,
 }
 
 #[pymethods]
 impl PyDecision {
     #[new]
-    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None, drain_queue=false))]
+    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None, drain_queue=false, pushback_bps=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_bps: &Bound<'_, PyAny>,
@@ -239,6 +241,7 @@ impl PyDecision {
         pace_audio: bool,
         heartbeat_ns: Option<&Bound<'_, PyAny>>,
         drain_queue: bool,
+        pushback_bps: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let target_bps = rate_of(target_bps, "target_bps")?;
         let time = |at: &Bound<'_, PyAny>| {
@@ -258,26 +261,29 @@ impl PyDecision {
             pace_audio,
             heartbeat_ns: maybe(heartbeat_ns, |span| span_of(span, "heartbeat_ns"))?,
             drain_queue,
+            pushback_bps: maybe(pushback_bps, |rate| rate_of(rate, "pushback_bps"))?,
         })
     }
 
     fn __repr__(&self) -> String {
         let option = |value: Option<i64>| value.map_or("None".to_owned(), |v| v.to_string());
+        let amount = |value: Option<u64>| value.map_or("None".to_owned(), |v| v.to_string());
         let flag = |value| if value { "True" } else { "False" };
         let probes: Vec<String> = self.probes.iter().map(PyProbe::__repr__).collect();
         format!(
             "Decision(target_bps={}, pacing_bps={}, padding_bps={}, min_gap_ns={}, window={}, alarm_ns={}, probes=[{}], \
-             pace_audio={}, heartbeat_ns={}, drain_queue={})",
+             pace_audio={}, heartbeat_ns={}, drain_queue={}, pushback_bps={})",
             self.target_bps,
             self.pacing_bps,
             self.padding_bps,
             option(self.min_gap_ns),
-            self.window.map_or("None".to_owned(), |window| window.to_string()),
+            amount(self.window),
             option(self.alarm_ns),
             probes.join(", "),
             flag(self.pace_audio),
             option(self.heartbeat_ns),
             flag(self.drain_queue),
+            amount(self.pushback_bps),
         )
     }
 }
@@ -295,6 +301,7 @@ impl PyDecision {
             pace_audio: decision.pace_audio,
             heartbeat_ns: decision.heartbeat.map(Span::as_nanos),
             drain_queue: decision.drain_queue,
+            pushback_bps: decision.pushback.map(Rate::as_bps),
         }
     }
 
@@ -302,6 +309,7 @@ impl PyDecision {
         let probes: Vec<Probe> = self.probes.iter().map(PyProbe::to_core).collect();
         Decision {
             target: Rate::from_bps(self.target_bps),
+            pushback: self.pushback_bps.map(Rate::from_bps),
             pacing: Rate::from_bps(self.pacing_bps),
             padding: Rate::from_bps(self.padding_bps),
             pace_audio: self.pace_audio,

@@ -63,6 +63,8 @@ pub struct FlowStats {
     pub skipped_packets: u64,
     /// Their bytes.
     pub skipped_bytes: u64,
+    /// Pictures that were not encoded, because of the controller's congestion window.
+    pub left_out_frames: u64,
     /// One-way delay.
     pub delay: Histogram,
     /// Last one-way delay, and its jitter.
@@ -115,6 +117,7 @@ impl FlowStats {
             skipped_frames: 0,
             skipped_packets: 0,
             skipped_bytes: 0,
+            left_out_frames: 0,
             delay: Histogram::default(),
             transit: None,
             jitter: Jitter::default(),

@@ -133,6 +133,9 @@ rows! {
         sender_skipped_frames: Option<u64> => "skipped at the sender", "frames", lower, 1.0, 0;
         "Encoded bytes of those frames."
         sender_skipped_bytes: Option<u64> => "bytes skipped at the sender", "kB", lower, 0.001, 1;
+        "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
+         frames)."
+        left_out_frames: Option<u64> => "left out by the encoder", "frames", lower, 1.0, 0;
         "Mean of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_mean: Metric => "one-way delay, mean", "ms", lower, 1.0, 1;

@@ -205,6 +205,13 @@ impl Recorder for Recording {
         }
     }
 
+    fn left_out(&mut self, now: Time, flow: FlowId) {
+        let stats = &mut self.stats[flow.0 as usize];
+        if stats.counts(now) {
+            stats.left_out_frames += 1;
+        }
+    }
+
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {
         let index = flow.0 as usize;
         let policy = (decision.target, decision.pacing, decision.window);

@@ -118,6 +118,7 @@ impl Recording {
             sender_delay_ms_max: stats.paced.max_ms(),
             sender_skipped_frames: media.then_some(stats.skipped_frames),
             sender_skipped_bytes: media.then_some(stats.skipped_bytes),
+            left_out_frames: media.then_some(stats.left_out_frames),
             one_way_delay_ms_mean: stats.delay.mean_ms(),
             one_way_delay_ms_std: stats.delay.std_ms(),
             one_way_delay_ms_min: stats.delay.min_ms(),

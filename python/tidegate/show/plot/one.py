@@ -155,8 +155,8 @@ _UNITS = {
     "delay_based": "bit/s", "loss_based": "bit/s", "received_rate": "bit/s",
     "probe_rate": "bit/s", "stable_target": "bit/s",
     "remb": "bit/s", "remb_sent": "bit/s", "p": "of loss events", "receiver_p": "of loss events",
-    "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "fraction_lost": "of packets",
-    "table_size": "entries", "rounds": "round trips",
+    "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "frames_left_out": "frames",
+    "fraction_lost": "of packets", "table_size": "entries", "rounds": "round trips",
 }  # fmt: skip
 # What numbers stand for that measure nothing.
 _CODES = {

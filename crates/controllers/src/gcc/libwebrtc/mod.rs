@@ -89,6 +89,8 @@ pub struct GoogCc {
     /// Packets lost as of the last receiver report.
     lost: i64,
     said: Option<Said>,
+    /// What the window leaves of the target, as the encoder was last told.
+    pushback: Option<Rate>,
     /// The policy that follows from it and from the limits, without alarm and probes.
     policy: Option<Decision>,
     /// What one report newly says; kept for their room.
@@ -117,6 +119,7 @@ impl GoogCc {
             network: None,
             lost: 0,
             said: None,
+            pushback: None,
             policy: None,
             fresh: Vec::new(),
             arrived: Vec::new(),
@@ -303,6 +306,12 @@ impl GoogCc {
         if self.said == Some(said) {
             return;
         }
+        // the call passes on what has another target, loss or round trip (`CongestionControlHandler::GetUpdate`)
+        let told = |said: Said| (said.target, said.fraction_lost, said.rtt);
+        if self.said.is_none_or(|before| told(before) != told(said)) {
+            let takes = self.settings.pushback == Pushback::Frames && left < target;
+            self.pushback = takes.then_some(left);
+        }
         self.said = Some(said);
         self.policy = None;
         self.alr.set_estimate(&self.settings, target);
@@ -354,6 +363,7 @@ impl GoogCc {
             pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
             padding: whole_bytes(padding.min(left)),
             drain_queue: true,
+            pushback: self.pushback,
             ..Decision::rate(shown.clamp(self.limits.min, self.limits.max))
         }
     }

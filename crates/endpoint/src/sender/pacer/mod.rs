@@ -264,7 +264,11 @@ impl Pacer {
             return Some(Turn::Padding(probe));
         }
         let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
-        let Some(packet) = packet else { return Some(Turn::Padding(probe)) };
+        let Some(packet) = packet else {
+            // libwebrtc puts padding into the queue, too, and what comes there may begin a probe
+            self.probes.came(Size::from_bytes(u64::from(self.padding_size)));
+            return Some(Turn::Padding(probe));
+        };
         self.backlog -= self.weight(&packet);
         self.waiting.left(&packet);
         self.check();
@@ -278,8 +282,8 @@ impl Pacer {
     }
 
     /// Charges `size` bytes that have left at `now`. Audio and probes are charged like all else, so that
-    /// what is paced makes room for them.
-    pub(crate) fn sent(&mut self, now: Time, size: Size) {
+    /// what is paced makes room for them. `probe`: it was part of one.
+    pub(crate) fn sent(&mut self, now: Time, size: Size, probe: bool) {
         debug_assert!(self.last <= Some(now), "a packet leaves at {now}, after one at {:?}", self.last);
         self.last = Some(now);
         if now >= self.drained {
@@ -291,7 +295,9 @@ impl Pacer {
         if self.padding > Rate::ZERO {
             self.padded = self.padded.max(now) + self.padding.time_for(size);
         }
-        self.probes.sent(now, size);
+        if probe {
+            self.probes.sent(now, size);
+        }
         if self.drain_queue {
             self.set_rate(now);
         }

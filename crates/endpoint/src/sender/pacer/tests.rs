@@ -35,7 +35,12 @@ fn drive(pacer: &mut Pacer, until: Time) -> Vec<(Time, Turn)> {
             return sent;
         }
         let turn = pacer.turn(now, Size::ZERO).expect("it said that something is due");
-        pacer.sent(now, if matches!(turn, Turn::Padding(_)) { Size::from_bytes(248) } else { SIZE });
+        let (size, probe) = match turn {
+            Turn::Media(_, probe) => (SIZE, probe),
+            Turn::Padding(probe) => (Size::from_bytes(248), probe),
+            Turn::Heartbeat => (Size::from_bytes(25), None),
+        };
+        pacer.sent(now, size, probe.is_some());
         sent.push((now, turn));
     }
 }
@@ -62,7 +67,7 @@ fn audio_goes_first_and_is_paid_for() {
     assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
     pacer.push(true, Queued { stream: 1, ..PACKET });
     assert!(matches!(pacer.turn(Time::ZERO, Size::ZERO), Some(Turn::Media(Queued { stream: 1, .. }, None))));
-    pacer.sent(Time::ZERO, SIZE);
+    pacer.sent(Time::ZERO, SIZE, false);
     assert_eq!(pacer.due(Size::ZERO), Time::from_millis(16));
 }
 
@@ -131,7 +136,7 @@ fn padding_fills_what_media_leaves() {
     // a packet of media of 1000 bytes stands for 32.26 ms of padding
     pacer.push(false, PACKET);
     assert!(matches!(pacer.turn(Time::from_millis(1001), Size::ZERO), Some(Turn::Media(..))));
-    pacer.sent(Time::from_millis(1001), SIZE);
+    pacer.sent(Time::from_millis(1001), SIZE, false);
     let next = pacer.due(Size::ZERO);
     assert!((next - Time::from_micros(1_040_258)).abs() < Span::from_micros(1), "{next}");
 }
@@ -259,7 +264,7 @@ fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
     // what is sent for other reasons puts it off
     pacer.decide(Time::from_millis(120), &Decision { window: Some(SIZE), ..shut });
     assert_eq!(pacer.turn(Time::from_millis(120), Size::ZERO), Some(Turn::Media(PACKET, None)));
-    pacer.sent(Time::from_millis(120), SIZE);
+    pacer.sent(Time::from_millis(120), SIZE, false);
     assert_eq!(pacer.due(SIZE), Time::from_millis(170));
     // none at all is not a pace
     pacer.decide(Time::from_millis(120), &Decision { heartbeat: Some(Span::ZERO), ..shut });
@@ -306,7 +311,7 @@ fn what_comes_for_good_waits_for_two_thirds_of_the_limit() {
             pacer.push(false, Queued { since: now, ..PACKET });
             come += 1;
         } else if let Some(Turn::Media(packet, None)) = pacer.turn(now, Size::ZERO) {
-            pacer.sent(now, SIZE);
+            pacer.sent(now, SIZE, false);
             (waited, left) = (now - packet.since, left + 1);
         }
     }
@@ -324,4 +329,34 @@ fn a_queue_that_is_too_old_goes_within_a_millisecond() {
     pacer.clear();
     pacer.decide(late, &DRAINED);
     assert_eq!(pacer.rate, DRAINED.pacing);
+}
+
+#[test]
+fn padding_begins_a_probe_and_is_no_part_of_it() {
+    let mut pacer = pacer(Decision { padding: Rate::from_kbps(198), ..Decision::rate(Rate::from_mbps(1)) });
+    pacer.probes.ask(Time::ZERO, Probe { rate: Rate::from_mbps(4), length: Span::from_millis(2), ..PROBE });
+    // 248 bytes at 198.4 kbit/s; the probe of 5 packets of 248 bytes, 496 us each, begins behind the first
+    let sent = drive(&mut pacer, Time::from_millis(9));
+    assert_eq!(sent[0], (Time::ZERO, Turn::Padding(None)));
+    let probe: Vec<Time> =
+        sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(7))).map(|(at, _)| *at).collect();
+    assert_eq!(probe, [0, 496, 992, 1488, 1984].map(Time::from_micros));
+    assert_eq!(sent.len(), 6);
+}
+
+#[test]
+fn a_heartbeat_is_no_part_of_a_probe() {
+    let beat = Decision { heartbeat: Some(Span::from_millis(1)), ..Decision::rate(Rate::from_mbps(1)) };
+    let mut pacer = pacer(beat);
+    // five packets at 400 kbit/s: 5 ms after padding, 20 ms after media, whatever goes in between
+    pacer.probes.ask(Time::ZERO, Probe { rate: Rate::from_kbps(400), ..PROBE });
+    (0..2).for_each(|_| pacer.push(false, PACKET));
+    let sent = drive(&mut pacer, Time::from_millis(60));
+    let of_probe: Vec<Time> = sent
+        .iter()
+        .filter(|(_, turn)| matches!(turn, Turn::Media(_, Some(7)) | Turn::Padding(Some(7))))
+        .map(|(at, _)| *at)
+        .collect();
+    assert_eq!(of_probe, [0, 4960, 24_960, 44_960, 49_920].map(Time::from_micros));
+    assert!(sent.len() > 40, "and there are heartbeats in between: {}", sent.len());
 }
