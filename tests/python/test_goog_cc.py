@@ -64,27 +64,41 @@ def test_what_differs_is_seen(tmp_path: Path) -> None:
     assert example("replay_goog_cc").Replay(str(CARRIED), alr_usage=0.7, loss_offset=0.01).run()["target_bps"] > 0.01
 
 
-def test_a_preset_with_settings_of_its_own_shows_them(cli: Cli) -> None:
-    own = {setting["name"] for setting in controllers.settings_of("gcc", "libwebrtc")}
-    usual = {setting["name"] for setting in controllers.settings_of("gcc", "libwebrtc-v1")}
-    assert {"probe_first", "beta"} <= own
-    assert "k_up" not in own
-    assert {"k_up", "beta"} <= usual
+def test_each_preset_has_settings_of_its_own_and_shows_them(cli: Cli) -> None:
+    presets = controllers.registry()["gcc"]["presets"]
+    own = {preset: {setting["name"] for setting in controllers.settings_of("gcc", preset)} for preset in presets}
+    assert {"probe_first", "beta"} <= own["libwebrtc"]
+    assert "k_up" not in own["libwebrtc"]
+    for preset in set(presets) - {"libwebrtc"}:
+        assert {"k_up", "beta"} <= own[preset]
+        assert 5 <= len(own[preset]) <= 25
     shown = cli("controllers", "gcc:libwebrtc,beta=0.9").out
     assert "probe_first" in shown
     assert "k_up" not in shown
-    assert "k_up" in cli("controllers", "gcc:libwebrtc-v1").out
-    assert "probe_first" in cli("controllers", "gcc").out, "the default"
-    assert json.loads(cli("controllers", "gcc", "--json").out)["own_settings"].keys() == {
-        "libwebrtc-v1",
-        "draft-02",
-        "aiortc",
-        "hoang2017",
-    }
+    draft = cli("controllers", "gcc:draft-02").out
+    assert "overuse_time" in draft
+    assert "decrease_offset" not in draft
+    default = presets[0]
+    assert default == "libwebrtc"
+    told = json.loads(cli("controllers", "gcc", "--json").out)
+    assert told["own_settings"].keys() == set(presets) - {default}
+    assert {setting["name"] for setting in told["settings"]} == own[default]
     assert "a scenario's call has alr_probing=false, pacing_factor=1.1" in shown
-    assert "a scenario's call" not in cli("controllers", "gcc:libwebrtc-v1").out
-    refused = cli("controllers", "gcc:libwebrtc,k_up=0.01")
-    assert "k_up: there is no such setting" in refused.err
+    assert "a scenario's call" not in draft
+
+
+def test_a_setting_of_another_preset_is_refused_with_its_name(cli: Cli) -> None:
+    def refused(controller: str) -> str:
+        return cli("controllers", controller).err
+
+    assert "gcc: k_up: is a setting of libwebrtc-v1, draft-02, aiortc, hoang2017, not of libwebrtc; there are" in (
+        refused("gcc:libwebrtc,k_up=0.01")
+    )
+    assert "gcc: loss_over: is a setting of hoang2017, not of draft-02; there are group_length, " in (
+        refused("gcc:draft-02,loss_over=time")
+    )
+    # one that nothing has any longer
+    assert "gcc: state_boost: there is no such setting; there are send_clock, " in refused("gcc:aiortc,state_boost=5")
 
 
 @pytest.mark.parametrize(("parts", "factor"), [("", 1.1), (",pacing_factor=2", 2.0)])

@@ -64,7 +64,7 @@ macro_rules! words {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[$say])* #[serde(rename = $word)] $variant),+ }
-        impl $name { const KIND: $crate::settings::Kind = $crate::settings::Kind::Choice(&[$($word),+]); }
+        impl $name { pub(crate) const KIND: $crate::settings::Kind = $crate::settings::Kind::Choice(&[$($word),+]); }
     };
 }
 pub(crate) use words;
@@ -114,7 +114,7 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-fn quoted(words: &[&str]) -> String {
+pub(crate) fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 

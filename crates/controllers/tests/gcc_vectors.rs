@@ -4,9 +4,9 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{arrived, half, host, read, remb_of, result, shared};
+use tidegate_controllers::gcc::aiortc;
 use tidegate_controllers::gcc::detector::{Detector, Usage};
 use tidegate_controllers::gcc::kalman::Kalman;
-use tidegate_controllers::gcc::settings::Settings;
 use tidegate_core::control::{Limits, Report, Urgency};
 use tidegate_core::{ControllerHost, Rate, Span, Time};
 
@@ -56,11 +56,11 @@ fn rows(text: &str) -> Vec<Row> {
 }
 
 fn replay_on_the_parts(rows: &[Row]) {
-    let settings = Settings::preset("aiortc").expect("known");
-    let (mut filter, mut detector) = (Kalman::new(&settings), Detector::new(&settings));
+    let mut filter = Kalman::new(aiortc::KALMAN);
+    let mut detector = Detector::new(aiortc::Settings::default().detector());
     for (i, row) in rows.iter().enumerate() {
-        filter.update(&settings, row.arrival, row.send, row.size, detector.usage);
-        detector.detect(&settings, filter.offset, row.send, row.now);
+        filter.update(row.arrival, row.send, row.size, detector.usage);
+        detector.detect(filter.offset, row.send, row.now);
         near("offset", i, filter.offset, row.state[0]);
         near("slope", i, filter.slope, row.state[1]);
         near("var_noise", i, filter.var_noise, row.state[2]);

@@ -4,14 +4,13 @@
 mod support;
 
 use support::{read, result, shared};
-use tidegate_controllers::gcc::detector::{Detector, Usage};
-use tidegate_controllers::gcc::groups::Groups;
+use tidegate_controllers::gcc::detector::{self, Detector, Usage};
+use tidegate_controllers::gcc::groups::{self, Groups};
 use tidegate_controllers::gcc::libwebrtc::aimd::Aimd;
 use tidegate_controllers::gcc::libwebrtc::alr::Alr;
 use tidegate_controllers::gcc::libwebrtc::loss::Loss;
 use tidegate_controllers::gcc::libwebrtc::settings::Settings;
-use tidegate_controllers::gcc::settings::Settings as Parts;
-use tidegate_controllers::gcc::trendline::Trendline;
+use tidegate_controllers::gcc::trendline::{self, Trendline};
 use tidegate_core::{Rate, RemoteTime, Size, Span, Time};
 
 /// The cells of a recording, row by row.
@@ -61,18 +60,13 @@ fn usage(name: &str) -> Usage {
     }
 }
 
-fn parts() -> Parts {
-    Parts::preset("libwebrtc-v1").expect("known")
-}
-
 #[test]
 fn groups_of_packets_are_libwebrtcs() {
     both("inter_arrival", 120, 800, |table| {
-        let (settings, mut groups) = (parts(), Groups::default());
+        let mut groups = Groups::new(groups::Rules::LIBWEBRTC);
         for row in 0..table.rows.len() {
             let micros = |column| table.number(row, column) * 1000;
             let delta = groups.packet(
-                &settings,
                 Time::from_nanos(micros("send_us")),
                 RemoteTime::from_nanos(micros("arrival_us")),
                 Size::from_bytes(table.number(row, "size") as u64),
@@ -90,14 +84,14 @@ fn groups_of_packets_are_libwebrtcs() {
 #[test]
 fn the_trendlines_verdicts_are_libwebrtcs() {
     both("trendline", 480, 1500, |table| {
-        let settings = parts();
-        let (mut trend, mut detector) = (Trendline::new(&settings), Detector::new(&settings));
+        let mut trend = Trendline::new(trendline::WINDOW);
+        let mut detector = Detector::new(detector::Rules::LIBWEBRTC);
         let mut verdicts = [0; 3];
         for row in 0..table.rows.len() {
             let ms = |column| table.text(row, column).parse::<f64>().expect("ms");
             let (arrived, sent) = (ms("recv_delta_ms"), ms("send_delta_ms"));
-            trend.update(&settings, arrived - sent, ms("arrival_time_ms"));
-            detector.detect(&settings, trend.trend, sent, ms("arrival_time_ms"));
+            trend.update(arrived - sent, ms("arrival_time_ms"));
+            detector.detect(trend.trend, sent, ms("arrival_time_ms"));
             assert_eq!(detector.usage, usage(table.text(row, "state")), "row {row}");
             verdicts[detector.usage.code() as usize] += 1;
         }

@@ -5,8 +5,8 @@ mod support;
 use serde_json::{Value, json};
 use support::{host, result};
 use tidegate_controllers::gcc::detector::Usage;
+use tidegate_controllers::gcc::draft_02;
 use tidegate_controllers::gcc::kalman::Kalman;
-use tidegate_controllers::gcc::settings::Settings;
 use tidegate_core::control::{Limits, LossReport, PacketResult, Report, Sent};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 
@@ -62,10 +62,9 @@ fn a_lost_packet_repeats_the_variation_before_it_in_order_of_numbers() {
     let steps = [(40.0, 33.0), (60.0, 33.0), (-10.0, 33.0), (-10.0, 33.0), (-10.0, 33.0), (110.0, 99.0)];
     let variations: Vec<f64> = steps.iter().map(|(arrival, send)| arrival - send).collect();
     assert_eq!(all(&host, "group_delta_ms"), variations);
-    let settings = Settings::preset("hoang2017").expect("known");
-    let mut filter = Kalman::new(&settings);
+    let mut filter = Kalman::new(draft_02::Settings::default().kalman());
     let by_hand = steps.map(|(arrival, send)| {
-        filter.update(&settings, arrival, send, 0.0, Usage::Normal);
+        filter.update(arrival, send, 0.0, Usage::Normal);
         filter.offset
     });
     assert_eq!(all(&host, "offset"), by_hand);

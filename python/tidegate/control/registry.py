@@ -177,10 +177,10 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
             raise _unknown_preset(name, part, entry["presets"])
     if preset and preset not in entry["presets"]:
         raise _unknown_preset(name, preset, entry["presets"])
-    known = {setting["name"]: setting for setting in settings_of(name, preset)}
-    plain = {key: _in_unit(name, known, key, value) for key, value in settings.items()}
+    shown = preset or entry["presets"][0]
+    plain = {key: _in_unit(name, _setting(name, shown, key), value) for key, value in settings.items()}
     try:
-        _core.check_controller(name, preset or entry["presets"][0], json.dumps(plain))
+        _core.check_controller(name, shown, json.dumps(plain))
     except ValueError as error:
         raise ControllerError(str(error)) from None
     return Choice(name, preset, plain)
@@ -199,6 +199,22 @@ def _unknown_preset(name: str, preset: str, known: list[str]) -> ControllerError
     return ControllerError(f"{name}:{preset}: {name} has no such preset{hint}")
 
 
+def _setting(name: str, preset: str, key: str) -> Mapping[str, Any]:
+    """What is known of one setting of a preset."""
+    known = {setting["name"]: setting for setting in settings_of(name, preset)}
+    if key in known:
+        return known[key]
+    others = [
+        other for other in registry()[name]["presets"] if any(one["name"] == key for one in settings_of(name, other))
+    ]
+    if others:
+        raise ControllerError(
+            f"{name}: {key}: is a setting of {', '.join(others)}, not of {preset}; there are {', '.join(known)}"
+        )
+    hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+    raise ControllerError(f"{name}: {key}: there is no such setting{hint}")
+
+
 def _scalar(text: str) -> Scalar:
     if text in {"true", "false"}:
         return text == "true"
@@ -210,14 +226,12 @@ def _scalar(text: str) -> Scalar:
     return text
 
 
-def _in_unit(name: str, settings: Mapping[str, Mapping[str, Any]], key: str, value: Scalar) -> Scalar:
+def _in_unit(name: str, setting: Mapping[str, Any], value: Scalar) -> Scalar:
     """A setting's value as the engine takes it: a plain number in the setting's own unit."""
-    if key not in settings:
-        hint = did_you_mean(key, settings) or f"; there are {', '.join(settings)}"
-        raise ControllerError(f"{name}: {key}: there is no such setting{hint}")
+    key = setting["name"]
     if isinstance(value, float) and not math.isfinite(value):
         raise ControllerError(f"{name}: {key}: found {value}; expected a finite number")
-    quantity = _UNITS.get(settings[key].get("unit", ""))
+    quantity = _UNITS.get(setting.get("unit", ""))
     if quantity is None:
         return value
     kind, factor = quantity

@@ -3,12 +3,15 @@
 //! Draft 5.5 ("close to convergence"); libwebrtc `link_capacity_estimator.cc`; aiortc
 //! `avg_max_bitrate_kbps`. Far from it the rate grows by a factor, near it by packets.
 
-use super::settings::Settings;
 use tidegate_core::math;
 
 /// Bounds of the normalized variance, kbit/s: 14 and 35 kbit/s of deviation at 500 kbit/s
 /// (libwebrtc and aiortc).
 const VARIANCE: (f64, f64) = (0.4, 2.5);
+
+/// Weight of the received rate at a decrease (libwebrtc, aiortc; draft 5.5 smoothing factor 0.95, read as the weight
+/// of the old value).
+const WEIGHT: f64 = 0.05;
 
 /// The estimate's state, in kbit/s as in the reference code: the normalized variance has that unit.
 #[derive(Clone)]
@@ -46,15 +49,14 @@ impl Capacity {
 
     /// The rate had to be decreased while `received` (bit/s) arrived. An estimate with that below its
     /// bounds is begun anew.
-    pub fn overuse(&mut self, settings: &Settings, received: f64) {
+    pub fn overuse(&mut self, received: f64) {
         let received = received / 1000.0;
         if self.bounds().is_some_and(|(low, _)| received < low) {
             self.mean = None;
         }
-        let weight = settings.capacity_weight;
-        let mean = self.mean.map_or(received, |mean| (1.0 - weight) * mean + weight * received);
+        let mean = self.mean.map_or(received, |mean| (1.0 - WEIGHT) * mean + WEIGHT * received);
         let error = mean - received;
-        let variance = (1.0 - weight) * self.variance + weight * (error * error) / mean.max(1.0);
+        let variance = (1.0 - WEIGHT) * self.variance + WEIGHT * (error * error) / mean.max(1.0);
         self.variance = variance.max(VARIANCE.0).min(VARIANCE.1);
         self.mean = Some(mean);
     }
@@ -66,18 +68,17 @@ mod tests {
 
     #[test]
     fn it_averages_and_forgets_what_is_three_sigma_away() {
-        let settings = Settings::preset("libwebrtc-v1").expect("known");
         let mut capacity = Capacity::default();
         assert_eq!(capacity.estimate(), None);
-        capacity.overuse(&settings, 1e6);
+        capacity.overuse(1e6);
         assert_eq!(capacity.estimate(), Some(1e6));
         // sigma = sqrt(0.4 * 1000) = 20 kbit/s, so 940 and 1060 kbit/s are the bounds
-        capacity.overuse(&settings, 940_001.0);
+        capacity.overuse(940_001.0);
         let mean = 950.0 + 0.05 * 940.001;
         assert!((capacity.estimate().expect("some") / 1000.0 - mean).abs() < 1e-9);
         let variance = 0.95 * 0.4 + 0.05 * (mean - 940.001) * (mean - 940.001) / mean;
         assert!((capacity.variance - variance.max(0.4)).abs() < 1e-12);
-        capacity.overuse(&settings, 900_000.0);
+        capacity.overuse(900_000.0);
         assert_eq!(capacity.estimate(), Some(900_000.0), "far below: begun anew");
         let sigma = (capacity.variance * 900.0).sqrt();
         capacity.rise((900.0 + 2.99 * sigma) * 1000.0);

@@ -1,11 +1,10 @@
 //! The arrival-time filter: a Kalman filter over inter-group delay variation.
 //!
 //! Draft 5.3 (one state: the delay gradient m); libwebrtc `overuse_estimator.cc` and aiortc
-//! `OveruseEstimator` (two states: m and the delay per byte of group size). One filter serves both: with
-//! `size_in_filter` off the size row is zero, and the equations fall back to the draft's.
+//! `OveruseEstimator` (two states: m and the delay per byte of group size). One filter serves both: without
+//! the second state the size row is zero, and the equations fall back to the draft's.
 
 use super::detector::Usage;
-use super::settings::{Outliers, Settings};
 use tidegate_core::math;
 
 /// First error variance of the slope, (ms/byte)^2 (libwebrtc and aiortc E[0][0]).
@@ -19,12 +18,46 @@ const LATER: u64 = 300;
 /// Number of standard deviations beyond which a residual is an outlier (draft 5.3).
 const OUTLIER: f64 = 3.0;
 
+/// First measurement noise variance, ms^2 (libwebrtc and aiortc var_noise; not given in the draft).
+const FIRST_NOISE: f64 = 50.0;
+/// K: the shortest send interval of so many groups is 1/f_max (aiortc MIN_FRAME_PERIOD_HISTORY_LENGTH; not given in
+/// the draft).
+const HISTORY: usize = 60;
+/// So many times q come on top while the estimate moves against the detector's verdict (libwebrtc and aiortc).
+const BOOST: f64 = 10.0;
+
+/// What the sources differ on beyond numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The draft's: one state; noise from every residual about zero; outliers above are clamped (5.3, z > 3 sqrt(var_v)).
+    Draft,
+    /// libwebrtc's and aiortc's: the delay per byte as a second state; noise about a running mean, while the detector
+    /// says normal; outliers on both sides are clamped; q is boosted against the verdict.
+    Shipped,
+}
+
+/// What a filter goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Which equations.
+    pub form: Form,
+    /// State noise variance q, ms^2.
+    pub process_noise: f64,
+    /// First error variance e(0), ms^2.
+    pub initial_error: f64,
+    /// chi: weight of a new sample in the measurement noise at 30 groups a second.
+    pub noise_weight: f64,
+    /// The same after 300 groups.
+    pub noise_weight_later: f64,
+}
+
 /// The filter's state.
 #[derive(Clone)]
 pub struct Kalman {
+    rules: Rules,
     /// Estimate of the delay gradient m(i), ms for each group.
     pub offset: f64,
-    /// Estimate of the delay per byte of group size, ms; zero without `size_in_filter`.
+    /// Estimate of the delay per byte of group size, ms; zero in the draft's form.
     pub slope: f64,
     /// Measurement noise variance, ms^2.
     pub var_noise: f64,
@@ -41,29 +74,35 @@ pub struct Kalman {
 impl Kalman {
     /// A filter that has seen nothing.
     #[must_use]
-    pub fn new(settings: &Settings) -> Self {
-        let (slope, slope_error) = if settings.size_in_filter { (SLOPE, SLOPE_ERROR) } else { (0.0, 0.0) };
+    pub fn new(rules: Rules) -> Self {
+        let (slope, slope_error) = match rules.form {
+            Form::Draft => (0.0, 0.0),
+            Form::Shipped => (SLOPE, SLOPE_ERROR),
+        };
         Self {
+            rules,
             offset: 0.0,
             slope,
-            var_noise: settings.initial_noise,
+            var_noise: FIRST_NOISE,
             previous_offset: 0.0,
             avg_noise: 0.0,
-            error: [[slope_error, 0.0], [0.0, settings.initial_error]],
+            error: [[slope_error, 0.0], [0.0, rules.initial_error]],
             groups: 0,
-            deltas: Vec::with_capacity(settings.noise_history as usize),
+            deltas: Vec::with_capacity(HISTORY),
             oldest: 0,
         }
     }
 
     /// Takes the difference between two groups: arrival and send in ms, size in bytes. `usage` is what
     /// the detector made of the sample before.
-    pub fn update(&mut self, settings: &Settings, arrival: f64, send: f64, size: f64, usage: Usage) {
+    pub fn update(&mut self, arrival: f64, send: f64, size: f64, usage: Usage) {
+        let Rules { form, process_noise, .. } = self.rules;
+        let shipped = form == Form::Shipped;
         self.groups += 1;
-        let shortest = self.shortest_delta(settings, send);
+        let shortest = self.shortest_delta(send);
 
-        self.error[1][1] += settings.process_noise;
-        if settings.size_in_filter {
+        self.error[1][1] += process_noise;
+        if shipped {
             self.error[0][0] += SLOPE_NOISE;
         }
         // the verdict says the estimate should move the other way: trust the next samples more
@@ -72,16 +111,16 @@ impl Kalman {
             Usage::Under => self.offset > self.previous_offset,
             Usage::Normal => false,
         };
-        if against {
-            self.error[1][1] += settings.state_boost * settings.process_noise;
+        if shipped && against {
+            self.error[1][1] += BOOST * process_noise;
         }
 
-        let size = if settings.size_in_filter { size } else { 0.0 };
+        let size = if shipped { size } else { 0.0 };
         let [[e00, e01], [e10, e11]] = self.error;
         let eh = [e00 * size + e01, e10 * size + e11];
         let residual = (arrival - send) - self.slope * size - self.offset;
-        if usage == Usage::Normal || !settings.noise_when_normal {
-            self.update_noise(settings, residual, shortest);
+        if usage == Usage::Normal || !shipped {
+            self.update_noise(residual, shortest);
         }
 
         let denominator = self.var_noise + size * eh[0] + eh[1];
@@ -95,13 +134,13 @@ impl Kalman {
         self.slope += gain[0] * residual;
         self.offset += gain[1] * residual;
         if !self.is_sound() {
-            *self = Self::new(settings);
+            *self = Self::new(self.rules);
         }
     }
 
     /// 1/f_max, ms: the shortest of the last K send deltas and this one.
-    fn shortest_delta(&mut self, settings: &Settings, send: f64) -> f64 {
-        if self.deltas.len() < settings.noise_history as usize {
+    fn shortest_delta(&mut self, send: f64) -> f64 {
+        if self.deltas.len() < HISTORY {
             self.deltas.push(send);
         } else {
             self.deltas[self.oldest] = send;
@@ -110,17 +149,18 @@ impl Kalman {
         self.deltas.iter().fold(send, |least, &delta| if delta < least { delta } else { least })
     }
 
-    fn update_noise(&mut self, settings: &Settings, residual: f64, shortest: f64) {
+    fn update_noise(&mut self, residual: f64, shortest: f64) {
+        let Rules { form, noise_weight, noise_weight_later, .. } = self.rules;
         let most = OUTLIER * math::sqrt(self.var_noise);
-        let least = match settings.noise_outliers {
-            Outliers::BothSides => -most,
-            Outliers::Above => f64::NEG_INFINITY,
+        let least = match form {
+            Form::Draft => f64::NEG_INFINITY,
+            Form::Shipped => -most,
         };
         let residual = residual.min(most).max(least);
-        let chi = if self.groups > LATER { settings.noise_weight_later } else { settings.noise_weight };
+        let chi = if self.groups > LATER { noise_weight_later } else { noise_weight };
         // draft 5.3 alpha, read with f_max in 1/ms: the exponent is 1 at 30 groups a second
         let keep = math::pow(1.0 - chi, shortest * 30.0 / 1000.0);
-        if settings.noise_centred {
+        if form == Form::Shipped {
             self.avg_noise = keep * self.avg_noise + (1.0 - keep) * residual;
         }
         let off = self.avg_noise - residual;
@@ -138,19 +178,21 @@ impl Kalman {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::presets::Placement;
-    use serde_json::json;
+    use crate::gcc::{aiortc, draft_02};
 
-    fn draft() -> Settings {
-        Settings::preset("draft-02").expect("known")
+    fn draft() -> Kalman {
+        Kalman::new(draft_02::Settings::default().kalman())
+    }
+
+    fn shipped() -> Kalman {
+        Kalman::new(aiortc::KALMAN)
     }
 
     #[test]
     fn the_draft_filter_takes_its_first_step_by_the_formulas() {
-        let settings = draft();
-        let mut filter = Kalman::new(&settings);
+        let mut filter = draft();
         // d = 10 ms at 1/f_max = 1000/30 ms, so that alpha = 1 - chi exactly
-        filter.update(&settings, 1000.0 / 30.0 + 10.0, 1000.0 / 30.0, 5000.0, Usage::Normal);
+        filter.update(1000.0 / 30.0 + 10.0, 1000.0 / 30.0, 5000.0, Usage::Normal);
         let var = 0.99 * 50.0 + 0.01 * 100.0; // alpha var_v + (1 - alpha) z^2
         let k = (0.1 + 0.001) / (var + 0.1 + 0.001);
         assert!((filter.var_noise - var).abs() < 1e-12, "{}", filter.var_noise);
@@ -161,41 +203,38 @@ mod tests {
 
     #[test]
     fn outliers_are_clamped_on_the_sides_that_are_asked_for() {
-        let noise_after = |preset: &str, d: f64| {
-            let settings = Settings::preset(preset).expect("known");
-            let settings = Settings { noise_centred: false, size_in_filter: false, ..settings };
-            let mut filter = Kalman::new(&settings);
-            filter.update(&settings, 1000.0 / 30.0 + d, 1000.0 / 30.0, 0.0, Usage::Normal);
+        let noise_after = |mut filter: Kalman, d: f64| {
+            filter.update(1000.0 / 30.0 + d, 1000.0 / 30.0, 0.0, Usage::Normal);
             filter.var_noise
         };
-        let clamped = 0.99 * 50.0 + 0.01 * 9.0 * 50.0;
-        assert!((noise_after("draft-02", 1000.0) - clamped).abs() < 1e-9);
-        assert!((noise_after("draft-02", -1000.0) - (0.99 * 50.0 + 0.01 * 1e6)).abs() < 1e-6);
-        assert!((noise_after("aiortc", 1000.0) - clamped).abs() < 1e-9);
-        assert!((noise_after("aiortc", -1000.0) - clamped).abs() < 1e-9);
+        let most = 9.0 * 50.0;
+        assert!((noise_after(draft(), 1000.0) - (0.99 * 50.0 + 0.01 * most)).abs() < 1e-9);
+        assert!((noise_after(draft(), -1000.0) - (0.99 * 50.0 + 0.01 * 1e6)).abs() < 1e-6);
+        // about a mean that has moved by a hundredth of the residual
+        let clamped = 0.99 * 50.0 + 0.01 * most * 0.99 * 0.99;
+        assert!((noise_after(shipped(), 1000.0) - clamped).abs() < 1e-9);
+        assert!((noise_after(shipped(), -1000.0) - clamped).abs() < 1e-9);
     }
 
     #[test]
     fn a_constant_gradient_is_found_and_noise_stays_at_its_floor() {
-        for preset in ["draft-02", "aiortc"] {
-            let settings = Settings::preset(preset).expect("known");
-            let mut filter = Kalman::new(&settings);
+        for mut filter in [draft(), shipped()] {
+            let form = filter.rules.form;
             for _ in 0..20_000 {
-                filter.update(&settings, 34.0, 33.0, 0.0, Usage::Normal);
+                filter.update(34.0, 33.0, 0.0, Usage::Normal);
             }
-            assert!((filter.offset - 1.0).abs() < 1e-3, "{preset}: {}", filter.offset);
-            assert_eq!(filter.var_noise, 1.0, "{preset}");
+            assert!((filter.offset - 1.0).abs() < 1e-3, "{form:?}: {}", filter.offset);
+            assert_eq!(filter.var_noise, 1.0, "{form:?}");
         }
     }
 
     #[test]
     fn delay_per_byte_is_told_from_a_gradient() {
-        let settings = Settings::preset("aiortc").expect("known");
-        let mut filter = Kalman::new(&settings);
+        let mut filter = shipped();
         // groups of 1000 and 2000 bytes in turn over 1 Mbit/s: 8 us a byte, no queue
         for i in 0..3000 {
             let size = if i % 2 == 0 { 1000.0 } else { -1000.0 };
-            filter.update(&settings, 33.0 + size * 0.008, 33.0, size, Usage::Normal);
+            filter.update(33.0 + size * 0.008, 33.0, size, Usage::Normal);
         }
         assert!((filter.slope - 0.008).abs() < 1e-4, "{}", filter.slope);
         assert!(filter.offset.abs() < 1e-2, "{}", filter.offset);
@@ -203,12 +242,11 @@ mod tests {
 
     #[test]
     fn no_input_makes_the_state_unsound() {
-        let settings = Placement::Sender.with("aiortc", &json!({})).expect("fine");
-        let mut filter = Kalman::new(&settings);
+        let mut filter = shipped();
         let extremes =
             [(9e12, -9e12, 2e19), (f64::MAX, -f64::MAX, 1e300), (0.0, 1e300, 0.0), (-9e12, 0.0, -2e19)];
         for (arrival, send, size) in extremes.into_iter().cycle().take(1000) {
-            filter.update(&settings, arrival, send, size, Usage::Normal);
+            filter.update(arrival, send, size, Usage::Normal);
             assert!(filter.is_sound());
         }
     }

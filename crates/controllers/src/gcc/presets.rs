@@ -1,12 +1,13 @@
-//! The presets of both placements: columns of the table in [`settings`](super::settings), and what the
-//! receiver's clock and messages change in them.
+//! Presets by name: what each one is made of is in its own file, and here is what they have in common.
 
-use super::settings::{
-    AIORTC, AdaptClock, DRAFT_02, HOANG_2017, LIBWEBRTC_V1, LossFrom, LossOver, SendClock, Settings,
-    StartFrom, TABLE,
-};
-use crate::settings::{SettingsError, resolve, to_value, unknown_preset};
+use super::groups::SendClock;
+use super::receiver::Receiver;
+use super::{ENTRY, REMB, aiortc, draft_02, hoang2017, libwebrtc, libwebrtc_v1};
+use crate::settings::{Setting, SettingsError, quoted, resolve, to_value, unknown_preset};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tidegate_core::control::{Controller, ReceiverHalf};
 
 /// Where the delay-based part is (draft 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +16,74 @@ pub enum Placement {
     Sender,
     /// (b): at the receiver, from abs-send-time; its rate goes back as REMB.
     Receiver,
+}
+
+/// The settings of a preset, which say what it is put together from.
+pub trait Preset: Default + Serialize + DeserializeOwned {
+    /// Its name.
+    const NAME: &'static str;
+
+    /// What can be set of it in a placement; empty where it does not exist there.
+    fn table(placement: Placement) -> &'static [Setting];
+
+    /// What a call sets where nobody says otherwise.
+    #[must_use]
+    fn in_call() -> Value {
+        Value::Object(serde_json::Map::new())
+    }
+
+    /// The key, the value and what would be right, where two settings contradict each other.
+    fn contradiction(&self) -> Option<(&'static str, f64, String)> {
+        None
+    }
+
+    /// The sending half.
+    fn sender(self, placement: Placement) -> Box<dyn Controller>;
+
+    /// The receiving half of the second placement.
+    fn receiver(self) -> Option<Receiver> {
+        None
+    }
+}
+
+/// What comes of settings that may be refused.
+type Checked<T> = Result<T, SettingsError>;
+
+/// A preset, by functions.
+struct Made {
+    name: &'static str,
+    table: fn(Placement) -> &'static [Setting],
+    in_call: fn() -> Value,
+    defaults: fn(Placement) -> Checked<Value>,
+    sender: fn(Placement, &Value) -> Checked<Box<dyn Controller>>,
+    receiver: fn(&Value) -> Checked<Option<Receiver>>,
+}
+
+const ALL: [Made; 5] = [
+    Made::of::<libwebrtc::settings::Settings>(),
+    Made::of::<libwebrtc_v1::Settings>(),
+    Made::of::<draft_02::Settings>(),
+    Made::of::<aiortc::Settings>(),
+    Made::of::<hoang2017::Settings>(),
+];
+
+impl Made {
+    const fn of<P: Preset>() -> Self {
+        Self {
+            name: P::NAME,
+            table: P::table,
+            in_call: P::in_call,
+            defaults: |placement| {
+                let mut values = to_value(placement.name(), &P::default())?;
+                if let Value::Object(map) = &mut values {
+                    map.retain(|key, _| P::table(placement).iter().any(|setting| setting.name == key));
+                }
+                Ok(values)
+            },
+            sender: |placement, overrides| Ok(placement.with::<P>(overrides)?.sender(placement)),
+            receiver: |overrides| Ok(Placement::Receiver.with::<P>(overrides)?.receiver()),
+        }
+    }
 }
 
 impl Placement {
@@ -27,42 +96,37 @@ impl Placement {
         }
     }
 
-    /// Names of the presets; the first one is the default.
+    /// To which resolution the delay-based part knows send times.
     #[must_use]
-    pub const fn presets(self) -> &'static [&'static str] {
+    pub const fn send_clock(self) -> SendClock {
         match self {
-            Self::Sender => &["libwebrtc-v1", "draft-02", "aiortc", "hoang2017"],
-            Self::Receiver => &["draft-02", "aiortc", "hoang2017"],
+            Self::Sender => SendClock::Exact,
+            Self::Receiver => SendClock::AbsSendTime,
         }
     }
 
-    /// The values of a preset.
-    ///
-    /// # Errors
-    /// When there is no such preset.
-    pub fn preset(self, name: &str) -> Result<Settings, SettingsError> {
-        let settings = match name {
-            "libwebrtc-v1" if self == Self::Sender => LIBWEBRTC_V1,
-            "draft-02" => DRAFT_02,
-            "aiortc" => AIORTC,
-            "hoang2017" => HOANG_2017,
-            _ => return Err(unknown_preset(self.name(), name, self.presets())),
-        };
-        Ok(match self {
-            Self::Sender => settings,
-            Self::Receiver => at_receiver(name, settings),
-        })
+    const fn presets(self) -> &'static [&'static str] {
+        match self {
+            Self::Sender => ENTRY.presets,
+            Self::Receiver => REMB.presets,
+        }
     }
 
-    /// The values of a preset with a JSON object of overrides laid over it.
-    ///
-    /// # Errors
-    /// When there is no such preset or key, a value is of the wrong type or out of its range, or two
-    /// values contradict each other.
-    pub fn with(self, preset: &str, overrides: &Value) -> Result<Settings, SettingsError> {
-        let settings = resolve(self.name(), TABLE, &self.preset(preset)?, overrides)?;
-        in_order(self.name(), &settings)?;
-        Ok(settings)
+    fn find(self, preset: &str) -> Checked<Made> {
+        let here = |made: &Made| made.name == preset && self.presets().contains(&preset);
+        ALL.into_iter().find(here).ok_or_else(|| unknown_preset(self.name(), preset, self.presets()))
+    }
+
+    /// What can be set of a preset; nothing of one that does not exist.
+    #[must_use]
+    pub fn settings(self, preset: &str) -> &'static [Setting] {
+        self.find(preset).map_or(&[], |made| (made.table)(self))
+    }
+
+    /// What a call sets of a preset where nobody says otherwise.
+    #[must_use]
+    pub fn in_call(self, preset: &str) -> Value {
+        self.find(preset).map_or(Value::Null, |made| (made.in_call)())
     }
 
     /// All values of a preset as a JSON object.
@@ -70,75 +134,74 @@ impl Placement {
     /// # Errors
     /// When there is no such preset.
     pub fn defaults(self, preset: &str) -> Result<Value, SettingsError> {
-        to_value(self.name(), &self.preset(preset)?)
+        (self.find(preset)?.defaults)(self)
     }
-}
 
-impl Settings {
-    /// The values of a preset of the first placement.
+    /// The sending half of a preset with a JSON object of overrides laid over it.
     ///
     /// # Errors
-    /// When there is no such preset.
-    pub fn preset(name: &str) -> Result<Self, SettingsError> {
-        Placement::Sender.preset(name)
+    /// When there is no such preset or key, a value is of the wrong type or out of its range, or two
+    /// values contradict each other.
+    pub fn sender(self, preset: &str, overrides: &Value) -> Result<Box<dyn Controller>, SettingsError> {
+        (self.find(preset)?.sender)(self, overrides)
     }
-}
 
-/// A preset of the first placement as the second one needs it.
-fn at_receiver(name: &str, first: Settings) -> Settings {
-    let second = Settings {
-        send_clock: SendClock::AbsSendTime,
-        loss_from: LossFrom::ReceiverReports,
-        // the receiver knows nothing of the session's start rate
-        start_from: StartFrom::Throughput,
-        lost_repeat: false,
-        ..first
-    };
-    if name == "aiortc" {
-        // as it is shipped: the packet that completes a group gives the time, and no clock is watched
-        return Settings {
-            adapt_clock: AdaptClock::Packet,
-            send_unsigned: true,
-            clock_jump_reset: 0.0,
-            ..second
-        };
-    }
-    Settings {
-        // one window of draft 5.5, so that the first rate is that of a full window
-        start_after: second.received_window,
-        // a packet is too short a step where each one adds 1000 bit/s: every 50 ms, which is in the range of
-        // the feedback intervals of draft 3 (a), so that both placements keep the same step
-        update_interval: 50.0,
-        // a receiver report counts packets and names none
-        loss_over: LossOver::Interval,
-        ..second
-    }
-}
-
-/// Checks what no single range can: that lower bounds are below upper ones, and that what is asked for
-/// can be known.
-fn in_order(controller: &'static str, settings: &Settings) -> Result<(), SettingsError> {
-    let refuse = |key: &str, found: String, expected: String| {
-        Err(SettingsError { controller, key: key.into(), found, expected })
-    };
-    let s = settings;
-    let pairs = [
-        ("threshold_min", s.threshold_min, "threshold_max", s.threshold_max),
-        ("loss_low", s.loss_low, "loss_high", s.loss_high),
-        ("received_window", s.received_window, "robust_longest", s.robust_longest),
-        ("robust_packets", s.robust_packets as f64, "robust_most", s.robust_most as f64),
-        ("robust_required", s.robust_required as f64, "robust_packets", s.robust_packets as f64),
-    ];
-    for (low, at_least, high, at_most) in pairs {
-        if at_least > at_most {
-            return refuse(low, at_least.to_string(), format!("at most `{high}`, which is {at_most}"));
+    /// The receiving half of the second placement.
+    ///
+    /// # Errors
+    /// As those of [`Self::sender`].
+    pub fn receiver(preset: &str, overrides: &Value) -> Result<Box<dyn ReceiverHalf>, SettingsError> {
+        match (Self::Receiver.find(preset)?.receiver)(overrides)? {
+            Some(receiver) => Ok(Box::new(receiver)),
+            None => Err(unknown_preset(Self::Receiver.name(), preset, Self::Receiver.presets())),
         }
     }
-    if s.loss_over != LossOver::Interval && s.loss_from == LossFrom::ReceiverReports {
-        let expected = "`interval` where `loss_from` is `receiver-reports`, which name no packets";
-        return refuse("loss_over", "a window of single packets".into(), expected.into());
+
+    fn with<P: Preset>(self, overrides: &Value) -> Checked<P> {
+        let refuse = |key: &str, found, expected| {
+            Err(SettingsError { controller: self.name(), key: key.into(), found, expected })
+        };
+        let table = P::table(self);
+        let mut keys = overrides.as_object().into_iter().flat_map(serde_json::Map::keys);
+        if let Some(key) = keys.find(|key| table.iter().all(|setting| setting.name != *key)) {
+            let known: Vec<&str> = table.iter().map(|setting| setting.name).collect();
+            return refuse(key, self.not_a_setting(P::NAME, key), format!("one of {}", quoted(&known)));
+        }
+        let settings: P = resolve(self.name(), table, &P::default(), overrides)?;
+        match settings.contradiction() {
+            Some((key, found, expected)) => refuse(key, found.to_string(), expected),
+            None => Ok(settings),
+        }
     }
-    Ok(())
+
+    /// Why a preset has no such setting: others may have it.
+    fn not_a_setting(self, preset: &str, key: &str) -> String {
+        let has = |name: &&&str| self.settings(name).iter().any(|setting| setting.name == key);
+        let others: Vec<&str> = self.presets().iter().filter(has).copied().collect();
+        match &others[..] {
+            [] => format!("not a setting of `{preset}`"),
+            others => format!("not a setting of `{preset}`, but of {}", quoted(others)),
+        }
+    }
+}
+
+impl Preset for libwebrtc::settings::Settings {
+    const NAME: &'static str = libwebrtc::NAME;
+
+    fn table(placement: Placement) -> &'static [Setting] {
+        match placement {
+            Placement::Sender => libwebrtc::settings::TABLE,
+            Placement::Receiver => &[],
+        }
+    }
+
+    fn in_call() -> Value {
+        Self::in_call()
+    }
+
+    fn sender(self, _placement: Placement) -> Box<dyn Controller> {
+        Box::new(libwebrtc::GoogCc::new(self))
+    }
 }
 
 #[cfg(test)]
@@ -146,47 +209,82 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn say(placement: Placement, preset: &str, overrides: &Value) -> String {
+        placement.sender(preset, overrides).err().expect("refused").to_string()
+    }
+
     #[test]
     fn every_preset_obeys_its_own_table() {
         for placement in [Placement::Sender, Placement::Receiver] {
             for preset in placement.presets() {
                 let values = placement.defaults(preset).expect("known");
-                assert_eq!(values.as_object().expect("object").len(), TABLE.len());
+                let (keys, table) = (values.as_object().expect("object"), placement.settings(preset));
+                assert_eq!(keys.len(), table.len());
+                assert!(!table.is_empty(), "{preset}");
                 // handing a preset's own values back as overrides checks type and range of each one
-                assert_eq!(placement.with(preset, &values), placement.preset(preset));
+                assert!(placement.sender(preset, &values).is_ok(), "{preset}");
+                assert!(placement == Placement::Sender || Placement::receiver(preset, &values).is_ok());
             }
         }
-        let error = Placement::Receiver.preset("libwebrtc-v1").expect_err("only at the sender");
         assert_eq!(
-            error.to_string(),
+            say(Placement::Receiver, "libwebrtc-v1", &Value::Null),
             "gcc-remb: `preset` is `libwebrtc-v1`, expected one of `draft-02`, `aiortc`, `hoang2017`"
         );
     }
 
     #[test]
+    fn a_placement_has_the_settings_that_mean_something_there() {
+        let only = |preset, placement: Placement, other: Placement| {
+            let has = |placement: Placement, name: &str| {
+                placement.settings(preset).iter().any(|setting| setting.name == name)
+            };
+            let names = placement.settings(preset).iter().map(|setting| setting.name);
+            names.filter(|name| !has(other, name)).collect::<Vec<_>>()
+        };
+        let (sender, receiver) = (Placement::Sender, Placement::Receiver);
+        assert_eq!(only("draft-02", sender, receiver), Vec::<&str>::new());
+        assert_eq!(only("draft-02", receiver, sender), ["remb_interval", "remb_drop"]);
+        assert_eq!(only("aiortc", sender, receiver), ["send_clock", "adapt_clock"]);
+        assert_eq!(only("aiortc", receiver, sender), Vec::<&str>::new());
+        assert_eq!(only("hoang2017", sender, receiver), ["lost_repeat", "loss_over", "late_after"]);
+        assert_eq!(only("hoang2017", receiver, sender), Vec::<&str>::new());
+    }
+
+    #[test]
     fn contradictions_and_slips_are_refused() {
-        let with = |overrides| Placement::Sender.with("libwebrtc-v1", &overrides);
-        let say = |overrides| with(overrides).expect_err("refused").to_string();
+        let v1 = |overrides| say(Placement::Sender, "libwebrtc-v1", &overrides);
         assert_eq!(
-            say(json!({"threshold_min": 700})),
-            "gcc: `threshold_min` is 700, expected at most `threshold_max`, which is 600"
+            v1(json!({"loss_low": 0.2})),
+            "gcc: `loss_low` is 0.2, expected at most `loss_high`, which is 0.1"
         );
-        assert_eq!(say(json!({"beta": 1.01})), "gcc: `beta` is 1.01, expected a number from 0.1 to 1");
+        assert_eq!(v1(json!({"beta": 1.01})), "gcc: `beta` is 1.01, expected a number from 0.1 to 1");
         assert_eq!(
-            say(json!({"filter": "median"})),
-            "gcc: `filter` is \"median\", expected one of `trendline`, `kalman`"
+            v1(json!({"received_rate": "median"})),
+            "gcc: `received_rate` is \"median\", expected one of `robust`, `bayesian`"
         );
-        assert!(say(json!({"trend_window": 20.5})).contains("a whole number from 2 to 1000 groups"));
+        assert!(v1(json!({"trend_window": 20.5})).contains("a whole number from 2 to 1000 groups"));
+        assert!(v1(json!({"betta": 0.8})).starts_with(
+            "gcc: `betta` is not a setting of `libwebrtc-v1`, expected one of `trend_window`, "
+        ));
+        assert!(Placement::Sender.sender("draft-02", &json!({"beta": 1, "loss_part": false})).is_ok());
+    }
+
+    #[test]
+    fn a_setting_of_another_preset_is_refused_with_its_name() {
+        let refused = say(Placement::Sender, "aiortc", &json!({"loss_over": "time"}));
         assert!(
-            say(json!({"betta": 0.8}))
-                .starts_with("gcc: `betta` is not a setting, expected one of `grouping`, `lost_repeat`")
+            refused.starts_with(
+                "gcc: `loss_over` is not a setting of `aiortc`, but of `hoang2017`, expected one of `send_clock`, "
+            ),
+            "{refused}"
         );
-        assert_eq!(
-            say(json!({"loss_over": "time", "loss_from": "receiver-reports"})),
-            "gcc: `loss_over` is a window of single packets, expected `interval` where `loss_from` is \
-             `receiver-reports`, which name no packets"
+        // the second placement hears of no single packets
+        let refused = say(Placement::Receiver, "hoang2017", &json!({"loss_over": "time"}));
+        assert!(
+            refused.starts_with("gcc-remb: `loss_over` is not a setting of `hoang2017`, expected"),
+            "{refused}"
         );
-        let fine = Placement::Sender.with("draft-02", &json!({"beta": 1, "loss_part": false})).expect("fine");
-        assert_eq!((fine.beta, fine.loss_part, fine.k_up), (1.0, false, 0.01));
+        let refused = say(Placement::Sender, libwebrtc::NAME, &json!({"k_up": 0.01}));
+        assert!(refused.contains("of `libwebrtc`, but of `libwebrtc-v1`, `draft-02`, "), "{refused}");
     }
 }

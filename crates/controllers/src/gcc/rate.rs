@@ -5,7 +5,6 @@
 
 use super::capacity::Capacity;
 use super::detector::Usage;
-use super::settings::{DecreaseEnds, Settings, StartFrom, StartState};
 use tidegate_core::math;
 use tidegate_core::units::{Span, Time};
 
@@ -15,6 +14,105 @@ const FRAMES: f64 = 30.0;
 const PACKET_BITS: f64 = 1200.0 * 8.0;
 /// A round trip between decreases is taken to be within these, ms (libwebrtc TimeToReduceFurther).
 const DECREASE_GAP: (f64, f64) = (10.0, 200.0);
+
+/// The response time is a round trip and this, ms (draft 5.5; libwebrtc; aiortc).
+const RESPONSE: f64 = 100.0;
+/// Growth in a second far from the link capacity (draft 5.5 eta; libwebrtc, aiortc alpha).
+pub const ETA: f64 = 1.08;
+/// No increase beyond this times the received rate (draft 5.5 A_hat < 1.5 R_hat; libwebrtc increase_limit; aiortc).
+pub const BOUND: f64 = 1.5;
+
+/// The rate before anything is known, bit/s (libwebrtc `AimdRateControl` and aiortc: 30 Mbit/s).
+pub const UNKNOWN: f64 = 30e6;
+
+/// What the sources differ on beyond numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The draft's table of states and formulas.
+    Draft,
+    /// libwebrtc's `AimdRateControl` of 2023: begins with Hold, to which each decrease returns; at most one decrease in
+    /// a round trip; a decrease that would raise the rate goes by the link capacity.
+    Libwebrtc,
+    /// aiortc's, in whole bit/s: an older libwebrtc's, without these two.
+    Aiortc,
+}
+
+/// What the first rate is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Start {
+    /// The session's start rate (libwebrtc SetStartBitrate).
+    Limits,
+    /// What was received in more than `after` ms; the start rate until then.
+    Received {
+        /// ms.
+        after: f64,
+        /// Whether a decrease ends the wait (libwebrtc bitrate_is_initialized_); else it goes on, deaf to anything but
+        /// over-use (aiortc).
+        by_decrease: bool,
+    },
+}
+
+/// What a rate control goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Which states and formulas.
+    pub form: Form,
+    /// What the first rate is.
+    pub start: Start,
+    /// Without over-use, the rate is updated only when the last update is longer ago than this, ms.
+    pub interval: f64,
+    /// On over-use the rate becomes this times the received rate.
+    pub beta: f64,
+    /// ... less this, where it is less than the result, bit/s.
+    pub decrease_offset: f64,
+    /// Whether a decrease may exceed the present rate.
+    pub may_raise: bool,
+    /// Growth in a second far from the link capacity.
+    pub eta: f64,
+    /// No increase beyond this times the received rate.
+    pub bound: Option<f64>,
+}
+
+/// How far a rate control goes at once.
+struct Steps {
+    /// Near the link capacity: packets in a response time.
+    gain: f64,
+    /// ... of which at most one counts between two updates.
+    capped: bool,
+    /// ... but at least this in a second, bit/s.
+    slope: f64,
+    /// ... and at least this at each update, bit/s.
+    additive: f64,
+    /// Far from it: at least this at each update, bit/s.
+    multiplicative: f64,
+    /// What comes to the bound by the received rate, bit/s.
+    beyond: f64,
+}
+
+/// Draft 5.5: alpha = 0.5 * min(dt / response_time, 1); max(1000, ...).
+const DRAFT: Steps =
+    Steps { gain: 0.5, capped: true, slope: 0.0, additive: 1000.0, multiplicative: 0.0, beyond: 0.0 };
+/// libwebrtc `aimd_rate_control.cc`: response_time * 2, kMinIncreaseRateBpsPerSecond, increase_limit.
+const LIBWEBRTC: Steps = Steps {
+    gain: 0.5,
+    capped: false,
+    slope: 4000.0,
+    additive: 0.0,
+    multiplicative: 1000.0,
+    beyond: 10_000.0,
+};
+/// aiortc `AimdRateControl`.
+const AIORTC: Steps = Steps { gain: 1.0, ..LIBWEBRTC };
+
+impl Form {
+    const fn steps(self) -> Steps {
+        match self {
+            Self::Draft => DRAFT,
+            Self::Libwebrtc => LIBWEBRTC,
+            Self::Aiortc => AIORTC,
+        }
+    }
+}
 
 /// The rate control's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +140,7 @@ impl State {
 /// The delay-based rate and what moves it.
 #[derive(Clone)]
 pub struct Aimd {
+    rules: Rules,
     /// The delay-based rate A_hat, bit/s.
     pub rate: f64,
     /// What the rate does.
@@ -64,14 +163,15 @@ fn elapsed(earlier: Time, later: Time) -> f64 {
 impl Aimd {
     /// A rate control that begins with `start` bit/s.
     #[must_use]
-    pub fn new(settings: &Settings, start: f64) -> Self {
+    pub fn new(rules: Rules, start: f64) -> Self {
         Self {
+            rules,
             rate: start,
-            state: match settings.start_state {
-                StartState::Hold => State::Hold,
-                StartState::Increase => State::Increase,
+            state: match rules.form {
+                Form::Draft => State::Increase,
+                Form::Libwebrtc | Form::Aiortc => State::Hold,
             },
-            started: settings.start_from == StartFrom::Limits,
+            started: rules.start == Start::Limits,
             capacity: Capacity::default(),
             received: start,
             measuring_since: None,
@@ -80,10 +180,9 @@ impl Aimd {
         }
     }
 
-    /// Whether there is a rate yet.
-    #[must_use]
-    pub fn has_started(&self) -> bool {
-        self.started
+    /// Forgets the path and begins with `start` bit/s.
+    pub fn begin(&mut self, start: f64) {
+        *self = Self::new(self.rules, start);
     }
 
     /// Sets the rate from outside.
@@ -95,19 +194,13 @@ impl Aimd {
 
     /// Takes the detector's verdict, the received rate (bit/s) and the round trip as they are `now`.
     /// Answers whether the rate was updated.
-    pub fn update(
-        &mut self,
-        settings: &Settings,
-        usage: Usage,
-        received: Option<f64>,
-        rtt: Span,
-        now: Time,
-    ) -> bool {
-        let early = |last| elapsed(last, now) <= settings.update_interval;
-        if usage != Usage::Over && settings.update_interval > 0.0 && self.last_update.is_some_and(early) {
+    pub fn update(&mut self, usage: Usage, received: Option<f64>, rtt: Span, now: Time) -> bool {
+        let interval = self.rules.interval;
+        let early = |last| elapsed(last, now) <= interval;
+        if usage != Usage::Over && interval > 0.0 && self.last_update.is_some_and(early) {
             return false;
         }
-        if settings.gate_decreases && usage == Usage::Over {
+        if self.rules.form == Form::Libwebrtc && usage == Usage::Over {
             let Some(received) = received else {
                 // InitialTimeToReduceFurther asks with less than half the rate, so its gate is always open
                 if self.started {
@@ -119,7 +212,7 @@ impl Aimd {
                 return false;
             }
         }
-        self.start(settings, received, now);
+        self.start(received, now);
         if let Some(received) = received {
             self.received = received;
         }
@@ -130,8 +223,8 @@ impl Aimd {
         self.change_state(usage, now);
         match self.state {
             State::Hold => {}
-            State::Increase => self.increase(settings, rtt, now),
-            State::Decrease => self.decrease(settings, now),
+            State::Increase => self.increase(rtt, now),
+            State::Decrease => self.decrease(now),
         }
         self.last_update = Some(now);
         true
@@ -145,13 +238,11 @@ impl Aimd {
     }
 
     /// Starts from the received rate once it was measured for long enough.
-    fn start(&mut self, settings: &Settings, received: Option<f64>, now: Time) {
-        if self.started {
-            return;
-        }
+    fn start(&mut self, received: Option<f64>, now: Time) {
+        let (Start::Received { after, .. }, false) = (self.rules.start, self.started) else { return };
         match (self.measuring_since, received) {
             (None, Some(_)) => self.measuring_since = Some(now),
-            (Some(since), Some(received)) if elapsed(since, now) > settings.start_after => {
+            (Some(since), Some(received)) if elapsed(since, now) > after => {
                 self.rate = received;
                 self.started = true;
             }
@@ -172,65 +263,64 @@ impl Aimd {
         };
     }
 
-    fn increase(&mut self, settings: &Settings, rtt: Span, now: Time) {
+    /// In whole bit/s where aiortc has them.
+    fn whole(&self, rate: f64) -> f64 {
+        if self.rules.form == Form::Aiortc { math::floor(rate) } else { rate }
+    }
+
+    fn increase(&mut self, rtt: Span, now: Time) {
         self.capacity.rise(self.received);
-        let whole = |rate: f64| if settings.whole_rates { math::floor(rate) } else { rate };
-        let bound = match settings.bound_factor {
-            0.0 => f64::INFINITY,
-            factor => whole(factor * self.received) + settings.bound_offset,
-        };
+        let beyond = self.rules.form.steps().beyond;
+        let bound =
+            self.rules.bound.map_or(f64::INFINITY, |factor| self.whole(factor * self.received) + beyond);
         if self.rate < bound {
-            let step = if self.capacity.estimate().is_some() {
-                self.additive(settings, rtt, now)
-            } else {
-                self.multiplicative(settings, now)
-            };
-            self.rate = (self.rate + whole(step)).min(bound);
+            let near = self.capacity.estimate().is_some();
+            let step = if near { self.additive(rtt, now) } else { self.multiplicative(now) };
+            self.rate = (self.rate + self.whole(step)).min(bound);
         }
         self.last_change = Some(now);
     }
 
     /// Draft 5.5: alpha * expected_packet_size_bits.
-    fn additive(&self, settings: &Settings, rtt: Span, now: Time) -> f64 {
+    fn additive(&self, rtt: Span, now: Time) -> f64 {
+        let Steps { gain, capped, slope: least, additive, .. } = self.rules.form.steps();
         let frame = self.rate / FRAMES;
         let packet = frame / math::ceil(frame / PACKET_BITS).max(1.0);
-        let response = rtt.as_millis_f64().max(0.0) + settings.response_time;
+        let response = rtt.as_millis_f64().max(0.0) + RESPONSE;
         let mut passed = self.last_change.map_or(0.0, |last| elapsed(last, now));
-        if settings.additive_capped {
+        if capped {
             passed = passed.min(response);
         }
-        let mut slope = settings.additive_gain * packet * 1000.0 / response;
-        if settings.whole_rates {
-            slope = math::floor(slope);
-        }
-        (passed * slope.max(settings.additive_slope) / 1000.0).max(settings.additive_floor)
+        let slope = self.whole(gain * packet * 1000.0 / response);
+        (passed * slope.max(least) / 1000.0).max(additive)
     }
 
     /// Draft 5.5: (eta - 1) * A_hat.
-    fn multiplicative(&self, settings: &Settings, now: Time) -> f64 {
+    fn multiplicative(&self, now: Time) -> f64 {
         let passed = self.last_change.map_or(1000.0, |last| elapsed(last, now).min(1000.0));
-        let eta = math::pow(settings.increase_per_second, passed / 1000.0);
-        ((eta - 1.0) * self.rate).max(settings.increase_floor)
+        let eta = math::pow(self.rules.eta, passed / 1000.0);
+        ((eta - 1.0) * self.rate).max(self.rules.form.steps().multiplicative)
     }
 
-    fn decrease(&mut self, settings: &Settings, now: Time) {
-        let mut lower = settings.beta * self.received;
-        if settings.whole_rates {
+    fn decrease(&mut self, now: Time) {
+        let Rules { form, beta, decrease_offset, may_raise, .. } = self.rules;
+        let mut lower = beta * self.received;
+        if form == Form::Aiortc {
             lower = lower.round_ties_even();
         }
-        if lower > settings.decrease_offset {
-            lower -= settings.decrease_offset;
+        if lower > decrease_offset {
+            lower -= decrease_offset;
         }
-        if lower > self.rate && settings.decrease_by_capacity {
-            lower = self.capacity.estimate().map_or(lower, |capacity| settings.beta * capacity);
+        if lower > self.rate && form == Form::Libwebrtc {
+            lower = self.capacity.estimate().map_or(lower, |capacity| beta * capacity);
         }
-        if lower < self.rate || settings.decrease_may_raise {
+        if lower < self.rate || may_raise {
             self.rate = lower;
         }
-        self.capacity.overuse(settings, self.received);
-        self.started |= settings.start_by_decrease;
+        self.capacity.overuse(self.received);
+        self.started |= !matches!(self.rules.start, Start::Received { by_decrease: false, .. });
         self.last_change = Some(now);
-        if settings.decrease_ends == DecreaseEnds::AtOnce {
+        if form != Form::Draft {
             self.state = State::Hold;
         }
     }
@@ -239,6 +329,8 @@ impl Aimd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gcc::presets::Placement;
+    use crate::gcc::{aiortc, draft_02, hoang2017, libwebrtc_v1};
 
     const RTT: Span = Span::from_millis(100);
 
@@ -246,19 +338,32 @@ mod tests {
         Time::from_millis(ms)
     }
 
+    fn libwebrtc() -> Rules {
+        libwebrtc_v1::Settings::default().rate()
+    }
+
+    fn draft() -> Rules {
+        draft_02::Settings::default().rate(Placement::Sender)
+    }
+
+    fn aiortc() -> Rules {
+        aiortc::Settings::default().rate()
+    }
+
+    fn thesis() -> Rules {
+        hoang2017::Settings::default().rate(Placement::Sender)
+    }
+
     struct Run {
-        settings: Settings,
         aimd: Aimd,
     }
 
     impl Run {
-        fn new(preset: &str, start: f64) -> Self {
-            let settings = Settings::preset(preset).expect("known");
-            let aimd = Aimd::new(&settings, start);
-            Self { settings, aimd }
+        fn new(rules: Rules, start: f64) -> Self {
+            Self { aimd: Aimd::new(rules, start) }
         }
         fn step(&mut self, usage: Usage, received: f64, ms: i64) -> f64 {
-            self.aimd.update(&self.settings, usage, Some(received), RTT, at(ms));
+            self.aimd.update(usage, Some(received), RTT, at(ms));
             self.aimd.rate
         }
     }
@@ -269,7 +374,7 @@ mod tests {
 
     #[test]
     fn multiplicative_increase_is_eight_percent_a_second_with_the_shipped_floor() {
-        let mut run = Run::new("libwebrtc-v1", 300_000.0);
+        let mut run = Run::new(libwebrtc(), 300_000.0);
         near(run.step(Usage::Normal, 300_000.0, 0), 301_000.0);
         near(run.step(Usage::Normal, 300_000.0, 50), 302160.49505979696);
         let before = run.aimd.rate;
@@ -277,24 +382,24 @@ mod tests {
         let before = run.aimd.rate;
         near(run.step(Usage::Normal, 300_000.0, 9050), before * 1.08);
         // the draft has no floor there, and its first step counts as a full second
-        let mut run = Run::new("draft-02", 300_000.0);
+        let mut run = Run::new(draft(), 300_000.0);
         near(run.step(Usage::Normal, 300_000.0, 0), 324_000.0);
         near(run.step(Usage::Normal, 300_000.0, 0), 324_000.0);
     }
 
     #[test]
     fn the_received_rate_bounds_an_increase_but_lowers_nothing() {
-        let mut run = Run::new("libwebrtc-v1", 300_000.0);
+        let mut run = Run::new(libwebrtc(), 300_000.0);
         near(run.step(Usage::Normal, 194_000.0, 0), 301_000.0);
         near(run.step(Usage::Normal, 194_000.0, 10_000), 301_000.0);
         near(run.step(Usage::Normal, 20_000.0, 11_000), 301_000.0);
-        let mut run = Run::new("draft-02", 300_000.0);
+        let mut run = Run::new(draft(), 300_000.0);
         near(run.step(Usage::Normal, 210_000.0, 0), 315_000.0);
     }
 
     #[test]
     fn without_a_bound_the_received_rate_does_not_hold_an_increase() {
-        let mut run = Run::new("hoang2017", 7.2e6);
+        let mut run = Run::new(thesis(), 7.2e6);
         near(run.step(Usage::Normal, 1e5, 0), 7.2e6 * 1.08);
         near(run.step(Usage::Normal, 0.0, 500), 7.2e6 * 1.08 * math::sqrt(1.08));
         // and a decrease is to beta times what was received, be that more or less
@@ -305,15 +410,15 @@ mod tests {
     #[test]
     fn decreases_are_as_each_preset_says() {
         // 0.85 R - 5 kb/s
-        near(Run::new("libwebrtc-v1", 1e6).step(Usage::Over, 800_000.0, 0), 675_000.0);
-        near(Run::new("draft-02", 1e6).step(Usage::Over, 800_000.0, 0), 680_000.0);
-        near(Run::new("aiortc", 1e6).step(Usage::Over, 799_999.0, 0), 679_999.0);
+        near(Run::new(libwebrtc(), 1e6).step(Usage::Over, 800_000.0, 0), 675_000.0);
+        near(Run::new(draft(), 1e6).step(Usage::Over, 800_000.0, 0), 680_000.0);
+        near(Run::new(aiortc(), 1e6).step(Usage::Over, 799_999.0, 0), 679_999.0);
         // never up, except in aiortc
-        near(Run::new("libwebrtc-v1", 1e6).step(Usage::Over, 2e6, 0), 1e6);
-        near(Run::new("draft-02", 1e6).step(Usage::Over, 2e6, 0), 1e6);
-        near(Run::new("aiortc", 1e6).step(Usage::Over, 2e6, 0), 1.7e6);
+        near(Run::new(libwebrtc(), 1e6).step(Usage::Over, 2e6, 0), 1e6);
+        near(Run::new(draft(), 1e6).step(Usage::Over, 2e6, 0), 1e6);
+        near(Run::new(aiortc(), 1e6).step(Usage::Over, 2e6, 0), 1.7e6);
         // libwebrtc then falls back on the capacity
-        let mut run = Run::new("libwebrtc-v1", 1e6);
+        let mut run = Run::new(libwebrtc(), 1e6);
         run.step(Usage::Over, 1e6, 0);
         near(run.aimd.rate, 845_000.0);
         run.aimd.set(849_000.0, at(500));
@@ -326,7 +431,7 @@ mod tests {
 
     #[test]
     fn near_the_capacity_it_adds_half_a_packet_in_a_response_time() {
-        let mut run = Run::new("libwebrtc-v1", 1e6);
+        let mut run = Run::new(libwebrtc(), 1e6);
         let after = run.step(Usage::Over, 1e6, 0);
         assert_eq!(run.aimd.state, State::Hold);
         near(run.step(Usage::Normal, 1e6, 1000), after);
@@ -334,7 +439,7 @@ mod tests {
         let slope = 0.5 * (after / 30.0 / 3.0) / 0.2;
         near(run.step(Usage::Normal, 1e6, 1500), after + slope * 0.5);
         // draft: capped at one response time, at least 1000 bit/s
-        let mut run = Run::new("draft-02", 1e6);
+        let mut run = Run::new(draft(), 1e6);
         let after = run.step(Usage::Over, 1e6, 0);
         assert_eq!(run.aimd.state, State::Decrease);
         run.step(Usage::Normal, 1e6, 10);
@@ -343,7 +448,7 @@ mod tests {
         let packet = (after + 1000.0) / 30.0 / 3.0;
         near(run.step(Usage::Normal, 1e6, 5020), after + 1000.0 + 0.5 * packet);
         // aiortc: a whole packet, and at least 4000 bit/s in a second, in whole bits
-        let mut run = Run::new("aiortc", 1e6);
+        let mut run = Run::new(aiortc(), 1e6);
         run.aimd.set(1e6, at(0));
         let after = run.step(Usage::Over, 1e6, 0);
         near(run.step(Usage::Normal, 1e6, 501), after);
@@ -353,35 +458,35 @@ mod tests {
 
     #[test]
     fn libwebrtc_decreases_once_in_a_round_trip_or_when_far_below() {
-        let mut run = Run::new("libwebrtc-v1", 1e6);
+        let mut run = Run::new(libwebrtc(), 1e6);
         near(run.step(Usage::Over, 1e6, 0), 845_000.0);
         near(run.step(Usage::Over, 600_000.0, 99), 845_000.0);
         near(run.step(Usage::Over, 600_000.0, 100), 505_000.0);
         near(run.step(Usage::Over, 252_000.0, 101), 0.85 * 252_000.0 - 5000.0);
         // nothing measured: halve, with every report
-        let mut run = Run::new("libwebrtc-v1", 1e6);
+        let mut run = Run::new(libwebrtc(), 1e6);
         for (ms, expected) in [(0, 500_000.0), (1, 250_000.0), (100, 125_000.0)] {
-            run.aimd.update(&run.settings, Usage::Over, None, RTT, at(ms));
+            run.aimd.update(Usage::Over, None, RTT, at(ms));
             near(run.aimd.rate, expected);
         }
     }
 
     #[test]
     fn aiortc_starts_from_three_seconds_of_throughput_and_updates_twice_a_second() {
-        let mut run = Run::new("aiortc", 300_000.0);
+        let mut run = Run::new(aiortc(), 300_000.0);
         for ms in [0, 1000, 3000] {
-            assert!(!run.aimd.update(&run.settings, Usage::Normal, Some(123_456.0), RTT, at(ms)));
+            assert!(!run.aimd.update(Usage::Normal, Some(123_456.0), RTT, at(ms)));
         }
         // started with the throughput; the first increase is the floor
         near(run.step(Usage::Normal, 123_456.0, 3001), 124_456.0);
-        assert!(!run.aimd.update(&run.settings, Usage::Normal, Some(123_456.0), RTT, at(3501)));
-        assert!(run.aimd.update(&run.settings, Usage::Normal, Some(123_456.0), RTT, at(3502)));
+        assert!(!run.aimd.update(Usage::Normal, Some(123_456.0), RTT, at(3501)));
+        assert!(run.aimd.update(Usage::Normal, Some(123_456.0), RTT, at(3502)));
     }
 
     #[test]
     fn the_table_of_states_is_the_drafts() {
         use State::{Decrease, Hold, Increase};
-        let mut run = Run::new("draft-02", 1e6);
+        let mut run = Run::new(draft(), 1e6);
         assert_eq!(run.aimd.state, Increase);
         let table = [
             (Hold, [Decrease, Increase, Hold]),

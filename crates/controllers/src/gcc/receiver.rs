@@ -4,14 +4,11 @@
 //! `remote_bitrate_estimator_abs_send_time.cc` and, for when to speak, `vie_remb.cc`.
 
 use super::delay::{Arrival, Delay};
-use super::settings::Settings;
+use super::sender::DEFAULT_RTT;
 use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
 use tidegate_core::units::{Rate, RemoteTime, Span, Time};
 use tidegate_core::wire::rtcp::{self, Remb};
 use tidegate_core::wire::wrap;
-
-/// The rate before anything is known, bit/s (libwebrtc `AimdRateControl` and aiortc: 30 Mbit/s).
-const UNKNOWN: f64 = 30e6;
 
 /// Beyond this, bit/s, a rate that nothing bounds does not grow (ours: ten times the fastest access line).
 const MOST: f64 = 1e11;
@@ -22,9 +19,31 @@ const SECOND: i128 = 1_000_000_000;
 /// A REMB names at most so many streams (draft-alvestrand-rmcat-remb-03 section 2.2: 8 bits).
 const STREAMS: usize = 255;
 
+/// When a receiver half speaks, and what it does about the sender's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// A REMB at least this often while packets arrive, and at once when the rate has fallen; none: one with each update
+    /// of the rate, and never else.
+    pub interval: Option<Span>,
+    /// Fallen is a rate that is less than the last one said by more than this part of it.
+    pub drop: f64,
+    /// The estimate is never less, bit/s: it does not know the session's limits.
+    pub least: f64,
+    /// The filter begins anew when the sender's clock jumps by so much against ours.
+    pub jump: Option<Span>,
+}
+
+impl Rules {
+    /// Draft 3 (b): at least once every second, and as soon as congestion is detected, with libwebrtc's throttle (vie_remb
+    /// kSendThresholdPercent 97, RembThrottler 103) and least rate (AimdRateControl min_configured_bitrate_); no clock is
+    /// watched.
+    pub const DRAFT: Self =
+        Self { interval: Some(Span::from_secs(1)), drop: 0.03, least: 5000.0, jump: None };
+}
+
 /// The delay-based part at the receiver.
 pub struct Receiver {
-    settings: Settings,
+    rules: Rules,
     delay: Delay,
     /// The newest abs-send-time, unwrapped, in 2^-18 s; and when it arrived.
     newest: Option<(i64, Time)>,
@@ -39,17 +58,17 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver half with these settings.
+    /// A receiver half around this delay-based part.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(rules: Rules, delay: Delay) -> Self {
         Self {
-            delay: Delay::new(&settings, UNKNOWN),
+            rules,
+            delay,
             newest: None,
             estimate: None,
             said: None,
             heard: false,
             ssrcs: Vec::with_capacity(4),
-            settings,
         }
     }
 
@@ -62,9 +81,8 @@ impl Receiver {
         };
         let ticks = wrap::nearest(abs_send_time, 24, newest);
         let ahead = instant(ticks).saturating_since(instant(newest)) - now.saturating_since(arrived);
-        let most = self.settings.clock_jump_reset;
-        if most > 0.0 && ahead.as_millis_f64().abs() >= most {
-            self.delay.start_anew(&self.settings);
+        if self.rules.jump.is_some_and(|most| ahead.as_millis_f64().abs() >= most.as_millis_f64()) {
+            self.delay.start_anew();
             self.newest = Some((ticks, now));
         } else if ticks >= newest {
             self.newest = Some((ticks, now));
@@ -74,15 +92,12 @@ impl Receiver {
 
     /// When to speak: at once when the rate has fallen, else in every interval; within its second half
     /// along with a report, if there is one, and by itself at its end.
-    fn ask(&self, now: Time) -> Ask {
+    fn ask(&self, interval: Span, now: Time) -> Ask {
         let Some(estimate) = self.estimate.filter(|_| self.heard) else { return Ask::default() };
-        let interval = Span::from_millis_f64(self.settings.remb_interval);
         let half = Span::from_nanos(interval.as_nanos() / 2 + 1);
         let (urgency, next) = match self.said {
             None => (Urgency::Now, now + half),
-            Some((said, _)) if estimate < said * (1.0 - self.settings.remb_drop) => {
-                (Urgency::Now, now + half)
-            }
+            Some((said, _)) if estimate < said * (1.0 - self.rules.drop) => (Urgency::Now, now + half),
             Some((_, at)) if now >= at + interval => (Urgency::Now, now + half),
             Some((_, at)) if now >= at + half => (Urgency::Regular, at + interval),
             Some((_, at)) => (Urgency::None, at + half),
@@ -110,28 +125,25 @@ impl ReceiverHalf for Receiver {
         let sent = self.sent(now, abs_send_time);
         let arrived = RemoteTime::from_nanos(now.as_nanos());
         let arrival = Arrival { arrived, sent, size: packet.size };
-        let settings = &self.settings;
-        self.delay.hear(settings, now);
-        self.delay.count(settings, &arrival);
-        self.delay.arrive(settings, now, &arrival, cx);
+        self.delay.hear(now);
+        self.delay.count(&arrival);
+        self.delay.arrive(now, &arrival, cx);
         // the round trip is the sender's to know
-        let rtt = Span::from_millis_f64(settings.default_rtt);
-        let (updated, received) = self.delay.update(settings, rtt, now, (settings.remb_least, MOST));
+        let (updated, received) = self.delay.update(DEFAULT_RTT, now, (self.rules.least, MOST));
         if cx.wants_notes() {
             self.delay.note_rates(received, cx);
         }
         if updated {
-            self.estimate = Some(self.delay.rate.rate);
+            self.estimate = Some(self.delay.rate());
         }
-        if settings.remb_interval == 0.0 {
-            let urgency = if updated { Urgency::Now } else { Urgency::None };
-            return Ask { urgency, alarm: None };
+        match self.rules.interval {
+            Some(interval) => self.ask(interval, now),
+            None => Ask { urgency: if updated { Urgency::Now } else { Urgency::None }, alarm: None },
         }
-        self.ask(now)
     }
 
     fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
-        self.ask(now)
+        self.rules.interval.map_or(Ask::default(), |interval| self.ask(interval, now))
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {

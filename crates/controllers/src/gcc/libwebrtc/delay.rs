@@ -5,9 +5,8 @@
 use super::aimd::Aimd;
 use super::rounding::ms;
 use super::settings::Settings;
-use crate::gcc::detector::{Detector, Usage};
-use crate::gcc::groups::Groups;
-use crate::gcc::settings as parts;
+use crate::gcc::detector::{self, Detector, Usage};
+use crate::gcc::groups::{self, Groups};
 use crate::gcc::trendline::Trendline;
 use tidegate_core::control::{Context, PacketResult};
 use tidegate_core::units::{Rate, Span, Time};
@@ -30,7 +29,7 @@ pub struct Verdict {
 pub struct Delay {
     /// The rate control.
     pub rate: Aimd,
-    parts: parts::Settings,
+    trend_window: u64,
     groups: Groups,
     trend: Trendline,
     detector: Detector,
@@ -38,16 +37,16 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// A part that has seen nothing, and begins with `start`.
+    /// A part that has seen nothing, fits its line to so many groups, and begins with `start`.
     #[must_use]
-    pub fn new(parts: parts::Settings, start: Rate, least: Rate) -> Self {
+    pub fn new(trend_window: u64, start: Rate, least: Rate) -> Self {
         Self {
             rate: Aimd::new(start, least),
-            groups: Groups::default(),
-            trend: Trendline::new(&parts),
-            detector: Detector::new(&parts),
+            trend_window,
+            groups: Groups::new(groups::Rules::LIBWEBRTC),
+            trend: Trendline::new(trend_window),
+            detector: Detector::new(detector::Rules::LIBWEBRTC),
             last_heard: None,
-            parts,
         }
     }
 
@@ -69,9 +68,9 @@ impl Delay {
         cx: &mut Context<'_>,
     ) -> Verdict {
         if self.last_heard.replace(now).is_some_and(|last| now.saturating_since(last) > TIMEOUT) {
-            self.groups = Groups::default();
-            self.trend = Trendline::new(&self.parts);
-            self.detector = Detector::new(&self.parts);
+            self.groups = Groups::new(groups::Rules::LIBWEBRTC);
+            self.trend = Trendline::new(self.trend_window);
+            self.detector = Detector::new(detector::Rules::LIBWEBRTC);
         }
         let mut recovered = false;
         for packet in packets {
@@ -107,11 +106,11 @@ impl Delay {
 
     fn packet(&mut self, packet: &PacketResult, now: Time, cx: &mut Context<'_>) {
         let Some(arrived) = packet.arrival else { return };
-        let delta = self.groups.packet(&self.parts, packet.sent, arrived, packet.size, now);
+        let delta = self.groups.packet(packet.sent, arrived, packet.size, now);
         let Some(delta) = delta else { return };
         let clock = ms(arrived.as_nanos()) as f64;
-        self.trend.update(&self.parts, delta.variation(), clock);
-        self.detector.detect(&self.parts, self.trend.trend, delta.send, clock);
+        self.trend.update(delta.variation(), clock);
+        self.detector.detect(self.trend.trend, delta.send, clock);
         if cx.wants_notes() {
             cx.note("trend", self.trend.trend);
             cx.note("compared", self.detector.compared);
@@ -129,7 +128,7 @@ mod tests {
     #[test]
     fn over_use_before_anything_is_measured_halves_the_rate_with_each_report() {
         let settings = Settings::default();
-        let mut delay = Delay::new(parts::LIBWEBRTC_V1, Rate::from_kbps(300), Rate::from_kbps(30));
+        let mut delay = Delay::new(20, Rate::from_kbps(300), Rate::from_kbps(30));
         for (ms, expected) in [(0, 150), (1, 75)] {
             let halved = delay.overuse(&settings, None, Time::from_millis(ms));
             assert_eq!(halved, Some(Rate::from_kbps(expected)));

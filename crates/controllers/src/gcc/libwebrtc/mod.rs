@@ -30,10 +30,9 @@ mod rounding;
 pub mod settings;
 mod stable;
 
-use super::acked::Acked;
 use super::detector::Usage;
+use super::robust::Robust;
 use super::seen::{News, Seen};
-use super::settings as parts;
 use aimd::NetworkState;
 use alr::Alr;
 use bandwidth::{Bandwidth, LEAST};
@@ -72,14 +71,13 @@ struct Said {
 /// The controller.
 pub struct GoogCc {
     settings: Settings,
-    parts: parts::Settings,
     limits: Limits,
     /// When time passes next; none before the first limits.
     next_step: Option<Time>,
     alr: Alr,
     was_limited: bool,
     seen: Seen,
-    acked: Acked,
+    acked: Robust,
     probe_rate: ProbeRate,
     delay: Delay,
     bandwidth: Bandwidth,
@@ -102,11 +100,10 @@ impl GoogCc {
     /// A controller with these settings; it begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let parts = parts::Settings { trend_window: settings.trend_window, ..parts::LIBWEBRTC_V1 };
         let start = Limits::default().start;
         Self {
-            acked: Acked::new(&parts),
-            delay: Delay::new(parts.clone(), start, LEAST),
+            acked: Robust::default(),
+            delay: Delay::new(settings.trend_window, start, LEAST),
             limits: Limits::default(),
             next_step: None,
             alr: Alr::default(),
@@ -124,7 +121,6 @@ impl GoogCc {
             fresh: Vec::new(),
             arrived: Vec::new(),
             settings,
-            parts,
         }
     }
 
@@ -149,9 +145,9 @@ impl GoogCc {
 
     /// Another route (`OnNetworkRouteChange`).
     fn change_route(&mut self, now: Time, asked: &mut Asked) {
-        self.acked = Acked::new(&self.parts);
+        self.acked = Robust::default();
         self.probe_rate.reset();
-        self.delay = Delay::new(self.parts.clone(), self.limits.start, LEAST);
+        self.delay = Delay::new(self.settings.trend_window, self.limits.start, LEAST);
         self.bandwidth.reset();
         self.probing.reset(now);
         self.bound(Some(self.limits.start), now, asked);
@@ -252,12 +248,12 @@ impl GoogCc {
         let limited = self.limited(now);
         for packet in &self.arrived {
             let Some(arrival) = packet.arrival else { continue };
-            self.acked.packet(&self.parts, packet.sent, arrival, packet.size);
+            self.acked.packet(packet.sent, arrival, packet.size);
             if let Some(id) = packet.probe {
                 self.probe_rate.packet(id, packet.sent.as_nanos(), arrival.as_nanos(), packet.size);
             }
         }
-        let acked = self.acked.rate(&self.parts).map(rounding::bps);
+        let acked = self.acked.rate().map(rounding::bps);
         self.bandwidth.set_acked(acked);
         let probe = self.probe_result(acked);
         self.delay.rate.set_network(self.network);

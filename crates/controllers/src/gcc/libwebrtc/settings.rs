@@ -2,7 +2,7 @@
 //!
 //! Everything else is a constant beside the code that it belongs to.
 
-use crate::settings::{Kind, SettingsError, resolve, settings, to_value, words};
+use crate::settings::{Kind, settings, words};
 use serde_json::Value;
 
 words! {
@@ -194,26 +194,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The preset with a JSON object of overrides laid over it.
-    ///
-    /// # Errors
-    /// When there is no such key, or a value is of the wrong type or out of its range.
-    pub fn with(overrides: &Value) -> Result<Self, SettingsError> {
-        resolve("gcc", TABLE, &Self::default(), overrides)
-    }
-
     /// What a call with a camera sets: `kStrictPacingMultiplier` of `video_send_stream_impl.cc`, and probes of a limited
     /// application for a shared screen only (`GetAlrSettings` there).
     #[must_use]
     pub fn in_call() -> Value {
         serde_json::json!({"pacing_factor": 1.1, "alr_probing": false})
-    }
-
-    /// All values of the preset as a JSON object.
-    ///
-    /// # Errors
-    /// None: every value can be written.
-    pub fn defaults() -> Result<Value, SettingsError> {
-        to_value("gcc", &Self::default())
     }
 }

@@ -1,0 +1,153 @@
+//! `aiortc`: the Kalman filter, detector and AIMD of aiortc 1.16 `rate.py`, which has neither a loss part nor a
+//! reaction to silence.
+
+use super::delay::{Delay, Filter, Grouping, Parts};
+use super::detector::{self, Detector};
+use super::groups::{self, AdaptClock, Groups, SendClock};
+use super::kalman::{self, Form, Kalman};
+use super::libwebrtc_v1;
+use super::loss::Loss;
+use super::presets::{Placement, Preset};
+use super::rate::{self, Aimd, Start};
+use super::received::Received;
+use super::receiver::{self, Receiver};
+use super::sender::{self, Gcc};
+use super::threshold;
+use super::window::{Over, Window};
+use crate::settings::{Kind, Setting, settings};
+use Kind::{Flag, Number};
+use tidegate_core::control::Controller;
+use tidegate_core::units::Span;
+
+settings! {
+    // -- of gcc only: at the receiver it is as it is shipped --------------------------------------------------
+    send_clock: SendClock, "", SendClock::KIND, [SendClock::Exact],
+        "to which resolution send times are known",
+        "transport-wide feedback: exact; RemoteBitrateEstimator: abs-send-time";
+    adapt_clock: AdaptClock, "", AdaptClock::KIND, [AdaptClock::Group],
+        "which arrival time stands for a group in the threshold",
+        "RemoteBitrateEstimator: packet";
+    // -- of both ------------------------------------------------------------------------------------------------
+    k_up: f64, "1/ms", Number(0.0, 1.0), [0.0087],
+        "speed of the threshold towards an estimate above it",
+        "OveruseDetector.k_up";
+    k_down: f64, "1/ms", Number(0.0, 1.0), [0.039],
+        "speed of the threshold towards an estimate below it",
+        "OveruseDetector.k_down";
+    received_window: f64, "ms", Number(10.0, 60_000.0), [1000.0],
+        "window over which the received rate is measured",
+        "RateCounter(1000)";
+    update_interval: f64, "ms", Number(0.0, 60_000.0), [500.0],
+        "without over-use, update the rate only when the last update is longer ago than this",
+        "AimdRateControl.feedback_interval";
+    beta: f64, "", Number(0.1, 1.0), [0.85],
+        "on over-use the rate becomes this times the received rate",
+        "AimdRateControl.update";
+    loss_part: bool, "", Flag, [false],
+        "whether losses limit the rate, as they do in libwebrtc-v1",
+        "aiortc has no loss part";
+    silence_limit: f64, "ms", Number(0.0, 1e6), [0.0],
+        "back off when packets go out this long (and a round trip less) after the last feedback; 0: never",
+        "aiortc has none; libwebrtc RttBasedBackoff limit: 3000";
+}
+
+/// Groups without end, of which none is skipped (`InterArrival`). It watches no clock; libwebrtc's jump is taken, but
+/// not at the receiver.
+pub const GROUPS: groups::Rules = groups::Rules {
+    longest: f64::INFINITY,
+    reordered: None,
+    adapt_clock: AdaptClock::Group,
+    ..groups::Rules::LIBWEBRTC
+};
+
+/// The filter (`OveruseEstimator`: process_noise, E, alpha, and alpha after 10 * 30 deltas).
+pub const KALMAN: kalman::Rules = kalman::Rules {
+    form: Form::Shipped,
+    process_noise: 1e-3,
+    initial_error: 0.1,
+    noise_weight: 0.01,
+    noise_weight_later: 0.002,
+};
+
+impl Default for Settings {
+    fn default() -> Self {
+        preset(0)
+    }
+}
+
+impl Settings {
+    fn groups(&self, placement: Placement) -> groups::Rules {
+        let Self { send_clock, adapt_clock, .. } = *self;
+        match placement {
+            Placement::Sender => groups::Rules { send_clock, adapt_clock, ..GROUPS },
+            // uint32_add and round(); the packet that completes a group gives the time
+            Placement::Receiver => groups::Rules {
+                send_clock: placement.send_clock(),
+                unsigned: true,
+                adapt_clock: AdaptClock::Packet,
+                jump: None,
+                ..GROUPS
+            },
+        }
+    }
+
+    /// The detector (`OveruseDetector`, MIN_NUM_DELTAS): libwebrtc's, for a Kalman filter.
+    #[must_use]
+    pub const fn detector(&self) -> detector::Rules {
+        let threshold =
+            threshold::Rules { k_up: self.k_up, k_down: self.k_down, ..threshold::Rules::SHIPPED };
+        detector::Rules { gain: 1.0, threshold, ..detector::Rules::LIBWEBRTC }
+    }
+
+    /// The rate control (`AimdRateControl`, current_bitrate_initialized).
+    #[must_use]
+    pub const fn rate(&self) -> rate::Rules {
+        rate::Rules {
+            form: rate::Form::Aiortc,
+            start: Start::Received { after: 3000.0, by_decrease: false },
+            interval: self.update_interval,
+            beta: self.beta,
+            decrease_offset: 0.0,
+            may_raise: true,
+            eta: rate::ETA,
+            bound: Some(rate::BOUND),
+        }
+    }
+
+    fn delay(&self, placement: Placement) -> Delay {
+        let window = Span::from_millis_f64(self.received_window);
+        let parts = Parts {
+            grouping: Grouping::Bursts(Groups::new(self.groups(placement))),
+            filter: Filter::Kalman(Kalman::new(KALMAN)),
+            detector: Detector::new(self.detector()),
+            received: Received::Window(Window::new(window, Over::Passed)),
+            rate: Aimd::new(self.rate(), rate::UNKNOWN),
+        };
+        Delay::new(parts, None)
+    }
+}
+
+impl Preset for Settings {
+    const NAME: &'static str = "aiortc";
+
+    fn table(placement: Placement) -> &'static [Setting] {
+        match placement {
+            Placement::Sender => TABLE,
+            Placement::Receiver => &TABLE[2..],
+        }
+    }
+
+    fn sender(self, placement: Placement) -> Box<dyn Controller> {
+        let delay = (placement == Placement::Sender).then(|| self.delay(placement));
+        let loss = || Loss::new(libwebrtc_v1::Settings::default().loss(), rate::UNKNOWN);
+        // its round trip is never measured
+        let rules = sender::Rules { measure_rtt: false, ..sender::Rules::usual(self.silence_limit) };
+        Box::new(Gcc::new(rules, delay, self.loss_part.then(loss)))
+    }
+
+    fn receiver(self) -> Option<Receiver> {
+        // a REMB with each update; a rate of zero would lift the limit
+        let rules = receiver::Rules { interval: None, least: 1.0, ..receiver::Rules::DRAFT };
+        Some(Receiver::new(rules, self.delay(Placement::Receiver)))
+    }
+}

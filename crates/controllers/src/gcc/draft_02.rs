@@ -1,0 +1,216 @@
+//! `draft-02`: draft-ietf-rmcat-gcc-02 as it is printed.
+//!
+//! Its filter, gains and formulas; where it is silent, or does not work as printed, the reading that is given here. What
+//! can be set is its table 1, and the few recommended values of its text.
+
+use super::delay::{Delay, Filter, Grouping, Parts};
+use super::detector::{self, Detector};
+use super::fraction::{self, LossOver};
+use super::groups::{self, AdaptClock, Groups};
+use super::kalman::{self, Form, Kalman};
+use super::loss::{self, Loss, Pace};
+use super::presets::{Placement, Preset};
+use super::rate::{self, Aimd, Start};
+use super::received::Received;
+use super::receiver::{self, Receiver};
+use super::sender::{self, Gcc};
+use super::threshold::{self, Bounds};
+use super::window::{Over, Window};
+use crate::settings::{Kind, Setting, settings};
+use Kind::{Flag, Number, Whole};
+use tidegate_core::control::Controller;
+use tidegate_core::units::Span;
+
+settings! {
+    group_length: f64, "ms", Number(0.0, 1000.0), [5.0],
+        "packets sent within this of a group's first packet belong to it",
+        "table 1, burst_time";
+    process_noise: f64, "ms^2", Number(1e-12, 1e3), [1e-3],
+        "state noise variance of the Kalman filter",
+        "table 1, q";
+    initial_error: f64, "ms^2", Number(1e-12, 1e6), [0.1],
+        "first error variance of the Kalman filter",
+        "table 1, e(0)";
+    noise_weight: f64, "", Number(1e-6, 0.5), [0.01],
+        "weight of a new sample in the measurement noise at 30 groups a second",
+        "table 1, chi in 0.001 to 0.1";
+    num_deltas_cap: u64, "groups", Whole(1, 1000), [60],
+        "the estimate times the number of groups so far, at most this, is compared with the threshold; 1: the estimate itself",
+        "libwebrtc kMinNumDeltas, aiortc MIN_NUM_DELTAS; 5.4 as printed is 1, which needs 12.5 ms a group";
+    overuse_time: f64, "ms", Number(0.0, 10_000.0), [10.0],
+        "over-use is signalled when it lasted longer than this in send time; 0: at once",
+        "table 1, overuse_time_th";
+    threshold_start: f64, "ms", Number(0.01, 10_000.0), [12.5],
+        "first threshold",
+        "table 1, del_var_th(0)";
+    k_up: f64, "1/ms", Number(0.0, 1.0), [0.01],
+        "speed of the threshold towards an estimate above it",
+        "table 1, K_u";
+    k_down: f64, "1/ms", Number(0.0, 1.0), [0.00018],
+        "speed of the threshold towards an estimate below it",
+        "table 1, K_d";
+    received_window: f64, "ms", Number(10.0, 60_000.0), [500.0],
+        "window over which the received rate is measured",
+        "table 1, T in 0.5 to 1 s";
+    beta: f64, "", Number(0.1, 1.0), [0.85],
+        "on over-use the rate becomes this times the received rate",
+        "table 1 (5.5: 0.8 to 0.95)";
+    increase_per_second: f64, "", Number(1.0, 4.0), [1.08],
+        "growth in a second far from the link capacity",
+        "5.5, eta";
+    loss_part: bool, "", Flag, [true],
+        "whether losses limit the rate",
+        "6";
+    loss_low: f64, "", Number(0.0, 1.0), [0.02],
+        "the loss-based rate grows at a fraction lost up to this",
+        "6 (less than 2 %; libwebrtc's reading is taken: up to)";
+    loss_high: f64, "", Number(0.0, 1.0), [0.1],
+        "... and falls above this",
+        "6";
+    silence_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
+        "back off when packets go out this long (and a round trip less) after the last feedback; 0: never",
+        "not in the draft; libwebrtc RttBasedBackoff limit";
+    // -- of gcc-remb only ------------------------------------------------------------------------------------
+    remb_interval: f64, "ms", Number(0.0, 60_000.0), [1000.0],
+        "a REMB at least this often while packets arrive; 0: one with each update of the rate",
+        "3 (b): at least once every second";
+    remb_drop: f64, "", Number(0.0, 1.0), [0.03],
+        "... and at once when the rate is less than the last one said by more than this part of it",
+        "3 (b): as soon as congestion is detected; libwebrtc vie_remb kSendThresholdPercent 97, RembThrottler 103";
+}
+
+/// Groups without end, told by their own last packet (5.2, 5.4 t(i)); of reordering and clocks the draft says nothing,
+/// libwebrtc's is taken.
+pub const GROUPS: groups::Rules =
+    groups::Rules { longest: f64::INFINITY, adapt_clock: AdaptClock::Group, ..groups::Rules::LIBWEBRTC };
+
+/// At the receiver the rate control runs with each packet, too short a step where each one adds 1000 bit/s: every 50 ms,
+/// which is in the range of the feedback intervals of draft 3 (a), so that both placements keep the same step.
+pub const RECEIVER_STEP: f64 = 50.0;
+
+impl Default for Settings {
+    fn default() -> Self {
+        preset(0)
+    }
+}
+
+impl Settings {
+    /// The filter (5.3).
+    #[must_use]
+    pub const fn kalman(&self) -> kalman::Rules {
+        kalman::Rules {
+            form: Form::Draft,
+            process_noise: self.process_noise,
+            initial_error: self.initial_error,
+            noise_weight: self.noise_weight,
+            noise_weight_later: self.noise_weight,
+        }
+    }
+
+    /// The detector (5.4). Two groups in a row are libwebrtc's, the draft is silent; a falling estimate ends over-use
+    /// ("when m(i) < m(i-1), over-use will not be signaled").
+    #[must_use]
+    pub const fn detector(&self) -> detector::Rules {
+        detector::Rules {
+            gain: 1.0,
+            num_deltas_cap: self.num_deltas_cap,
+            time: self.overuse_time,
+            groups: 2,
+            latched: false,
+            threshold: threshold::Rules {
+                start: self.threshold_start,
+                k_up: self.k_up,
+                k_down: self.k_down,
+                bounds: Bounds::USUAL,
+            },
+        }
+    }
+
+    /// The rate control (5.5). A decrease never raises the rate: libwebrtc's reading, as printed it may.
+    #[must_use]
+    pub fn rate(&self, placement: Placement) -> rate::Rules {
+        let (start, interval) = start(placement, self.received_window);
+        rate::Rules {
+            form: rate::Form::Draft,
+            start,
+            interval,
+            beta: self.beta,
+            decrease_offset: 0.0,
+            may_raise: false,
+            eta: self.increase_per_second,
+            bound: Some(rate::BOUND),
+        }
+    }
+
+    /// The loss part (6), with a fraction at least once a second (3 (b)).
+    #[must_use]
+    pub fn loss(&self) -> loss::Rules {
+        loss::Rules {
+            fraction: fraction::Rules {
+                over: LossOver::Interval,
+                interval: 1000.0,
+                packets: 1,
+                in_256ths: false,
+            },
+            pace: Pace::EachSecond,
+            low: self.loss_low,
+            low_held: false,
+            high: self.loss_high,
+            increase: 1.05,
+            offset: 0.0,
+            bounded: true,
+        }
+    }
+
+    fn delay(&self, placement: Placement) -> Delay {
+        let send_clock = placement.send_clock();
+        let groups = groups::Rules { length: self.group_length, send_clock, ..GROUPS };
+        let parts = Parts {
+            grouping: Grouping::Bursts(Groups::new(groups)),
+            filter: Filter::Kalman(Kalman::new(self.kalman())),
+            detector: Detector::new(self.detector()),
+            received: Received::Window(Window::new(Span::from_millis_f64(self.received_window), Over::Whole)),
+            rate: Aimd::new(self.rate(placement), rate::UNKNOWN),
+        };
+        // libwebrtc kStreamTimeOut; the draft is silent
+        Delay::new(parts, Some(Span::from_secs(2)))
+    }
+}
+
+/// What the first rate is, and the least time between two updates, ms: a receiver does not know the session's start
+/// rate, and takes what was received in one window (5.5).
+#[must_use]
+pub fn start(placement: Placement, window: f64) -> (Start, f64) {
+    match placement {
+        Placement::Sender => (Start::Limits, 0.0),
+        Placement::Receiver => (Start::Received { after: window, by_decrease: true }, RECEIVER_STEP),
+    }
+}
+
+impl Preset for Settings {
+    const NAME: &'static str = "draft-02";
+
+    fn table(placement: Placement) -> &'static [Setting] {
+        match placement {
+            Placement::Sender => &TABLE[..TABLE.len() - 2],
+            Placement::Receiver => TABLE,
+        }
+    }
+
+    fn contradiction(&self) -> Option<(&'static str, f64, String)> {
+        loss::out_of_order(self.loss_low, self.loss_high)
+    }
+
+    fn sender(self, placement: Placement) -> Box<dyn Controller> {
+        let delay = (placement == Placement::Sender).then(|| self.delay(placement));
+        let loss = self.loss_part.then(|| Loss::new(self.loss(), rate::UNKNOWN));
+        Box::new(Gcc::new(sender::Rules::usual(self.silence_limit), delay, loss))
+    }
+
+    fn receiver(self) -> Option<Receiver> {
+        let interval = (self.remb_interval > 0.0).then(|| Span::from_millis_f64(self.remb_interval));
+        let rules =
+            receiver::Rules { interval, drop: self.remb_drop, jump: GROUPS.jump, ..receiver::Rules::DRAFT };
+        Some(Receiver::new(rules, self.delay(Placement::Receiver)))
+    }
+}

@@ -1,0 +1,161 @@
+//! `hoang2017`: RRTCC as T. Hoang's thesis of 2017 describes and configures it.
+//!
+//! Chapters 2.2.2 and 3.4.3, and table 6: the draft's equations as they are printed, without what the draft adds for
+//! safety. Reports every 3 s let nothing be forgotten: neither gaps nor clocks nor reordering begin anything anew.
+
+use super::delay::{Delay, Filter, Grouping, Parts};
+use super::detector::{self, Detector};
+use super::draft_02;
+use super::fraction::{self, LossOver};
+use super::kalman::Kalman;
+use super::loss::{self, Loss, Pace};
+use super::presets::{Placement, Preset};
+use super::rate::{self, Aimd};
+use super::received::Received;
+use super::receiver::{self, Receiver};
+use super::sender::{self, Gcc};
+use super::singles::Singles;
+use super::threshold::{self, Bounds};
+use super::window::{Over, Window};
+use crate::settings::{Kind, Setting, settings};
+use Kind::{Flag, Number, Whole};
+use tidegate_core::control::Controller;
+use tidegate_core::units::Span;
+
+settings! {
+    // -- of gcc only: the receiver half has no lost packets, and a receiver report names none -----------------
+    lost_repeat: bool, "", Flag, [true],
+        "a lost packet repeats the last delay variation into filter and detector",
+        "3.4.3.1: is assigned the value of the previous packet";
+    loss_over: LossOver, "", LossOver::KIND, [LossOver::Packets],
+        "over which packets the fraction lost is taken: the last `loss_packets`, those sent in the last `loss_interval`, or those since the last fraction, for both",
+        "3.4.3.1: the last RTCP_limit packets; table 6: a time window T";
+    late_after: f64, "ms", Number(0.0, 1e6), [0.0],
+        "a packet with this much more delay than the least so far is late, and counts as lost; 0: none is late",
+        "3.4.2: status 2, arriving late (neither threshold nor use is given)";
+    // -- of both ------------------------------------------------------------------------------------------------
+    threshold_start: f64, "ms", Number(0.01, 10_000.0), [12.5],
+        "first threshold",
+        "table 6";
+    k_up: f64, "1/ms", Number(0.0, 1.0), [0.01],
+        "speed of the threshold towards an estimate above it",
+        "table 6 (the text has the two the other way round)";
+    k_down: f64, "1/ms", Number(0.0, 1.0), [0.00018],
+        "speed of the threshold towards an estimate below it",
+        "table 6";
+    received_window: f64, "ms", Number(10.0, 60_000.0), [500.0],
+        "window over which the received rate is measured",
+        "table 6: T";
+    beta: f64, "", Number(0.1, 1.0), [0.95],
+        "on over-use the rate becomes this times the received rate",
+        "table 6";
+    loss_interval: f64, "ms", Number(0.0, 60_000.0), [500.0],
+        "length of the window of time, or for how long losses are summed up",
+        "table 6: T";
+    loss_packets: u64, "packets", Whole(1, 10_000), [100],
+        "length of the window of packets, or of how many at least losses are summed up",
+        "RTCP_limit (no value is given)";
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        preset(0)
+    }
+}
+
+impl Settings {
+    /// The detector: m(i) itself against a threshold that nothing bounds, and over-use at once, unless m(i) < m(i-1).
+    /// Only the threshold's sign is kept.
+    #[must_use]
+    pub const fn detector(&self) -> detector::Rules {
+        detector::Rules {
+            gain: 1.0,
+            num_deltas_cap: 1,
+            time: 0.0,
+            groups: 1,
+            latched: false,
+            threshold: threshold::Rules {
+                start: self.threshold_start,
+                k_up: self.k_up,
+                k_down: self.k_down,
+                bounds: Bounds { least: 0.01, most: 100_000.0, skip: 1e6, step: 1e9 },
+            },
+        }
+    }
+
+    /// The rate control: A = beta R whatever A was, and no bound of 1.5 R.
+    #[must_use]
+    pub fn rate(&self, placement: Placement) -> rate::Rules {
+        let (start, interval) = draft_02::start(placement, self.received_window);
+        rate::Rules {
+            form: rate::Form::Draft,
+            start,
+            interval,
+            beta: self.beta,
+            decrease_offset: 0.0,
+            may_raise: true,
+            eta: rate::ETA,
+            bound: None,
+        }
+    }
+
+    /// The loss part: p < 0.02 gives 1.05 As + 1000 with each feedback, p >= 0.02 holds (2.2.2.4); As and Ar each by
+    /// itself, the lower one counts (3.4.3.1).
+    #[must_use]
+    pub fn loss(&self, placement: Placement) -> loss::Rules {
+        let over = match placement {
+            Placement::Sender => self.loss_over,
+            Placement::Receiver => LossOver::Interval,
+        };
+        loss::Rules {
+            fraction: fraction::Rules {
+                over,
+                interval: self.loss_interval,
+                packets: self.loss_packets,
+                in_256ths: false,
+            },
+            pace: Pace::EachFraction,
+            low: 0.02,
+            low_held: true,
+            high: 0.1,
+            increase: 1.05,
+            offset: 1000.0,
+            bounded: false,
+        }
+    }
+
+    fn delay(&self, placement: Placement) -> Delay {
+        let window = Span::from_millis_f64(self.received_window);
+        let parts = Parts {
+            grouping: Grouping::Packets(Singles::new(placement.send_clock())),
+            filter: Filter::Kalman(Kalman::new(draft_02::Settings::default().kalman())),
+            detector: Detector::new(self.detector()),
+            received: Received::Window(Window::new(window, Over::Whole)),
+            rate: Aimd::new(self.rate(placement), rate::UNKNOWN),
+        };
+        Delay::new(parts, None)
+    }
+}
+
+impl Preset for Settings {
+    const NAME: &'static str = "hoang2017";
+
+    fn table(placement: Placement) -> &'static [Setting] {
+        match placement {
+            Placement::Sender => TABLE,
+            Placement::Receiver => &TABLE[3..],
+        }
+    }
+
+    fn sender(self, placement: Placement) -> Box<dyn Controller> {
+        let delay = (placement == Placement::Sender).then(|| self.delay(placement));
+        let loss = Loss::new(self.loss(placement), rate::UNKNOWN);
+        let Self { late_after, lost_repeat, .. } = self;
+        let rules = sender::Rules { late_after, lost_repeat, ..sender::Rules::usual(0.0) };
+        Box::new(Gcc::new(rules, delay, Some(loss)))
+    }
+
+    fn receiver(self) -> Option<Receiver> {
+        Some(Receiver::new(receiver::Rules::DRAFT, self.delay(Placement::Receiver)))
+    }
+}

@@ -1,0 +1,151 @@
+//! `libwebrtc-v1`: libwebrtc's `goog_cc` of 2023, the last with the first loss part, without probing and
+//! application-limited region.
+//!
+//! What can be set is what libwebrtc has a field trial or a constructor's argument for, and what tells it from its
+//! versions of 2018 to 2020.
+
+use super::bayes::Bayes;
+use super::delay::{Delay, Filter, Grouping, Parts};
+use super::detector::{self, Detector};
+use super::fraction::{self, LossOver};
+use super::groups::{self, Groups};
+use super::loss::{self, Loss, Pace};
+use super::presets::{Placement, Preset};
+use super::rate::{self, Aimd, Start};
+use super::received::Received;
+use super::robust::Robust;
+use super::sender::{self, Gcc};
+use super::threshold;
+use super::trendline::{self, Trendline};
+use crate::settings::{Kind, Setting, settings, words};
+use Kind::{Flag, Number, Whole};
+use tidegate_core::control::Controller;
+use tidegate_core::units::Span;
+
+words! {
+    /// How the received rate is measured.
+    ReceivedRate:
+    /// Packets over a window of 20 to 500 packets without its largest gap, at most the send rate.
+    Robust = "robust",
+    /// Bayesian estimate over windows of 150 ms (libwebrtc until 2022).
+    Bayesian = "bayesian",
+}
+
+settings! {
+    trend_window: u64, "groups", Whole(2, 1000), [trendline::WINDOW],
+        "the line is fitted to this many groups of packets; no trend before",
+        "WebRTC-BweWindowSizeInPackets; kDefaultTrendlineWindowSize";
+    k_up: f64, "1/ms", Number(0.0, 1.0), [0.0087],
+        "speed of the threshold towards a trend above it",
+        "TrendlineEstimator k_up_";
+    k_down: f64, "1/ms", Number(0.0, 1.0), [0.039],
+        "speed of the threshold towards a trend below it",
+        "TrendlineEstimator k_down_";
+    received_rate: ReceivedRate, "", ReceivedRate::KIND, [ReceivedRate::Robust],
+        "how the received rate is measured",
+        "RobustThroughputEstimator (2023 and later), BitrateEstimator (bayesian, before)";
+    beta: f64, "", Number(0.1, 1.0), [0.85],
+        "on over-use the rate becomes this times the received rate",
+        "WebRTC-BweBackOffFactor; kDefaultBackoffFactor";
+    decrease_offset: f64, "bit/s", Number(0.0, 1e6), [5000.0],
+        "... less this, where it is less than the result",
+        "AimdRateControl, 2023 and later; 0 before";
+    loss_part: bool, "", Flag, [true],
+        "whether losses limit the rate",
+        "SendSideBandwidthEstimation";
+    loss_low: f64, "", Number(0.0, 1.0), [0.02],
+        "the loss-based rate grows at a fraction lost up to this",
+        "WebRTC-BweLossExperiment; kDefaultLowLossThreshold";
+    loss_high: f64, "", Number(0.0, 1.0), [0.1],
+        "... and falls above this",
+        "WebRTC-BweLossExperiment; kDefaultHighLossThreshold";
+    silence_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
+        "back off when packets go out this long (and a round trip less) after the last feedback; 0: never",
+        "WebRTC-Bwe-MaxRttLimit limit";
+    pacing_factor: f64, "", Number(1.0, 100.0), [2.5],
+        "the pacer may send this times the target",
+        "kDefaultPaceMultiplier; StreamsConfig::pacing_factor";
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        preset(0)
+    }
+}
+
+impl Settings {
+    /// The rate control (`aimd_rate_control.cc`).
+    #[must_use]
+    pub const fn rate(&self) -> rate::Rules {
+        rate::Rules {
+            form: rate::Form::Libwebrtc,
+            start: Start::Limits,
+            interval: 0.0,
+            beta: self.beta,
+            decrease_offset: self.decrease_offset,
+            may_raise: false,
+            eta: rate::ETA,
+            bound: Some(rate::BOUND),
+        }
+    }
+
+    /// The loss part (`send_side_bandwidth_estimation.cc`: kLossUpdateInterval, kLimitNumPackets, last_fraction_loss_;
+    /// 1.08 and 1000 bit/s against getting stuck at low rates).
+    #[must_use]
+    pub const fn loss(&self) -> loss::Rules {
+        loss::Rules {
+            fraction: fraction::Rules {
+                over: LossOver::Interval,
+                interval: 1000.0,
+                packets: 20,
+                in_256ths: true,
+            },
+            pace: Pace::FromLowest,
+            low: self.loss_low,
+            low_held: false,
+            high: self.loss_high,
+            increase: 1.08,
+            offset: 1000.0,
+            bounded: true,
+        }
+    }
+
+    fn delay(&self) -> Delay {
+        let threshold =
+            threshold::Rules { k_up: self.k_up, k_down: self.k_down, ..threshold::Rules::SHIPPED };
+        let parts = Parts {
+            grouping: Grouping::Bursts(Groups::new(groups::Rules::LIBWEBRTC)),
+            filter: Filter::Trendline(Trendline::new(self.trend_window)),
+            detector: Detector::new(detector::Rules { threshold, ..detector::Rules::LIBWEBRTC }),
+            received: match self.received_rate {
+                ReceivedRate::Robust => Received::Robust(Robust::default()),
+                ReceivedRate::Bayesian => Received::Bayesian(Bayes::default()),
+            },
+            rate: Aimd::new(self.rate(), rate::UNKNOWN),
+        };
+        // kStreamTimeOut
+        Delay::new(parts, Some(Span::from_secs(2)))
+    }
+}
+
+impl Preset for Settings {
+    const NAME: &'static str = "libwebrtc-v1";
+
+    fn table(placement: Placement) -> &'static [Setting] {
+        match placement {
+            Placement::Sender => TABLE,
+            Placement::Receiver => &[],
+        }
+    }
+
+    fn contradiction(&self) -> Option<(&'static str, f64, String)> {
+        loss::out_of_order(self.loss_low, self.loss_high)
+    }
+
+    fn sender(self, _placement: Placement) -> Box<dyn Controller> {
+        let Self { silence_limit, pacing_factor, .. } = self;
+        let rules = sender::Rules { pacing_factor, ..sender::Rules::usual(silence_limit) };
+        let loss = self.loss_part.then(|| Loss::new(self.loss(), rate::UNKNOWN));
+        Box::new(Gcc::new(rules, Some(self.delay()), loss))
+    }
+}
