@@ -184,7 +184,11 @@ const REPORT: Span = Span::from_millis(50);
 
 impl Bottleneck {
     pub fn new(name: &str, preset: &str, capacity: Rate) -> Self {
-        let far_end = half(name, preset, &Value::Null).map(|half| Far {
+        Self::with(name, preset, &Value::Null, capacity)
+    }
+
+    pub fn with(name: &str, preset: &str, overrides: &Value, capacity: Rate) -> Self {
+        let far_end = half(name, preset, overrides).map(|half| Far {
             half,
             arriving: VecDeque::new(),
             returning: VecDeque::new(),
@@ -195,7 +199,7 @@ impl Bottleneck {
             reported: 0,
         });
         let mut link = Self {
-            host: host(name, preset, &Value::Null, &Limits::default()),
+            host: host(name, preset, overrides, &Limits::default()),
             probes: VecDeque::new(),
             receiver_reports: preset == "libwebrtc",
             lost: 0,
