@@ -188,6 +188,9 @@ def video(dice: Dice, end: float) -> Any:
     most = dice.near(2e5, 8e6)
     bounds = dice.some({"max": f"{round(most)}bps"}, 0.5, min=lambda: f"{round(most * dice.near(0.01, 1))}bps")
     bounds = dice.some(bounds, 0.4, fps=lambda: dice.pick(5, 24, 29.97, 60))
+    if "min" in bounds:
+        least = float(bounds["min"].removesuffix("bps"))
+        bounds = dice.some(bounds, 0.2, schedule=lambda: dice.steps(end, lambda: dice.rate(1.1 * least, 8e6)))
     match dice.whole(0, 6):
         case 0:
             return {"source": "ideal", **bounds}

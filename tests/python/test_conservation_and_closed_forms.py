@@ -433,3 +433,19 @@ def test_a_link_counts_the_feedback_that_dies_on_it() -> None:
     assert abs(back["dropped_wire"] - 0.05 * acks) < 5 * (0.05 * 0.95 * acks) ** 0.5
     assert back["dropped_wire"] > 500
     assert done.metrics("tcp")["lost_wire"] == 0, "a flow's losses are of what it sends"
+
+
+# --- what there is to send ------------------------------------------------------------------------
+
+
+def test_a_source_encodes_what_its_application_has() -> None:
+    """Frames of each second: a schedule's rate from its instant on, within the encoder's bounds, on through pauses."""
+    steps = [["0s", "500kbps"], ["2.5s", "3Mbps"], ["5s", "300kbps"]]
+    video = {"source": "ideal", "min": "100kbps", "max": "800kbps", "fps": 20, "schedule": steps}
+    media = {"controller": "fixed", "max_rate": "2Mbps", "video": video}  # 1 Mbit/s
+    flow = {"name": "call", "start": "1s", "media": {**media, "pauses": [["3s", "4s"]]}}
+    done = run(scenario(duration="8s", flows=[flow], links=[{"name": "link", "capacity": "10Mbps"}]))
+    captured, size = (column(done, "frames", name, "call") for name in ("captured_s", "size"))
+    sent = [int(size[(captured >= second) & (captured < second + 1)].sum()) * 8 for second in range(8)]
+    # from 1 s on; the step at 3.5 s falls into the pause from 3 to 4 s
+    assert sent == [0, 500_000, 500_000, 0, 800_000, 800_000, 300_000, 300_000]

@@ -307,6 +307,10 @@ WRONG = [
      '10: flows.call.media.pauses[1]: "3s" to "2s"; pauses are pairs in order of time, one after the other'),
     ('"gcc" }', '"gcc", video = { source = "camera" } }', '10: flows.call.media.video: found {source = "camera"}; expected '
      "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr"),
+    ('"gcc" }', '"gcc", video = { source = "ideal", schedule = [["0s", "1Mbps"], ["2s", "100kbps"]] } }',
+     '10: flows.call.media.video.schedule[2]: found "100kbps"; expected at least min (150kbps)'),
+    ('"gcc" }', '"gcc", video = { source = "greedy", schedule = [["1s", "1Mbps"]] } }',
+     '10: flows.call.media.video.schedule[1]: begins at "1s"; the first step is at "0s"'),
     ('delay = "10ms"', "back = false", '8: flows.call: no links lead from "right" to "left", which feedback needs'),
 ]  # fmt: skip
 

@@ -95,6 +95,10 @@ OTHER_NAMES = {
         "kind": "which of them it is",
     },
     "Media": {"both_ways": "two flows", "repair": "left out where nothing is repaired"},
+    **{
+        f"{kind}Video": {"schedule": "left out where there is none"}
+        for kind in ("Statistical", "Greedy", "Ideal", "Frames")
+    },
     "CbrVideo": {"rate": "a schedule of one step", **dict.fromkeys(("min", "max", "fps"), "what all video has")},
     "Schedule": {"schedule": "is the tag as well", "steps": "what the table has under its tag"},
     "MeanLoss": dict.fromkeys(

@@ -30,16 +30,27 @@ class Video(Model):
     """The encoder's largest rate."""
     fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 30.0
     """Frames a second."""
+    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
+    """What the application has to send: pairs of a time since the flow's start and the most that is encoded from then
+    on, which `max` bounds, too; without any, `max`."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         del duration
         yield from rules.order(("min", self.min), ("max", self.max), path)
         yield from rules.rate((*path, "max"), self.max)
+        yield from rules.rates((*path, "schedule"), self.schedule)
+        yield from rules.steps(self.schedule, (*path, "schedule"))
+        for position, (_, rate) in enumerate(self.schedule):
+            if rate < self.min:
+                what = f'found "{rate}"; expected at least min ({self.min})'
+                yield Problem((*path, "schedule", position), what)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
-        bounds = {"min": int(self.min), "max": int(self.max), "fps": self.fps}
+        bounds: dict[str, Any] = {"min": int(self.min), "max": int(self.max), "fps": self.fps}
+        if self.schedule:
+            bounds["schedule"] = lowered(self.schedule, reading)
         return {"source": self.source_ir(reading), **bounds}
 
     def source_ir(self, reading: Reading) -> Any:

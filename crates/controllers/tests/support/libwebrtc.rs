@@ -24,6 +24,10 @@ pub struct Loop {
     pub application: &'static [(f64, u64)],
     /// Losses by number, from the recording.
     pub lossy: bool,
+    /// Whether a probe's time begins with its first packet, as in libwebrtc's own pacer, and not when it was asked for.
+    pub own_time: bool,
+    /// How long after each full second a receiver report comes.
+    pub report_phase_ms: i64,
 }
 
 /// The usual one, without a link.
@@ -37,6 +41,8 @@ pub const PLAIN: Loop = Loop {
     capacity: &[],
     application: &[(0.0, 0)],
     lossy: false,
+    own_time: false,
+    report_phase_ms: 0,
 };
 
 /// What may happen on the way; nothing, unless a test says so.
@@ -140,7 +146,10 @@ impl Run<'_> {
 
     /// A burst of the present probe if one is due; whether there is a probe.
     fn probe(&mut self) -> bool {
-        let Some(pending) = self.pending.front() else { return false };
+        let Some(pending) = self.pending.front_mut() else { return false };
+        if self.of.own_time && pending.packets == 0 {
+            pending.asked = self.now;
+        }
         let probe = pending.probe;
         if self.now < pending.asked + probe.rate.time_for(pending.sent) {
             return true;
@@ -192,7 +201,8 @@ impl Run<'_> {
                 }
             }
         }
-        if every(1000) {
+        let phase = Time::from_millis(self.of.report_phase_ms);
+        if self.now > phase && (self.now - phase).as_nanos() % 1_000_000_000 == 0 {
             let (lost, received) = std::mem::take(&mut self.told);
             self.lost_in_all += lost as i32;
             let loss = LossReport {

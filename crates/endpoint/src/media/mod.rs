@@ -12,6 +12,7 @@ pub mod ideal;
 pub mod ladder;
 pub mod live;
 pub mod packets;
+mod scheduled;
 pub mod spurts;
 pub mod statistical;
 
@@ -167,6 +168,13 @@ pub enum SourceSettings {
     },
     /// Packets of one size at a given rate, whatever the target.
     Packets(packets::Settings),
+    /// A source whose application has no more than this to send.
+    Scheduled {
+        /// The source.
+        source: Box<Self>,
+        /// From each time since the start on the rate beside it, in order.
+        steps: Vec<(Span, Rate)>,
+    },
 }
 
 impl SourceSettings {
@@ -198,6 +206,10 @@ impl SourceSettings {
                 Box::new(cbr::Cbr::new(*rate, *interval, spurts)?)
             }
             Self::Packets(settings) => Box::new(packets::Packets::new(settings.clone())?),
+            Self::Scheduled { source, steps } => {
+                let source = source.build(seed, component, payload)?;
+                Box::new(scheduled::Scheduled::new(source, steps.clone())?)
+            }
         })
     }
 }

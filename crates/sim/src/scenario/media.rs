@@ -166,6 +166,9 @@ pub struct VideoSpec {
     pub max: Rate,
     /// Frames per second.
     pub fps: f64,
+    /// From each time since the flow's start on the most that the application has to send.
+    #[serde(default)]
+    pub schedule: Vec<(Time, Rate)>,
 }
 
 /// Where video frames come from.

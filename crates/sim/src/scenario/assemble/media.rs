@@ -190,6 +190,13 @@ fn streams(
                 bounds,
             },
         };
+        let since = |&(at, rate): &(Time, Rate)| (at - Time::ZERO, rate);
+        let source = if video.schedule.is_empty() {
+            source
+        } else {
+            let steps = video.schedule.iter().map(since).collect();
+            SourceSettings::Scheduled { source: Box::new(source), steps }
+        };
         streams.push(StreamSettings::video(ssrc(1), source));
     }
     if let Some(audio) = &media.audio {

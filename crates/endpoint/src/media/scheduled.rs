@@ -1,0 +1,153 @@
+//! A source whose application has more to send at some times than at others.
+
+use super::{Bounds, Frame, Source};
+use tidegate_core::rng::Draws;
+use tidegate_core::{Rate, Span, Time};
+
+/// A source that gets its target, or what the application has, whichever is less.
+pub(crate) struct Scheduled {
+    source: Box<dyn Source>,
+    /// From each time since the start on, in order, no more than the rate beside it.
+    steps: Vec<(Span, Rate)>,
+    /// When it first started; times of the steps count from here, also after a pause.
+    origin: Option<Time>,
+    /// The first step that is still to come.
+    next: usize,
+    target: Option<Rate>,
+}
+
+impl Scheduled {
+    /// # Errors
+    /// When the steps are not in order of time.
+    pub(crate) fn new(source: Box<dyn Source>, steps: Vec<(Span, Rate)>) -> Result<Self, String> {
+        if !steps.is_sorted_by(|a, b| a.0 < b.0) {
+            return Err("the steps of a schedule must be in order of time".to_owned());
+        }
+        Ok(Self { source, steps, origin: None, next: 0, target: None })
+    }
+
+    /// When the next step is due.
+    fn step_due(&self) -> Time {
+        match (self.origin, self.steps.get(self.next)) {
+            (Some(origin), Some(&(after, _))) => origin + after,
+            _ => Time::MAX,
+        }
+    }
+
+    /// Takes the steps that are due, and tells the source what it may use.
+    fn allow(&mut self, now: Time) {
+        while self.step_due() <= now {
+            self.next += 1;
+        }
+        let there_is = self.next.checked_sub(1).map_or(Rate::MAX, |step| self.steps[step].1);
+        if let Some(target) = self.target {
+            self.source.set_target(now, target.min(there_is));
+        }
+    }
+}
+
+impl Source for Scheduled {
+    fn start(&mut self, now: Time) {
+        self.origin.get_or_insert(now);
+        self.source.start(now);
+        self.allow(now);
+    }
+
+    fn due(&self) -> Time {
+        self.source.due().min(self.step_due())
+    }
+
+    /// At a step there is a frame only if the source has one; else one of no bytes, which is left out.
+    fn frame(&mut self, now: Time) -> Frame {
+        if self.step_due() <= now {
+            self.allow(now);
+        }
+        if self.source.due() > now {
+            return Frame { bytes: 0, key: false };
+        }
+        self.source.frame(now)
+    }
+
+    fn set_target(&mut self, now: Time, target: Rate) {
+        self.target = Some(target);
+        self.allow(now);
+    }
+
+    fn request_key(&mut self) {
+        self.source.request_key();
+    }
+
+    fn bounds(&self) -> Bounds {
+        self.source.bounds()
+    }
+
+    fn frame_rate(&self) -> Option<f64> {
+        self.source.frame_rate()
+    }
+
+    fn adapts(&self) -> bool {
+        self.source.adapts()
+    }
+
+    fn packet_size(&self) -> Option<u32> {
+        self.source.packet_size()
+    }
+
+    fn slices(&self) -> Option<&[u32]> {
+        self.source.slices()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.source.failure()
+    }
+
+    fn draws(&self, visit: &mut dyn FnMut(Draws)) {
+        self.source.draws(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::greedy::Greedy;
+
+    /// Bytes that such a source sends in each second.
+    fn seconds(bounds: Bounds, steps: &[(i64, u64)], count: usize) -> Vec<u32> {
+        let steps = steps.iter().map(|&(s, kbps)| (Span::from_secs(s), Rate::from_kbps(kbps))).collect();
+        let mut source = Scheduled::new(Box::new(Greedy::new(bounds, 1250)), steps).expect("in order");
+        let mut bytes = vec![0; count];
+        let begin = Time::from_millis(7);
+        source.set_target(begin, Rate::from_mbps(1));
+        source.start(begin);
+        loop {
+            let at = source.due();
+            let second = at.saturating_since(begin).as_nanos() / 1_000_000_000;
+            let Some(sum) = bytes.get_mut(second as usize) else { return bytes };
+            *sum += source.frame(at).bytes;
+        }
+    }
+
+    #[test]
+    fn it_sends_what_the_application_has_and_no_more_than_it_may() {
+        let half_then_all_then_less = seconds(Bounds::default(), &[(1, 500), (3, 4000), (4, 100)], 6);
+        assert_eq!(half_then_all_then_less, [125_000, 62_500, 62_500, 125_000, 12_500, 12_500]);
+    }
+
+    #[test]
+    fn from_nothing_it_goes_on_at_the_step() {
+        // with a step up from nothing goes the packet that has been due since, and then one in each gap
+        let found = seconds(Bounds::default(), &[(0, 0), (2, 400), (3, 0), (4, 1000)], 5);
+        assert_eq!(found, [0, 0, 50_000 + 1250, 0, 125_000 + 1250]);
+        assert_eq!(
+            seconds(Bounds::new(Rate::from_kbps(100), Rate::from_mbps(2)), &[(0, 0)], 2),
+            [12_500, 12_500],
+            "never less than the encoder's least rate"
+        );
+    }
+
+    #[test]
+    fn steps_are_in_order() {
+        let steps = [3, 2].map(|s| (Span::from_secs(s), Rate::ZERO)).to_vec();
+        assert!(Scheduled::new(Box::new(Greedy::new(Bounds::default(), 1250)), steps).is_err());
+    }
+}
