@@ -449,3 +449,38 @@ def test_a_source_encodes_what_its_application_has() -> None:
     sent = [int(size[(captured >= second) & (captured < second + 1)].sum()) * 8 for second in range(8)]
     # from 1 s on; the step at 3.5 s falls into the pause from 3 to 4 s
     assert sent == [0, 500_000, 500_000, 0, 800_000, 800_000, 300_000, 300_000]
+
+
+# --- how often a receiver reports -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "both_ways", "interval", "every"),
+    [
+        # 68 bytes in 5 % of 68 kbit/s, of 136 and of 40; and an end that sends nothing
+        ("68kbps", True, "auto", 160),
+        ("136kbps", True, "auto", 80),
+        ("40kbps", True, "auto", 250),
+        ("600kbps", True, "auto", 50),
+        ("68kbps", False, "auto", 50),
+        ("68kbps", True, "70ms", 70),
+    ],
+)
+def test_transport_feedback_takes_five_percent_of_what_its_end_may_send(
+    rate: str, both_ways: bool, interval: str, every: int
+) -> None:
+    media = {
+        "controller": {"name": "fixed", "rate": rate},
+        "start_rate": rate,
+        "max_rate": "1Mbps",
+        # a packet in each 10 ms, so that there is always something to report
+        "video": {"source": "ideal", "min": "10kbps", "max": "1Mbps", "fps": 100},
+        "feedback": {"interval": interval},
+        "both_ways": both_ways,
+    }
+    flows = [{"name": "call", "media": media}]
+    done = run(scenario(duration="10s", flows=flows, links=[{"name": "link", "capacity": "10Mbps"}]))
+    times, contents, back = (column(done, "rtcp", name, "call") for name in ("t_s", "contents", "from_receiver"))
+    sent = times[(contents == "TWCC") & np.asarray(back, dtype=bool)]
+    assert len(sent) > 9 / (every / 1000)
+    assert np.diff(sent) == pytest.approx(every / 1000, abs=1e-6)

@@ -81,7 +81,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                         "audio": None,
                         "feedback": {
                             "format": "twcc",
-                            "interval": 50_000_000,
+                            "interval": None,
                             "reports": None,
                             "profile": "free",
                             "bandwidth": None,
@@ -303,6 +303,10 @@ WRONG = [
      '10: flows.call.media.start_rate: found "10bps"; expected between 30kbps and 2.5Mbps'),
     ('"gcc" }', '"gcc", feedback = { format = "rtcp" } }',
      '10: flows.call.media.feedback.format: found "rtcp"; expected "auto", "twcc", "ccfb" or "none"'),
+    ('"gcc" }', '"gcc", feedback = { interval = "often" } }',
+     '10: flows.call.media.feedback.interval: found "often"; expected a time, for example "20ms"'),
+    ('"gcc" }', '"gcc", feedback = { interval = "1us" } }',
+     '10: flows.call.media.feedback.interval: found "1us"; expected at least 1ms'),
     ('"gcc" }', '"gcc", pauses = [["3s", "2s"]] }',
      '10: flows.call.media.pauses[1]: "3s" to "2s"; pauses are pairs in order of time, one after the other'),
     ('"gcc" }', '"gcc", video = { source = "camera" } }', '10: flows.call.media.video: found {source = "camera"}; expected '

@@ -403,6 +403,9 @@ impl Peer for Endpoint {
         if let Body::Rtp(body) = &datagram.body {
             if let Some(receiver) = &mut self.receiver {
                 let first = !receiver.heard;
+                if let Some(sender) = &self.sender {
+                    receiver.feedback.ticks.set_own(sender.may_send());
+                }
                 let Path { overhead, clock_offset } = self.path;
                 let urgency = receiver.packet(now, datagram, body, overhead, clock_offset, out);
                 if first {

@@ -32,7 +32,7 @@ fn application(
     let (mut caller, mut callee) = one_way(vec![greedy(1)], controller, format);
     let send = caller.send.as_mut().unwrap();
     (send.payload, send.packets) = (SIZE - HEADER, Some(packets));
-    callee.receive.as_mut().unwrap().feedback.interval = interval;
+    callee.receive.as_mut().unwrap().feedback.interval = Some(interval);
     (caller, callee)
 }
 

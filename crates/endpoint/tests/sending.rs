@@ -367,7 +367,7 @@ fn the_window_bounds_what_is_in_flight() {
     let sent = std::sync::Arc::default();
     let (caller, mut callee) =
         one_way(greedy(), Box::new(Windowed(std::sync::Arc::clone(&sent))), FeedbackFormat::Twcc);
-    callee.receive.as_mut().unwrap().feedback.interval = Span::from_millis(10);
+    callee.receive.as_mut().unwrap().feedback.interval = Some(Span::from_millis(10));
     let mut world = World::new(caller, callee, delay(50));
     world.run(Time::from_secs(20));
     let sent = sent.lock().unwrap();

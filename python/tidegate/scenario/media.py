@@ -90,8 +90,13 @@ class Feedback(Model):
     A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc, or
     ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not tell of.
     """
-    interval: Duration = Duration(50_000_000)
-    """Time between two of them, counted from the first packet."""
+    interval: Annotated[
+        Annotated[Literal["auto"], Tag("~auto")] | Annotated[Duration, Tag("~fixed")],
+        one_of('"auto", or a time', words=["auto"], other="~fixed"),
+    ] = "auto"
+    """Time between two of them, counted from the first packet. By default that of libwebrtc's receiver for twcc:
+    reports of 68 bytes take 5 % of what its end may send itself, but come every 50 to 250 ms; every 50 ms where it
+    sends no media. Every 50 ms for ccfb."""
     reports: Duration | None = None
     """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
     section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
@@ -109,7 +114,8 @@ class Feedback(Model):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         del duration
-        yield from rules.timer((*path, "interval"), self.interval)
+        if self.interval != "auto":
+            yield from rules.timer((*path, "interval"), self.interval)
         if self.reports is not None:
             yield from rules.timer((*path, "reports"), self.reports)
         if self.bandwidth is not None:
@@ -122,6 +128,13 @@ class Feedback(Model):
             if getattr(self, key):
                 what = show(getattr(self, key))
                 yield Problem((*path, key), f'found {what}; it needs profile = "avpf", which is "{self.profile}"')
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        ir = super().to_ir(reading)
+        if self.interval == "auto":
+            ir["interval"] = None
+        return ir
 
 
 class AdaptivePlayout(Model):

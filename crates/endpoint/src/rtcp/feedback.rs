@@ -1,5 +1,6 @@
 //! The log of arrivals, and per-packet feedback made from it.
 
+use super::ticks::Ticks;
 use crate::settings::{FeedbackFormat, FeedbackSettings};
 use tidegate_core::wire::rtcp::{self, Arrival, StreamMetrics, TwccBuilder};
 use tidegate_core::wire::{ntp, wrap};
@@ -20,6 +21,9 @@ const SPAN_DATAGRAM: u64 = 3 * SPAN_MAX;
 /// reports and names, at 2 bytes each in RFC 8888 and 16/7 at most in TWCC. Where RTCP's bandwidth is too small for
 /// more, the older ones are left out, or packets would grow as fast as the time between them.
 const SPAN_PACKET: u64 = 512;
+
+/// Time between two reports where nothing follows from rates.
+const USUAL: Span = Span::from_millis(50);
 
 /// One packet that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -108,11 +112,10 @@ enum Log {
 #[derive(Debug)]
 pub(crate) struct FeedbackLog {
     log: Log,
-    interval: Span,
+    /// When reports are due.
+    pub(crate) ticks: Ticks,
     /// Whether a report is to fit a packet of any network.
     small: bool,
-    /// The grid of the interval: the instant of the first arrival.
-    anchor: Option<Time>,
     due: Time,
 }
 
@@ -130,7 +133,12 @@ impl FeedbackLog {
                 Log::Ccfb { tracks: ssrcs.iter().map(|&ssrc| (ssrc, Track::default())).collect() }
             }
         };
-        Self { log, interval: settings.interval, small: false, anchor: None, due: Time::MAX }
+        let interval = match settings.format {
+            FeedbackFormat::Twcc => settings.interval,
+            // libwebrtc's other format has other rules, and is not in use by default
+            FeedbackFormat::Ccfb | FeedbackFormat::None => Some(settings.interval.unwrap_or(USUAL)),
+        };
+        Self { log, ticks: Ticks::new(interval), small: false, due: Time::MAX }
     }
 
     /// Keeps reports so small that a compound with them fits a packet of any network.
@@ -160,16 +168,8 @@ impl FeedbackLog {
         let Ok(sequence) = u64::try_from(sequence) else { return };
         let news = track.push(Arrival { sequence, at: packet.at, ecn: packet.ecn });
         if news && self.due == Time::MAX {
-            self.due = self.next_tick(now);
+            self.due = self.ticks.next(now);
         }
-    }
-
-    /// The first instant of the grid that is later than `now`.
-    fn next_tick(&mut self, now: Time) -> Time {
-        let anchor = *self.anchor.get_or_insert(now);
-        let step = self.interval.as_nanos();
-        let ticks = (now - anchor).as_nanos() / step + 1;
-        anchor + Span::from_nanos(ticks * step)
     }
 
     /// The feedback on what has arrived since the last one, made at `at` by this end's clock; nothing
@@ -233,7 +233,7 @@ mod tests {
     use tidegate_core::wire::rtcp::{Packet, Status};
 
     fn log(format: FeedbackFormat) -> FeedbackLog {
-        FeedbackLog::new(FeedbackSettings { format, interval: Span::from_millis(50) }, &[7, 8])
+        FeedbackLog::new(FeedbackSettings { format, interval: Some(Span::from_millis(50)) }, &[7, 8])
     }
 
     fn arrive(log: &mut FeedbackLog, millis: i64, sequence: i64) {

@@ -3,3 +3,4 @@
 pub(crate) mod feedback;
 pub mod members;
 pub mod schedule;
+pub(crate) mod ticks;

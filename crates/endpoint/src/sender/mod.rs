@@ -177,6 +177,14 @@ impl Sender {
         self.start
     }
 
+    /// What its controller allows; before it begins, where that will start.
+    pub(crate) fn may_send(&self) -> Rate {
+        match self.life {
+            Life::Waiting(_) => self.limits.start,
+            Life::Running(_) | Life::Over => self.decision.target,
+        }
+    }
+
     /// The SSRC that speaks for it in RTCP, while it takes part.
     pub(crate) fn ssrc(&self) -> Option<u32> {
         match self.life {

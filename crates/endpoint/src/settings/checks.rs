@@ -114,8 +114,8 @@ impl SendSettings {
 
 impl ReceiveSettings {
     fn problem(&self) -> Option<String> {
-        if self.feedback.interval <= Span::ZERO {
-            return Some(format!("the feedback interval is {}; it must be positive", self.feedback.interval));
+        if let Some(interval) = self.feedback.interval.filter(|&interval| interval <= Span::ZERO) {
+            return Some(format!("the feedback interval is {interval}; it must be positive"));
         }
         match self.playout {
             Playout::Fixed { delay } if delay.is_negative() => {

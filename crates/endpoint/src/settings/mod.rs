@@ -355,14 +355,15 @@ pub enum FeedbackFormat {
 pub struct FeedbackSettings {
     /// In which format.
     pub format: FeedbackFormat,
-    /// How often, while packets arrive.
-    pub interval: Span,
+    /// How often, while packets arrive. `None`: as libwebrtc's receiver sends transport-wide feedback, every 50 to 250 ms by
+    /// what its end may send itself, and every 50 ms where that sends nothing.
+    pub interval: Option<Span>,
 }
 
 impl Default for FeedbackSettings {
-    /// TWCC every 50 ms.
+    /// TWCC as often as libwebrtc's receiver sends it.
     fn default() -> Self {
-        Self { format: FeedbackFormat::Twcc, interval: Span::from_millis(50) }
+        Self { format: FeedbackFormat::Twcc, interval: None }
     }
 }
 

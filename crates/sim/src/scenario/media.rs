@@ -90,8 +90,9 @@ pub struct ControllerSpec {
 pub struct FeedbackSpec {
     /// Format of per-packet feedback.
     pub format: FeedbackFormat,
-    /// Time between two reports.
-    pub interval: Span,
+    /// Time between two reports; as libwebrtc's receiver has it if not given.
+    #[serde(default)]
+    pub interval: Option<Span>,
     /// The least time between two RTCP reports of either end, before its randomisation (RFC 3550 section
     /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
     #[serde(default)]
