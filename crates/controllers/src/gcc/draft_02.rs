@@ -84,10 +84,6 @@ settings! {
 pub const GROUPS: groups::Rules =
     groups::Rules { longest: f64::INFINITY, adapt_clock: AdaptClock::Group, ..groups::Rules::LIBWEBRTC };
 
-/// At the receiver the rate control runs with each packet, too short a step where each one adds 1000 bit/s: every 50 ms,
-/// which is in the range of the feedback intervals of draft 3 (a), so that both placements keep the same step.
-pub const RECEIVER_STEP: f64 = 50.0;
-
 impl Default for Settings {
     fn default() -> Self {
         preset(0)
@@ -129,7 +125,13 @@ impl Settings {
     /// The rate control (5.5). A decrease never raises the rate: libwebrtc's reading, as printed it may.
     #[must_use]
     pub fn rate(&self, placement: Placement) -> rate::Rules {
-        let (start, interval) = start(placement, self.received_window);
+        let (start, interval) = match placement {
+            Placement::Sender => (Start::Limits, 0.0),
+            // a receiver does not know the session's start rate, and takes what it has received in one window; with
+            // each packet would be too short a step where each one adds 1000 bit/s: 50 ms are in the range of the
+            // feedback intervals of 3 (a), so that both placements keep the same step
+            Placement::Receiver => (Start::Received { after: self.received_window, by_decrease: true }, 50.0),
+        };
         rate::Rules {
             form: rate::Form::Draft,
             start,
@@ -162,28 +164,23 @@ impl Settings {
         }
     }
 
-    fn delay(&self, placement: Placement) -> Delay {
+    /// The parts of the delay-based part.
+    #[must_use]
+    pub fn parts(&self, placement: Placement) -> Parts {
         let send_clock = placement.send_clock();
         let groups = groups::Rules { length: self.group_length, send_clock, ..GROUPS };
-        let parts = Parts {
+        Parts {
             grouping: Grouping::Bursts(Groups::new(groups)),
             filter: Filter::Kalman(Kalman::new(self.kalman())),
             detector: Detector::new(self.detector()),
             received: Received::Window(Window::new(Span::from_millis_f64(self.received_window), Over::Whole)),
             rate: Aimd::new(self.rate(placement), rate::UNKNOWN),
-        };
-        // libwebrtc kStreamTimeOut; the draft is silent
-        Delay::new(parts, Some(Span::from_secs(2)))
+        }
     }
-}
 
-/// What the first rate is, and the least time between two updates, ms: a receiver does not know the session's start
-/// rate, and takes what was received in one window (5.5).
-#[must_use]
-pub fn start(placement: Placement, window: f64) -> (Start, f64) {
-    match placement {
-        Placement::Sender => (Start::Limits, 0.0),
-        Placement::Receiver => (Start::Received { after: window, by_decrease: true }, RECEIVER_STEP),
+    fn delay(&self, placement: Placement) -> Delay {
+        // libwebrtc kStreamTimeOut; the draft is silent
+        Delay::new(self.parts(placement), Some(Span::from_secs(2)))
     }
 }
 

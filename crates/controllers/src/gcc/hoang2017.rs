@@ -3,24 +3,20 @@
 //! Chapters 2.2.2 and 3.4.3, and table 6: the draft's equations as they are printed, without what the draft adds for
 //! safety. Reports every 3 s let nothing be forgotten: neither gaps nor clocks nor reordering begin anything anew.
 
-use super::delay::{Delay, Filter, Grouping, Parts};
+use super::delay::{Delay, Grouping, Parts};
 use super::detector::{self, Detector};
 use super::draft_02;
 use super::fraction::{self, LossOver};
-use super::kalman::Kalman;
 use super::loss::{self, Loss, Pace};
 use super::presets::{Placement, Preset};
 use super::rate::{self, Aimd};
-use super::received::Received;
 use super::receiver::{self, Receiver};
 use super::sender::{self, Gcc};
 use super::singles::Singles;
-use super::threshold::{self, Bounds};
-use super::window::{Over, Window};
+use super::threshold::Bounds;
 use crate::settings::{Kind, Setting, settings};
 use Kind::{Flag, Number, Whole};
 use tidegate_core::control::Controller;
-use tidegate_core::units::Span;
 
 settings! {
     // -- of gcc only: the receiver half has no lost packets, and a receiver report names none -----------------
@@ -64,39 +60,32 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The detector: m(i) itself against a threshold that nothing bounds, and over-use at once, unless m(i) < m(i-1).
-    /// Only the threshold's sign is kept.
-    #[must_use]
-    pub const fn detector(&self) -> detector::Rules {
-        detector::Rules {
-            gain: 1.0,
+    /// The draft with what the thesis sets of it: m(i) itself against the threshold, and over-use after any time.
+    fn draft(&self) -> draft_02::Settings {
+        draft_02::Settings {
             num_deltas_cap: 1,
-            time: 0.0,
-            groups: 1,
-            latched: false,
-            threshold: threshold::Rules {
-                start: self.threshold_start,
-                k_up: self.k_up,
-                k_down: self.k_down,
-                bounds: Bounds { least: 0.01, most: 100_000.0, skip: 1e6, step: 1e9 },
-            },
+            overuse_time: 0.0,
+            threshold_start: self.threshold_start,
+            k_up: self.k_up,
+            k_down: self.k_down,
+            received_window: self.received_window,
+            beta: self.beta,
+            ..draft_02::Settings::default()
         }
+    }
+
+    /// The detector: one group is over-use, unless m(i) < m(i-1), and nothing bounds the threshold. Only its sign is kept.
+    #[must_use]
+    pub fn detector(&self) -> detector::Rules {
+        let mut rules = detector::Rules { groups: 1, ..self.draft().detector() };
+        rules.threshold.bounds = Bounds { least: 0.01, most: 100_000.0, skip: 1e6, step: 1e9 };
+        rules
     }
 
     /// The rate control: A = beta R whatever A was, and no bound of 1.5 R.
     #[must_use]
     pub fn rate(&self, placement: Placement) -> rate::Rules {
-        let (start, interval) = draft_02::start(placement, self.received_window);
-        rate::Rules {
-            form: rate::Form::Draft,
-            start,
-            interval,
-            beta: self.beta,
-            decrease_offset: 0.0,
-            may_raise: true,
-            eta: rate::ETA,
-            bound: None,
-        }
+        rate::Rules { may_raise: true, bound: None, ..self.draft().rate(placement) }
     }
 
     /// The loss part: p < 0.02 gives 1.05 As + 1000 with each feedback, p >= 0.02 holds (2.2.2.4); As and Ar each by
@@ -107,31 +96,23 @@ impl Settings {
             Placement::Sender => self.loss_over,
             Placement::Receiver => LossOver::Interval,
         };
+        let (interval, packets) = (self.loss_interval, self.loss_packets);
         loss::Rules {
-            fraction: fraction::Rules {
-                over,
-                interval: self.loss_interval,
-                packets: self.loss_packets,
-                in_256ths: false,
-            },
+            fraction: fraction::Rules { over, interval, packets, in_256ths: false },
             pace: Pace::EachFraction,
-            low: 0.02,
             low_held: true,
-            high: 0.1,
-            increase: 1.05,
             offset: 1000.0,
             bounded: false,
+            ..self.draft().loss()
         }
     }
 
     fn delay(&self, placement: Placement) -> Delay {
-        let window = Span::from_millis_f64(self.received_window);
         let parts = Parts {
             grouping: Grouping::Packets(Singles::new(placement.send_clock())),
-            filter: Filter::Kalman(Kalman::new(draft_02::Settings::default().kalman())),
             detector: Detector::new(self.detector()),
-            received: Received::Window(Window::new(window, Over::Whole)),
             rate: Aimd::new(self.rate(placement), rate::UNKNOWN),
+            ..self.draft().parts(placement)
         };
         Delay::new(parts, None)
     }

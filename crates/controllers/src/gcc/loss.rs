@@ -72,7 +72,8 @@ pub struct Loss {
     /// Whether the present fraction was acted upon.
     acted: bool,
     last_increase: Option<Time>,
-    last_decrease: Option<Time>,
+    /// When the rate was last lowered, for loss or for silence.
+    pub last_decrease: Option<Time>,
     /// Targets of the last interval, each lower than the ones after it.
     history: VecDeque<(Time, f64)>,
 }
@@ -137,18 +138,6 @@ impl Loss {
         if let Some(lost) = self.counted.since(cumulative) {
             self.packets(i64::from(expected), lost, now);
         }
-    }
-
-    /// Sets the rate from outside, to a lower one.
-    pub fn lower(&mut self, rate: f64, now: Time) {
-        self.target = rate;
-        self.last_decrease = Some(now);
-    }
-
-    /// When the rate was last lowered.
-    #[must_use]
-    pub fn last_decrease(&self) -> Option<Time> {
-        self.last_decrease
     }
 
     /// Lets the rate follow the losses; `delay_based` (bit/s) bounds it.

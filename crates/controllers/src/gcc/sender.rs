@@ -262,7 +262,7 @@ impl Gcc {
 
     /// Lowers the rate for want of feedback, at most once in an interval, and sets the next alarm.
     fn back_off(&mut self, now: Time) {
-        let last = self.loss.as_ref().map_or(self.backed_off, Loss::last_decrease);
+        let last = self.loss.as_ref().map_or(self.backed_off, |loss| loss.last_decrease);
         let due = last.map_or(now, |last| last + BACK_OFF_INTERVAL);
         let rate = self.loss.as_ref().map_or(self.within_limits(self.delay_based()), |loss| loss.target);
         let floor = LEAST.as_bps_f64().max(self.least().as_bps_f64());
@@ -273,7 +273,7 @@ impl Gcc {
         } else {
             let rate = (rate * BACK_OFF).max(floor);
             match (&mut self.loss, &mut self.delay) {
-                (Some(loss), _) => loss.lower(rate, now),
+                (Some(loss), _) => (loss.target, loss.last_decrease) = (rate, Some(now)),
                 (None, Some(delay)) => delay.set_rate(rate, now),
                 (None, None) => self.remb = Some(Rate::from_bps_f64(rate)),
             }
