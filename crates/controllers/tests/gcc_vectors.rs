@@ -4,9 +4,9 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{arrived, half, host, read, remb_of, result, shared};
-use tidegate_controllers::gcc::aiortc;
 use tidegate_controllers::gcc::detector::{Detector, Usage};
 use tidegate_controllers::gcc::kalman::Kalman;
+use tidegate_controllers::gcc::presets::aiortc;
 use tidegate_core::control::{Limits, Report, Urgency};
 use tidegate_core::{ControllerHost, Rate, Span, Time};
 

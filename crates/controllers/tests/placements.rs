@@ -5,8 +5,8 @@ mod support;
 use serde_json::{Value, json};
 use support::{host, result};
 use tidegate_controllers::gcc::detector::Usage;
-use tidegate_controllers::gcc::draft_02;
 use tidegate_controllers::gcc::kalman::Kalman;
+use tidegate_controllers::gcc::presets::draft_02;
 use tidegate_core::control::{Limits, LossReport, PacketResult, Report, Sent};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 

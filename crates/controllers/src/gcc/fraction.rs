@@ -142,8 +142,8 @@ impl Fraction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::hoang2017::Settings;
     use crate::gcc::presets::Placement;
+    use crate::gcc::presets::hoang2017::Settings;
 
     fn over(loss_over: LossOver) -> Fraction {
         Fraction::new(Settings { loss_over, ..Settings::default() }.loss(Placement::Sender).fraction)

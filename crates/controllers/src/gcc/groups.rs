@@ -235,7 +235,7 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::{aiortc, draft_02};
+    use crate::gcc::presets::{aiortc, draft_02};
 
     const DRAFT: Rules = draft_02::GROUPS;
     const AIORTC: Rules = aiortc::GROUPS;

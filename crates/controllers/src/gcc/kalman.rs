@@ -178,7 +178,7 @@ impl Kalman {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::{aiortc, draft_02};
+    use crate::gcc::presets::{aiortc, draft_02};
 
     fn draft() -> Kalman {
         Kalman::new(draft_02::Settings::default().kalman())

@@ -219,8 +219,7 @@ impl Loss {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::presets::Placement;
-    use crate::gcc::{draft_02, hoang2017, libwebrtc_v1};
+    use crate::gcc::presets::{Placement, draft_02, hoang2017, libwebrtc_v1};
 
     const RTT: Span = Span::from_millis(100);
     const FREE: f64 = 1e9;

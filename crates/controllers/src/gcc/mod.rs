@@ -1,9 +1,8 @@
 //! Google congestion control: five presets over shared parts, in both placements of draft-ietf-rmcat-gcc-02 section 3.
 //!
 //! `gcc`, (a): all at the sender, with per-packet feedback. `gcc-remb`, (b): the delay-based part at the receiver; its
-//! rate comes back as REMB, and losses in receiver reports. A preset is a file that puts parts together and has their
-//! numbers: [`libwebrtc_v1`], [`draft_02`], [`aiortc`], [`hoang2017`]; [`libwebrtc`] is libwebrtc's whole controller and has
-//! a folder with parts of its own. One file a part:
+//! rate comes back as REMB, and losses in receiver reports. A preset is a file in [`presets`] that puts parts together and has
+//! their numbers; [`libwebrtc`], a whole controller, is a folder with parts of its own. One file a part:
 //!
 //! ```text
 //!                        delay: groups | singles -> kalman | trendline -> detector (threshold) -> rate (capacity)
@@ -14,31 +13,24 @@
 //! (b) packet -> receiver -> delay -> REMB ---------------------------------------------------+
 //! ```
 
-pub mod aiortc;
-pub mod bayes;
 pub mod capacity;
 pub mod delay;
 pub mod detector;
-pub mod draft_02;
 pub mod fraction;
 pub mod groups;
-pub mod hoang2017;
 pub mod kalman;
 pub mod libwebrtc;
-pub mod libwebrtc_v1;
 pub mod loss;
 pub mod presets;
 pub mod rate;
 pub mod received;
 pub mod receiver;
-pub mod robust;
 pub mod seen;
 pub mod sender;
 pub mod silence;
 pub mod singles;
 pub mod threshold;
 pub mod trendline;
-pub mod window;
 
 use crate::Entry;
 use presets::Placement;

@@ -329,8 +329,7 @@ impl Aimd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::presets::Placement;
-    use crate::gcc::{aiortc, draft_02, hoang2017, libwebrtc_v1};
+    use crate::gcc::presets::{Placement, aiortc, draft_02, hoang2017, libwebrtc_v1};
 
     const RTT: Span = Span::from_millis(100);
 

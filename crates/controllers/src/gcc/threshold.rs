@@ -78,7 +78,7 @@ impl Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gcc::{draft_02, hoang2017};
+    use crate::gcc::presets::{draft_02, hoang2017};
 
     #[test]
     fn it_moves_by_gain_distance_and_time() {

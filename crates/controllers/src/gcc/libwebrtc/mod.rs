@@ -31,7 +31,7 @@ pub mod settings;
 mod stable;
 
 use super::detector::Usage;
-use super::robust::Robust;
+use super::received::robust::Robust;
 use super::seen::{News, Seen};
 use aimd::NetworkState;
 use alr::Alr;

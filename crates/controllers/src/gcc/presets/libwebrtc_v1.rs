@@ -4,19 +4,19 @@
 //! What can be set is what libwebrtc has a field trial or a constructor's argument for, and what tells it from its
 //! versions of 2018 to 2020.
 
-use super::bayes::Bayes;
-use super::delay::{Delay, Filter, Grouping, Parts};
-use super::detector::{self, Detector};
-use super::fraction::{self, LossOver};
-use super::groups::{self, Groups};
-use super::loss::{self, Loss, Pace};
-use super::presets::{Placement, Preset};
-use super::rate::{self, Aimd, Start};
-use super::received::Received;
-use super::robust::Robust;
-use super::sender::{self, Gcc};
-use super::threshold;
-use super::trendline::{self, Trendline};
+use super::{Placement, Preset};
+use crate::gcc::delay::{Delay, Filter, Grouping, Parts};
+use crate::gcc::detector::{self, Detector};
+use crate::gcc::fraction::{self, LossOver};
+use crate::gcc::groups::{self, Groups};
+use crate::gcc::loss::{self, Loss, Pace};
+use crate::gcc::rate::{self, Aimd, Start};
+use crate::gcc::received::Received;
+use crate::gcc::received::bayes::Bayes;
+use crate::gcc::received::robust::Robust;
+use crate::gcc::sender::{self, Gcc};
+use crate::gcc::threshold;
+use crate::gcc::trendline::{self, Trendline};
 use crate::settings::{Kind, Setting, settings, words};
 use Kind::{Flag, Number, Whole};
 use tidegate_core::control::Controller;

@@ -1,8 +1,13 @@
 //! Presets by name: what each one is made of is in its own file, and here is what they have in common.
 
+pub mod aiortc;
+pub mod draft_02;
+pub mod hoang2017;
+pub mod libwebrtc_v1;
+
 use super::groups::SendClock;
 use super::receiver::Receiver;
-use super::{ENTRY, REMB, aiortc, draft_02, hoang2017, libwebrtc, libwebrtc_v1};
+use super::{ENTRY, REMB, libwebrtc};
 use crate::settings::{Setting, SettingsError, quoted, resolve, to_value, unknown_preset};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 //!
 //! Draft 5.5, R_hat = sum of L(j) / T; aiortc `RateCounter`.
 
-use super::received::{Arrivals, MILLI, Packet};
+use super::{Arrivals, MILLI, Packet};
 use tidegate_core::units::{RemoteTime, Size, Span};
 
 /// By what the bits of a window are divided.

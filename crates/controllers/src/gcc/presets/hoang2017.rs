@@ -3,17 +3,17 @@
 //! Chapters 2.2.2 and 3.4.3, and table 6: the draft's equations as they are printed, without what the draft adds for
 //! safety. Reports every 3 s let nothing be forgotten: neither gaps nor clocks nor reordering begin anything anew.
 
-use super::delay::{Delay, Grouping, Parts};
-use super::detector::{self, Detector};
 use super::draft_02;
-use super::fraction::{self, LossOver};
-use super::loss::{self, Loss, Pace};
-use super::presets::{Placement, Preset};
-use super::rate::{self, Aimd};
-use super::receiver::{self, Receiver};
-use super::sender::{self, Gcc};
-use super::singles::Singles;
-use super::threshold::Bounds;
+use super::{Placement, Preset};
+use crate::gcc::delay::{Delay, Grouping, Parts};
+use crate::gcc::detector::{self, Detector};
+use crate::gcc::fraction::{self, LossOver};
+use crate::gcc::loss::{self, Loss, Pace};
+use crate::gcc::rate::{self, Aimd};
+use crate::gcc::receiver::{self, Receiver};
+use crate::gcc::sender::{self, Gcc};
+use crate::gcc::singles::Singles;
+use crate::gcc::threshold::Bounds;
 use crate::settings::{Kind, Setting, settings};
 use Kind::{Flag, Number, Whole};
 use tidegate_core::control::Controller;

@@ -3,7 +3,7 @@
 //!
 //! libwebrtc `robust_throughput_estimator.cc`.
 
-use super::received::{Arrivals, MILLI, Packet};
+use super::{Arrivals, MILLI, Packet};
 use std::collections::VecDeque;
 use tidegate_core::units::{RemoteTime, Size, Time};
 

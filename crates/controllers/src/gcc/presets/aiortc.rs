@@ -1,19 +1,19 @@
 //! `aiortc`: the Kalman filter, detector and AIMD of aiortc 1.16 `rate.py`, which has neither a loss part nor a
 //! reaction to silence.
 
-use super::delay::{Delay, Filter, Grouping, Parts};
-use super::detector::{self, Detector};
-use super::groups::{self, AdaptClock, Groups, SendClock};
-use super::kalman::{self, Form, Kalman};
 use super::libwebrtc_v1;
-use super::loss::Loss;
-use super::presets::{Placement, Preset};
-use super::rate::{self, Aimd, Start};
-use super::received::Received;
-use super::receiver::{self, Receiver};
-use super::sender::{self, Gcc};
-use super::threshold;
-use super::window::{Over, Window};
+use super::{Placement, Preset};
+use crate::gcc::delay::{Delay, Filter, Grouping, Parts};
+use crate::gcc::detector::{self, Detector};
+use crate::gcc::groups::{self, AdaptClock, Groups, SendClock};
+use crate::gcc::kalman::{self, Form, Kalman};
+use crate::gcc::loss::Loss;
+use crate::gcc::rate::{self, Aimd, Start};
+use crate::gcc::received::Received;
+use crate::gcc::received::window::{Over, Window};
+use crate::gcc::receiver::{self, Receiver};
+use crate::gcc::sender::{self, Gcc};
+use crate::gcc::threshold;
 use crate::settings::{Kind, Setting, settings};
 use Kind::{Flag, Number};
 use tidegate_core::control::Controller;

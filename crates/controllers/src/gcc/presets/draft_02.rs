@@ -3,19 +3,19 @@
 //! Its filter, gains and formulas; where it is silent, or does not work as printed, the reading that is given here. What
 //! can be set is its table 1, and the few recommended values of its text.
 
-use super::delay::{Delay, Filter, Grouping, Parts};
-use super::detector::{self, Detector};
-use super::fraction::{self, LossOver};
-use super::groups::{self, AdaptClock, Groups};
-use super::kalman::{self, Form, Kalman};
-use super::loss::{self, Loss, Pace};
-use super::presets::{Placement, Preset};
-use super::rate::{self, Aimd, Start};
-use super::received::Received;
-use super::receiver::{self, Receiver};
-use super::sender::{self, Gcc};
-use super::threshold::{self, Bounds};
-use super::window::{Over, Window};
+use super::{Placement, Preset};
+use crate::gcc::delay::{Delay, Filter, Grouping, Parts};
+use crate::gcc::detector::{self, Detector};
+use crate::gcc::fraction::{self, LossOver};
+use crate::gcc::groups::{self, AdaptClock, Groups};
+use crate::gcc::kalman::{self, Form, Kalman};
+use crate::gcc::loss::{self, Loss, Pace};
+use crate::gcc::rate::{self, Aimd, Start};
+use crate::gcc::received::Received;
+use crate::gcc::received::window::{Over, Window};
+use crate::gcc::receiver::{self, Receiver};
+use crate::gcc::sender::{self, Gcc};
+use crate::gcc::threshold::{self, Bounds};
 use crate::settings::{Kind, Setting, settings};
 use Kind::{Flag, Number, Whole};
 use tidegate_core::control::Controller;

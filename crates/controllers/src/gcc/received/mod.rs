@@ -1,14 +1,18 @@
 //! The received rate R_hat, how fast what was sent arrives: the ways in which it is measured, and the packets that
 //! all but one of them go by.
 
-use super::bayes::Bayes;
-use super::robust::Robust;
-use super::window::Window;
+pub mod bayes;
+pub mod robust;
+pub mod window;
+
+use bayes::Bayes;
+use robust::Robust;
 use std::collections::VecDeque;
 use tidegate_core::units::{RemoteTime, Size, Time};
+use window::Window;
 
 /// Nanoseconds in a millisecond.
-pub(super) const MILLI: i64 = 1_000_000;
+const MILLI: i64 = 1_000_000;
 
 /// How the received rate is measured.
 #[derive(Clone)]
@@ -51,26 +55,26 @@ impl Received {
 
 /// A packet that has arrived; times in ns.
 #[derive(Clone, Copy)]
-pub(super) struct Packet {
-    pub(super) arrival: i64,
-    pub(super) sent: i64,
-    pub(super) size: u64,
+struct Packet {
+    arrival: i64,
+    sent: i64,
+    size: u64,
 }
 
 /// The last packets in order of arrival, and what they come to.
 #[derive(Clone, Default)]
-pub(super) struct Arrivals {
-    pub(super) packets: VecDeque<Packet>,
-    pub(super) bytes: u128,
+struct Arrivals {
+    packets: VecDeque<Packet>,
+    bytes: u128,
 }
 
 impl Arrivals {
     /// Whether a far clock that reads `arrival` is a new clock: it went back by more than `longest` ns.
-    pub(super) fn before_all(&self, arrival: i64, longest: i64) -> bool {
+    fn before_all(&self, arrival: i64, longest: i64) -> bool {
         self.packets.back().is_some_and(|last| last.arrival.saturating_sub(arrival) > longest)
     }
 
-    pub(super) fn push(&mut self, packet: Packet) {
+    fn push(&mut self, packet: Packet) {
         self.bytes += u128::from(packet.size);
         self.packets.push_back(packet);
         // reports may overtake each other: keep the order of arrival
@@ -82,7 +86,7 @@ impl Arrivals {
         debug_assert!(self.packets.iter().is_sorted_by_key(|packet| packet.arrival), "in order of arrival");
     }
 
-    pub(super) fn pop(&mut self) -> Option<Packet> {
+    fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u128::from(packet.size);
         debug_assert!(!self.packets.is_empty() || self.bytes == 0, "{} bytes in no packet", self.bytes);
