@@ -13,8 +13,9 @@ const SLOPE_ERROR: f64 = 100.0;
 const SLOPE: f64 = 1.0 / 64.0;
 /// State noise of the slope (libwebrtc and aiortc process_noise[0]).
 const SLOPE_NOISE: f64 = 1e-13;
-/// The weight of a noise sample changes after this many groups (libwebrtc and aiortc 10 * 30).
-const LATER: u64 = 300;
+/// After so many groups a new sample in the measurement noise has another weight (libwebrtc and aiortc, alpha after
+/// 10 * 30; the draft has one chi).
+const LATER: (u64, f64) = (300, 0.002);
 /// Number of standard deviations beyond which a residual is an outlier (draft 5.3).
 const OUTLIER: f64 = 3.0;
 
@@ -47,8 +48,6 @@ pub struct Rules {
     pub initial_error: f64,
     /// chi: weight of a new sample in the measurement noise at 30 groups a second.
     pub noise_weight: f64,
-    /// The same after 300 groups.
-    pub noise_weight_later: f64,
 }
 
 /// The filter's state.
@@ -150,14 +149,14 @@ impl Kalman {
     }
 
     fn update_noise(&mut self, residual: f64, shortest: f64) {
-        let Rules { form, noise_weight, noise_weight_later, .. } = self.rules;
+        let Rules { form, noise_weight, .. } = self.rules;
         let most = OUTLIER * math::sqrt(self.var_noise);
         let least = match form {
             Form::Draft => f64::NEG_INFINITY,
             Form::Shipped => -most,
         };
         let residual = residual.min(most).max(least);
-        let chi = if self.groups > LATER { noise_weight_later } else { noise_weight };
+        let chi = if form == Form::Shipped && self.groups > LATER.0 { LATER.1 } else { noise_weight };
         // draft 5.3 alpha, read with f_max in 1/ms: the exponent is 1 at 30 groups a second
         let keep = math::pow(1.0 - chi, shortest * 30.0 / 1000.0);
         if form == Form::Shipped {

@@ -42,14 +42,8 @@ pub enum Form {
 pub enum Start {
     /// The session's start rate (libwebrtc SetStartBitrate).
     Limits,
-    /// What was received in more than `after` ms; the start rate until then.
-    Received {
-        /// ms.
-        after: f64,
-        /// Whether a decrease ends the wait (libwebrtc bitrate_is_initialized_); else it goes on, deaf to anything but
-        /// over-use (aiortc).
-        by_decrease: bool,
-    },
+    /// What was received in more than so many ms; the start rate until then.
+    Received(f64),
 }
 
 /// What a rate control goes by.
@@ -239,7 +233,7 @@ impl Aimd {
 
     /// Starts from the received rate once it was measured for long enough.
     fn start(&mut self, received: Option<f64>, now: Time) {
-        let (Start::Received { after, .. }, false) = (self.rules.start, self.started) else { return };
+        let (Start::Received(after), false) = (self.rules.start, self.started) else { return };
         match (self.measuring_since, received) {
             (None, Some(_)) => self.measuring_since = Some(now),
             (Some(since), Some(received)) if elapsed(since, now) > after => {
@@ -318,7 +312,9 @@ impl Aimd {
             self.rate = lower;
         }
         self.capacity.overuse(self.received);
-        self.started |= !matches!(self.rules.start, Start::Received { by_decrease: false, .. });
+        // a decrease ends the wait for a first rate (libwebrtc bitrate_is_initialized_); aiortc's goes on, deaf to
+        // anything but over-use
+        self.started |= form != Form::Aiortc;
         self.last_change = Some(now);
         if form != Form::Draft {
             self.state = State::Hold;

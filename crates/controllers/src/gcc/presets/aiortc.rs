@@ -60,14 +60,9 @@ pub const GROUPS: groups::Rules = groups::Rules {
     ..groups::Rules::LIBWEBRTC
 };
 
-/// The filter (`OveruseEstimator`: process_noise, E, alpha, and alpha after 10 * 30 deltas).
-pub const KALMAN: kalman::Rules = kalman::Rules {
-    form: Form::Shipped,
-    process_noise: 1e-3,
-    initial_error: 0.1,
-    noise_weight: 0.01,
-    noise_weight_later: 0.002,
-};
+/// The filter (`OveruseEstimator`: process_noise, E, alpha).
+pub const KALMAN: kalman::Rules =
+    kalman::Rules { form: Form::Shipped, process_noise: 1e-3, initial_error: 0.1, noise_weight: 0.01 };
 
 impl Default for Settings {
     fn default() -> Self {
@@ -104,7 +99,7 @@ impl Settings {
     pub const fn rate(&self) -> rate::Rules {
         rate::Rules {
             form: rate::Form::Aiortc,
-            start: Start::Received { after: 3000.0, by_decrease: false },
+            start: Start::Received(3000.0),
             interval: self.update_interval,
             beta: self.beta,
             decrease_offset: 0.0,

@@ -99,7 +99,6 @@ impl Settings {
             process_noise: self.process_noise,
             initial_error: self.initial_error,
             noise_weight: self.noise_weight,
-            noise_weight_later: self.noise_weight,
         }
     }
 
@@ -130,7 +129,7 @@ impl Settings {
             // a receiver does not know the session's start rate, and takes what it has received in one window; with
             // each packet would be too short a step where each one adds 1000 bit/s: 50 ms are in the range of the
             // feedback intervals of 3 (a), so that both placements keep the same step
-            Placement::Receiver => (Start::Received { after: self.received_window, by_decrease: true }, 50.0),
+            Placement::Receiver => (Start::Received(self.received_window), 50.0),
         };
         rate::Rules {
             form: rate::Form::Draft,
