@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tidegate
-from tidegate import Scenario
+from support import Cli
+from tidegate import Scenario, ScenarioError
 
 
 def call(controller: str, way: Mapping[str, Any] | None = None, **media: Any) -> tidegate.Run:
@@ -59,3 +61,38 @@ def test_an_encoder_leaves_frames_out_while_more_is_in_flight_than_the_window_ho
     assert 20 < times.min() < 21
     # they are the first to go when the window is full, and the queue is gone sooner
     assert found["frames"]["one_way_delay_ms_p95"] < 0.5 * found["off"]["one_way_delay_ms_p95"]
+
+
+# --- a shared screen ------------------------------------------------------------------------------
+
+SCREEN: dict[str, Any] = {"content": "screen", "video": {"source": "ideal", "fps": 5, "max": "600kbps"}}
+
+
+def test_a_shared_screen_is_what_a_call_sets_for_one() -> None:
+    one = call("gcc:libwebrtc", **SCREEN)
+    written = call(
+        "gcc:libwebrtc,pacing_factor=1.0,alr_probing=true", **{**SCREEN, "content": "camera", "queue_limit": "2.875s"}
+    )
+    assert one.digest == written.digest
+    camera = call("gcc:libwebrtc", **{**SCREEN, "content": "camera"})
+    assert camera.digest != one.digest
+    pacing, target = (one.table("decisions").to_numpy(name) for name in ("pacing_bps", "target_bps"))
+    assert np.all(pacing <= target + 8)
+    # who says otherwise has it otherwise
+    own = call("gcc:libwebrtc,alr_probing=false,pacing_factor=1.1", queue_limit="2s", **SCREEN)
+    assert own.digest == camera.digest
+    # other controllers know no screens; only the limit is another one
+    other = call("tfrc", **SCREEN)
+    assert other.digest == call("tfrc", **{**SCREEN, "content": "camera"}).digest
+
+
+def test_a_screen_is_video() -> None:
+    with pytest.raises(ScenarioError, match=r'content: found "screen"; there is no video that could show one'):
+        call("gcc", content="screen", video=False, audio={"rate": "20kbps"})
+
+
+def test_what_a_call_sets_is_told(cli: Cli) -> None:
+    told = " ".join(cli("controllers", "gcc:libwebrtc").out.split())
+    assert "a scenario's call with a camera has alr_probing=false, pacing_factor=1.1 where it says nothing else" in told
+    assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0 where it says nothing else" in told
+    assert "a scenario's call" not in cli("controllers", "tfrc").out

@@ -13,11 +13,23 @@ pub mod tfrc;
 
 pub use settings::{Kind, Setting, SettingsError};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tidegate_core::control::{Controller, ReceiverHalf};
 
 /// Makes something out of a preset's name and an object of overrides on it.
 pub type Build<T> = fn(preset: &str, overrides: &Value) -> Result<Box<T>, SettingsError>;
+
+/// What the video of a call shows (WebRTC's `ContentType`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// What a camera sees.
+    #[default]
+    Camera,
+    /// A shared screen.
+    Screen,
+}
 
 /// What the registry says of one controller.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +49,7 @@ pub struct Entry {
     pub defaults: fn(preset: &str) -> Result<Value, SettingsError>,
     /// What a call sets of a preset where nobody says otherwise, as a JSON object: for schemes that know a bare
     /// controller, which is what documents and recordings have, from one in a call.
-    pub in_call: fn(preset: &str) -> Value,
+    pub in_call: fn(preset: &str, content: Content) -> Value,
     /// Makes the sending half from a preset and a JSON object of overrides (`null`: none).
     ///
     /// # Errors
@@ -49,7 +61,7 @@ pub struct Entry {
 
 impl Entry {
     /// Nothing: a call has the preset as it is.
-    pub const AS_IT_IS: fn(&str) -> Value = |_| Value::Object(serde_json::Map::new());
+    pub const AS_IT_IS: fn(&str, Content) -> Value = |_, _| Value::Object(serde_json::Map::new());
 
     /// The preset that is meant where none is named.
     #[must_use]

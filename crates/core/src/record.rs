@@ -260,7 +260,8 @@ pub trait Recorder: Send + Any {
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {}
     /// A media frame of so many packets was not sent at all, because too much waited at its sender.
     fn skipped(&mut self, now: Time, flow: FlowId, packets: u32, bytes: Size) {}
-    /// A picture was not encoded, because the controller's congestion window was full.
+    /// A picture was not encoded, because the controller's congestion window was full or what waits at the sender would take
+    /// too long to leave.
     fn left_out(&mut self, now: Time, flow: FlowId) {}
     /// A controller decided.
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}

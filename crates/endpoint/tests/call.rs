@@ -61,3 +61,32 @@ fn pushback_leaves_pictures_out_before_they_are_encoded() {
     let shown = told.frames.iter().filter(|(_, frame)| frame.complete.is_some()).count();
     assert!((0..3).contains(&(told.frames_sent.len() - shown)), "{shown} of {}", told.frames_sent.len());
 }
+
+#[test]
+fn an_encoder_pauses_while_what_waits_takes_more_than_two_seconds() {
+    // the pacer goes at 2 Mbit/s, but at 100 kbit/s from 10 s on, and the encoder makes 1 Mbit/s whatever it may use. It pauses
+    // while more than 25 kB wait, 2 s at 100 kbit/s
+    let rate = |pacing| Decision {
+        drain_queue: true,
+        pacing: Rate::from_kbps(pacing),
+        ..Decision::rate(Rate::from_mbps(1))
+    };
+    let left_out = |limit: Span, decision: fn(Decision) -> Decision| {
+        let script = vec![(Time::ZERO, decision(rate(2000))), (Time::from_secs(10), decision(rate(100)))];
+        let (mut caller, callee) = one_way(vec![ideal(1000, 1000)], scripted(script).0, FeedbackFormat::Twcc);
+        caller.send.as_mut().unwrap().queue_limit = limit;
+        let mut world = World::new(caller, callee, delay(20));
+        world.run(Time::from_millis(12_000));
+        let told = world.finish();
+        let first = told.internal.iter().find(|(_, name, _)| name == "frames_left_out").map(|(at, ..)| *at);
+        (told.left_out, first.map(|at| at.as_secs_f64()))
+    };
+    let (count, first) = left_out(Span::from_secs(100), |decision| decision);
+    // what waits stays at 25 kB, and as much leaves in the two seconds: of 50 frames of 5140 bytes some 9.7 are made
+    assert!((39..=41).contains(&count), "{count} of 50");
+    assert!(first.is_some_and(|at| (10.2..10.3).contains(&at)), "{first:?}");
+    // nothing takes as long where the queue is drained within two seconds
+    assert_eq!(left_out(Span::from_secs(2), |decision| decision), (0, None));
+    let skips = |decision| Decision { drain_queue: false, ..decision };
+    assert_eq!(left_out(Span::from_secs(100), skips), (0, None), "others do not pause");
+}

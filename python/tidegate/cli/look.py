@@ -371,8 +371,11 @@ def controllers(
     to.print(f"{one['name']}: {one['summary']}")
     to.print(f"needs feedback: {one['needs']}; receiving half: {'yes' if one['receiver'] else 'no'}")
     to.print(f"presets: {', '.join(one['presets'])}; below are the values of {preset}")
-    called = ", ".join(f"{key}={_value(value)}" for key, value in one["in_call"].get(preset, {}).items())
-    to.print(f"a scenario's call has {called} where it says nothing else\n" if called else "")
+    for content, sets in one["in_call"][preset].items():
+        called = ", ".join(f"{key}={_value(value)}" for key, value in sets.items())
+        if called:
+            to.print(f"a scenario's call with a {content} has {called} where it says nothing else")
+    to.print("")
     table = plain_table("setting", "value", "unit", "meaning")
     table.columns[-1].justify = table.columns[-2].justify = "left"
     table.columns[-1].no_wrap = False

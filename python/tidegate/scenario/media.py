@@ -23,6 +23,9 @@ _RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide se
 _MARKS = 12  # bytes that the longest dependency descriptor adds to it
 _UDP_HEADERS = 28  # bytes of IPv4 and UDP, which a capture file has whatever the overhead
 
+# max_paced_queue_time of kDefaultProbingScreenshareBweSettings in libwebrtc's alr_experiment.cc, 1.0,2875,80,40,-60,3
+_SCREEN_LIMIT = Duration(2_875_000_000)
+
 Scalar = bool | int | float | str
 """What a controller's setting may be."""
 
@@ -191,7 +194,7 @@ class Media(Said, Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    _said = frozenset({"min_rate"})
+    _said = frozenset({"min_rate", "queue_limit"})
 
     controller: AnyController = "gcc"
     """The congestion controller."""
@@ -203,6 +206,9 @@ class Media(Said, Model):
     """It never asks for more; by default what the sources can fill."""
     video: AnyVideo = StatisticalVideo()
     """The video stream."""
+    content: Literal["camera", "screen"] = "camera"
+    """What the video shows. With a shared screen a call sets `gcc` up otherwise: it paces at the target itself (not at
+    1.1 times it) and probes every 5 s while it has little to send; queue_limit is then 2.875 s if nobody says so."""
     audio: Annotated[
         Annotated[Literal[False], Tag("~off")] | Annotated[Audio, Tag("~on")],
         one_of(
@@ -258,6 +264,13 @@ class Media(Said, Model):
         return Rate(min(self.min_rate, self.largest_rate))
 
     @property
+    def longest_wait(self) -> Duration:
+        """How long media may wait at the sender: `queue_limit`, or libwebrtc's limit for a screen if nobody set it."""
+        if self.content == "camera" or "queue_limit" in self.model_fields_set:
+            return self.queue_limit
+        return _SCREEN_LIMIT
+
+    @property
     def first_rate(self) -> Rate:
         """Where the controller begins, within its bounds."""
         return Rate(min(max(self.start_rate, self.least_rate), self.largest_rate))
@@ -268,6 +281,8 @@ class Media(Said, Model):
             yield Problem(path, "has neither video nor audio; expected at least one of them")
         yield from self._bounds(path)
         yield from super().problems(path, duration)
+        if self.video is False and self.content == "screen":
+            yield Problem((*path, "content"), 'found "screen"; there is no video that could show one')
         if self.video is False and self.repair.repairs:
             yield Problem((*path, "repair"), "repairs video, and there is none; leave it out or send video")
         yield from self._packets(path)
@@ -317,6 +332,9 @@ class Media(Said, Model):
         reading.controller(chosen)
         ir = super().to_ir(reading)
         ir["controller"] = chosen.to_ir()
+        if ir.pop("content") == "screen":
+            ir["controller"]["content"] = "screen"
+        ir["queue_limit"] = int(self.longest_wait)
         ir.update(min_rate=int(self.least_rate), max_rate=int(self.largest_rate), start_rate=int(self.first_rate))
         ir["feedback"]["format"], ir["ecn"] = chosen.session(self.feedback.format, self.ecn)
         for key in ("video", "audio"):

@@ -35,6 +35,10 @@ pub(crate) struct Path {
     pub(crate) clock_offset: Span,
 }
 
+/// While what waits takes longer to leave, encoders pause (libwebrtc's `CongestionControlHandler::GetUpdate` and
+/// `kMaxExpectedQueueLength`, whatever the queue's limit is).
+const PAUSES_ABOVE: Span = Span::from_secs(2);
+
 /// Where the sender is in its life.
 enum Life {
     /// Before its start.
@@ -316,7 +320,8 @@ impl Sender {
         for index in 0..self.streams.len() {
             switched |= self.streams[index].switch(now);
             let before = self.streams[index].left_out();
-            while let Some(frame) = self.streams[index].frame(now, self.stamped_header) {
+            let paused = self.paused();
+            while let Some(frame) = self.streams[index].frame(now, self.stamped_header, paused) {
                 self.enqueue(now, index, frame, out);
             }
             let left_out = self.streams[index].left_out();
@@ -335,6 +340,11 @@ impl Sender {
         } else if self.repair.as_mut().is_some_and(|repair| repair.pass(now)) {
             self.share_target(now);
         }
+    }
+
+    /// Whether its encoder is to make no picture: where the queue is drained, while what waits will take too long to leave.
+    fn paused(&self) -> bool {
+        self.decision.drain_queue && self.pacer.expected() > PAUSES_ABOVE
     }
 
     fn enqueue(&mut self, now: Time, index: usize, frame: stream::Numbered, out: &mut dyn Driver) {

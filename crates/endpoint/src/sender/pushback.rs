@@ -46,11 +46,11 @@ impl LeavingOut {
         self.interval = None;
     }
 
-    /// Whether the picture that comes now is left out.
-    pub(super) fn next(&mut self) -> bool {
-        let Some(interval) = self.interval else { return false };
-        let out = self.pictures.is_multiple_of(interval);
-        self.pictures += 1;
+    /// Whether the picture that comes now is left out: in its turn, or because the encoder is paused.
+    pub(super) fn next(&mut self, paused: bool) -> bool {
+        let turn = self.interval.is_some_and(|interval| self.pictures.is_multiple_of(interval));
+        self.pictures += u64::from(self.interval.is_some());
+        let out = turn || paused;
         self.count += u64::from(out);
         out
     }
@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn the_count_goes_on_where_it_stopped() {
         let mut out = LeavingOut::default();
-        let take = |out: &mut LeavingOut, count| -> Vec<bool> { (0..count).map(|_| out.next()).collect() };
+        let take =
+            |out: &mut LeavingOut, count| -> Vec<bool> { (0..count).map(|_| out.next(false)).collect() };
         assert_eq!(take(&mut out, 3), [false; 3]);
         out.set(Rate::from_kbps(900), 0.34, Rate::ZERO);
         assert_eq!(take(&mut out, 4), [true, false, true, false], "900 / 306 is 2");
@@ -99,5 +100,6 @@ mod tests {
         assert_eq!(take(&mut out, 2), [false; 2]);
         out.set(Rate::from_kbps(900), 0.3, Rate::ZERO);
         assert_eq!((take(&mut out, 2), out.count), (vec![false, true], 4));
+        assert_eq!(([out.next(true), out.next(false), out.next(false)], out.count), ([true, false, true], 6));
     }
 }

@@ -166,14 +166,15 @@ impl OutStream {
         }
     }
 
-    /// The next frame, if one is due; where the source fixes the size of packets, they have `header` bytes of header.
-    pub(super) fn frame(&mut self, now: Time, header: u32) -> Option<Numbered> {
+    /// The next frame, if one is due and the encoder is not paused; where the source fixes the size of packets, they have
+    /// `header` bytes of header.
+    pub(super) fn frame(&mut self, now: Time, header: u32, paused: bool) -> Option<Numbered> {
         if !self.on {
             return None;
         }
         let (source, _) = self.source.as_mut()?;
         while source.due() <= now {
-            if self.leaving_out.next() {
+            if self.leaving_out.next(paused && source.leaves_out()) {
                 source.leave_out();
                 continue;
             }

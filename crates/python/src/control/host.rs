@@ -7,6 +7,7 @@ use crate::errors::{RunError, bad};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidegate_controllers::Content;
 use tidegate_core::control::{self, ControllerHost, Decision, Limits, ReceiverHost, Urgency};
 use tidegate_core::{Size, Stream, Time};
 
@@ -203,7 +204,8 @@ fn shown(table: &[tidegate_controllers::Setting]) -> serde_json::Value {
 }
 
 /// Every controller with its presets and settings, as JSON: `settings` are those of the default preset, and
-/// `own_settings` those of the presets that have others; `in_call` has what a call sets of a preset.
+/// `own_settings` those of the presets that have others; `in_call` has what a call sets of a preset, by what its video
+/// shows.
 #[pyfunction]
 pub(crate) fn controllers_json() -> PyResult<String> {
     let list: Vec<serde_json::Value> = tidegate_controllers::registry()
@@ -225,8 +227,11 @@ pub(crate) fn controllers_json() -> PyResult<String> {
             let in_call: serde_json::Map<String, serde_json::Value> = entry
                 .presets
                 .iter()
-                .map(|preset| ((*preset).to_owned(), (entry.in_call)(preset)))
-                .filter(|(_, values)| values.as_object().is_some_and(|values| !values.is_empty()))
+                .map(|preset| {
+                    let [camera, screen] =
+                        [Content::Camera, Content::Screen].map(|content| (entry.in_call)(preset, content));
+                    ((*preset).to_owned(), serde_json::json!({"camera": camera, "screen": screen}))
+                })
                 .collect();
             let needs = (entry.build)(entry.default_preset(), &serde_json::Value::Null).map_err(bad)?.needs();
             Ok(serde_json::json!({

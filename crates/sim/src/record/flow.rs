@@ -63,7 +63,7 @@ pub struct FlowStats {
     pub skipped_packets: u64,
     /// Their bytes.
     pub skipped_bytes: u64,
-    /// Pictures that were not encoded, because of the controller's congestion window.
+    /// Pictures that were not encoded, because of the controller's congestion window or the pacer's queue.
     pub left_out_frames: u64,
     /// One-way delay.
     pub delay: Histogram,

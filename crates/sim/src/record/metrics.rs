@@ -134,7 +134,7 @@ rows! {
         "Encoded bytes of those frames."
         sender_skipped_bytes: Option<u64> => "bytes skipped at the sender", "kB", lower, 0.001, 1;
         "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
-         frames)."
+         frames), or what waited at the sender would have taken more than 2 s to leave."
         left_out_frames: Option<u64> => "left out by the encoder", "frames", lower, 1.0, 0;
         "Mean of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
          metric 4)."

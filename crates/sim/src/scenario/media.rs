@@ -1,6 +1,7 @@
 //! Media flows: controller, feedback, playout and sources.
 
 use serde::Deserialize;
+use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::{Repair, RtcpMode};
 
@@ -82,6 +83,9 @@ pub struct ControllerSpec {
     /// Whether `name` is the key of a Python class handed over.
     #[serde(default)]
     pub python: bool,
+    /// What the call's video shows: a call sets a controller of the registry up for it.
+    #[serde(default)]
+    pub content: Content,
 }
 
 /// Feedback from the receiver.

@@ -2,6 +2,7 @@
 //!
 //! Everything else is a constant beside the code that it belongs to.
 
+use crate::Content;
 use crate::settings::{Kind, settings, words};
 use serde_json::Value;
 
@@ -194,10 +195,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What a call with a camera sets: `kStrictPacingMultiplier` of `video_send_stream_impl.cc`, and probes of a limited
-    /// application for a shared screen only (`GetAlrSettings` there).
+    /// What a call sets (`video_send_stream_impl.cc`): with a camera `kStrictPacingMultiplier` and no probes of a limited
+    /// application, with a shared screen what `kDefaultProbingScreenshareBweSettings` of `alr_experiment.cc` begins
+    /// with.
     #[must_use]
-    pub fn in_call() -> Value {
-        serde_json::json!({"pacing_factor": 1.1, "alr_probing": false})
+    pub fn in_call(content: Content) -> Value {
+        match content {
+            Content::Camera => serde_json::json!({"pacing_factor": 1.1, "alr_probing": false}),
+            Content::Screen => serde_json::json!({"pacing_factor": 1.0, "alr_probing": true}),
+        }
     }
 }

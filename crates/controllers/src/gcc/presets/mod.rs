@@ -8,6 +8,7 @@ pub mod libwebrtc_v1;
 use super::groups::SendClock;
 use super::receiver::Receiver;
 use super::{ENTRY, REMB, libwebrtc};
+use crate::Content;
 use crate::settings::{Setting, SettingsError, quoted, resolve, to_value, unknown_preset};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,7 +34,8 @@ pub trait Preset: Default + Serialize + DeserializeOwned {
 
     /// What a call sets where nobody says otherwise.
     #[must_use]
-    fn in_call() -> Value {
+    fn in_call(content: Content) -> Value {
+        let _ = content;
         Value::Object(serde_json::Map::new())
     }
 
@@ -58,7 +60,7 @@ type Checked<T> = Result<T, SettingsError>;
 struct Made {
     name: &'static str,
     table: fn(Placement) -> &'static [Setting],
-    in_call: fn() -> Value,
+    in_call: fn(Content) -> Value,
     defaults: fn(Placement) -> Checked<Value>,
     sender: fn(Placement, &Value) -> Checked<Box<dyn Controller>>,
     receiver: fn(&Value) -> Checked<Option<Receiver>>,
@@ -130,8 +132,8 @@ impl Placement {
 
     /// What a call sets of a preset where nobody says otherwise.
     #[must_use]
-    pub fn in_call(self, preset: &str) -> Value {
-        self.find(preset).map_or(Value::Null, |made| (made.in_call)())
+    pub fn in_call(self, preset: &str, content: Content) -> Value {
+        self.find(preset).map_or(Value::Null, |made| (made.in_call)(content))
     }
 
     /// All values of a preset as a JSON object.
@@ -200,8 +202,8 @@ impl Preset for libwebrtc::settings::Settings {
         }
     }
 
-    fn in_call() -> Value {
-        Self::in_call()
+    fn in_call(content: Content) -> Value {
+        Self::in_call(content)
     }
 
     fn sender(self, _placement: Placement) -> Box<dyn Controller> {

@@ -179,6 +179,11 @@ impl Pacer {
         self.backlog
     }
 
+    /// How long it will take until all that waits has left (`ExpectedQueueTime`).
+    pub(crate) fn expected(&self) -> Span {
+        self.rate.time_for(self.backlog)
+    }
+
     /// How long the packet of media that has waited longest has waited by `now`; zero if none waits.
     pub(crate) fn delay(&self, now: Time) -> Span {
         let oldest =

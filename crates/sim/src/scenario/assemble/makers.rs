@@ -54,7 +54,7 @@ pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, Refusal> {
         return Err(Refusal::new("media.controller", &spec.name, format!("one of {}", names.join(", "))));
     };
     let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
-    let mut overrides = (entry.in_call)(preset);
+    let mut overrides = (entry.in_call)(preset, spec.content);
     if let Some(known) = overrides.as_object_mut() {
         known.extend(spec.settings.clone());
     }
