@@ -59,6 +59,7 @@ WORKS = (
     Work("b", "tcp5", "1 CBR + 5 TCP, 50 Mb/s", 300, dumbbell(1, 5, 6, 50, 200)),
     Work("c", "cbr1000", "1000 CBR flows, 1.2 Gb/s", 20, dumbbell(1000, 0, 10, 1200, 100)),
     Work("d", "call", "one GCC video call, 1 hour", 3600),
+    Work("d", "call2023", "the same, libwebrtc of 2023", 3600),
     Work("e", "calls100", "100 GCC calls, 100 Mb/s", 600),
     Work("f", "thesis", "the thesis's sender and network", 3600),
     Work("g", "sprout", "one Sprout video call, 1 hour", 3600),
@@ -380,13 +381,13 @@ def peak_text(kib, floor_kib):
 
 def parse_works(text):
     """Works by name or letter, in the order given."""
-    known = {key: work for work in WORKS for key in (work.name, work.letter)}
     chosen = []
     for word in text.split(","):
-        if word not in known:
+        found = [work for work in WORKS if word in (work.name, work.letter)]
+        if not found:
             names = ", ".join(f"{work.name} ({work.letter})" for work in WORKS)
             raise argparse.ArgumentTypeError(f"no work {word!r}; there are {names}")
-        chosen.append(known[word])
+        chosen += found
     return chosen
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
 from tidegate import _core
+from tidegate.control import registry as controllers
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import lower
 from tidegate.scenario._population import lower_radio, members_of
@@ -27,6 +29,7 @@ WORKS: dict[str, tuple[str, float]] = {
     "tcp5": ("1 CBR + 5 SACK TCP over 50 Mb/s, 20 ms", 300),
     "cbr1000": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
     "call": ("one GCC video call up to 2.5 Mb/s", 3600),
+    "call2023": ("the same under gcc:libwebrtc-v1, which does not probe", 3600),
     "calls100": ("100 GCC video calls over 100 Mb/s", 600),
     "sprout": ("one Sprout call up to 2.5 Mb/s", 3600),
     "lte": ("LTE: 21 cells of 10 MHz, 100 users, 1 Mb/s to each", 60),
@@ -91,7 +94,7 @@ def _tcp(index: int, pairs: int) -> dict[str, Any]:
     }
 
 
-def _call(index: int, pairs: int, controller: str, feedback: str) -> dict[str, Any]:
+def _call(index: int, pairs: int, controller: dict[str, Any], feedback: str) -> dict[str, Any]:
     host = index % pairs
     return {
         "name": f"call{index}",
@@ -100,7 +103,7 @@ def _call(index: int, pairs: int, controller: str, feedback: str) -> dict[str, A
         "start": 10 * MILLISECOND * index,
         "kind": {
             "media": {
-                "controller": {"name": controller},
+                "controller": controller,
                 "min_rate": 30_000,
                 "max_rate": 2_500_000,
                 "start_rate": 300_000,
@@ -172,7 +175,10 @@ def scenario(work: str, seconds: float) -> dict[str, Any]:
         parts = [_cbr(0, 1, 6)] + [_tcp(i, 6) for i in range(5)]
     else:
         calls, rate, pairs = (100, 100 * 10**6, 10) if work == "calls100" else (1, 10 * 10**6, 1)
-        controller, feedback = ("sprout", "none") if work == "sprout" else ("gcc", "twcc")
+        name, feedback = ("sprout", "none") if work == "sprout" else ("gcc", "twcc")
+        name = "gcc:libwebrtc-v1" if work == "call2023" else name
+        # as in a scenario: a call's settings where they differ from the bare controller's
+        controller = controllers.choose(name, Path()).to_ir()
         # 300 ms of full packets (RFC 8867 section 4)
         links = _dumbbell(rate, round(rate * 0.3 / 8 / 1248), pairs)
         parts = [_call(i, pairs, controller, feedback) for i in range(calls)]

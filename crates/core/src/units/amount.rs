@@ -99,7 +99,12 @@ impl Rate {
         if span <= Span::ZERO {
             return Size::ZERO;
         }
-        let wide = u128::from(self.0) * span.as_nanos() as u128 / (8 * NANOS as u128);
+        // a second at up to 18 Gbit/s fits u64
+        let nanos = span.as_nanos() as u64;
+        if let Some(bits) = self.0.checked_mul(nanos) {
+            return Size(bits / (8 * NANOS as u64));
+        }
+        let wide = u128::from(self.0) * u128::from(nanos) / (8 * NANOS as u128);
         Size(u64::try_from(wide).unwrap_or(u64::MAX))
     }
 }
@@ -134,7 +139,11 @@ impl Size {
         if span <= Span::ZERO {
             return Rate::ZERO;
         }
-        let wide = u128::from(self.0) * 8 * NANOS as u128 / span.as_nanos() as u128;
+        let nanos = span.as_nanos() as u64;
+        if let Some(bits) = self.0.checked_mul(8 * NANOS as u64) {
+            return Rate(bits / nanos);
+        }
+        let wide = u128::from(self.0) * 8 * NANOS as u128 / u128::from(nanos);
         Rate(u64::try_from(wide).unwrap_or(u64::MAX))
     }
 }

@@ -31,6 +31,23 @@ mod tests {
         assert_eq!(Rate::from_mbps(1).bytes_in(Span::from_millis(-1)), Size::ZERO);
     }
 
+    /// Sums that 64 bits hold are divided at once, others by way of 128: on both sides of the border it is one result.
+    #[test]
+    fn what_is_too_large_for_64_bits_comes_out_as_the_rest_does() {
+        let border = u64::MAX / 8_000_000_000;
+        for bytes in [border - 1, border, border + 1, border + 2, border * 1000] {
+            let wide = u128::from(bytes) * 8_000_000_000 / 7_000_000_001;
+            assert_eq!(
+                u128::from(Size::from_bytes(bytes).per(Span::from_nanos(7_000_000_001)).as_bps()),
+                wide
+            );
+            let wide = u128::from(bytes) * 7_999_999_999 / 8_000_000_000;
+            let carried = Rate::from_bps(bytes).bytes_in(Span::from_nanos(7_999_999_999));
+            assert_eq!(u128::from(carried.as_bytes()), wide);
+        }
+        assert_eq!(Size::from_bytes(u64::MAX).per(Span::from_nanos(1)), Rate::MAX);
+    }
+
     #[test]
     #[should_panic(expected = "below zero")]
     fn a_rate_does_not_wrap() {

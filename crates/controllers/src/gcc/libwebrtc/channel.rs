@@ -172,10 +172,15 @@ impl Observations {
         let worth = self.bias(settings, settings.loss_bias) * kbps
             + self.bias(settings, settings.loss_log_bias) * math::ln(1.0 + kbps);
         let mut objective = 0.0;
+        // what was sent below the bandwidth has one loss: the logarithms of the last one are kept
+        let mut logarithms = (f64::NAN, 0.0, 0.0);
         for (weight, observation) in self.weighted() {
             let loss = channel.loss(observation.rate);
+            if loss != logarithms.0 {
+                logarithms = (loss, math::ln(loss), math::ln(1.0 - loss));
+            }
             let (lost, received) = observation.kilobytes();
-            objective += weight * (lost * math::ln(loss) + received * math::ln(1.0 - loss));
+            objective += weight * (lost * logarithms.1 + received * logarithms.2);
             objective += weight * worth * (observation.size.as_bytes() as f64 / 1000.0);
         }
         objective

@@ -48,29 +48,27 @@ enum Phase {
 /// The probes that one event leads to.
 #[derive(Default)]
 pub struct Asked {
-    list: [Probe; Probes::MOST],
-    count: usize,
+    list: Vec<Probe>,
 }
 
 impl Asked {
     fn push(&mut self, probe: Probe) {
         // two for the start or an allocation, one for an estimate, one for a recovery: there are never more
-        if let Some(place) = self.list.get_mut(self.count) {
-            *place = probe;
-            self.count += 1;
+        if self.list.len() < Probes::MOST {
+            self.list.push(probe);
         }
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.list.is_empty()
     }
 
     /// As a decision has them.
     #[must_use]
     pub fn probes(&self) -> Probes {
-        Probes::try_from(&self.list[..self.count]).unwrap_or_default()
+        Probes::try_from(&self.list[..]).unwrap_or_default()
     }
 }
 

@@ -21,6 +21,8 @@ const PACKETS: usize = 8192;
 pub(super) struct Window {
     /// The longest round trip in each of the last reports, ms.
     longest: VecDeque<i64>,
+    /// The shortest of these, if there are any.
+    shortest: Option<i64>,
     size: Option<u64>,
     /// Number and size of each packet in flight, and their sum.
     flight: VecDeque<(u64, u64)>,
@@ -31,7 +33,14 @@ pub(super) struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { longest: VecDeque::new(), size: None, flight: VecDeque::new(), in_flight: 0, ratio: 1.0 }
+        Self {
+            longest: VecDeque::new(),
+            shortest: None,
+            size: None,
+            flight: VecDeque::new(),
+            in_flight: 0,
+            ratio: 1.0,
+        }
     }
 }
 
@@ -69,11 +78,12 @@ impl Window {
         if self.longest.len() > REPORTS {
             self.longest.pop_front();
         }
+        self.shortest = self.longest.iter().copied().min();
     }
 
     /// Follows the target and the round trips.
     pub(super) fn resize(&mut self, settings: &Settings, target: Rate) {
-        let Some(&shortest) = self.longest.iter().min() else { return };
+        let Some(shortest) = self.shortest else { return };
         let span =
             Span::from_millis(shortest.clamp(0, 1_000_000)) + Span::from_millis_f64(settings.window_extra);
         let size = bytes_in(target, span).as_bytes();

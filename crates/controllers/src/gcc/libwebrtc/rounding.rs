@@ -22,8 +22,8 @@ pub(super) fn ms(nanos: i64) -> i64 {
 }
 
 /// Whole microseconds, downwards.
-fn us(span: Span) -> u128 {
-    (span.as_nanos().max(0) / 1000) as u128
+fn us(span: Span) -> u64 {
+    (span.as_nanos().max(0) / 1000) as u64
 }
 
 /// Seconds, as a multiplication makes them of microseconds (`TimeDelta::seconds<double>`): its last bit decides on
@@ -34,8 +34,15 @@ pub(super) fn seconds(span: Span) -> f64 {
 
 /// What `rate` carries in `span`, to the nearest byte (`DataRate * TimeDelta`).
 pub(super) fn bytes_in(rate: Rate, span: Span) -> Size {
-    let bytes = (u128::from(rate.as_bps()) * us(span) + 4_000_000) / 8_000_000;
-    Size::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+    let bits = rate.as_bps().checked_mul(us(span)).and_then(|bits| bits.checked_add(4_000_000));
+    // 64 bits hold what is usual, which spares a division of 128
+    Size::from_bytes(bits.map_or_else(
+        || {
+            let bits = u128::from(rate.as_bps()) * u128::from(us(span)) + 4_000_000;
+            u64::try_from(bits / 8_000_000).unwrap_or(u64::MAX)
+        },
+        |bits| bits / 8_000_000,
+    ))
 }
 
 /// The rate that carries `size` in `span`, downwards (`DataSize / TimeDelta`); [`Rate::MAX`] for less than a
@@ -43,7 +50,10 @@ pub(super) fn bytes_in(rate: Rate, span: Span) -> Size {
 pub(super) fn per(size: Size, span: Span) -> Rate {
     match us(span) {
         0 => Rate::MAX,
-        us => Rate::from_bps(u64::try_from(u128::from(size.as_bytes()) * 8_000_000 / us).unwrap_or(u64::MAX)),
+        us => Rate::from_bps(size.as_bytes().checked_mul(8_000_000).map_or_else(
+            || u64::try_from(u128::from(size.as_bytes()) * 8_000_000 / u128::from(us)).unwrap_or(u64::MAX),
+            |bits| bits / us,
+        )),
     }
 }
 
@@ -76,6 +86,9 @@ mod tests {
         assert_eq!(bytes_in(Rate::from_kbps(900), Span::from_millis(15)), Size::from_bytes(1688));
         assert_eq!(per(Size::from_bytes(1200), Span::from_micros(7)), Rate::from_bps(1_371_428_571));
         assert_eq!(per(Size::from_bytes(1), Span::ZERO), Rate::MAX);
+        // beyond 64 bits on the way
+        assert_eq!(per(Size::from_bytes(1 << 42), Span::from_secs(8)), Rate::from_bps(1 << 42));
+        assert_eq!(bytes_in(Rate::from_bps(1 << 42), Span::from_secs(8)), Size::from_bytes(1 << 42));
         assert_eq!(part(Size::from_bytes(5), 0.5), Size::from_bytes(3));
     }
 }

@@ -38,7 +38,12 @@ impl Waiting {
             return Span::ZERO;
         }
         let sum = self.packets * i128::from(now.as_nanos()) - self.since;
-        Span::from_nanos(i64::try_from(sum / self.packets).unwrap_or(i64::MAX))
+        // the sum fits 64 bits nearly always, which spares a division of 128
+        let mean = match (i64::try_from(sum), i64::try_from(self.packets)) {
+            (Ok(sum), Ok(packets)) => sum / packets,
+            _ => i64::try_from(sum / self.packets).unwrap_or(i64::MAX),
+        };
+        Span::from_nanos(mean)
     }
 
     /// The least rate at which `backlog`, which is what they weigh, is out when they have waited for `limit` on
