@@ -484,3 +484,13 @@ def test_transport_feedback_takes_five_percent_of_what_its_end_may_send(
     sent = times[(contents == "TWCC") & np.asarray(back, dtype=bool)]
     assert len(sent) > 9 / (every / 1000)
     assert np.diff(sent) == pytest.approx(every / 1000, abs=1e-6)
+
+
+def test_a_schedule_makes_no_frames_of_packets() -> None:
+    """A greedy source with one is sent as it is without: nothing is shown, and parity needs no marks."""
+    found = set()
+    for schedule in ([], [["0s", "2.5Mbps"]]):
+        video = {"source": "greedy", "schedule": schedule}
+        media = {"controller": "fixed", "video": video, "marks": False, "repair": {"fec": {"packets": 5}}}
+        found.add(run(scenario(duration="4s", flows=[{"name": "call", "media": media}])).digest)
+    assert len(found) == 1

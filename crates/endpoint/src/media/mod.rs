@@ -182,6 +182,20 @@ impl SourceSettings {
     pub const AUDIO: Self =
         Self::Cbr { rate: Rate::from_kbps(20), interval: Span::from_millis(20), spurts: None };
 
+    /// Whether it makes frames, and not packets for which nothing else matters.
+    #[must_use]
+    pub fn frames(&self) -> bool {
+        match self {
+            Self::Greedy(_) | Self::Packets(_) => false,
+            Self::Scheduled { source, .. } => source.frames(),
+            Self::Ideal { .. }
+            | Self::Statistical(_)
+            | Self::Frames { .. }
+            | Self::Live { .. }
+            | Self::Cbr { .. } => true,
+        }
+    }
+
     /// The source; `component` is the first part of its substreams' names, `payload` the largest RTP
     /// payload in bytes.
     ///

@@ -282,7 +282,7 @@ impl StreamSettings {
             payload_type: self.payload_type,
             clock_rate: self.clock_rate,
             // packets without frames are nothing that anybody looks at
-            frames: !matches!(self.source, SourceSettings::Greedy(_) | SourceSettings::Packets(_)),
+            frames: self.source.frames(),
         }
     }
 }
