@@ -119,7 +119,7 @@ fn the_rate_control_is_libwebrtcs_to_the_bit() {
 
 #[test]
 fn the_application_limited_region_is_libwebrtcs() {
-    both("alr", 400, 1200, |table| {
+    both("alr", 1200, 1200, |table| {
         let settings = Settings::default();
         let (mut alr, mut estimate, mut limited) = (Alr::default(), Rate::ZERO, 0);
         for row in 0..table.rows.len() {

@@ -90,3 +90,18 @@ fn a_setting_out_of_range_is_refused_with_the_name_of_the_network() {
     let refusal = Run::new(&scenario, &[], &mut from_registry).err().expect("a refusal");
     assert_eq!((refusal.place.as_str(), refusal.found.as_str()), ("radios.a.speed", "1000 m/s"));
 }
+
+#[test]
+fn a_user_of_one_network_has_no_name_of_another_networks() {
+    let refusal = |names: [&str; 2]| {
+        let radios: Vec<Value> = names.iter().map(|name| network(name, "core", 3)).collect();
+        let scenario = json!({
+            "name": "radios", "duration": 1_000_000_000_i64, "seed": 1, "sending_jitter": "off",
+            "radios": radios, "links": [], "flows": [],
+        });
+        let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
+        Run::new(&scenario, &[], &mut from_registry).err().map(|refusal| (refusal.place, refusal.found))
+    };
+    assert_eq!(refusal(["a", "a"]), Some(("radios.a.users".to_owned(), "a-1".to_owned())));
+    assert_eq!(refusal(["a", "b"]), None);
+}

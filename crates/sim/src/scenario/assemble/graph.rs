@@ -1,6 +1,7 @@
 //! Static routes over the links of a scenario.
 
 use crate::radio::port;
+use crate::refusal::Refusal;
 use crate::scenario::{LinkSpec, RadioSpec, Scenario};
 use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::{NodeId, Port};
@@ -14,13 +15,19 @@ pub(super) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    pub(super) fn new(scenario: &'a Scenario) -> Self {
+    /// # Errors
+    /// When two users have one name: flows say by it where they go.
+    pub(super) fn new(scenario: &'a Scenario) -> Result<Self, Refusal> {
         let mut users = BTreeMap::new();
         for (network, radio) in scenario.radios.iter().enumerate() {
-            let numbered = radio.users.iter().enumerate();
-            users.extend(numbered.map(|(number, user)| (user.name.as_str(), (network, number))));
+            for (number, user) in radio.users.iter().enumerate() {
+                if users.insert(user.name.as_str(), (network, number)).is_some() {
+                    let refusal = Refusal::new("users", &user.name, "a name that no other user has");
+                    return Err(refusal.at(&radio.name).at("radios"));
+                }
+            }
         }
-        Self { links: &scenario.links, radios: &scenario.radios, users }
+        Ok(Self { links: &scenario.links, radios: &scenario.radios, users })
     }
 
     /// The nodes and ports of the path with the fewest hops; among equals the one found first in the order of the

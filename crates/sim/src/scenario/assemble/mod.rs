@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
         if scenario.record.bin <= Span::ZERO {
             return refused("record.bin", scenario.record.bin, "more than zero");
         }
-        let graph = Graph::new(scenario);
+        let graph = Graph::new(scenario)?;
         let mut builder = Self {
             scenario,
             traces,
