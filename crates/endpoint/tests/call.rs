@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use tidegate_core::{Decision, Rate, Span, Time};
+use tidegate_core::{Decision, Kind, Rate, Span, Time};
+use tidegate_endpoint::repair::{Fec, Repair};
 use tidegate_endpoint::{Bounds, FeedbackFormat, SourceSettings, StreamSettings};
 
 fn ideal(min_kbps: u64, max_kbps: u64) -> StreamSettings {
@@ -89,4 +90,34 @@ fn an_encoder_pauses_while_what_waits_takes_more_than_two_seconds() {
     assert_eq!(left_out(Span::from_secs(2), |decision| decision), (0, None));
     let skips = |decision| Decision { drain_queue: false, ..decision };
     assert_eq!(left_out(Span::from_secs(100), skips), (0, None), "others do not pause");
+}
+
+#[test]
+fn the_encoder_gets_the_target_less_parity_audio_and_headers() {
+    let (target, from, secs) = (1e6, Time::from_secs(10), 20.0);
+    let audio = StreamSettings::audio(0x22, SourceSettings::AUDIO);
+    let (controller, _) = constant(Rate::from_bps_f64(target));
+    let (mut caller, mut callee) = one_way(vec![ideal(100, 2000), audio], controller, FeedbackFormat::Twcc);
+    let send = caller.send.as_mut().unwrap();
+    send.extensions.marks = true;
+    send.repair = Repair { fec: Some(Fec { packets: 10, parity: 2, by_frame: false }), ..Repair::default() };
+    let receive = callee.receive.as_mut().unwrap();
+    (receive.repair, receive.streams) = (send.repair, send.signalled());
+    let mut world = World::new(caller, callee, delay(20));
+    world.run(Time::from_secs(30));
+    let told = world.finish();
+    let rtp = |kind: Kind| -> f64 {
+        let sent = told.sent.iter().filter(|(at, packet)| *at >= from && packet.kind == kind);
+        sent.map(|(_, packet)| f64::from(packet.size - 28) * 8.0).sum::<f64>() / secs
+    };
+    let [video, audio, parity] = [Kind::Video, Kind::Audio, Kind::Repair].map(rtp);
+    // 50 packets a second of 50 bytes and 24 of RTP header and extensions
+    assert!((audio - 29_600.0).abs() < 50.0, "{audio}");
+    // parity takes the share of the target that it has of itself and video; audio and headers come out of the rest
+    let share = parity / (parity + video);
+    assert!((0.16..0.22).contains(&share), "2 of 12, each as long as the longest that it protects: {share}");
+    assert!((video / (target * (1.0 - share) - audio) - 1.0).abs() < 0.005, "{video} with {share}");
+    // and so all is the target, less what parity would have had of audio
+    let all = target - audio * share / (1.0 - share);
+    assert!(((video + audio + parity) / all - 1.0).abs() < 0.005, "{video} {audio} {parity}");
 }
