@@ -279,6 +279,8 @@ def media(dice: Dice, end: float) -> Table:
     if dice.chance(0.2):
         times = sorted({dice.whole(0, round(end * 1000)) for _ in range(dice.pick(2, 4))})
         table["pauses"] = [[f"{a}ms", f"{b}ms"] for a, b in zip(times[::2], times[1::2], strict=False)]
+    if table["video"] is not False and dice.chance(0.15):
+        table["content"] = "screen"
     framed = table["video"] is not False and table["video"].get("source") not in {"greedy", "cbr"}
     marked = not dice.chance(0.1)
     if not marked:

@@ -94,7 +94,11 @@ OTHER_NAMES = {
         **dict.fromkeys(("media", "udp", "tcp", "external"), "the kind, under its own name"),
         "kind": "which of them it is",
     },
-    "Media": {"both_ways": "two flows", "repair": "left out where nothing is repaired"},
+    "Media": {
+        "both_ways": "two flows",
+        "repair": "left out where nothing is repaired",
+        "content": "below the controller, which a call sets up for it",
+    },
     **{
         f"{kind}Video": {"schedule": "left out where there is none"}
         for kind in ("Statistical", "Greedy", "Ideal", "Frames")
