@@ -76,11 +76,10 @@ def test_who_overshoots_after_a_silence_in_which_the_link_became_slower() -> Non
 def test_what_a_slide_waits_for() -> None:
     """The link takes 0.24 s for a slide that is made in 0.5 s, so that only a controller can hold it back."""
     slide = {one: mean(app_limited.slide, one) for one in CONTROLLERS}
-    for controller in ("tfrc", "sprout-ewma", "sprout:aware"):
+    for controller in ("gcc", "tfrc", "sprout-ewma", "sprout:aware"):
         # propagation of 25 ms and one packet's time at least
         assert 0.0 < slide[controller] < 0.05
     assert slide["gcc-remb"] > 5
-    assert slide["gcc"] < 1
     for seed in SEEDS:
         # 150 packets at 1 Mb/s from the slide's begin on, the last one's service, and the way
         expected = 150 * 8000 / 1e6 - app_limited.SLIDE_S
