@@ -83,7 +83,8 @@ def test_each_preset_has_settings_of_its_own_and_shows_them(cli: Cli) -> None:
     told = json.loads(cli("controllers", "gcc", "--json").out)
     assert told["own_settings"].keys() == set(presets) - {default}
     assert {setting["name"] for setting in told["settings"]} == own[default]
-    assert "a scenario's call has alr_probing=false, pacing_factor=1.1" in shown
+    assert "a scenario's call with a camera has alr_probing=false, pacing_factor=1.1" in shown
+    assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0" in shown
     assert "a scenario's call" not in draft
 
 
