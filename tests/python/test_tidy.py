@@ -112,6 +112,12 @@ def test_no_retired_type_comes_back() -> None:
     assert not declared.search("pub struct SeatBelt {")
 
 
+def test_no_merge_was_left_half_done() -> None:
+    mark = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
+    assert [file for file, text in read(TEXT) if mark.search(text)] == []
+    assert mark.search("a\n" + "=" * 7 + "\nb")
+
+
 def test_every_exception_is_needed() -> None:
     texts = dict(read(TEXT))
     for place, kept in STAYS.items():
