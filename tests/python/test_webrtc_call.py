@@ -96,3 +96,38 @@ def test_what_a_call_sets_is_told(cli: Cli) -> None:
     assert "a scenario's call with a camera has alr_probing=false, pacing_factor=1.1 where it says nothing else" in told
     assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0 where it says nothing else" in told
     assert "a scenario's call" not in cli("controllers", "tfrc").out
+
+
+@pytest.mark.parametrize("source", ["statistical", "ideal"])
+def test_a_schedule_of_what_there_is_anyway_changes_nothing(source: str) -> None:
+    falls = {
+        "capacity": {"schedule": [["0s", "3Mbps"], ["10s", "300kbps"], ["20s", "2Mbps"]]},
+        "queue": {"time": "2s"},
+    }
+    video = {"source": source, "max": "2.5Mbps"}
+    plain = call("gcc", falls, video=video)
+    assert plain.metrics("call")["left_out_frames"] > 10
+    assert call("gcc", falls, video={**video, "schedule": [["0s", "2.5Mbps"]]}).digest == plain.digest
+
+
+@pytest.mark.parametrize("source", [{"source": "ideal"}, {"source": "cbr", "packet_size": "1000B"}])
+def test_a_schedule_counts_from_the_flows_start_though_it_begins_paused(source: dict[str, Any]) -> None:
+    video = {**source, "schedule": [["0s", "200kbps"], ["25s", "2Mbps"]]}
+    early, late = (
+        call("fixed:5Mbps", video=video, pauses=[pause], max_rate="5Mbps") for pause in (["1s", "10s"], ["0s", "10s"])
+    )
+    sent = [run.metrics("call")["bytes_sent"] for run in (early, late)]
+    # a second at 200 kbit/s is all that differs
+    assert sent[0] - sent[1] == pytest.approx(25_000, rel=0.2)
+
+
+def test_a_pacer_of_no_rate_pauses_nobody_while_nothing_waits() -> None:
+    class Still(tidegate.Controller):
+        def on_limits(self, now_ns: int, limits: tidegate.Limits) -> tidegate.Decision:
+            del now_ns, limits
+            return tidegate.Decision(500_000, pacing_bps=0, drain_queue=True)
+
+        def on_report(self, now_ns: int, report: tidegate.Report) -> None:
+            del now_ns, report
+
+    assert call(Still).metrics("call")["packets_sent"] > 100  # type: ignore[arg-type]

@@ -207,8 +207,9 @@ class Media(Said, Model):
     video: AnyVideo = StatisticalVideo()
     """The video stream."""
     content: Literal["camera", "screen"] = "camera"
-    """What the video shows. With a shared screen a call sets `gcc` up otherwise: it paces at the target itself (not at
-    1.1 times it) and probes every 5 s while it has little to send; queue_limit is then 2.875 s if nobody says so."""
+    """What the video shows. With a shared screen a call sets `gcc:libwebrtc` up otherwise: it paces at the target
+    itself, not at 1.1 times it, and probes every 5 s while it has little to send. Under any controller queue_limit is
+    then 2.875 s if nobody says so."""
     audio: Annotated[
         Annotated[Literal[False], Tag("~off")] | Annotated[Audio, Tag("~on")],
         one_of(
@@ -238,8 +239,8 @@ class Media(Said, Model):
     state the sizes of packets."""
     queue_limit: Duration = Duration(2_000_000_000)
     """How long media may wait at the sender. What comes while more waits than the target rate carries in this time is
-    not sent; a controller that has the queue drained (libwebrtc's) lets its pacer send so fast that nothing waits
-    longer."""
+    not sent; a controller that has the queue drained (`gcc:libwebrtc`) lets its pacer send so fast that nothing waits
+    longer, but behind a probe, which goes at its own rate."""
     both_ways: bool = False
     """Whether the receiver sends the same back, in the same call."""
     packets: Annotated[int, Field(ge=1, le=10**15)] | None = None

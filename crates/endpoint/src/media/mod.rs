@@ -63,11 +63,17 @@ impl Default for Bounds {
 
 /// A model of an encoder.
 pub trait Source: Send {
+    /// Its flow starts, be the source on or paused: times of a schedule count from here.
+    fn begin(&mut self, _now: Time) {}
+
     /// Begins, or begins again after a pause: the next frame is due at `now`.
     fn start(&mut self, now: Time);
 
     /// When the next frame is due; [`Time::MAX`] for never (until the target changes).
     fn due(&self) -> Time;
+
+    /// Takes up what is due at `now` and no picture, such as a step of a schedule.
+    fn step(&mut self, _now: Time) {}
 
     /// The frame that is due at `now`; afterwards [`Source::due`] speaks of the next one.
     fn frame(&mut self, now: Time) -> Frame;
@@ -83,6 +89,11 @@ pub trait Source: Send {
 
     /// What the encoder may use from now on, headers not counted.
     fn set_target(&mut self, now: Time, target: Rate);
+
+    /// What it uses at most at present; [`Rate::MAX`] for as much as there is.
+    fn uses(&self) -> Rate {
+        self.bounds().max.unwrap_or(Rate::MAX)
+    }
 
     /// Makes the next frame a key frame, where the model knows them.
     fn request_key(&mut self) {}

@@ -81,6 +81,10 @@ impl Packets {
 }
 
 impl Source for Packets {
+    fn begin(&mut self, now: Time) {
+        self.origin = Some(now);
+    }
+
     fn start(&mut self, now: Time) {
         let origin = *self.origin.get_or_insert(now);
         (self.at, self.made) = (now - origin, 0);

@@ -9,7 +9,7 @@ pub(crate) struct Scheduled {
     source: Box<dyn Source>,
     /// From each time since the start on, in order, no more than the rate beside it.
     steps: Vec<(Span, Rate)>,
-    /// When it first started; times of the steps count from here, also after a pause.
+    /// When its flow started; times of the steps count from here, also after a pause.
     origin: Option<Time>,
     /// The first step that is still to come.
     next: usize,
@@ -39,14 +39,23 @@ impl Scheduled {
         while self.step_due() <= now {
             self.next += 1;
         }
-        let there_is = self.next.checked_sub(1).map_or(Rate::MAX, |step| self.steps[step].1);
         if let Some(target) = self.target {
-            self.source.set_target(now, target.min(there_is));
+            self.source.set_target(now, target.min(self.there_is()));
         }
+    }
+
+    /// What the application has at present.
+    fn there_is(&self) -> Rate {
+        self.next.checked_sub(1).map_or(Rate::MAX, |step| self.steps[step].1)
     }
 }
 
 impl Source for Scheduled {
+    fn begin(&mut self, now: Time) {
+        self.origin = Some(now);
+        self.source.begin(now);
+    }
+
     fn start(&mut self, now: Time) {
         self.origin.get_or_insert(now);
         self.source.start(now);
@@ -57,15 +66,27 @@ impl Source for Scheduled {
         self.source.due().min(self.step_due())
     }
 
-    /// At a step there is a frame only if the source has one; else one of no bytes, which is left out.
-    fn frame(&mut self, now: Time) -> Frame {
+    fn step(&mut self, now: Time) {
         if self.step_due() <= now {
             self.allow(now);
         }
-        if self.source.due() > now {
-            return Frame { bytes: 0, key: false };
-        }
+        self.source.step(now);
+    }
+
+    fn frame(&mut self, now: Time) -> Frame {
         self.source.frame(now)
+    }
+
+    fn leaves_out(&self) -> bool {
+        self.source.leaves_out()
+    }
+
+    fn leave_out(&mut self) {
+        self.source.leave_out();
+    }
+
+    fn uses(&self) -> Rate {
+        self.source.uses().min(self.there_is())
     }
 
     fn set_target(&mut self, now: Time, target: Rate) {
@@ -117,13 +138,17 @@ mod tests {
         let mut source = Scheduled::new(Box::new(Greedy::new(bounds, 1250)), steps).expect("in order");
         let mut bytes = vec![0; count];
         let begin = Time::from_millis(7);
+        source.begin(begin);
         source.set_target(begin, Rate::from_mbps(1));
         source.start(begin);
         loop {
             let at = source.due();
             let second = at.saturating_since(begin).as_nanos() / 1_000_000_000;
             let Some(sum) = bytes.get_mut(second as usize) else { return bytes };
-            *sum += source.frame(at).bytes;
+            source.step(at);
+            if source.due() <= at {
+                *sum += source.frame(at).bytes;
+            }
         }
     }
 
@@ -143,6 +168,19 @@ mod tests {
             [12_500, 12_500],
             "never less than the encoder's least rate"
         );
+    }
+
+    #[test]
+    fn times_count_from_the_flows_start_though_the_source_begins_later() {
+        let steps = vec![(Span::from_secs(2), Rate::from_kbps(100))];
+        let mut source =
+            Scheduled::new(Box::new(Greedy::new(Bounds::default(), 1250)), steps).expect("in order");
+        source.begin(Time::ZERO);
+        source.set_target(Time::ZERO, Rate::from_mbps(1));
+        source.start(Time::from_secs(1));
+        assert_eq!(source.uses(), Rate::MAX);
+        source.step(Time::from_secs(2));
+        assert_eq!(source.uses(), Rate::from_kbps(100));
     }
 
     #[test]

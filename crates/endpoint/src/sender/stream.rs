@@ -125,7 +125,9 @@ impl OutStream {
     pub(super) fn begin(&mut self, now: Time) {
         self.pause = self.pauses.partition_point(|&(_, to)| to <= now);
         self.on = self.source.is_some() && !self.paused(now);
-        if let (true, Some((source, _))) = (self.on, &mut self.source) {
+        let Some((source, _)) = &mut self.source else { return };
+        source.begin(now);
+        if self.on {
             source.start(now);
         }
     }
@@ -174,6 +176,10 @@ impl OutStream {
         }
         let (source, _) = self.source.as_mut()?;
         while source.due() <= now {
+            source.step(now);
+            if source.due() > now {
+                break;
+            }
             if self.leaving_out.next(paused && source.leaves_out()) {
                 source.leave_out();
                 continue;
@@ -242,9 +248,7 @@ impl OutStream {
         if let Some((source, shape)) = &mut self.source {
             let mut media = shape.net(target, source.frame_rate());
             if pushback > 0.0 && source.leaves_out() {
-                let bounds = source.bounds();
-                let most = media.min(bounds.max.unwrap_or(Rate::MAX));
-                media = self.leaving_out.set(most, pushback, bounds.min);
+                media = self.leaving_out.set(media.min(source.uses()), pushback, source.bounds().min);
             } else {
                 self.leaving_out.stop();
             }

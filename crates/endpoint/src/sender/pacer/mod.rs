@@ -181,7 +181,7 @@ impl Pacer {
 
     /// How long it will take until all that waits has left (`ExpectedQueueTime`).
     pub(crate) fn expected(&self) -> Span {
-        self.rate.time_for(self.backlog)
+        if self.backlog == Size::ZERO { Span::ZERO } else { self.rate.time_for(self.backlog) }
     }
 
     /// How long the packet of media that has waited longest has waited by `now`; zero if none waits.
