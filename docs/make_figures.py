@@ -57,11 +57,21 @@ def _delay(ax: Axes, run: Run, colour: str, label: str) -> None:
     ax.plot(t, delay - 50, color=colour, label=label)
 
 
-def _capacity(ax: Axes, run: Run, end: float) -> None:
+def _truth(run: Run, link: str, end: float) -> tuple[np.ndarray, np.ndarray]:
+    """The capacity that a link had, Mbit/s, up to the end."""
     table = run.table("truth")
-    mine = np.asarray(table.to_numpy("link")) == "bottleneck"
+    mine = np.asarray(table.to_numpy("link")) == link
     t, rate = (np.asarray(table.to_numpy(column))[mine] for column in ("t_s", "capacity_bps"))
-    t, rate = np.append(t, end), np.append(rate, rate[-1]) / 1e6
+    return np.append(t, end), np.append(rate, rate[-1]) / 1e6
+
+
+def _fives(values: np.ndarray) -> np.ndarray:
+    """Bins of 0.2 s as rows of a second each; what is left over at the end goes."""
+    return values[: len(values) // 5 * 5].reshape(-1, 5)
+
+
+def _capacity(ax: Axes, run: Run, end: float) -> None:
+    t, rate = _truth(run, "bottleneck", end)
     ax.fill_between(t, rate, step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
     ax.step(t, rate, where="post", color=CAPACITY_EDGE, linewidth=1, zorder=1)
 
@@ -138,9 +148,8 @@ def buffers() -> Figure:
         t, mean = _series(run, "call", "t_s", "queueing_delay_ms_mean")
         delay.plot(t, mean, color=colour)
         t, lost, arrived = _series(run, "call", "t_s", "packets_lost", "packets_arrived")
-        whole = len(t) // 5 * 5
-        lost, known = (part[:whole].reshape(-1, 5).sum(axis=1) for part in (lost, lost + arrived))
-        loss.plot(t[:whole:5], 100 * lost / np.maximum(known, 1), color=colour)
+        lost, known = (_fives(part).sum(axis=1) for part in (lost, lost + arrived))
+        loss.plot(_fives(t)[:, 0], 100 * lost / np.maximum(known, 1), color=colour)
     loss.axhspan(0, 5, color=CAPACITY_FILL, zorder=0)
     rate.set(ylabel="Receive rate (Mbit/s)", ylim=(0, 3.3), xlim=(0, 200))
     rate.legend(loc="lower right")
@@ -158,15 +167,11 @@ def calls() -> Figure:
         for colour, (preset, age) in zip((HUES[1], HUES[0]), gcc.BEFORE_AND_TODAY.items(), strict=True):
             run = gcc.call_run(preset, network)
             t, received = _series(run, "call", "t_s", "receive_rate_bps")
-            whole = len(t) // 5 * 5
-            seconds = np.nan_to_num(received[:whole]).reshape(-1, 5).mean(axis=1)
-            rate.plot(t[:whole:5], seconds / 1e6, color=colour, label=age)
+            rate.plot(_fives(t)[:, 0], _fives(np.nan_to_num(received)).mean(axis=1) / 1e6, color=colour, label=age)
             t, most = _series(run, "call", "t_s", "one_way_delay_ms_max")
             delay.plot(t, most, color=colour, linewidth=1)
-        table = run.table("truth")
-        mine = np.asarray(table.to_numpy("link")) == run.summary["links"][0]["link"]
-        t, capacity = (np.asarray(table.to_numpy(column))[mine] for column in ("t_s", "capacity_bps"))
-        rate.fill_between([*t, 60], [*(capacity / 1e6), 0], step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
+        t, capacity = _truth(run, run.summary["links"][0]["link"], 60)
+        rate.fill_between(t, capacity, step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
         rate.set(xlim=(0, 60), ylim=(0, 4))
         rate.set_title(network, loc="left", fontsize=10)
         delay.set(yscale="log", ylim=(10, 5000), xlabel="Time (s)")
@@ -211,8 +216,7 @@ def tfrc_smoothness() -> Figure:
     over_time, scales = figure.subplots(1, 2, width_ratios=(3, 2))
     for colour, flow, label in ((HUES[1], "tcp-1", "TCP"), (HUES[0], "call-1", "TFRC")):
         t, rate = tfrc.series(tfrc.smoothness_run(), flow, "sending_rate_bps")
-        whole = len(t) // 5 * 5
-        over_time.plot(t[:whole:5], rate[:whole].reshape(-1, 5).mean(axis=1) / 1e6, color=colour, linewidth=1)
+        over_time.plot(_fives(t)[:, 0], _fives(rate).mean(axis=1) / 1e6, color=colour, linewidth=1)
         values = [row[label] for row in tfrc.smoothness()]
         scales.plot(tfrc.SCALES, values, "o-", color=colour, label=label)
     over_time.set(xlim=(60, 160), ylim=(0, 1.6), xlabel="Time (s)", ylabel="Sending rate over 0.5 s (Mbit/s)")

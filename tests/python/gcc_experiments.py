@@ -79,6 +79,33 @@ def media(
 
 
 @dataclass(frozen=True)
+class Targets:
+    """Targets, in whatever unit of rate, and when they came into force, in s."""
+
+    t: Floats
+    rate: Floats
+
+    def at(self, time: float) -> float:
+        """The target at a time."""
+        return float(self.rate[np.searchsorted(self.t, time, side="right") - 1])
+
+    def reaches(self, rate: float, after: float = 0.0) -> float:
+        """How long after a time it is first at or above a rate, s."""
+        return _first(self.t, (self.t >= after) & (self.rate >= rate)) - after
+
+    def falls(self, rate: float, after: float) -> float:
+        """How long after a time it is first at or below a rate, s."""
+        return _first(self.t, (self.t >= after) & (self.rate <= rate)) - after
+
+    def mean(self, start: float, stop: float) -> float:
+        """Its mean over time."""
+        inside = (self.t > start) & (self.t < stop)
+        edges = np.concatenate([[start], self.t[inside], [stop]])
+        values = np.concatenate([[self.at(start)], self.rate[inside]])
+        return float((values * np.diff(edges)).sum() / (stop - start))
+
+
+@dataclass(frozen=True)
 class Seen:
     """One flow of a run over time."""
 
@@ -113,20 +140,22 @@ class Seen:
         t, delay = self._columns("series", "t_s", "one_way_delay_ms_max")
         return _first(t, (t >= start) & (delay - 50.0 < below)) - start
 
+    @property
+    def targets(self) -> Targets:
+        """Its targets, bit/s."""
+        return Targets(*self._columns("decisions", "t_s", "target_bps"))
+
     def target(self, at: float) -> float:
         """The target at a time, bit/s."""
-        t, target = self._columns("decisions", "t_s", "target_bps")
-        return float(target[np.searchsorted(t, at, side="right") - 1])
+        return self.targets.at(at)
 
     def reaches(self, rate: float, after: float = 0.0) -> float:
         """How long after a time the target is first at or above a rate, s."""
-        t, target = self._columns("decisions", "t_s", "target_bps")
-        return _first(t, (t >= after) & (target >= rate)) - after
+        return self.targets.reaches(rate, after)
 
     def falls(self, rate: float, after: float) -> float:
         """How long after a time the target is first at or below a rate, s."""
-        t, target = self._columns("decisions", "t_s", "target_bps")
-        return _first(t, (t >= after) & (target <= rate)) - after
+        return self.targets.falls(rate, after)
 
     def noted(self, name: str, start: float = 0.0, stop: float = math.inf) -> Floats:
         """What the controller noted under a name."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from simpy.events import Event
 
 import tidegate
+from gcc_experiments import Seen, Targets
 from tidegate import Feedback, Flow, Link, Media, Run, Scenario
 from tidegate.simpy import Environment, Packet, World
 
@@ -124,42 +125,10 @@ def run(of: Recorded, lost: Callable[[int, int], bool], seed: int, **choice: Any
     return done
 
 
-@dataclass(frozen=True)
-class Targets:
-    """Targets in kbit/s, and when they came into force, in s."""
-
-    t: Floats
-    kbps: Floats
-
-    def at(self, time: float) -> float:
-        """The target at a time."""
-        return float(self.kbps[np.searchsorted(self.t, time, side="right") - 1])
-
-    def first(self, true: npt.NDArray[np.bool_], after: float) -> float:
-        """How long after a time it was so for the first time."""
-        true = true & (self.t >= after)
-        return float(self.t[np.argmax(true)]) - after if true.any() else math.nan
-
-    def reaches(self, kbps: float, after: float = 0.0) -> float:
-        """How long after a time it is at or above a rate, s."""
-        return self.first(self.kbps >= kbps, after)
-
-    def falls(self, kbps: float, after: float) -> float:
-        """How long after a time it is at or below a rate, s."""
-        return self.first(self.kbps <= kbps, after)
-
-    def mean(self, start: float, stop: float) -> float:
-        """Its mean over time."""
-        inside = (self.t > start) & (self.t < stop)
-        edges = np.concatenate([[start], self.t[inside], [stop]])
-        values = np.concatenate([[self.at(start)], self.kbps[inside]])
-        return float((values * np.diff(edges)).sum() / (stop - start))
-
-
 def targets_of(run: Run) -> Targets:
-    """The targets of a run."""
-    decisions = run.table("decisions")
-    return Targets(np.asarray(decisions.to_numpy("t_s")), np.asarray(decisions.to_numpy("target_bps")) / 1000)
+    """The targets of a run, kbit/s."""
+    found = Seen(run).targets
+    return Targets(found.t, found.rate / 1000)
 
 
 def by_luck(of: Recorded, seed: int) -> Callable[[int, int], bool]:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import gcc_links as links
-from gcc_links import BARE, CALL, LINKS, Targets
+from gcc_experiments import Targets
+from gcc_links import BARE, CALL, LINKS
 from support import ROOT, check_table, shared
 
 PAGE = ROOT / "docs" / "controllers" / "gcc.md"

@@ -177,13 +177,22 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
             raise _unknown_preset(name, part, entry["presets"])
     if preset and preset not in entry["presets"]:
         raise _unknown_preset(name, preset, entry["presets"])
-    shown = preset or entry["presets"][0]
-    plain = {key: _in_unit(name, _setting(name, shown, key), value) for key, value in settings.items()}
+    return Choice(name, preset, _checked(name, preset or entry["presets"][0], settings))
+
+
+def _checked(name: str, preset: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The settings, each in its own unit, that the engine takes for this preset."""
+    known = {setting["name"]: setting for setting in settings_of(name, preset)}
+    plain = {}
+    for key, value in settings.items():
+        if key not in known:
+            raise _unknown_setting(name, preset, key, list(known))
+        plain[key] = _in_unit(name, known[key], value)
     try:
-        _core.check_controller(name, shown, json.dumps(plain))
+        _core.check_controller(name, preset, json.dumps(plain))
     except ValueError as error:
         raise ControllerError(str(error)) from None
-    return Choice(name, preset, plain)
+    return plain
 
 
 def _entry(name: str) -> Mapping[str, Any]:
@@ -199,20 +208,16 @@ def _unknown_preset(name: str, preset: str, known: list[str]) -> ControllerError
     return ControllerError(f"{name}:{preset}: {name} has no such preset{hint}")
 
 
-def _setting(name: str, preset: str, key: str) -> Mapping[str, Any]:
-    """What is known of one setting of a preset."""
-    known = {setting["name"]: setting for setting in settings_of(name, preset)}
-    if key in known:
-        return known[key]
+def _unknown_setting(name: str, preset: str, key: str, known: list[str]) -> ControllerError:
     others = [
         other for other in registry()[name]["presets"] if any(one["name"] == key for one in settings_of(name, other))
     ]
     if others:
-        raise ControllerError(
+        return ControllerError(
             f"{name}: {key}: is a setting of {', '.join(others)}, not of {preset}; there are {', '.join(known)}"
         )
     hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
-    raise ControllerError(f"{name}: {key}: there is no such setting{hint}")
+    return ControllerError(f"{name}: {key}: there is no such setting{hint}")
 
 
 def _scalar(text: str) -> Scalar:

@@ -99,13 +99,16 @@ impl Rate {
         if span <= Span::ZERO {
             return Size::ZERO;
         }
-        // a second at up to 18 Gbit/s fits u64
-        let nanos = span.as_nanos() as u64;
-        if let Some(bits) = self.0.checked_mul(nanos) {
-            return Size(bits / (8 * NANOS as u64));
-        }
-        let wide = u128::from(self.0) * u128::from(nanos) / (8 * NANOS as u128);
-        Size(u64::try_from(wide).unwrap_or(u64::MAX))
+        Size(product_over(self.0, span.as_nanos() as u64, 8 * NANOS as u64))
+    }
+}
+
+/// `a * b / by`, rounded down, and at most what 64 bits hold. They hold nearly every product, a second at 18 Gbit/s or
+/// 2.3 GB, which spares the division of 128 bits.
+fn product_over(a: u64, b: u64, by: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(product) => product / by,
+        None => u64::try_from(u128::from(a) * u128::from(b) / u128::from(by)).unwrap_or(u64::MAX),
     }
 }
 
@@ -139,12 +142,7 @@ impl Size {
         if span <= Span::ZERO {
             return Rate::ZERO;
         }
-        let nanos = span.as_nanos() as u64;
-        if let Some(bits) = self.0.checked_mul(8 * NANOS as u64) {
-            return Rate(bits / nanos);
-        }
-        let wide = u128::from(self.0) * 8 * NANOS as u128 / u128::from(nanos);
-        Rate(u64::try_from(wide).unwrap_or(u64::MAX))
+        Rate(product_over(self.0, 8 * NANOS as u64, span.as_nanos() as u64))
     }
 }
 

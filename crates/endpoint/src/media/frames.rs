@@ -53,9 +53,7 @@ impl Frames {
         }
         Ok(Self { ladder, ticker, skip, group, bounds, target: Rate::ZERO, index: 0, rung: 0 })
     }
-}
 
-impl Frames {
     /// On to the next frame of the recording.
     fn pass(&mut self) {
         self.index += 1;

@@ -57,7 +57,6 @@ impl Source for Scheduled {
     }
 
     fn start(&mut self, now: Time) {
-        self.origin.get_or_insert(now);
         self.source.start(now);
         self.allow(now);
     }

@@ -366,8 +366,8 @@ impl Sender {
         let series = out.record().level() >= Level::Series;
         let whole = [frame.bytes];
         let slices = stream.slices().unwrap_or(&whole);
-        let full = || self.pacer.backlog() > self.decision.target.bytes_in(self.queue_limit);
-        if !self.decision.drain_queue && full() {
+        let Decision { target, drain_queue, .. } = self.decision;
+        if !drain_queue && self.pacer.backlog() > target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
             let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum();
             out.record().skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));

@@ -1,6 +1,6 @@
 //! What controllers are bound by, need and decide, as Python sees it.
 
-use super::{bytes_of, describe, maybe, rate_of, span_of};
+use super::{bytes_of, describe, maybe, or_none, rate_of, span_of};
 use crate::errors::bad;
 use pyo3::prelude::*;
 use tidegate_core::control::{Decision, EcnUse, FeedbackKind, Limits, Needs, Probe, Probes};
@@ -266,8 +266,6 @@ impl PyDecision {
     }
 
     fn __repr__(&self) -> String {
-        let option = |value: Option<i64>| value.map_or("None".to_owned(), |v| v.to_string());
-        let amount = |value: Option<u64>| value.map_or("None".to_owned(), |v| v.to_string());
         let flag = |value| if value { "True" } else { "False" };
         let probes: Vec<String> = self.probes.iter().map(PyProbe::__repr__).collect();
         format!(
@@ -276,14 +274,14 @@ impl PyDecision {
             self.target_bps,
             self.pacing_bps,
             self.padding_bps,
-            option(self.min_gap_ns),
-            amount(self.window),
-            option(self.alarm_ns),
+            or_none(self.min_gap_ns),
+            or_none(self.window),
+            or_none(self.alarm_ns),
             probes.join(", "),
             flag(self.pace_audio),
-            option(self.heartbeat_ns),
+            or_none(self.heartbeat_ns),
             flag(self.drain_queue),
-            amount(self.pushback_bps),
+            or_none(self.pushback_bps),
         )
     }
 }

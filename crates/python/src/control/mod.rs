@@ -70,6 +70,11 @@ pub(crate) fn bytes_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     whole_of(value, what, "bytes").map(|bytes| bytes as u64)
 }
 
+/// A value that may be missing, as Python writes it.
+fn or_none<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "None".to_owned(), |value| value.to_string())
+}
+
 /// Reads what may be `None`.
 fn maybe<'py, T>(
     value: Option<&Bound<'py, PyAny>>,

@@ -1,5 +1,6 @@
 //! What controllers are told of feedback, as Python sees it.
 
+use super::or_none;
 use crate::errors::bad;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -43,7 +44,7 @@ impl PyPacketResult {
     }
 
     fn __repr__(&self) -> String {
-        let arrival = self.arrival_ns.map_or("None".to_owned(), |at| at.to_string());
+        let arrival = or_none(self.arrival_ns);
         format!(
             "PacketResult(sequence={}, size={}, sent_ns={}, arrival_ns={arrival}, ecn={})",
             self.sequence, self.size, self.sent_ns, self.ecn

@@ -7,7 +7,7 @@ use crate::scenario::{
 };
 use std::sync::Arc;
 use tidegate_core::control::Limits;
-use tidegate_core::{Ecn, FlowId, Rate, Time};
+use tidegate_core::{Ecn, FlowId, Rate, Span, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
@@ -175,7 +175,7 @@ fn streams(
             VideoSource::Cbr { packet_size, schedule } => SourceSettings::Packets(packets::Settings {
                 size: *packet_size,
                 overhead: media.overhead,
-                rates: schedule.iter().map(|&(at, rate)| (at - Time::ZERO, rate)).collect(),
+                rates: since_start(schedule),
             }),
             VideoSource::Frames { rungs, skip, group } => SourceSettings::Frames {
                 ladder: Arc::new(ladder_of(rungs)?),
@@ -190,12 +190,10 @@ fn streams(
                 bounds,
             },
         };
-        let since = |&(at, rate): &(Time, Rate)| (at - Time::ZERO, rate);
         let source = if video.schedule.is_empty() {
             source
         } else {
-            let steps = video.schedule.iter().map(since).collect();
-            SourceSettings::Scheduled { source: Box::new(source), steps }
+            SourceSettings::Scheduled { source: Box::new(source), steps: since_start(&video.schedule) }
         };
         streams.push(StreamSettings::video(ssrc(1), source));
     }
@@ -214,6 +212,11 @@ fn streams(
         stream.pauses = media.pauses.clone();
     }
     Ok(streams)
+}
+
+/// The steps of a schedule, by how long after the flow's start they come.
+fn since_start(schedule: &[(Time, Rate)]) -> Vec<(Span, Rate)> {
+    schedule.iter().map(|&(at, rate)| (at - Time::ZERO, rate)).collect()
 }
 
 fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {
