@@ -114,7 +114,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 fuzz: setup
-	cd fuzz && ./run $(or $(FUZZ_SECONDS),60)
+	cd fuzz && FUZZ_RUNS=$(FUZZ_RUNS) ./run $(or $(FUZZ_SECONDS),60)
 
 swarm: setup
 	$(BIN)/python tests/python/swarm.py --seconds $(or $(SWARM_SECONDS),60) --out out/swarm

@@ -45,6 +45,7 @@ fn check_trace(trace: &Trace) {
     match &trace.capacity {
         Capacity::Rates(steps) => {
             assert_eq!(again.capacity, trace.capacity);
+            assert_eq!((&again.loss, &again.delay), (&trace.loss, &trace.delay));
             if steps.nominal_rate().bytes_in(period).as_bytes() < 1_000_000 {
                 _ = trace.to_mahimahi().map(|text| {
                     Trace::read_as(Format::Mahimahi, "f", text.as_bytes(), &ReadOptions::default())

@@ -291,6 +291,39 @@ fn the_longest_trace_comes_back_too() {
 }
 
 #[test]
+fn nanoseconds_come_back_after_many_days() {
+    // 102 days and some nanoseconds: a floating-point number of seconds has a resolution of 2 ns there
+    let text = "# duration_s=8888888.130000003\ntime_s,rate_bps,delay_ms\n0,5,0.000001\n8888888.130000002,7,86400000000.000003\n";
+    let trace = read("long.csv", text);
+    assert_eq!(trace.duration(), Span::from_nanos(8_888_888_130_000_003));
+    let delays: Vec<_> =
+        trace.delay.iter().flat_map(|delay| delay.phases()).map(|&(_, delay)| delay).collect();
+    assert_eq!(delays, [Span::from_nanos(1), Span::from_nanos(86_400_000_000_000_003)]);
+    let again = read("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
+    assert_eq!((&again.capacity, &again.delay), (&trace.capacity, &trace.delay));
+    // the last row lasts as long as the one before it: twice 51 days
+    let twice = read("twice.csv", "time_ms,rate_bps\n0,5\n4444444065.0000005,7\n");
+    let again = read("again.csv", &twice.to_csv(Span::from_secs(1)).unwrap());
+    assert_eq!((again.duration(), &again.capacity), (twice.duration(), &twice.capacity));
+}
+
+#[test]
+fn times_are_written_in_any_way_numbers_are() {
+    for (time, nanos) in
+        [("1e-3", 1_000_000), (".5", 500_000_000), ("+2.", 2_000_000_000), ("0.0000000005", 1)]
+    {
+        let trace = read("t.csv", &format!("# duration_s=9\ntime_s,rate_bps\n0,5\n{time},7\n"));
+        let Capacity::Rates(steps) = &trace.capacity else { panic!("rates") };
+        assert_eq!(steps.rates().nth(1).map(|(at, _)| at), Some(Time::from_nanos(nanos)), "{time}");
+    }
+    for time in ["-1", "", ".", "1.2.3", "inf", "nan", "1_0", "99999999999999999999", "1000000000.000000001"]
+    {
+        let text = format!("time_s,rate_bps\n0,5\n{time},7\n");
+        assert!(Trace::read("t.csv", text.as_bytes(), &ReadOptions::default()).is_err(), "{time}");
+    }
+}
+
+#[test]
 fn rates_as_opportunities_keep_their_mean_and_outages() {
     let at = Time::from_millis;
     let rates = [(at(0), Rate::from_mbps(5)), (at(400), Rate::ZERO), (at(700), Rate::from_kbps(12_345))];

@@ -1,6 +1,8 @@
 //! Reading traces that are tables with a header line.
 
-use super::{Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
+use super::{
+    Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, span_of, stretches,
+};
 use tidegate_core::Span;
 
 /// A table of comma-separated values; none of the known files quotes any.
@@ -132,7 +134,7 @@ pub(crate) fn lumos(file: &File<'_>) -> Result<Trace, TraceError> {
         .map(|(line, cells)| {
             let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
             let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s"))?;
-            let length = cells[times].parse().ok().and_then(|seconds| span(seconds, 1.0));
+            let length = span_of(cells[times], Span::from_secs(1));
             let length = length.ok_or_else(|| file.line_error(*line, cells[times], "seconds"))?;
             Ok(Stretch { length, rate, loss: None, delay: None })
         })
@@ -151,28 +153,29 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
             file.error(None, table.shown(), expected)
         })
     };
-    let (times, second) = one_of(&[("time_s", 1.0), ("time_ms", 1e-3)])?;
-    let (rates, unit) = one_of(&[("rate_bps", 1.0), ("rate_kbps", 1e3), ("rate_mbps", 1e6)])?;
+    let (times, of_time) = one_of(&[("time_s", 1.0), ("time_ms", 1e-3)])?;
+    let (rates, of_rate) = one_of(&[("rate_bps", 1.0), ("rate_kbps", 1e3), ("rate_mbps", 1e6)])?;
     let (losses, delays) = (table.find("loss"), table.find("delay_ms"));
     let mut rows: Vec<Row> = Vec::with_capacity(table.rows.len());
     for (line, cells) in &table.rows {
-        let number = |column: usize, expected: &str, scale: &dyn Fn(f64) -> bool| {
-            let value = cells[column].parse::<f64>().ok().filter(|&value| scale(value));
-            value.ok_or_else(|| file.line_error(*line, cells[column], expected))
+        let wrong = |column: usize, expected: &str| file.line_error(*line, cells[column], expected);
+        let number = |column: usize| cells[column].parse::<f64>().ok();
+        let at = span_of(cells[times], Span::from_secs_f64(of_time));
+        let bits = number(rates).and_then(|value| rate(value, of_rate));
+        let lost = |column| {
+            let value = number(column).filter(|value| (0.0..=1.0).contains(value));
+            value.ok_or_else(|| wrong(column, "a loss of 0 to 1"))
         };
-        let at = number(times, "a time that is not negative", &|value| span(value, second).is_some())?;
-        let bits = number(rates, "a rate that is not negative", &|value| rate(value, unit).is_some())?;
-        let loss =
-            losses.map(|column| number(column, "a loss of 0 to 1", &|value| (0.0..=1.0).contains(&value)));
-        let delay = delays.map(|column| {
-            number(column, "a delay that is not negative", &|value| span(value, 1e-3).is_some())
-        });
+        let delayed = |column: usize| {
+            let value = span_of(cells[column], Span::from_millis(1));
+            value.ok_or_else(|| wrong(column, "a delay that is not negative"))
+        };
         rows.push(Row {
             line: *line,
-            at: span(at, second).unwrap_or_default(),
-            rate: rate(bits, unit).unwrap_or_default(),
-            loss: loss.transpose()?,
-            delay: delay.transpose()?.map(Span::from_millis_f64),
+            at: at.ok_or_else(|| wrong(times, "a time that is not negative"))?,
+            rate: bits.ok_or_else(|| wrong(rates, "a rate that is not negative"))?,
+            loss: losses.map(lost).transpose()?,
+            delay: delays.map(delayed).transpose()?,
         });
     }
     if let Some(first) = rows.first().filter(|first| first.at > Span::ZERO) {
@@ -181,7 +184,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
     }
     let end = match duration(file) {
         Some((line, text)) => {
-            let end = text.parse().ok().and_then(|seconds| span(seconds, 1.0));
+            let end = span_of(text, Span::from_secs(1));
             Some(end.ok_or_else(|| file.line_error(line, text, "a duration in seconds"))?)
         }
         None => None,

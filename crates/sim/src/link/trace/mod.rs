@@ -388,6 +388,21 @@ pub(crate) fn span(value: f64, unit: f64) -> Option<Span> {
     (value >= 0.0 && value * unit <= LONGEST.as_secs_f64()).then(|| Span::from_secs_f64(value * unit))
 }
 
+/// A length written as a decimal number of `unit`, to the nearest nanosecond, within the bounds of [`span`]. What stands
+/// before the point is read by itself: one floating-point number has no room for the nanoseconds of 104 days.
+pub(crate) fn span_of(text: &str, unit: Span) -> Option<Span> {
+    let parts = text.split_once('.').unwrap_or((text, "0"));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.0.is_empty() || !all_digits(parts.0) || !all_digits(parts.1) {
+        // an exponent, a sign, nothing before the point, or no number
+        return span(text.parse().ok()?, unit.as_secs_f64());
+    }
+    let whole = parts.0.parse::<i64>().ok()?.checked_mul(unit.as_nanos())?;
+    let fraction = format!("0.{}", parts.1).parse::<f64>().ok()? * unit.as_nanos() as f64;
+    let nanos = whole.checked_add(fraction.round() as i64)?;
+    (nanos <= LONGEST.as_nanos()).then(|| Span::from_nanos(nanos))
+}
+
 /// A row of a table in which each row holds until the time of the next one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {

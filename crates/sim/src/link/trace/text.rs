@@ -1,6 +1,6 @@
 //! Reading traces that are columns of numbers: mahimahi's, seconds and Mbit/s, data rate patterns.
 
-use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
+use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span_of, stretches};
 use crate::link::capacity::{MAHIMAHI_BYTES, Recorded};
 use tidegate_core::Span;
 
@@ -64,9 +64,9 @@ pub(crate) fn seconds_mbps(file: &File<'_>) -> Result<Trace, TraceError> {
     for (line, text) in samples(file) {
         let expected = "two numbers that are not negative: seconds and Mbit/s";
         let row = || {
-            let mut columns = text.split_whitespace().map(|column| column.parse::<f64>().ok());
-            let at = span(columns.next()??, 1.0)?;
-            let rate = rate(columns.next()??, 1e6)?;
+            let mut columns = text.split_whitespace();
+            let at = span_of(columns.next()?, Span::from_secs(1))?;
+            let rate = rate(columns.next()?.parse().ok()?, 1e6)?;
             columns.next().is_none().then_some((at, rate))
         };
         let (at, rate) = row().ok_or_else(|| file.line_error(line, text, expected))?;

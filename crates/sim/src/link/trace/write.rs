@@ -10,9 +10,13 @@ use tidegate_core::{Rate, Size, Span, Time};
 /// So many opportunities make a file of about a gigabyte.
 const MOST_OPPORTUNITIES: u64 = 100_000_000;
 
-/// A number of nanoseconds as seconds, exact and without trailing zeros.
-fn seconds(nanos: i64) -> String {
-    let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+const SECOND: Span = Span::from_secs(1);
+
+/// A length of time that is not negative as a decimal number of `unit`, which is a power of ten of nanoseconds: exact and
+/// without trailing zeros.
+fn decimal(length: Span, unit: Span) -> String {
+    let (nanos, unit) = (length.as_nanos(), unit.as_nanos());
+    let text = format!("{}.{:0places$}", nanos / unit, nanos % unit, places = unit.ilog10() as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -94,7 +98,7 @@ impl Trace {
         let mut text = format!(
             "# {}\n# duration_s={}\n",
             self.name.replace(['\r', '\n'], " "),
-            seconds(self.duration().as_nanos())
+            decimal(self.duration(), SECOND)
         );
         text.push_str("time_s,rate_bps");
         text.push_str(if loss.is_some() { ",loss" } else { "" });
@@ -104,7 +108,7 @@ impl Trace {
             while rates.get(place + 1).is_some_and(|&(next, _)| next <= at) {
                 place += 1;
             }
-            _ = write!(text, "{},{}", seconds(at.as_nanos()), rates[place].1.as_bps());
+            _ = write!(text, "{},{}", decimal(at - Time::ZERO, SECOND), rates[place].1.as_bps());
             if let Some(loss) = &mut loss {
                 let probability = match *loss.at(at) {
                     Loss::None => 0.0,
@@ -116,7 +120,7 @@ impl Trace {
                 _ = write!(text, ",{probability}");
             }
             if let Some(delay) = &mut delay {
-                _ = write!(text, ",{}", delay.at(at).as_millis_f64());
+                _ = write!(text, ",{}", decimal(*delay.at(at), Span::from_millis(1)));
             }
             text.push('\n');
         }
