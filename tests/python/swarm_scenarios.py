@@ -300,7 +300,7 @@ def tcp(dice: Dice) -> Table:
         "initial_window": lambda: dice.whole(1, 40),
         "min_rto": lambda: dice.span(0.01, 2),
         "delayed_ack": lambda: True,
-        "handshake": lambda: True,
+        "handshake": lambda: False,
         "options": lambda: False,
         "packet_size": lambda: dice.size(600, 1500),
     }

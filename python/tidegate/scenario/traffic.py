@@ -129,9 +129,11 @@ class Tcp(Model):
     delayed_ack: bool = False
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
     Off by default, as in ns-2 and in most published figures."""
-    handshake: bool = False
+    handshake: bool = True
     """Whether it begins with a SYN and waits for the answer (RFC 9293 section 3.5), which makes the first round-trip
-    sample as well. ns-2 does, and counts the SYN as a packet sent."""
+    sample as well, and counts the SYN as a packet sent. Without, it is established from the start, and takes 1 s for
+    the time-out (RFC 6298 section 2.1) until data have been acknowledged: where a round trip takes longer, its first
+    window is sent twice."""
     options: bool = True
     """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's have 40
     bytes and none; both ends then know beforehand, as they do without a handshake."""

@@ -9,6 +9,11 @@ use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 /// A segment size that is easy to count in.
 pub(crate) const MSS: u32 = 1000;
 
+/// The defaults without a handshake, so that the first packet is data.
+pub(crate) fn established() -> TcpSettings {
+    TcpSettings { handshake: false, ..TcpSettings::default() }
+}
+
 pub(crate) struct Bench<N> {
     pub(crate) end: N,
     pub(crate) now: Time,

@@ -1,12 +1,12 @@
 //! What a sender does, acknowledgement by acknowledgement.
 
-use crate::bench::{Bench, MSS, sender};
+use crate::bench::{Bench, MSS, established, sender};
 use tidegate_core::datagram::{Opening, TcpBody};
 use tidegate_core::{Span, Time};
 use tidegate_sim::traffic::tcp::{TcpSender, TcpSettings, Variant, Workload};
 
 fn of(variant: Variant) -> TcpSettings {
-    TcpSettings { variant, ..TcpSettings::default() }
+    TcpSettings { variant, ..established() }
 }
 
 /// A sender whose window is 10 segments in congestion avoidance or slow start, all of them under way.
@@ -20,7 +20,7 @@ fn ten(settings: TcpSettings) -> Bench<TcpSender> {
 #[test]
 fn the_initial_window_is_as_set() {
     for initial_window in [1, 2, 3, 10] {
-        let mut end = sender(TcpSettings { initial_window, ..TcpSettings::default() });
+        let mut end = sender(TcpSettings { initial_window, ..established() });
         assert_eq!(end.segments().len(), initial_window as usize);
     }
 }

@@ -100,7 +100,7 @@ def scenario(delay: str, controller: str, load: Load = LOAD) -> Scenario:
                     "count": TCP_FLOWS,
                     "start": "1s",
                     "start_step": "1s",
-                    "tcp": {"algorithm": "reno", "workload": web},
+                    "tcp": {"algorithm": "reno", "workload": web, "handshake": False},
                 },
             ],
         }

@@ -263,7 +263,7 @@ def unequal_round_trips(
     sending_jitter: str, starts: tuple[str, str], *, algorithm: str = "cubic", queue: int = 33
 ) -> Scenario:
     """Two TCP flows with round trips of 40 and 120 ms over 10 Mb/s, seconds 20 to 600."""
-    tcp = Tcp(algorithm=algorithm)
+    tcp = Tcp(algorithm=algorithm, handshake=False)
     return Scenario(
         name="vardhan-phases",
         duration="600s",

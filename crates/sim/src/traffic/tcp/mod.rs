@@ -113,7 +113,8 @@ pub struct TcpSettings {
     pub granularity: Span,
     /// The longest delay of an acknowledgement of every second segment; `None`: each is acknowledged at once.
     pub delayed_ack: Option<Span>,
-    /// Whether a connection begins with SYN and its answer; else it is established from the start.
+    /// Whether a connection begins with SYN and its answer (RFC 9293 section 3.5), which make the first
+    /// round-trip sample; else it is established from the start.
     pub handshake: bool,
     /// Whether SYNs carry options; without them window scale and SACK are agreed on beforehand.
     pub options: bool,
@@ -143,7 +144,7 @@ impl Default for TcpSettings {
             max_rto: Span::from_secs(60),
             granularity: Span::from_millis(1),
             delayed_ack: None,
-            handshake: false,
+            handshake: true,
             options: true,
             initial_sequence: 0,
             workload: Workload::default(),
