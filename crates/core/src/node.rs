@@ -75,6 +75,11 @@ pub trait Node: Send + Any {
         let _ = visit;
     }
 
+    /// Tells what whoever reads the results has to know of it: the key of a setting, and a sentence about it.
+    fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
+        let _ = tell;
+    }
+
     /// Called once when the run ends, to write what is still open (frames, counters) to the record.
     fn finish(&mut self, now: Time, out: &mut Outbox) {
         let _ = (now, out);

@@ -26,8 +26,8 @@ struct Taken {
 }
 
 /// Whether one more packet of `size` fits, if `held` packets (in order) have not left at `now`.
-fn fits(queue: &DropTail, held: &[Taken], now: i64, size: u64, ready: bool) -> bool {
-    if held.is_empty() && ready && !queue.counts_in_service {
+fn fits(queue: &DropTail, held: &[Taken], now: i64, size: u64) -> bool {
+    if held.is_empty() {
         return true;
     }
     let waits = |packet: &&Taken| queue.counts_in_service || packet.start > now;
@@ -66,12 +66,11 @@ fn by_work(
         }
         high
     };
-    let rate_at = |t: i64| steps.iter().rev().find(|step| step.0 <= t % period).unwrap().1;
     let mut taken: Vec<Taken> = Vec::new();
     let mut through: u128 = 0;
     let decide = |(place, &(now, size)): (usize, &(i64, u64))| {
         let held: Vec<Taken> = taken.iter().copied().filter(|packet| packet.finish > now).collect();
-        if !fits(queue, &held, now, size, rate_at(now) > 0) {
+        if !fits(queue, &held, now, size) {
             return None;
         }
         let begin = through.max(work(now));
@@ -118,7 +117,7 @@ fn by_opportunities(
         } else {
             let (place, &(now, size)) = upcoming.next().unwrap();
             let held: Vec<Taken> = inside.iter().map(|&(packet, _)| packet).collect();
-            if fits(queue, &held, now, size, false) {
+            if fits(queue, &held, now, size) {
                 inside.push_back((Taken { place, size, start: i64::MAX, finish: i64::MAX }, size));
             }
         }

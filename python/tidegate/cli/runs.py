@@ -22,7 +22,7 @@ from tidegate.cli.options import (
     say_what_code_is_run,
     scenarios,
 )
-from tidegate.cli.terminal import print_json, results_only, say, stoppable, typed
+from tidegate.cli.terminal import print_json, results_only, say, stoppable, typed, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -76,8 +76,10 @@ def run(
         done.save(out)
     if as_json:
         print_json({"digest": done.digest, "seed": done.seed, **done.summary})
+        warn(done.warnings, made)
         return
     print_run(done)
+    warn(done.warnings, made)
     if out is not None:
         console().print(f"\nwritten to {out}")
 
@@ -192,12 +194,14 @@ def compare(
             done.save(out)
     if as_json:
         print_json(done.to_data())
+        warn(done.warnings, made)
         _tell_failures(done)
         return
     to = console()
     last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
     to.print(f"{made.name}, {made.duration}, {last}; * best\n")
     print_table(comparison_table(done.table))
+    warn(done.warnings, made)
     if out is not None:
         names = ["table.md", "table.csv", "runs.csv", "comparison.png", "report.html", *done.attached]
         to.print(f"\nwritten to {out}: {', '.join(name for name in names if not name.startswith('quality-'))}, runs/")

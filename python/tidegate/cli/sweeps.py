@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.options import AsJson, ScenarioName, Workers, pair, say_what_code_is_run, split
-from tidegate.cli.terminal import Stopped, print_json, results_only, say
+from tidegate.cli.terminal import Stopped, print_json, results_only, say, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def sweep(
     from tidegate.results._folders import check_folder
     from tidegate.running._seeds import seeds_from
     from tidegate.scenario import Scenario
+    from tidegate.show import _view
 
     made = Scenario.load(scenario)
     grid: dict[str, list[str]] = {}
@@ -72,6 +73,7 @@ def sweep(
     elif result.rows:
         _print_sweep(result)
         console().print(f"\nwritten to {out}: summary.md, summary.csv, flows.csv, results/")
+    warn(_view.warnings(row["summary"] for row in result.rows), made)
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
     if result.failed:

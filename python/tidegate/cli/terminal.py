@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import TidegateError
+
+if TYPE_CHECKING:
+    from tidegate.scenario import Scenario
 
 
 class Stopped(TidegateError):
@@ -21,6 +25,14 @@ def say(message: str) -> None:
     """Prints a message for the person on standard error, apart from the results."""
     sys.stderr.write(f"tidegate: {message}\n")
     sys.stderr.flush()
+
+
+def warn(warnings: Sequence[str], made: Scenario) -> None:
+    """Says what runs of a scenario warn of, with file and line of the setting where they are known."""
+    sys.stdout.flush()
+    for one in warnings:
+        where = made.where(one.partition(": ")[0])
+        say(f"warning: {where}{': ' if where else ''}{one}")
 
 
 def results_only() -> redirect_stdout[Any]:

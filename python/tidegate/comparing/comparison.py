@@ -22,6 +22,7 @@ from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
 from tidegate.scenario.scenario import Level
 from tidegate.scenario.variants import DEFAULT, with_controller
+from tidegate.show import _view
 from tidegate.show.table import ComparisonTable, flows_csv
 from tidegate.units import show
 
@@ -61,12 +62,18 @@ class Comparison:
         """The seeds, in the order of the runs."""
         return [run.seed for run in next(iter(self.runs.values()))]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What its runs warn of, each once: the key of a setting, and a sentence about it."""
+        return _view.warnings(run.summary for some in self.runs.values() for run in some)
+
     def to_data(self) -> dict[str, Any]:
         """As plain data: what `--json` prints."""
         return {
             "scenario": self.scenario.name,
             "controllers": self.controllers,
             "failed": dict(self.failed),
+            "warnings": self.warnings,
             "seeds": self.seeds,
             "command": self.command,
             "versions": dict(versions()),

@@ -96,6 +96,10 @@ def _check_summary(summary: Any) -> None:
     _expect("summary.flows", [], bool(summary["flows"]), "at least one")
     for key, value in summary.items():
         match value:
+            case list() if key == "warnings":
+                for number, one in enumerate(value):
+                    right = isinstance(one, dict) and {"key", "says"} <= one.keys() and all(map(_is_text, one.values()))
+                    _expect(f"summary.warnings[{number}]", one, right, "key and says, as text")
             case list() if key in {*_LISTS, "sessions"}:
                 _check_list(key, value)
             case dict() if key == "fairness":
@@ -127,6 +131,10 @@ def _check_values(where: str, values: Mapping[str, Any]) -> None:
             _expect(f"{where}.{name}", value, _plain(value), "names or numbers")
         else:
             _expect(f"{where}.{name}", value, _number(value), "a number or nothing")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _plain(values: Iterable[Any]) -> bool:

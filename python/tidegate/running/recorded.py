@@ -15,6 +15,7 @@ from tidegate.results._saved import check_run, read_json
 from tidegate.running._tables import SIDES, Kept, Saved, capture_file, stream_file
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
+from tidegate.show import _view
 
 RUN_FILE = "run.json"
 _SLICES = "slices"
@@ -76,6 +77,11 @@ class Run:
         """The metrics; see [metrics][tidegate.results.metrics] for what each one is."""
         found: Mapping[str, Any] = self._about["summary"]
         return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever reads the numbers has to know: each with the key of the setting that it is about."""
+        return _view.warnings([self.summary])
 
     @property
     def about(self) -> Mapping[str, Any]:

@@ -169,7 +169,10 @@ Capacity = Annotated[
 
 
 class Queue(Model):
-    """Limits of a drop-tail queue; several hold at once, an empty table is no limit."""
+    """Limits of a drop-tail queue; several hold at once, an empty table is no limit.
+
+    A packet that finds nothing in the link is taken in whatever the limits.
+    """
 
     if TYPE_CHECKING:
 
@@ -180,7 +183,7 @@ class Queue(Model):
     bytes: Size | None = None
     """In bytes."""
     time: Duration | None = None
-    """In time at the link's mean rate (RFC 8868 section 4.3)."""
+    """In time at the link's mean rate (RFC 8868 section 4.3); the same bytes last longer while it is slower."""
     counts_in_service: bool = True
     """Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
     of n packets is ns-2's; a device queue of ns-3 does not count it."""

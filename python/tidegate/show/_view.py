@@ -139,6 +139,12 @@ def member(run: RunLike, flow: str) -> Mapping[str, Any]:
     return next((one for one in run.summary.get("members", ()) if one["flow"] == flow), {})
 
 
+def warnings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What runs with these summaries warn of, each once: the key of a setting, and a sentence about it."""
+    told = (f"{one['key']}: {one['says']}" for summary in summaries for one in summary.get("warnings", ()))
+    return list(dict.fromkeys(told))
+
+
 def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of all members of a session: sums, and of times the mean over what they are times of.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict
 from tidegate.results.stats import Interval, best
+from tidegate.show import _view
 
 if TYPE_CHECKING:
     from tidegate.running import Run
@@ -49,6 +50,8 @@ class ComparisonTable:
     """Why a controller has no values, by its name; it has a column, too."""
     verdicts: Mapping[str, str] = field(default_factory=dict)
     """By controller whether its subject was fit for a call; see [verdict][tidegate.results.quality.verdict]."""
+    warnings: Sequence[str] = ()
+    """What the runs warn of."""
 
     @classmethod
     def of(cls, runs: Mapping[str, Sequence[Run]], failed: Mapping[str, str] | None = None) -> ComparisonTable:
@@ -69,8 +72,9 @@ class ComparisonTable:
         kept = [
             replace(row, cells={**row.cells, **none}) for row in rows if any(cell.count for cell in row.cells.values())
         ]
+        warnings = _view.warnings(run.summary for run in _all(runs))
         verdicts = {name: verdict(run.metrics().get("quality") for run in some) for name, some in runs.items()}
-        return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)})
+        return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)}, warnings)
 
     def cell(self, row: Row, controller: str) -> str:
         """The text of a cell: mean and interval, or that the controller failed."""
@@ -89,6 +93,7 @@ class ComparisonTable:
         if self.verdicts:
             lines.append(pipes([metric("quality").label, "", *(self.verdicts[name] for name in self.controllers)]))
         lines += [f"\n`{name}` failed: {why}" for name, why in self.failed.items()]
+        lines += [f"\nWarning: {one}" for one in self.warnings]
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:

@@ -115,21 +115,19 @@ impl Link {
 
     /// Whether the queue takes in `size` more bytes; the cursor must be up to date.
     #[inline]
-    fn admits(&self, now: Time, size: u32) -> bool {
+    fn admits(&mut self, now: Time, size: u32) -> bool {
         if self.room.is_unlimited() {
             return true;
         }
         let mut packets = (self.line.len() - self.served) as u64;
         let mut bytes = self.held;
-        if !self.room.counts_in_service {
-            match self.line.get(self.served) {
-                None if self.server.is_ready(now) => return true,
-                Some(first) if first.start <= now => {
-                    packets -= 1;
-                    take_away(&mut bytes, u64::from(first.packet.size), "bytes of a queue");
-                }
-                _ => {}
-            }
+        let Some(first) = self.line.get(self.served) else {
+            self.room.takes_one(size);
+            return true;
+        };
+        if !self.room.counts_in_service && first.start <= now {
+            packets -= 1;
+            take_away(&mut bytes, u64::from(first.packet.size), "bytes of a queue");
         }
         self.room.fits(packets, bytes, size)
     }
@@ -240,6 +238,10 @@ impl Node for Link {
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         self.server.draws(visit);
         self.medium.draws(visit);
+    }
+
+    fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
+        self.room.warnings(tell);
     }
 }
 

@@ -123,7 +123,7 @@ impl ManagedLink {
                 }
             }
             let Some(Next { from, .. }) = self.next.take_if(|next| next.begins <= now) else { return };
-            let mut moment = Moment { now, nominal: self.nominal, in_service: None, is_free: true, out };
+            let mut moment = Moment { now, nominal: self.nominal, in_service: None, out };
             let Some(Waiting { since, mut packet }) = self.queue.dequeue(&mut moment) else { return };
             packet.queued += now - since;
             let finish = self.server.serve(from, packet.size).finish.max(now);
@@ -146,8 +146,7 @@ impl ManagedLink {
     ) {
         self.serve(now, out);
         let in_service = self.serving.as_ref().map(|(_, packet)| packet.size);
-        let is_free = in_service.is_none() && self.next.is_none() && self.server.begins(now) <= now;
-        let mut moment = Moment { now, nominal: self.nominal, in_service, is_free, out };
+        let mut moment = Moment { now, nominal: self.nominal, in_service, out };
         ask(&mut *self.queue, &mut moment);
         if self.serving.is_none() && self.next.is_none() && self.queue.backlog().packets > 0 {
             self.call(now);
@@ -207,5 +206,9 @@ impl Node for ManagedLink {
         self.server.draws(visit);
         self.queue.draws(visit);
         self.medium.draws(visit);
+    }
+
+    fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
+        self.queue.warnings(tell);
     }
 }

@@ -27,6 +27,18 @@ pub struct Summary {
     pub members: Vec<MemberSummary>,
     /// How the flows share; null for a single one.
     pub fairness: Fairness,
+    /// What whoever reads the numbers has to know; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+/// What whoever reads the numbers has to know of a setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// The dotted key of the setting.
+    pub key: String,
+    /// What there is to know: a sentence without its end.
+    pub says: String,
 }
 
 /// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 for equal shares, 1/n for one that has all.
@@ -70,6 +82,7 @@ impl Recording {
                 .collect(),
             members: self.member_summaries(begin),
             fairness: self.fairness(begin, end),
+            warnings: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::external::External;
 use super::tightest_link::{capacity, set_tightest};
 use crate::engine::world::{Stopped, World};
 use crate::record::Recording;
-use crate::record::summary::Summary;
+use crate::record::summary::{Summary, Warning};
 use std::any::Any;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Span, Time};
@@ -98,6 +98,13 @@ impl Run {
             node.draws(&mut |drawn| draws.push(drawn));
         }
         draws.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut warnings = Vec::new();
+        for node in self.world.nodes() {
+            let name = node.name();
+            node.warnings(&mut |key, says| {
+                warnings.push(Warning { key: format!("links.{name}.{key}"), says })
+            });
+        }
         let (recorder, mut nodes) = self.world.finish_with_nodes()?;
         let recorder: Box<dyn Any> = recorder;
         let Ok(mut recording) = recorder.downcast::<Recording>() else {
@@ -120,7 +127,7 @@ impl Run {
             accounts[id].left_bytes - before[id]
         });
         let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();
-        let summary = recording.summary(self.duration, self.warmup);
+        let summary = Summary { warnings, ..recording.summary(self.duration, self.warmup) };
         Ok(Outcome { recording, summary, draws, events, hops })
     }
 }

@@ -117,7 +117,11 @@ def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     if version := source.versions.get("tidegate"):
         facts.append(f"tidegate {version}")
     failures = [tag("p", tag("strong", f"{name} failed"), f": {why}") for name, why in source.failed.items()]
-    return tag("header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"), *failures)
+    summaries = (run.summary for members in groups.values() for run in members)
+    warnings = [tag("p", tag("strong", "Warning"), f": {one}") for one in _view.warnings(summaries)]
+    return tag(
+        "header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"), *failures, *warnings
+    )
 
 
 _CAPTIONS = {

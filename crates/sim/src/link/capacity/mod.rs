@@ -152,20 +152,6 @@ impl Server {
         }
     }
 
-    /// Whether a packet that comes at `now` to an empty link goes into service at once instead of
-    /// waiting for an opportunity or for the end of an outage.
-    #[inline]
-    pub(crate) fn is_ready(&self, now: Time) -> bool {
-        match self {
-            Self::Infinite | Self::Statuses(_) => true,
-            Self::Constant(service) => service.rate() > Rate::ZERO,
-            Self::Variable(service) => service.rate() > Rate::ZERO,
-            Self::Replaced(service) => service.after.rate() > Rate::ZERO,
-            Self::Schedule(service) => service.steps().rate_at(now) > Rate::ZERO,
-            Self::Opportunities(_) | Self::Brownian { .. } => false,
-        }
-    }
-
     /// The same transmitter; one of constant rate becomes one whose rate can be changed.
     pub(crate) fn variable(self) -> Self {
         match self {

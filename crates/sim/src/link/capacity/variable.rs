@@ -37,11 +37,6 @@ impl Variable {
         self.rounded()
     }
 
-    /// The present rate.
-    pub(crate) const fn rate(&self) -> Rate {
-        Rate::from_bps(self.rate)
-    }
-
     /// When the service of a packet would begin that has been there since `from`.
     pub(crate) fn begins(&self, from: Time) -> Time {
         if self.rate == 0 { Time::MAX } else { from.max(self.rounded()) }

@@ -22,8 +22,6 @@ pub struct Moment<'a> {
     pub nominal: Rate,
     /// The size of the packet in service, if there is one.
     pub in_service: Option<u32>,
-    /// Whether a packet that comes now to an empty queue goes into service at once.
-    pub is_free: bool,
     pub(crate) out: &'a mut Outbox,
 }
 
@@ -95,5 +93,10 @@ pub trait QueueDiscipline: Send {
     /// Shows what each of its random substreams gave out.
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         let _ = visit;
+    }
+
+    /// Tells what whoever reads the results has to know of it, as [`tidegate_core::Node::warnings`].
+    fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
+        let _ = tell;
     }
 }

@@ -15,8 +15,9 @@ use tidegate_core::{Packet, Rate, Size, Span};
 /// `DropTail::enque` drops when `length + 1 >= limit`: with its limit of 50 there wait 49 beside the one in service,
 /// as with 50 here.)
 ///
-/// A packet that finds the link idle and ready goes into service without having waited: where the one in service
-/// does not count, it passes whatever the limits.
+/// A packet that finds nothing in the link is taken in whatever its size, as every real buffer holds at least one packet:
+/// limits in bytes or time that are too small for it would lose everything on an idle link. The link tells of
+/// such packets when the run ends ([`tidegate_core::Node::warnings`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropTail {
@@ -37,6 +38,8 @@ pub(crate) struct Room {
     packets: u64,
     bytes: u64,
     pub(crate) counts_in_service: bool,
+    /// The size of the largest packet that was taken in only because nothing was there; 0: there was none.
+    oversized: u32,
 }
 
 impl DropTail {
@@ -77,6 +80,7 @@ impl DropTail {
             packets: self.packets.map_or(u64::MAX, u64::from),
             bytes: bytes.min(timed),
             counts_in_service: self.counts_in_service,
+            oversized: 0,
         }
     }
 }
@@ -92,6 +96,25 @@ impl Room {
     #[inline]
     pub(crate) const fn fits(&self, packets: u64, bytes: u64, size: u32) -> bool {
         packets < self.packets && bytes.saturating_add(size as u64) <= self.bytes
+    }
+
+    /// Takes note of a packet of `size` that is taken in because nothing is there.
+    #[inline]
+    pub(crate) fn takes_one(&mut self, size: u32) {
+        if u64::from(size) > self.bytes {
+            self.oversized = self.oversized.max(size);
+        }
+    }
+
+    /// What is to be told of packets that were larger than all there is room for.
+    pub(crate) fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
+        if self.oversized > 0 {
+            let (bytes, size) = (self.bytes, self.oversized);
+            let told = format!(
+                "its {bytes} bytes hold no packet of {size}: one goes in where nothing else is, and nothing beside it"
+            );
+            tell("queue", told);
+        }
     }
 
     /// Whether everything fits always.
@@ -115,13 +138,15 @@ impl Tail {
     }
 
     /// Whether `size` more bytes are taken in.
-    fn admits(&self, moment: &Moment<'_>, size: u32) -> bool {
+    fn admits(&mut self, moment: &Moment<'_>, size: u32) -> bool {
         let (mut packets, mut bytes) = (self.waiting.len() as u64, self.bytes);
+        if packets == 0 && moment.in_service.is_none() {
+            self.room.takes_one(size);
+            return true;
+        }
         if self.room.counts_in_service {
             packets += u64::from(moment.in_service.is_some());
             bytes += moment.in_service.map_or(0, u64::from);
-        } else if packets == 0 && moment.is_free {
-            return true;
         }
         self.room.fits(packets, bytes, size)
     }
@@ -151,6 +176,10 @@ impl QueueDiscipline for Tail {
 
     fn each(&self, visit: &mut dyn FnMut(&Packet)) {
         self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
+    }
+
+    fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
+        self.room.warnings(tell);
     }
 }
 
