@@ -284,6 +284,7 @@ class Needs:
         cls,
         feedback: Literal["per-packet", "receiver-reports", "own", "none"] = "per-packet",
         ecn: Literal["off", "ect0", "ect1"] = "off",
+        counts: Literal["rtp", "ip"] = "rtp",
     ) -> Self: ...
     @property
     def feedback(self) -> Literal["per-packet", "receiver-reports", "own", "none"]:
@@ -291,6 +292,9 @@ class Needs:
     @property
     def ecn(self) -> Literal["off", "ect0", "ect1"]:
         """The ECN codepoint of its packets: "off", "ect0" or "ect1"."""
+    @property
+    def counts(self) -> Literal["rtp", "ip"]:
+        """Which bytes its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP)."""
 
 @final
 class Probe:
@@ -332,6 +336,7 @@ class Decision:
         heartbeat_ns: int | None = None,
         drain_queue: bool = False,
         pushback_bps: float | None = None,
+        burst_ns: int | None = None,
     ) -> Self: ...
     @property
     def target_bps(self) -> int:
@@ -366,6 +371,9 @@ class Decision:
     @property
     def pushback_bps(self) -> int | None:
         """What congestion-window pushback leaves of the target, in bit/s: video comes down to it by leaving frames out."""
+    @property
+    def burst_ns(self) -> int | None:
+        """How long a burst the pacer may send at once whenever media comes to an empty queue, in nanoseconds; None: groups of 5 ms."""
 
 @final
 class Sent:

@@ -68,7 +68,7 @@ Choice = dict[str, Any]
 BARE: Choice = {"source": "greedy", "payload": "1176B", "overhead": "0B"}
 """Packets of 1200 bytes at the target, sent at 2.5 times it: what the recordings have, but for the pacer."""
 CALL: Choice = {"source": "ideal", "settings": {"pacing_factor": 1.1, "alr_probing": False}}
-"""A call with a camera: 30 frames a second, a pacing factor of 1.1, and headers of IP and UDP that use the link."""
+"""A call with a camera: 30 frames a second, a pacing factor of 1.1, and headers of IP and UDP."""
 
 
 def scenario(of: Recorded, *, source: str, settings: Choice | None = None, **media: Any) -> Scenario:
@@ -239,8 +239,8 @@ MEASURES = [
 
 
 def columns(name: str, vectors: Path) -> tuple[list[Targets], ...]:
-    """libwebrtc's targets, and ours: ten seeds where it is luck what is lost, else five."""
-    seeds = range(1, 11 if LINKS[name].loss else 6)
+    """libwebrtc's targets, and ours: twenty seeds where it is luck what is lost, else five."""
+    seeds = range(1, 21 if LINKS[name].loss else 6)
     ours = ([engine(name, vectors, seed, choice) for seed in seeds] for choice in (BARE, CALL))
     return (libwebrtc(name, vectors), *ours)
 

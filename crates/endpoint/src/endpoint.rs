@@ -46,7 +46,7 @@ impl Endpoint {
         settings.check()?;
         let EndpointSettings { name, seed, clock_offset, ssrc, overhead, send, receive, rtcp } = settings;
         let sender = send
-            .map(|send| Sender::new(send, &name, seed))
+            .map(|send| Sender::new(send, overhead, &name, seed))
             .transpose()
             .map_err(|problem| SettingsError { endpoint: name.clone(), problem })?;
         let timing = Timing {

@@ -31,7 +31,7 @@ pub use packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_
 pub use reception::rtp_clock;
 pub use repair::Repair;
 pub use settings::{
-    AUDIO_CLOCK, Accounting, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout,
-    ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,
-    StreamSettings, VIDEO_CLOCK, clock_offset,
+    AUDIO_CLOCK, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout, ReceiveSettings,
+    RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, StreamSettings, VIDEO_CLOCK,
+    clock_offset,
 };

@@ -237,14 +237,14 @@ fn a_report_counts_packets_by_the_ecn_field_that_they_arrived_with() {
 fn a_report_tells_what_waits_in_the_pacer_and_for_how_long() {
     // 80 bytes every 20 ms and a header of 24 are 41.6 kb/s, of which 29 leave: one packet every 28.7 ms
     let rate = Rate::from_kbps(29);
-    let decision = Decision { pace_audio: true, target: Rate::from_mbps(1), ..Decision::rate(rate) };
+    let burst = Some(Span::ZERO);
+    let decision = Decision { pace_audio: true, burst, target: Rate::from_mbps(1), ..Decision::rate(rate) };
     let (controller, heard) = scripted(vec![(Time::ZERO, decision)]);
     let audio = StreamSettings::audio(
         0x22,
         SourceSettings::Cbr { rate: Rate::from_kbps(32), interval: Span::from_millis(20), spurts: None },
     );
-    let (mut caller, callee) = one_way(vec![audio], controller, FeedbackFormat::Twcc);
-    caller.send.as_mut().unwrap().burst = Span::ZERO;
+    let (caller, callee) = one_way(vec![audio], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(22));
     world.run(Time::from_secs(10));
     let heard = heard.lock().unwrap();

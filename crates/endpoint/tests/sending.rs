@@ -3,13 +3,13 @@
 mod common;
 
 use common::*;
-use tidegate_core::control::{Context, Limits, Outgoing, Probe, Probes, Report, Sent};
+use tidegate_core::control::{Context, Counts, Limits, Outgoing, Probe, Probes, Report, Sent};
 use tidegate_core::datagram::{Extension, RtpBody};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Controller, Decision, FlowId, Frame, Kind, Packet, Rate, Size, Span, Time};
 use tidegate_endpoint::{
-    ABS_SEND_TIME_ID, Accounting, Bounds, FeedbackFormat, SourceSettings, StreamSettings,
-    TRANSPORT_SEQUENCE_ID, clock_offset,
+    ABS_SEND_TIME_ID, Bounds, FeedbackFormat, SourceSettings, StreamSettings, TRANSPORT_SEQUENCE_ID,
+    clock_offset,
 };
 
 const VIDEO: u32 = 0x11;
@@ -116,16 +116,34 @@ fn frames_are_cut_marked_and_paced() {
 }
 
 #[test]
-fn payload_accounting_leaves_the_target_to_the_encoder() {
-    let (controller, _) = constant(Rate::from_mbps(1));
-    let (mut caller, callee) = one_way(vec![ideal(150, 5000)], controller, FeedbackFormat::Twcc);
-    caller.send.as_mut().unwrap().accounting = Accounting::Payload;
+fn where_ip_counts_the_wire_carries_the_target() {
+    let decision = Decision { padding: Rate::from_kbps(1500), ..Decision::rate(Rate::from_mbps(1)) };
+    let paused = Decision { target: Rate::ZERO, pacing: Rate::from_mbps(2), ..decision };
+    let script = vec![(Time::ZERO, Decision::rate(Rate::from_mbps(1))), (Time::from_secs(10), paused)];
+    let (controller, heard) = counting(Counts::Ip, script);
+    let streams = vec![ideal(150, 5000), StreamSettings::audio(AUDIO, SourceSettings::AUDIO)];
+    let (caller, callee) = one_way(streams, controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
-    world.run(Time::from_millis(9_999));
+    world.run(Time::from_millis(19_999));
     let told = world.finish();
-    assert!(told.frames_sent.iter().all(|(_, frame)| frame.size == Size::from_bytes(5000)));
-    let backlog = told.internal.iter().filter(|(_, name, _)| name == "pacer_backlog").map(|(_, _, v)| *v);
-    assert_eq!(backlog.fold(0.0, f64::max), 5000.0, "the pacer keeps up");
+    let heard = heard.lock().unwrap();
+    // each of the five packets of a frame has 28 bytes of IP and UDP and as many of RTP with marks, one of audio 28 and 24
+    assert_eq!(heard.limits[0].1.wanted, Some(Rate::from_bps(5_000_000 + 25 * 21 * 56 * 8 + 50 * 102 * 8)));
+    let wire = |from: i64, to: i64| -> f64 {
+        let within = |at: Time| at >= Time::from_secs(from) && at < Time::from_secs(to);
+        let packets = told.sent.iter().filter(|(at, packet)| within(*at) && packet.rtcp().is_none());
+        packets.map(|(_, packet)| f64::from(packet.size) * 8.0).sum::<f64>() / (to - from) as f64
+    };
+    // the packets of a frame wait for each other for less than 40 ms
+    assert!((wire(1, 10) - 1e6).abs() < 1e6 * 0.04 / 9.0, "{}", wire(1, 10));
+    // padding, too, fills what it is asked to with all that the wire carries
+    assert!((wire(11, 19) - 1.5e6).abs() < 1.5e6 * 0.01, "{}", wire(11, 19));
+    // sizes that the controller is told of are those of the wire
+    let reported: u64 = heard.reports.iter().flat_map(|(_, r)| &r.packets).map(|p| p.size.as_bytes()).sum();
+    let packets: usize = heard.reports.iter().map(|(_, r)| r.packets.len()).sum();
+    let rtp = told.sent.iter().filter(|(_, packet)| packet.rtcp().is_none());
+    let sent: u64 = rtp.take(packets).map(|(_, packet)| u64::from(packet.size)).sum();
+    assert_eq!(reported, sent);
 }
 
 #[test]

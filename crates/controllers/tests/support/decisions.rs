@@ -44,6 +44,7 @@ impl Decisions {
             padding,
             pace_audio,
             drain_queue,
+            burst,
             min_gap,
             window,
             heartbeat,
@@ -54,12 +55,15 @@ impl Decisions {
             self.word(rate.as_bps());
         }
         self.word(pace_audio.into());
-        // these two came after the tables of those that do without them
+        // these came after the tables of those that do without them
         if drain_queue {
             self.word(1);
         }
         if let Some(left) = pushback {
             self.word(left.as_bps());
+        }
+        if let Some(burst) = burst {
+            self.word(burst.as_nanos() as u64);
         }
         self.maybe(min_gap.map(|gap| gap.as_nanos() as u64));
         self.maybe(window.map(Size::as_bytes));

@@ -50,13 +50,15 @@ impl AlarmCheck {
 /// What is wrong with a decision by itself.
 #[inline]
 pub(super) fn broken(decision: &Decision) -> Option<String> {
-    let Decision { min_gap, heartbeat, probes, .. } = decision;
+    let Decision { burst, min_gap, heartbeat, probes, .. } = decision;
     // most have nothing that could be wrong
-    if min_gap.is_none() && heartbeat.is_none() && probes.is_empty() { None } else { objection(decision) }
+    let plain = burst.is_none() && min_gap.is_none() && heartbeat.is_none() && probes.is_empty();
+    if plain { None } else { objection(decision) }
 }
 
 fn objection(decision: &Decision) -> Option<String> {
-    let spans = [("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
+    let spans =
+        [("burst", decision.burst), ("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
     if let Some((what, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
     {
         return Some(format!("asked for a {what} of {span}, which is negative"));

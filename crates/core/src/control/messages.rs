@@ -24,6 +24,10 @@ pub struct Decision {
     /// Whether the pacer sends faster than `pacing` where that takes too long, so that what waits is out within the
     /// session's queue limit, as WebRTC does. Otherwise frames are left out while more waits.
     pub drain_queue: bool,
+    /// How long a burst the pacer may send at once whenever media comes to an empty queue, at most 63 kB: what `pacing` carries
+    /// in it, as WebRTC's does. Then it waits until all that was sent is paid off. Without it groups of 5 ms leave
+    /// (draft-ietf-rmcat-gcc-02 section 4).
+    pub burst: Option<Span>,
     /// At least this much time between two packets.
     pub min_gap: Option<Span>,
     /// At most this much in flight; `None` for a scheme that is limited by rate only.
@@ -48,6 +52,7 @@ impl Decision {
             padding: Rate::ZERO,
             pace_audio: false,
             drain_queue: false,
+            burst: None,
             min_gap: None,
             window: None,
             heartbeat: None,
@@ -73,6 +78,7 @@ impl Decision {
             padding,
             pace_audio,
             drain_queue,
+            burst,
             min_gap,
             window,
             heartbeat,
@@ -82,7 +88,7 @@ impl Decision {
         (*target, *pushback) == (other.target, other.pushback)
             && (*pacing, *padding) == (other.pacing, other.padding)
             && (*pace_audio, *drain_queue, *min_gap) == (other.pace_audio, other.drain_queue, other.min_gap)
-            && (*window, *heartbeat) == (other.window, other.heartbeat)
+            && (*burst, *window, *heartbeat) == (other.burst, other.window, other.heartbeat)
             && *probes == other.probes
     }
 }
@@ -92,7 +98,8 @@ impl Decision {
 pub struct PacketResult {
     /// Transport-wide sequence number, unwrapped.
     pub sequence: u64,
-    /// Bytes: payload and RTP header with extensions, without IP and UDP (what libwebrtc counts).
+    /// Bytes: payload and RTP header with extensions, and IP and UDP where the controller counts them
+    /// ([`super::Counts`]).
     pub size: Size,
     /// When it was sent, by our clock.
     pub sent: Time,
@@ -244,7 +251,7 @@ pub struct Outgoing {
 pub struct Arrived<'a> {
     /// Transport-wide sequence number, unwrapped, where a header extension carries it.
     pub sequence: Option<u64>,
-    /// Bytes as in [`PacketResult::size`].
+    /// Bytes of the RTP packet, without IP and UDP.
     pub size: Size,
     /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s), where a header extension carries it.
     pub abs_send_time: Option<u32>,

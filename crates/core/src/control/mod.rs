@@ -19,5 +19,5 @@ pub use messages::{
     Arrived, Ask, Decision, EcnCounts, Feedback, Limits, LossReport, Outgoing, PacketResult, Report, Sent,
     Urgency,
 };
-pub use needs::{EcnUse, FeedbackKind, Needs};
+pub use needs::{Counts, EcnUse, FeedbackKind, Needs};
 pub use probes::{Probe, Probes, TooManyProbes};

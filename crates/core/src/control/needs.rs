@@ -69,6 +69,31 @@ impl EcnUse {
     }
 }
 
+/// Which bytes a controller counts: in its rates and its window, and in the sizes that it is told of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Counts {
+    /// RTP packets: payload, header and extensions, without IP and UDP.
+    #[default]
+    Rtp,
+    /// IP packets: what the network carries (libwebrtc since 2020: `AddPacket`'s `overhead_bytes` and the pacer's
+    /// `SetIncludeOverhead`).
+    Ip,
+}
+
+impl Counts {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Rtp, Self::Ip];
+
+    /// The name used in tables and by Python.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rtp => "rtp",
+            Self::Ip => "ip",
+        }
+    }
+}
+
 /// What a controller needs of its session. A scenario that leaves the choice to it (`auto`) goes by this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
@@ -76,12 +101,14 @@ pub struct Needs {
     pub feedback: FeedbackKind,
     /// How its packets are to be sent.
     pub ecn: EcnUse,
+    /// Which bytes its rates and sizes count.
+    pub counts: Counts,
 }
 
 impl Needs {
-    /// This feedback, and no ECN.
+    /// This feedback, no ECN, and rates of RTP packets.
     #[must_use]
     pub const fn feedback(feedback: FeedbackKind) -> Self {
-        Self { feedback, ecn: EcnUse::Off }
+        Self { feedback, ecn: EcnUse::Off, counts: Counts::Rtp }
     }
 }

@@ -12,13 +12,13 @@ mod transmit;
 use crate::media::Source;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
-use crate::settings::{Accounting, FeedbackFormat, MediaKind, SendSettings};
+use crate::settings::{FeedbackFormat, MediaKind, SendSettings};
 use alr::AppLimit;
 use history::History;
 use pacer::Pacer;
 use repair::SenderRepair;
-use stream::{Marked, OutStream};
-use tidegate_core::control::{Failure, Limits, Probes, Report};
+use stream::OutStream;
+use tidegate_core::control::{Counts, Failure, Limits, Probes, Report};
 use tidegate_core::driver::Driver;
 use tidegate_core::frame::Marks;
 use tidegate_core::record::FrameSent;
@@ -62,7 +62,8 @@ pub(crate) struct Sender {
     payload: u16,
     padding_payload: u8,
     extensions: Extensions,
-    accounting: Accounting,
+    /// Bytes below RTP on each packet that rates count.
+    below: u32,
     queue_limit: Span,
     /// Bytes of an RTP header without marks: without a stamp, and with that of the last packet.
     header: u32,
@@ -88,17 +89,19 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// `overhead`: bytes of IP and UDP on each packet.
+    ///
     /// # Errors
     /// What is wrong with a source.
-    pub(crate) fn new(settings: SendSettings, name: &str, seed: u64) -> Result<Self, String> {
+    pub(crate) fn new(settings: SendSettings, overhead: u32, name: &str, seed: u64) -> Result<Self, String> {
         let extensions = settings.extensions;
         let header = extensions.header_len(None, None);
-        let counted = match settings.accounting {
-            Accounting::Packets => header,
-            Accounting::Payload => 0,
+        let below = match settings.controller.needs().counts {
+            Counts::Rtp => 0,
+            Counts::Ip => overhead,
         };
-        let padding = counted + u32::from(settings.padding_payload);
-        let pacer = Pacer::new(settings.burst, settings.queue_limit, counted, padding);
+        let counted = header + below;
+        let pacer = Pacer::new(settings.queue_limit, counted, counted + u32::from(settings.padding_payload));
         let by_rtp_sequence = settings.feedback == FeedbackFormat::Ccfb;
         let mut streams = Vec::with_capacity(settings.streams.len() + 1);
         for stream in &settings.streams {
@@ -109,10 +112,9 @@ impl Sender {
                 .map_err(|problem| format!("stream {}: {problem}", stream.name))?;
             let frames = stream.kind == MediaKind::Video && stream.signalled().frames;
             let marks = Extensions { marks: extensions.marks && frames, ..extensions };
-            let weighs = settings.accounting == Accounting::Packets;
-            let marks = Marked { extensions: marks, weighs };
             let shape = stream::Shape {
-                header: counted + marks.weight(Frame::default()),
+                below,
+                header: counted + marks.marks_len(Frame::default()),
                 payload: u32::from(settings.payload),
             };
             streams.push(OutStream::new(
@@ -132,7 +134,7 @@ impl Sender {
             };
             let rng = Stream::new(seed, &format!("{name}/{part}"), "rtp");
             let marks = signalled.kind == MediaKind::Retransmission && settings.marks();
-            let marks = Marked { extensions: Extensions { marks, ..extensions }, weighs: false };
+            let marks = Extensions { marks, ..extensions };
             streams.push(OutStream::new((signalled, marks), None, Vec::new(), by_rtp_sequence, rng));
         }
         Ok(Self {
@@ -146,7 +148,7 @@ impl Sender {
             payload: settings.payload,
             padding_payload: settings.padding_payload,
             extensions,
-            accounting: settings.accounting,
+            below,
             queue_limit: settings.queue_limit,
             header,
             stamped_header: header,
@@ -378,9 +380,9 @@ impl Sender {
         }
         let audio = signalled.kind == MediaKind::Audio;
         let first = Queued { stream: index as u8, ..frame.first };
-        let marks = stream.marks;
+        let extensions = stream.extensions;
         for packet in crate::packetizer::packets(slices, limit, first) {
-            self.pacer.push(audio, Queued { marks: marks.weight(packet.place()) as u8, ..packet });
+            self.pacer.push(audio, Queued { marks: extensions.marks_len(packet.place()) as u8, ..packet });
         }
         if series && signalled.frames {
             self.note_backlog(now, out);
@@ -434,16 +436,14 @@ impl Sender {
         }
     }
 
-    /// Gives each source its part of what repair leaves of the target: first those that do not adapt, the rest in
-    /// equal parts.
+    /// Gives each source its part of the target: first those that do not adapt; what repair leaves of the rest in equal parts.
     fn share_target(&mut self, now: Time) {
         let active = || self.streams.iter().filter(|stream| stream.on());
         let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::most).sum();
         let adaptive = active().filter(|stream| stream.adapts()).count() as u64;
-        let target = self.decision.target;
-        let media = self.repair.as_ref().map_or(target, |repair| repair.media(target));
-        let rest = media.saturating_sub(fixed);
-        let share = Rate::from_bps(rest.as_bps() / adaptive.max(1));
+        let rest = self.decision.target.saturating_sub(fixed);
+        let media = self.repair.as_ref().map_or(rest, |repair| repair.media(rest));
+        let share = Rate::from_bps(media.as_bps() / adaptive.max(1));
         let pushback = pushback::ratio(&self.decision);
         for stream in &mut self.streams {
             stream.set_target(now, share, pushback);
@@ -455,11 +455,10 @@ impl Sender {
     /// with.
     fn set_header(&mut self, now: Time, header: u32) {
         self.stamped_header = header;
-        if self.accounting == Accounting::Packets {
-            self.pacer.set_header(header, header + u32::from(self.padding_payload));
-            self.streams.iter_mut().for_each(|stream| stream.set_header(header));
-            self.share_target(now);
-        }
+        let counted = header + self.below;
+        self.pacer.set_header(counted, counted + u32::from(self.padding_payload));
+        self.streams.iter_mut().for_each(|stream| stream.set_header(counted));
+        self.share_target(now);
     }
 
     /// What the sources that are on would use at most.

@@ -11,7 +11,9 @@ use tidegate_core::{Frame, Rate, RemoteTime, Stream, Time};
 /// How frames become packets, for what headers take from a target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Bytes of header that rates count on each packet.
+    /// Bytes below RTP that rates count on each packet.
+    pub(super) below: u32,
+    /// Bytes of header that rates count on each packet, those below RTP among them.
     pub(super) header: u32,
     /// The largest payload in bytes.
     pub(super) payload: u32,
@@ -41,22 +43,6 @@ impl Shape {
     }
 }
 
-/// What marks add to the headers of a stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Marked {
-    /// With marks where its packets have them.
-    pub(super) extensions: Extensions,
-    /// Whether rates count headers.
-    pub(super) weighs: bool,
-}
-
-impl Marked {
-    /// Bytes that rates count for the marks of `frame`.
-    pub(super) fn weight(self, frame: Frame) -> u32 {
-        if self.weighs { self.extensions.marks_len(frame) } else { 0 }
-    }
-}
-
 /// A frame with its number, and its packets' common part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
@@ -68,7 +54,8 @@ pub(super) struct Numbered {
 /// A stream that is sent.
 pub(super) struct OutStream {
     pub(super) signalled: Signalled,
-    pub(super) marks: Marked,
+    /// What its packets carry in their headers: marks where it has them.
+    pub(super) extensions: Extensions,
     source: Option<(Box<dyn Source>, Shape)>,
     leaving_out: LeavingOut,
     pauses: Vec<(Time, Time)>,
@@ -96,7 +83,7 @@ const REMEMBERED: usize = 1 << 15;
 
 impl OutStream {
     pub(super) fn new(
-        (signalled, marks): (Signalled, Marked),
+        (signalled, extensions): (Signalled, Extensions),
         source: Option<(Box<dyn Source>, Shape)>,
         pauses: Vec<(Time, Time)>,
         by_rtp_sequence: bool,
@@ -104,7 +91,7 @@ impl OutStream {
     ) -> Self {
         Self {
             signalled,
-            marks,
+            extensions,
             source,
             leaving_out: LeavingOut::default(),
             pauses,
@@ -204,7 +191,7 @@ impl OutStream {
             };
             // a packet of such a source is a frame
             let marks = Frame { flags: first.flags | Frame::FIRST | Frame::LAST, ..first.place() };
-            let header = source.packet_size().map_or(0, |_| header + self.marks.extensions.marks_len(marks));
+            let header = source.packet_size().map_or(0, |_| header + self.extensions.marks_len(marks));
             return Some(Numbered { number, bytes: frame.bytes.saturating_sub(header).max(1), first });
         }
         None
@@ -233,13 +220,17 @@ impl OutStream {
     pub(super) fn most(&self) -> Option<Rate> {
         let (source, shape) = self.source.as_ref()?;
         let max = source.bounds().max?;
-        Some(if source.packet_size().is_some() { max } else { shape.gross(max, source.frame_rate()) })
+        Some(match source.packet_size() {
+            // its rate is that of RTP packets
+            Some(size) => max.scaled(f64::from(size + shape.below) / f64::from(size)),
+            None => shape.gross(max, source.frame_rate()),
+        })
     }
 
     /// From now on rates count `header` bytes beyond the payload and the marks of a packet.
     pub(super) fn set_header(&mut self, header: u32) {
         if let Some((_, shape)) = &mut self.source {
-            shape.header = header + self.marks.weight(Frame::default());
+            shape.header = header + self.extensions.marks_len(Frame::default());
         }
     }
 
@@ -325,7 +316,7 @@ mod tests {
 
     #[test]
     fn headers_are_taken_from_the_target_and_no_more() {
-        let shape = Shape { header: 24, payload: 1200 };
+        let shape = Shape { below: 0, header: 24, payload: 1200 };
         // 1 Mb/s in frames at 25 fps: 5000 bytes, 5 packets, 120 bytes of headers
         assert_eq!(shape.net(Rate::from_mbps(1), Some(25.0)), Rate::from_bps(4880 * 8 * 25));
         assert_eq!(shape.gross(Rate::from_bps(4880 * 8 * 25), Some(25.0)), Rate::from_mbps(1));
@@ -345,9 +336,8 @@ mod tests {
             clock_rate: 90_000,
             frames: true,
         };
-        let marks = Marked { extensions: Extensions::default(), weighs: true };
-        let mut stream =
-            OutStream::new((signalled, marks), None, Vec::new(), true, Stream::new(1, "x", "rtp"));
+        let signalled = (signalled, Extensions::default());
+        let mut stream = OutStream::new(signalled, None, Vec::new(), true, Stream::new(1, "x", "rtp"));
         let first = stream.rtp_next as u16;
         assert_eq!(stream.transport_of(first), None);
         for k in 0..100_000u64 {

@@ -6,7 +6,7 @@ use super::{Life, Path, Sender};
 use crate::datagram;
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, Queued, TRANSPORT_SEQUENCE_ID};
 use crate::reception::clock;
-use crate::settings::{Accounting, MediaKind, largest_rtp};
+use crate::settings::{MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
 use tidegate_core::datagram::{Attachment, Extension, Protected, RtpBody};
@@ -38,9 +38,7 @@ impl Sender {
         };
         let sequence = self.history.next();
         let marks = match turn {
-            Turn::Media(packet, _) if self.streams[index].marks.extensions.marks => {
-                Some(Marks::of(packet.place()))
-            }
+            Turn::Media(packet, _) if self.streams[index].extensions.marks => Some(Marks::of(packet.place())),
             _ => None,
         };
         let stamp = self.stamp(now, sequence, payload, marks, out);
@@ -137,29 +135,30 @@ impl Sender {
         }
 
         debug_assert_eq!(sequence, self.history.next(), "each packet has the number that was drawn for it");
-        self.history.sent(now, size, probe);
-        let counted = match self.accounting {
-            Accounting::Packets => size,
-            Accounting::Payload => u32::from(payload),
-        };
-        self.pacer.sent(now, Size::from_bytes(u64::from(counted)), probe.is_some());
+        let counted = self.counted(size);
+        self.history.sent(now, size + self.below, probe);
+        self.pacer.sent(now, counted, probe.is_some());
         if let (true, Turn::Media(packet, _)) = (self.repair.is_some(), turn) {
             let packet = Queued { payload, ..packet };
-            let counted = Size::from_bytes(u64::from(counted));
             self.note_repair(now, &Leaving { packet, kind, body, protected, header, counted });
         }
-        self.app_limit.sent(now, Size::from_bytes(u64::from(counted)));
+        self.app_limit.sent(now, counted);
         if let Life::Running(host) = &self.life
             && host.needs_sent()
         {
             let sent = Sent {
                 sequence,
-                size: Size::from_bytes(u64::from(size)),
+                size: counted,
                 in_flight: self.history.in_flight(),
                 backlog: self.pacer.backlog(),
             };
             self.call(now, out, false, |host| host.sent(now, &sent));
         }
+    }
+
+    /// What rates and the controller count of an RTP packet of `size` bytes.
+    fn counted(&self, size: u32) -> Size {
+        Size::from_bytes(u64::from(size + self.below))
     }
 
     /// Bytes of an RTP header with these marks and no stamp.
@@ -176,12 +175,9 @@ impl Sender {
         out: &mut dyn Driver,
     ) -> Option<Extension> {
         let header = self.header_with(marks);
+        let size = self.counted(u32::from(payload) + header);
         let Life::Running(host) = &mut self.life else { return None };
-        let outgoing = Outgoing {
-            sequence,
-            size: Size::from_bytes(u64::from(payload) + u64::from(header)),
-            backlog: self.pacer.backlog(),
-        };
+        let outgoing = Outgoing { sequence, size, backlog: self.pacer.backlog() };
         let stamp = host.stamp(now, &outgoing)?;
         if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
             let (who, id, length) = (&self.who, stamp.id, stamp.data.len());

@@ -77,18 +77,6 @@ pub fn clock_offset(seed: u64, name: &str) -> Span {
     Span::from_nanos(nanos as i64)
 }
 
-/// Which bytes the rates of a [`tidegate_core::Decision`] count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Accounting {
-    /// RTP packets with header and extensions, without IP and UDP: encoders get the target less what
-    /// the headers take (libwebrtc: "SendSideBwe-WithOverhead", but for the bytes of IP and UDP).
-    #[default]
-    Packets,
-    /// RTP payload only: encoders get the whole target and headers come on top.
-    Payload,
-}
-
 /// What an endpoint sends.
 pub struct SendSettings {
     /// The flow that its media packets belong to.
@@ -113,14 +101,10 @@ pub struct SendSettings {
     pub extensions: Extensions,
     /// The per-packet feedback that was agreed on: for RFC 8888 it keeps track of RTP sequence numbers.
     pub feedback: FeedbackFormat,
-    /// Which bytes rates count.
-    pub accounting: Accounting,
     /// How long media may wait in the pacer. Where the controller has the queue drained
     /// ([`tidegate_core::Decision::drain_queue`]), the pacer sends so fast that nothing waits longer; else a frame that comes
     /// when more waits than the target rate carries in this time is not sent at all.
     pub queue_limit: Span,
-    /// How long a burst the pacer may send at once (draft-ietf-rmcat-gcc-02 section 4: 5 ms).
-    pub burst: Span,
     /// How losses of video are repaired.
     pub repair: Repair,
     /// Bytes of padding in a packet that has nothing else; at most 255 (RFC 3550 section 5.1).
@@ -148,9 +132,7 @@ impl SendSettings {
             payload: 1200,
             extensions: Extensions::default(),
             feedback: FeedbackFormat::default(),
-            accounting: Accounting::default(),
             queue_limit: Span::from_secs(2),
-            burst: Span::from_millis(5),
             repair: Repair::default(),
             // libwebrtc modules/rtp_rtcp/source/rtp_sender.cc: kMaxPaddingLength
             padding_payload: 224,

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::sync::{Arc, Mutex};
-use tidegate_core::control::{Context, Limits, PacketResult, Probes, Report};
+use tidegate_core::control::{Context, Counts, Limits, Needs, PacketResult, Probes, Report};
 use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
@@ -109,6 +109,7 @@ pub struct Scripted {
     pub heard: Arc<Mutex<Heard>>,
     /// How many decisions have asked for their probes.
     pub probed: usize,
+    pub counts: Counts,
 }
 
 impl Scripted {
@@ -123,6 +124,9 @@ impl Scripted {
 }
 
 impl Controller for Scripted {
+    fn needs(&self) -> Needs {
+        Needs { counts: self.counts, ..Needs::default() }
+    }
     fn on_report(&mut self, now: Time, report: &Report, _cx: &mut Context<'_>) -> Decision {
         self.heard.lock().unwrap().reports.push((now, report.clone()));
         self.decide(now)
@@ -137,8 +141,13 @@ impl Controller for Scripted {
 }
 
 pub fn scripted(script: Vec<(Time, Decision)>) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
+    counting(Counts::Rtp, script)
+}
+
+/// One whose rates count these bytes.
+pub fn counting(counts: Counts, script: Vec<(Time, Decision)>) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
     let heard = Arc::new(Mutex::new(Heard::default()));
-    (Box::new(Scripted { script, heard: heard.clone(), probed: 0 }), heard)
+    (Box::new(Scripted { script, heard: heard.clone(), probed: 0, counts }), heard)
 }
 
 pub fn constant(rate: Rate) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {

@@ -3,7 +3,7 @@
 use super::{bytes_of, describe, maybe, or_none, rate_of, span_of};
 use crate::errors::bad;
 use pyo3::prelude::*;
-use tidegate_core::control::{Decision, EcnUse, FeedbackKind, Limits, Needs, Probe, Probes};
+use tidegate_core::control::{Counts, Decision, EcnUse, FeedbackKind, Limits, Needs, Probe, Probes};
 use tidegate_core::{Rate, Size, Span, Time};
 
 /// What the session allows and wants.
@@ -76,20 +76,26 @@ pub(crate) struct PyNeeds {
     feedback: &'static str,
     /// The ECN codepoint of its packets: "off", "ect0" or "ect1".
     ecn: &'static str,
+    /// Which bytes its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP).
+    counts: &'static str,
 }
 
 #[pymethods]
 impl PyNeeds {
     #[new]
-    #[pyo3(signature = (feedback="per-packet", ecn="off"))]
-    fn new(feedback: &str, ecn: &str) -> PyResult<Self> {
+    #[pyo3(signature = (feedback="per-packet", ecn="off", counts="rtp"))]
+    fn new(feedback: &str, ecn: &str, counts: &str) -> PyResult<Self> {
         let kinds = FeedbackKind::ALL.map(FeedbackKind::name);
         let uses = EcnUse::ALL.map(EcnUse::name);
-        Ok(Self { feedback: one_of("feedback", feedback, &kinds)?, ecn: one_of("ecn", ecn, &uses)? })
+        Ok(Self {
+            feedback: one_of("feedback", feedback, &kinds)?,
+            ecn: one_of("ecn", ecn, &uses)?,
+            counts: one_of("counts", counts, &Counts::ALL.map(Counts::name))?,
+        })
     }
 
     fn __repr__(&self) -> String {
-        format!("Needs(feedback={:?}, ecn={:?})", self.feedback, self.ecn)
+        format!("Needs(feedback={:?}, ecn={:?}, counts={:?})", self.feedback, self.ecn, self.counts)
     }
 }
 
@@ -100,13 +106,18 @@ fn one_of(what: &str, found: &str, known: &[&'static str]) -> PyResult<&'static 
 
 impl PyNeeds {
     pub(super) fn from_core(needs: Needs) -> Self {
-        Self { feedback: needs.feedback.name(), ecn: needs.ecn.name() }
+        Self { feedback: needs.feedback.name(), ecn: needs.ecn.name(), counts: needs.counts.name() }
     }
 
     pub(super) fn to_core(&self) -> Needs {
         let feedback = FeedbackKind::ALL.into_iter().find(|kind| kind.name() == self.feedback);
         let ecn = EcnUse::ALL.into_iter().find(|ecn| ecn.name() == self.ecn);
-        Needs { feedback: feedback.unwrap_or_default(), ecn: ecn.unwrap_or_default() }
+        let counts = Counts::ALL.into_iter().find(|counts| counts.name() == self.counts);
+        Needs {
+            feedback: feedback.unwrap_or_default(),
+            ecn: ecn.unwrap_or_default(),
+            counts: counts.unwrap_or_default(),
+        }
     }
 }
 
@@ -223,12 +234,14 @@ pub(crate) struct PyDecision {
     drain_queue: bool,
     /// What congestion-window pushback leaves of the target, in bit/s: video comes down to it by leaving frames out.
     pushback_bps: Option<u64>,
+    /// How long a burst the pacer may send at once whenever media comes to an empty queue, in nanoseconds; None: groups of 5 ms.
+    burst_ns: Option<i64>,
 }
 
 #[pymethods]
 impl PyDecision {
     #[new]
-    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None, drain_queue=false, pushback_bps=None))]
+    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None, drain_queue=false, pushback_bps=None, burst_ns=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_bps: &Bound<'_, PyAny>,
@@ -242,6 +255,7 @@ impl PyDecision {
         heartbeat_ns: Option<&Bound<'_, PyAny>>,
         drain_queue: bool,
         pushback_bps: Option<&Bound<'_, PyAny>>,
+        burst_ns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let target_bps = rate_of(target_bps, "target_bps")?;
         let time = |at: &Bound<'_, PyAny>| {
@@ -262,6 +276,7 @@ impl PyDecision {
             heartbeat_ns: maybe(heartbeat_ns, |span| span_of(span, "heartbeat_ns"))?,
             drain_queue,
             pushback_bps: maybe(pushback_bps, |rate| rate_of(rate, "pushback_bps"))?,
+            burst_ns: maybe(burst_ns, |span| span_of(span, "burst_ns"))?,
         })
     }
 
@@ -270,7 +285,7 @@ impl PyDecision {
         let probes: Vec<String> = self.probes.iter().map(PyProbe::__repr__).collect();
         format!(
             "Decision(target_bps={}, pacing_bps={}, padding_bps={}, min_gap_ns={}, window={}, alarm_ns={}, probes=[{}], \
-             pace_audio={}, heartbeat_ns={}, drain_queue={}, pushback_bps={})",
+             pace_audio={}, heartbeat_ns={}, drain_queue={}, pushback_bps={}, burst_ns={})",
             self.target_bps,
             self.pacing_bps,
             self.padding_bps,
@@ -282,6 +297,7 @@ impl PyDecision {
             or_none(self.heartbeat_ns),
             flag(self.drain_queue),
             or_none(self.pushback_bps),
+            or_none(self.burst_ns),
         )
     }
 }
@@ -300,6 +316,7 @@ impl PyDecision {
             heartbeat_ns: decision.heartbeat.map(Span::as_nanos),
             drain_queue: decision.drain_queue,
             pushback_bps: decision.pushback.map(Rate::as_bps),
+            burst_ns: decision.burst.map(Span::as_nanos),
         }
     }
 
@@ -312,6 +329,7 @@ impl PyDecision {
             padding: Rate::from_bps(self.padding_bps),
             pace_audio: self.pace_audio,
             drain_queue: self.drain_queue,
+            burst: self.burst_ns.map(Span::from_nanos),
             min_gap: self.min_gap_ns.map(Span::from_nanos),
             window: self.window.map(Size::from_bytes),
             heartbeat: self.heartbeat_ns.map(Span::from_nanos),

@@ -44,7 +44,8 @@ use pushback::Window;
 use rounding::{between, whole_bytes};
 use settings::{Pushback, Settings};
 use tidegate_core::control::{
-    Context, Controller, Decision, FeedbackKind, Limits, LossReport, Needs, PacketResult, Report, Sent,
+    Context, Controller, Counts, Decision, FeedbackKind, Limits, LossReport, Needs, PacketResult, Report,
+    Sent,
 };
 use tidegate_core::units::{Rate, Span, Time};
 
@@ -359,6 +360,7 @@ impl GoogCc {
             pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
             padding: whole_bytes(padding.min(left)),
             drain_queue: true,
+            burst: Some(Span::from_millis_f64(self.settings.burst)),
             pushback: self.pushback,
             ..Decision::rate(shown.clamp(self.limits.min, self.limits.max))
         }
@@ -393,7 +395,7 @@ impl GoogCc {
 
 impl Controller for GoogCc {
     fn needs(&self) -> Needs {
-        Needs::feedback(FeedbackKind::PerPacket)
+        Needs { counts: Counts::Ip, ..Needs::feedback(FeedbackKind::PerPacket) }
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {

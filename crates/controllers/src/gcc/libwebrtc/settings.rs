@@ -24,6 +24,9 @@ settings! {
     pacing_factor: f64, "", Number(1.0, 100.0), [2.5],
         "the pacer may send this times the target",
         "kDefaultPaceMultiplier; a call sets it (StreamsConfig::pacing_factor)";
+    burst: f64, "ms", Number(0.0, 1000.0), [40.0],
+        "the pacer sends at once what it may send in this time, at most 63 kB, whenever media comes to an empty queue",
+        "PacingController::kDefaultBurstInterval; RTCConfiguration::pacer_burst_interval";
     alr_probing: bool, "", Flag, [true],
         "probe every alr_interval while the application is the limit",
         "StreamsConfig::requests_alr_probing; of a call, screen share asks for it";

@@ -37,7 +37,8 @@ pub(crate) struct Pacer {
     header: u32,
     /// What a packet of padding weighs.
     padding_size: u32,
-    burst: Span,
+    /// How long a burst may leave whenever media comes to an empty queue; `None`: groups of [`GROUP`] leave.
+    burst: Option<Span>,
     pacing: Rate,
     /// What is sent at: `pacing`, or more where what waits would otherwise wait for too long.
     rate: Rate,
@@ -56,12 +57,18 @@ pub(crate) struct Pacer {
     probes: Prober,
 }
 
+/// What leaves at once where a decision says nothing of bursts (draft-ietf-rmcat-gcc-02 section 4).
+const GROUP: Span = Span::from_millis(5);
+
+/// No burst has more (libwebrtc's `pacing_controller.h`: `kMaxBurstSize`).
+const BURST_MOST: Size = Size::from_bytes(63_000);
+
 /// Heartbeats are no faster, whatever a controller asks for: of none at all a run would never end.
 const HEARTBEAT_LEAST: Span = Span::from_millis(1);
 
 impl Pacer {
     /// `header` and `padding_size` as rates count bytes.
-    pub(crate) fn new(burst: Span, queue_limit: Span, header: u32, padding_size: u32) -> Self {
+    pub(crate) fn new(queue_limit: Span, header: u32, padding_size: u32) -> Self {
         Self {
             audio: VecDeque::new(),
             resent: VecDeque::new(),
@@ -72,7 +79,7 @@ impl Pacer {
             queue_limit,
             header,
             padding_size,
-            burst,
+            burst: None,
             pacing: Rate::ZERO,
             rate: Rate::ZERO,
             padding: Rate::ZERO,
@@ -97,7 +104,7 @@ impl Pacer {
             self.padded = rescale(now, self.padded, self.padding, decision.padding);
             self.padding = decision.padding;
         }
-        self.pace_audio = decision.pace_audio;
+        (self.pace_audio, self.burst) = (decision.pace_audio, decision.burst);
         self.min_gap = decision.min_gap;
         self.window = decision.window;
         self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
@@ -159,6 +166,11 @@ impl Pacer {
     }
 
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
+        // what is paid off by now makes room for another burst (`PacingController::EnqueuePacket`), also when audio passes
+        let unpaced = audio && !self.pace_audio;
+        if self.burst.is_some() && (unpaced || self.backlog == Size::ZERO) {
+            self.opened = packet.since;
+        }
         self.came(&packet);
         if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
     }
@@ -245,16 +257,13 @@ impl Pacer {
     }
 
     /// When the next paced packet may go: at once while the present group has room, else when all that
-    /// was sent is paid off. A group is what the pacing rate carries in a burst (draft-ietf-rmcat-gcc-02
-    /// section 4), and at a low rate one packet.
+    /// was sent is paid off. A group is what the pacing rate carries in a burst, and at a low rate one packet.
     fn media_due(&self) -> Time {
         if self.rate == Rate::ZERO {
-            Time::MAX
-        } else if self.drained < self.opened + self.burst {
-            Time::ZERO
-        } else {
-            self.drained
+            return Time::MAX;
         }
+        let burst = self.burst.map_or(GROUP, |burst| burst.min(self.rate.time_for(BURST_MOST)));
+        if self.drained < self.opened + burst { Time::ZERO } else { self.drained }
     }
 
     /// What leaves at `now`, if anything does; to be followed by [`Pacer::sent`].

@@ -21,14 +21,18 @@ const PROBE: Probe = Probe {
 };
 
 fn pacer(decision: Decision) -> Pacer {
-    let mut pacer = Pacer::new(Span::from_millis(5), Span::from_secs(2), 24, 248);
+    let mut pacer = Pacer::new(Span::from_secs(2), 24, 248);
     pacer.decide(Time::ZERO, &decision);
     pacer
 }
 
 /// Sends all that may leave up to `until` and gives the times.
 fn drive(pacer: &mut Pacer, until: Time) -> Vec<(Time, Turn)> {
-    let (mut sent, mut now) = (Vec::new(), Time::ZERO);
+    drive_from(pacer, Time::ZERO, until)
+}
+
+fn drive_from(pacer: &mut Pacer, mut now: Time, until: Time) -> Vec<(Time, Turn)> {
+    let mut sent = Vec::new();
     loop {
         now = pacer.due(Size::ZERO).max(now);
         if now > until {
@@ -58,6 +62,46 @@ fn low_rates_are_even_and_high_rates_go_in_bursts_of_5_ms() {
     assert_eq!(times[..6], [0, 0, 0, 0, 0, 5].map(Time::from_millis));
     assert_eq!(times[1000], Time::from_secs(1), "1000 packets of 8000 bits take exactly a second");
     assert_eq!(fast.backlog(), Size::ZERO);
+}
+
+#[test]
+fn bursts_of_40_ms_leave_whenever_media_comes_to_an_empty_queue_or_audio_passes() {
+    // 1000 bytes are 8 ms at 1 Mb/s: the fifth packet makes the 40 ms
+    let burst = Some(Span::from_millis(40));
+    let decision = Decision { burst, ..Decision::rate(Rate::from_mbps(1)) };
+    let at = |millis: i64| Queued { since: Time::from_millis(millis), ..PACKET };
+    let times = |pacer: &mut Pacer, from: i64, until: i64| -> Vec<i64> {
+        let sent = drive_from(pacer, Time::from_millis(from), Time::from_millis(until));
+        sent.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect()
+    };
+    let mut even = pacer(decision);
+    (0..12).for_each(|_| even.push(false, at(0)));
+    assert_eq!(times(&mut even, 0, 200), [0, 0, 0, 0, 0, 40, 40, 40, 40, 40, 80, 80]);
+    // 96 ms are paid off at 96 ms. What comes before that, to an empty queue, has 40 ms more
+    (0..6).for_each(|_| even.push(false, at(90)));
+    assert_eq!(times(&mut even, 90, 200), [90, 90, 90, 90, 90, 136]);
+    // what comes behind others waits with them, until audio passes: then there is room for what is paid off by then
+    let mut mixed = pacer(decision);
+    (0..6).for_each(|_| mixed.push(false, at(0)));
+    assert_eq!(times(&mut mixed, 0, 10), [0; 5]);
+    mixed.push(false, at(10));
+    assert_eq!(times(&mut mixed, 10, 19), [0; 0]);
+    mixed.push(true, at(20));
+    assert_eq!(
+        times(&mut mixed, 20, 30),
+        [20, 20, 20],
+        "20 ms are left of 40, and 8 of audio: 12 for two more"
+    );
+    // no burst has more than 63 kB, which at 100 Mb/s are 5 ms
+    let mut fast = pacer(Decision { burst, ..Decision::rate(Rate::from_mbps(100)) });
+    (0..200).for_each(|_| fast.push(false, at(0)));
+    assert_eq!(times(&mut fast, 0, 4).len(), 63);
+    // without it what is paid off makes room only when all is
+    let mut groups = pacer(Decision::rate(Rate::from_mbps(4)));
+    (0..2).for_each(|_| groups.push(false, at(0)));
+    assert_eq!(times(&mut groups, 0, 2), [0, 0]);
+    (0..2).for_each(|_| groups.push(false, at(3)));
+    assert_eq!(times(&mut groups, 3, 20), [3, 6]);
 }
 
 #[test]
