@@ -150,12 +150,26 @@ def queue(dice: Dice) -> Table:
     return dice.some({}, 0.4, **draws)
 
 
+def discipline(dice: Dice) -> Any:
+    kinds: dict[str, dict[str, Callable[[], Any]]] = {
+        "codel": {
+            "target": lambda: dice.span(0.0001, 0.1),
+            "interval": lambda: dice.span(0.001, 1),
+            "maxpacket": lambda: dice.size(1, 5000),
+            "ecn": lambda: False,
+            "ce_threshold": lambda: dice.span(0.0001, 0.1),
+        },
+    }
+    name = dice.pick(*kinds)
+    return name if dice.chance(0.4) else dice.some({"name": name}, 0.4, **kinds[name])
+
+
 def way(dice: Dice, end: float, *, finite: bool) -> Table:
     table: Table = {"capacity": capacity(dice, end, finite=finite), "delay": dice.span(0.001, 0.4)}
     plain = not (isinstance(table["capacity"], dict) and "statuses" in table["capacity"])
     draws: dict[str, Callable[[], Any]] = {"byte_error": lambda: dice.near(1e-8, 1e-4), "jitter": lambda: jitter(dice)}
     if plain:
-        draws |= {"queue": lambda: queue(dice), "loss": lambda: loss(dice, end)}
+        draws |= {"queue": lambda: queue(dice), "loss": lambda: loss(dice, end), "discipline": lambda: discipline(dice)}
     dice.some(table, 0.3, **draws)
     return dice.some(table, 0.1, service=lambda: "managed")
 
@@ -165,7 +179,8 @@ def link(dice: Dice, name: str, begin: str, to: str, end: float, *, finite: bool
     if dice.chance(0.5):
         # all keys of the way back are its own, so that nothing of the way there stands beside statuses
         back = way(dice, end, finite=finite)
-        table["back"] = {"loss": 0, "queue": {}, **back} if "loss" in table or "queue" in table else back
+        own = {"loss": 0, "queue": {}, "discipline": "drop-tail"}
+        table["back"] = {**{key: value for key, value in own.items() if key in table}, **back}
         if isinstance(back["capacity"], dict) and "statuses" in back["capacity"]:
             table["back"].pop("queue", None)
     return table

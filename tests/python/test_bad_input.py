@@ -127,6 +127,10 @@ CASES = [
     Case("window too wide", RUN,
          'x.toml:10: flows.call.tcp.receive_window: found "2GB"; expected at most 1.07372544GB',
          files=scenario('media = { controller = "gcc" }', 'tcp = { receive_window = "2GB" }')),
+    Case("no such discipline", RUN, 'x.toml:7: links.cable.discipline: found "red"; expected one of drop-tail, codel, or a table '
+         'with one of these names: { name = "codel", ... }', files=scenario('"10ms"', '"10ms"\ndiscipline = "red"')),
+    Case("discipline without patience", RUN, 'x.toml:7: links.cable.discipline.target: found "0s"; expected more than zero',
+         files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "codel", target = "0s" }')),
     Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
          files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),
     Case("what only the engine refuses", RUN, "x.toml:10: flows.call.udp.on: found 0.000001ms; expected at least a "
@@ -137,7 +141,7 @@ CASES = [
     Case("line break in a name", RUN, 'x.toml:9: flows[1].name: found "ca\\nll"; a name has letters, digits and _ . + -, '
          "at most 64 in all", files=scenario('name = "call"', 'name = "ca\\nll"')),
     Case("misspelt key", RUN, "x.toml:6: links.cable.dealy: there is no such key; did you mean delay? (keys here: back, "
-         "byte_error, capacity, delay, from, jitter, loss, name, queue, service, to)", files=scenario("delay", "dealy")),
+         "byte_error, capacity, delay, discipline, from, jitter, loss, name, queue, service, to)", files=scenario("delay", "dealy")),
     Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is taken by number 1; names are unique',
          files={"x.toml": PLAIN + '\n[[flows]]\nname = "call"\nudp = { rate = "1Mbps" }\n'}),
     Case("no route", RUN, 'x.toml:8: flows.call: no links lead from "right" to "left", which feedback needs',

@@ -18,7 +18,7 @@ import pytest
 
 import tidegate
 from support import PLAIN, Cli
-from tidegate import Controller, Run, Scenario, compare, pool, run, scenario_for, sweep, trace
+from tidegate import Controller, Queue, Run, Scenario, compare, pool, run, scenario_for, sweep, trace
 from tidegate._files import file_names, write_file
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.results._folders import check_folder, write_folder
@@ -368,7 +368,7 @@ def test_cross_traffic_in_a_word() -> None:
     )
     plain = {flow.name: flow for flow in made.flows}
     assert list(plain) == ["call", "tcp", "tcp2", "udp", "web", "media"]
-    assert (made.links[0].delay, made.links[0].queue.packets) == (30_000_000, 100)
+    assert (made.links[0].delay, made.links[0].queue) == (30_000_000, Queue(packets=100))
     tcp, udp, web = plain["tcp2"], plain["udp"].udp, plain["web"]
     assert tcp.tcp is not None
     assert (tcp.tcp.algorithm, tcp.start, tcp.stop) == ("newreno", 2 * 10**9, 5 * 10**9)
@@ -382,7 +382,7 @@ def test_cross_traffic_in_a_word() -> None:
     assert plain["call"].media.video is not False
     assert plain["call"].media.video.source == "greedy"
     before = scenario_for(base="tcp-joins", delay="5ms", queue="64kB")
-    assert (before.links[0].delay, before.links[0].queue.bytes) == (5_000_000, 64_000)
+    assert (before.links[0].delay, before.links[0].queue) == (5_000_000, Queue(bytes="64kB"))
 
 
 TWO_CALLS = (

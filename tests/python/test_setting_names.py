@@ -17,6 +17,7 @@ name = "a"
 capacity = { schedule = [["0s","1Mbps"],["3s","2Mbps"]], period = "6s" }
 delay = "3ms"
 queue = { packets = 3, bytes = "10kB", time="1s", counts_in_service = false }
+discipline = { name = "codel", ecn = false, ce_threshold = "1ms" }
 loss = { mean = "1%", burst = 3 }
 byte_error = "0.1%"
 jitter = { rfc8868 = { std = "3ms" } }
@@ -110,6 +111,7 @@ OTHER_NAMES = {
     ),
     "Audio": {"spurts": "left out where there are none"},
     "Udp": {"on": "below the pattern", "off": "below the pattern"},
+    "Codel": {"name": "is the tag"},
     "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},
     "Member": {"count": "a member for each of several alike"},
     "Session": {
@@ -119,7 +121,7 @@ OTHER_NAMES = {
 }
 """Where a lowered key is not one of the model, or the other way round, and why."""
 
-TAGS = {"schedule", "trace", "statuses", "gilbert_elliott", "packets", "segments", "fixed", "avp", "avpf"}
+TAGS = {"schedule", "trace", "statuses", "gilbert_elliott", "packets", "segments", "fixed", "avp", "avpf", "codel"}
 """Words that say which of several shapes a table has: `{"statuses": {...}}`."""
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, Tag, create_model
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of
+from tidegate.scenario.disciplines import Discipline, managed
 from tidegate.units import Duration, Fraction, Rate, Size
 
 if TYPE_CHECKING:
@@ -189,6 +190,10 @@ class Queue(Model):
     of n packets is ns-2's; a device queue of ns-3 does not count it."""
 
 
+_DROP_TAIL_LIMIT = Queue(time=Duration(300_000_000))
+"""RFC 8867 section 4."""
+
+
 class MeanLoss(Model):
     """Losses in bursts, by their mean and length (Gilbert): all is lost while the state is bad."""
 
@@ -347,8 +352,10 @@ class Way(Model):
     """What it carries; with "external" whoever drives the run does (see tidegate.simpy)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
-    queue: Queue = Queue(time=Duration(300_000_000))
-    """Limits of its drop-tail queue; by default 300 ms (RFC 8867 section 4)."""
+    queue: Queue | None = None
+    """Limits of its queue; by default 300 ms for drop-tail (RFC 8867 section 4), and what is usual for a discipline."""
+    discipline: Discipline = "drop-tail"
+    """Who goes next and who is dropped before the queue is full: a name, or a table with a name and parameters."""
     loss: Loss = Fraction(0)
     """Loss on the medium, behind the queue."""
     byte_error: Fraction = Fraction(0)
@@ -357,7 +364,8 @@ class Way(Model):
     """Delay jitter."""
     service: Literal["fifo", "managed"] = "fifo"
     """How it is computed: each packet's stay at once (fast), or packet by packet, so that whoever drives the world can
-    change the link while packets wait (see tidegate.simpy). The results are the same."""
+    change the link while packets wait (see tidegate.simpy). The results are the same. Disciplines other than drop-tail
+    always go packet by packet."""
 
 
 if TYPE_CHECKING:
@@ -432,6 +440,10 @@ class Link(Way, _Ends):
             if kept and isinstance(self.back.capacity, StatusCapacity):
                 what = f"{_NOT_BESIDE_STATUSES} (loss = 0 here keeps that of the link out)"
                 yield Problem((*inner, "capacity"), what)
+            managed_there = self.discipline != "drop-tail" and self.back.discipline is None
+            if managed_there and isinstance(self.back.capacity, StatusCapacity):
+                what = f'{_NOT_BESIDE_STATUSES} (discipline = "drop-tail" here keeps that of the link out)'
+                yield Problem((*inner, "capacity"), what)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: a link for each direction."""
@@ -440,6 +452,15 @@ class Link(Way, _Ends):
             {"name": name, "from": begin, "to": end, **_lowered(name, way, reading)}
             for name, (begin, end), way in zip(self.names, ends, self.ways, strict=False)
         ]
+
+
+def limits(way: dict[str, Any]) -> Queue:
+    """The limits of a queue, by all keys of a direction."""
+    said: Queue | None = way["queue"]
+    if said is not None:
+        return said
+    discipline = managed(way["discipline"])
+    return _DROP_TAIL_LIMIT if discipline is None else Queue(**discipline.limit)
 
 
 _NOT_BESIDE_STATUSES = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"
@@ -456,6 +477,8 @@ def _way(here: Link | Back, capacity: object, path: Path, duration: Duration) ->
     if isinstance(capacity, StatusCapacity):
         if "queue" in here.model_fields_set and here.queue not in (None, Queue()):
             yield Problem((*path, "queue"), _NOT_BESIDE_STATUSES)
+        if here.discipline not in (None, "drop-tail"):
+            yield Problem((*path, "discipline"), _NOT_BESIDE_STATUSES)
         if here.loss:
             yield Problem((*path, "loss"), _NOT_BESIDE_STATUSES)
     if here.capacity == "external":
@@ -466,8 +489,9 @@ def _way(here: Link | Back, capacity: object, path: Path, duration: Duration) ->
 
 
 def _lowered(name: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    discipline = managed(way["discipline"])
     ir = {}
-    for key, value in way.items():
+    for key, value in {**way, "queue": limits(way), "discipline": discipline or "drop_tail"}.items():
         with reading.at(f"links.{name}.{key}"):
             ir[key] = lowered(value, reading)
     # what stands for itself has a name in the engine

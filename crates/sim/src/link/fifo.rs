@@ -10,9 +10,9 @@ use super::LinkSettings;
 use super::capacity::Server;
 use super::flight::{Flying, Scatter};
 use super::medium::Medium;
-use super::queue::Room;
+use super::queue::{Discipline, Room};
 use crate::counts::take_away;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, ensure};
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
@@ -67,9 +67,16 @@ impl Link {
     /// A link called `name` in the run with `seed`.
     ///
     /// # Errors
-    /// When a setting is out of its range.
+    /// When a setting is out of its range, or its discipline is not drop-tail.
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
+        ensure(settings.discipline == Discipline::DropTail, || {
+            let what = format!(
+                "{}; only drop-tail can be computed a whole stay at once",
+                settings.discipline.name()
+            );
+            Refusal::new("discipline", what, "drop-tail, or a managed link").at(&name)
+        })?;
         let nominal = settings.nominal_rate();
         let room = settings.queue.resolve(nominal);
         let scatter = settings.jitter.reorders().then(Box::default);

@@ -9,7 +9,7 @@ use super::LinkSettings;
 use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
 use super::medium::Medium;
-use super::queue::{Moment, QueueDiscipline, Tail, Waiting};
+use super::queue::{Moment, QueueDiscipline, Waiting};
 use crate::link::loss::Loss;
 use crate::refusal::Refusal;
 use tidegate_core::record::Backlog;
@@ -38,17 +38,19 @@ struct Next {
 }
 
 impl ManagedLink {
-    /// A link called `name` in the run with `seed`, with the drop-tail queue of its `settings`.
+    /// A link called `name` in the run with `seed`, with the queue discipline of its `settings`.
     ///
     /// # Errors
     /// When a setting is out of its range.
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
-        let nominal = settings.nominal_rate();
-        let queue = Tail::new(settings.queue.resolve(nominal));
-        Self::with_queue(name, seed, settings, Box::new(queue))
+        let name = name.into();
+        let room = settings.queue.resolve(settings.nominal_rate());
+        let queue = settings.discipline.start(room, seed, &name);
+        let queue = queue.map_err(|refusal| refusal.at("discipline").at(&name))?;
+        Self::with_queue(name, seed, settings, queue)
     }
 
-    /// A link called `name` in the run with `seed`, with a queue discipline of one's own.
+    /// A link called `name` in the run with `seed`, with a queue discipline of one's own instead of that in `settings`.
     ///
     /// # Errors
     /// When a setting is out of its range.

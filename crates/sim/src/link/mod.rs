@@ -29,7 +29,7 @@ use loss::Loss;
 use medium::Medium;
 use overload::OverloadLoss;
 use phases::Phases;
-use queue::DropTail;
+use queue::{Discipline, DropTail};
 use serde::Deserialize;
 use tidegate_core::{Rate, Span};
 
@@ -43,8 +43,10 @@ pub struct LinkSettings {
     /// The rate that a queue limit in time is computed from; `None`: [`Service::nominal_rate`].
     #[serde(skip)]
     pub nominal: Option<Rate>,
-    /// What it holds while the medium is busy.
+    /// How much it holds while the medium is busy.
     pub queue: DropTail,
+    /// Who of those that wait goes next, and who is dropped before it is full. [`Link`] has drop-tail only.
+    pub discipline: Discipline,
     /// How long a bit travels, by the time at which it leaves.
     pub delay: Phases<Span>,
     /// How that varies from packet to packet.
@@ -74,6 +76,12 @@ impl LinkSettings {
         Self { queue, ..self }
     }
 
+    /// This, with a queue that `discipline` manages.
+    #[must_use]
+    pub fn with_discipline(self, discipline: Discipline) -> Self {
+        Self { discipline, ..self }
+    }
+
     /// This, with `jitter`.
     #[must_use]
     pub fn with_jitter(self, jitter: Jitter) -> Self {
@@ -100,6 +108,7 @@ impl LinkSettings {
             if overload.is_some() {
                 let limited = !self.queue.resolve(self.service.nominal_rate()).is_unlimited();
                 ensure(!limited, || lossless("queue"))?;
+                ensure(self.discipline == Discipline::DropTail, || lossless("discipline"))?;
                 ensure(self.loss == Phases::default(), || lossless("loss"))?;
             }
             Ok((server, Medium::new(self, overload, seed, name)?))

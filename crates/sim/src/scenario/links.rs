@@ -25,7 +25,7 @@ pub struct LinkSpec {
     pub settings: LinkSettings,
 }
 
-/// How a link is computed; with a drop-tail queue both give the same.
+/// How a link with a drop-tail queue is computed: both give the same. Any other discipline needs the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkService {

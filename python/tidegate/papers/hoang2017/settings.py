@@ -28,7 +28,7 @@ def _table_2() -> Iterator[tuple[str, Measure]]:
     made = fairness.scenario("50ms", fairness.FIXED_THRESHOLD)
     link = next(one for one in made.links if one.name == "bottleneck")
     media = next(flow.media for flow in made.flows if flow.media is not None)
-    yield "table2.queue", Measure.exact(float(link.queue.packets or 0), "packets")
+    yield "table2.queue", Measure.exact(float((link.queue and link.queue.packets) or 0), "packets")
     yield "table2.start", Measure.exact(int(media.first_rate) / 1e3, "kbit/s")
     yield "table2.bottleneck", Measure.exact(int(link.capacity) / 1e6, "Mbit/s")  # type: ignore[arg-type]
     yield "table2.latest", Measure.exact(fairness.LATEST * 1e3, "ms", "what takes longer is counted as too late")

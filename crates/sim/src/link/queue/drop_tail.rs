@@ -1,13 +1,13 @@
-//! The limits of a drop-tail queue: what fits is kept in order, what does not fit is dropped.
+//! The limits of a queue, and drop-tail: what fits is kept in order, what does not fit is dropped.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
-use crate::counts::take_away;
+use super::fifo::Fifo;
 use serde::Deserialize;
-use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
 use tidegate_core::{Packet, Rate, Size, Span};
 
-/// The limits of a drop-tail queue. Several may be given: a packet must fit all of them.
+/// The limits of a queue. Several may be given: a packet must fit all of them. Drop-tail has nothing else; to any other
+/// discipline they are the size of its buffer.
 ///
 /// What the limits count: everything that has not fully left, as in libwebrtc's and str0m's link models, so that
 /// no packet waits longer than limit / rate. Without [`DropTail::counts_in_service`] only packets that wait: that
@@ -117,6 +117,17 @@ impl Room {
         }
     }
 
+    /// Whether a packet of `size` is taken in where `packets` packets of `bytes` bytes wait.
+    pub(crate) fn admits(&mut self, moment: &Moment<'_>, packets: u64, bytes: u64, size: u32) -> bool {
+        if packets == 0 && moment.in_service.is_none() {
+            self.takes_one(size);
+            return true;
+        }
+        let counted = moment.in_service.filter(|_| self.counts_in_service);
+        let (more, length) = counted.map_or((0, 0), |size| (1, u64::from(size)));
+        self.fits(packets + more, bytes + length, size)
+    }
+
     /// Whether everything fits always.
     #[inline]
     pub(crate) const fn is_unlimited(&self) -> bool {
@@ -128,54 +139,34 @@ impl Room {
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     room: Room,
-    waiting: VecDeque<Waiting>,
-    bytes: u64,
+    queue: Fifo,
 }
 
 impl Tail {
     pub(crate) fn new(room: Room) -> Self {
-        Self { room, waiting: VecDeque::new(), bytes: 0 }
-    }
-
-    /// Whether `size` more bytes are taken in.
-    fn admits(&mut self, moment: &Moment<'_>, size: u32) -> bool {
-        let (mut packets, mut bytes) = (self.waiting.len() as u64, self.bytes);
-        if packets == 0 && moment.in_service.is_none() {
-            self.room.takes_one(size);
-            return true;
-        }
-        if self.room.counts_in_service {
-            packets += u64::from(moment.in_service.is_some());
-            bytes += moment.in_service.map_or(0, u64::from);
-        }
-        self.room.fits(packets, bytes, size)
+        Self { room, queue: Fifo::default() }
     }
 }
 
 impl QueueDiscipline for Tail {
     fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting) {
-        if self.admits(moment, waiting.packet.size) {
-            self.bytes += u64::from(waiting.packet.size);
-            self.waiting.push_back(waiting);
+        if self.room.admits(moment, self.queue.packets(), self.queue.bytes(), waiting.packet.size) {
+            self.queue.push(waiting);
         } else {
             moment.drop(waiting.packet);
         }
     }
 
     fn dequeue(&mut self, _moment: &mut Moment<'_>) -> Option<Waiting> {
-        let first = self.waiting.pop_front()?;
-        take_away(&mut self.bytes, u64::from(first.packet.size), "bytes of a queue");
-        debug_assert!(!self.waiting.is_empty() || self.bytes == 0, "{} bytes of nothing", self.bytes);
-        Some(first)
+        self.queue.pop()
     }
 
     fn backlog(&self) -> Backlog {
-        let packets = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
-        Backlog { packets, bytes: Size::from_bytes(self.bytes) }
+        self.queue.backlog()
     }
 
     fn each(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
+        self.queue.each(visit);
     }
 
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {

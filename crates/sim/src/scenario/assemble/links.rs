@@ -3,6 +3,7 @@
 use super::{Builder, Refusal};
 use crate::engine::external::ExternalLink;
 use crate::link::capacity::{BrownianSettings, Service, Steps};
+use crate::link::queue::Discipline;
 use crate::link::{Link, LinkSettings, ManagedLink};
 use crate::scenario::{Capacity, LinkService, LinkSpec};
 use tidegate_core::{Node, Rate};
@@ -13,10 +14,10 @@ impl Builder<'_> {
         let (name, seed) = (&spec.name, self.seed(&spec.name));
         let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, spec.service) {
             (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
-            (_, LinkService::Fifo) => Link::new(name, seed, settings).map(|link| Box::new(link) as _),
-            (_, LinkService::Managed) => {
-                ManagedLink::new(name, seed, settings).map(|link| Box::new(link) as _)
+            (_, LinkService::Fifo) if settings.discipline == Discipline::DropTail => {
+                Link::new(name, seed, settings).map(|link| Box::new(link) as _)
             }
+            _ => ManagedLink::new(name, seed, settings).map(|link| Box::new(link) as _),
         };
         link.map_err(|refusal| refusal.at("links"))
     }

@@ -1,0 +1,51 @@
+//! First in, first out: packets that wait in order, and how many bytes they are.
+
+use super::discipline::Waiting;
+use crate::counts::take_away;
+use std::collections::VecDeque;
+use tidegate_core::record::Backlog;
+use tidegate_core::{Packet, Size};
+
+/// A queue without limits and without opinions: what disciplines are made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fifo {
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+}
+
+impl Fifo {
+    /// Puts a packet behind all others.
+    pub(crate) fn push(&mut self, waiting: Waiting) {
+        self.bytes += u64::from(waiting.packet.size);
+        self.waiting.push_back(waiting);
+    }
+
+    /// Takes the packet that has waited longest.
+    pub(crate) fn pop(&mut self) -> Option<Waiting> {
+        let first = self.waiting.pop_front()?;
+        take_away(&mut self.bytes, u64::from(first.packet.size), "bytes of a queue");
+        debug_assert!(!self.waiting.is_empty() || self.bytes == 0, "{} bytes of nothing", self.bytes);
+        Some(first)
+    }
+
+    /// How many packets wait.
+    pub(crate) fn packets(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    /// How many bytes wait.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Both, for the record.
+    pub(crate) fn backlog(&self) -> Backlog {
+        let packets = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+        Backlog { packets, bytes: Size::from_bytes(self.bytes) }
+    }
+
+    /// Shows each packet, the oldest first.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
+    }
+}

@@ -1,0 +1,92 @@
+"""Queue disciplines of links: who of those that wait goes next, and who is dropped before the queue is full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Tag
+
+from tidegate.scenario import _rules as rules
+from tidegate.scenario._explain import TAG, Path, Problem
+from tidegate.scenario._model import Model, shape
+from tidegate.units import Duration, Size
+
+if TYPE_CHECKING:
+    from tidegate.scenario._reading import Reading
+
+
+class Managed(Model):
+    """What all disciplines but drop-tail have in common."""
+
+    name: str
+    """Its name."""
+
+    limit: ClassVar[dict[str, Any]]
+    """The limits of its queue where the link has none: keys of [Queue][tidegate.scenario.links.Queue]."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        del duration
+        for key in type(self).model_fields:
+            value = getattr(self, key)
+            if isinstance(value, Duration) and not value:
+                yield rules.positive((*path, key), value)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: under its name."""
+        table = super().to_ir(reading)
+        return {table.pop("name").replace("-", "_"): table}
+
+
+class Codel(Managed):
+    """CoDel (RFC 8289): drops or marks at the head, ever faster, while packets wait longer than the target.
+
+    >>> Codel(name="codel").target
+    Duration('5ms')
+    """
+
+    # RFC 8289 says none; this is the default of Linux (`DEFAULT_CODEL_LIMIT` in net/sched/sch_codel.c)
+    limit: ClassVar = {"packets": 1000}
+
+    name: Literal["codel"]
+    """Its name."""
+    target: Duration = Duration(5_000_000)
+    """How long packets may wait (TARGET, RFC 8289 section 4.4)."""
+    interval: Duration = Duration(100_000_000)
+    """For how long the shortest wait must be above the target before anything is dropped (INTERVAL, section 4.3)."""
+    maxpacket: Size = Size(1500)
+    """With at most so many bytes behind the packet that goes nothing is dropped: the MTU (section 5.3)."""
+    ecn: bool = True
+    """Whether packets of ECN-capable transports are marked instead of dropped."""
+    ce_threshold: Duration | None = None
+    """Whoever waits longer than this is marked, if its transport is ECN-capable (RFC 8290 section 5.2.7)."""
+
+
+_KINDS: dict[str, type[Managed]] = {"codel": Codel}
+_WORDS = ("drop-tail", *_KINDS)
+
+
+def _shape(value: object) -> str | None:
+    if isinstance(value, str):
+        return f"{TAG}word" if value in _WORDS else None
+    name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
+    # a list of what a file may have there cannot be in a set
+    return f"{TAG}{name}" if isinstance(name, str) and name in _KINDS else None
+
+
+Discipline = Annotated[
+    Annotated[Literal["drop-tail", "codel"], Tag("~word")] | Annotated[Codel, Tag("~codel")],
+    shape(_shape, f'one of {", ".join(_WORDS)}, or a table with one of these names: {{ name = "codel", ... }}'),
+]
+
+
+def managed(discipline: str | Managed) -> Managed | None:
+    """The discipline with all of its parameters; nothing for drop-tail.
+
+    >>> managed("codel").limit
+    {'packets': 1000}
+    """
+    if isinstance(discipline, Managed):
+        return discipline
+    return _KINDS[discipline](name=discipline) if discipline in _KINDS else None

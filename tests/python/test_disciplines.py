@@ -1,0 +1,115 @@
+"""Queue disciplines in whole runs: what a person sees of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegate import Flow, Link, Media, Run, Scenario, Udp, run
+from tidegate.errors import ScenarioError
+
+DISCIPLINES = ("codel",)
+
+
+def overloaded(discipline: Any, *, ecn: str = "off", **link: Any) -> Run:
+    """Three seconds of 3 Mbit/s of calls in a link of 2, and a bit of something else."""
+    cable = Link(
+        name="cable", capacity="2Mbps", delay="10ms", discipline=discipline, back={"capacity": "infinite"}, **link
+    )
+    calls = [
+        Flow(name=f"call-{n}", media=Media(controller="fixed:1500kbps", start_rate="1500kbps", ecn=ecn)) for n in (1, 2)
+    ]
+    other = Flow(name="other", udp=Udp(rate="50kbps", packet_size="200B"))
+    return run(Scenario(duration="5s", links=[cable], flows=[*calls, other]), record="packets")
+
+
+def link_of(done: Run) -> dict[str, Any]:
+    """What the overloaded link says of itself."""
+    found: dict[str, Any] = done.summary["links"][0]
+    return found
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_drops_are_the_queues_and_marks_stand_for_them(name: str) -> None:
+    dropped, marked, tail = (overloaded(*one) for one in ((name,), (name,), ("drop-tail",)))
+    marked = overloaded(name, ecn="ect1")
+    packets = dropped.table("packets")
+    fate = packets.to_numpy("fate")
+    assert set(fate) <= {"arrived", "queue", "under way"}, set(fate)
+    assert (fate == "queue").sum() == link_of(dropped)["dropped_queue"] > 50
+    assert link_of(dropped)["marked"] == 0
+    # a mark is told where it is made; of the packets that bear one only the few in the medium have not arrived
+    ce = (marked.table("packets").to_numpy("ecn") == "ce").sum()
+    assert 50 < link_of(marked)["marked"] - 10 <= ce <= link_of(marked)["marked"]
+    # a saturated link carries its rate whatever the discipline
+    for one in (dropped, marked, tail):
+        assert 0.97 < link_of(one)["utilisation"] <= 1.0
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_it_differs_from_drop_tail_only_where_something_waits(name: str) -> None:
+    flow = Flow(name="steady", udp=Udp(rate="1Mbps", packet_size="1000B"))
+    scenarios = [
+        Scenario(
+            duration="3s", links=[Link(name="cable", capacity="2Mbps", delay="1ms", discipline=each)], flows=[flow]
+        )
+        for each in ("drop-tail", name)
+    ]
+    one, other = (run(each) for each in scenarios)
+    assert one.digest == other.digest
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_the_room_is_that_of_the_queue(name: str) -> None:
+    done = overloaded(name, queue={"packets": 4})
+    assert link_of(done)["dropped_queue"] > 100
+    waits = done.table("packets").to_numpy("queueing_delay_ms")
+    # four packets of at most 1500 bytes, one of them in service
+    assert 10 < np.nanmax(waits) <= 4 * 1500 * 8 / 2e6 * 1e3
+
+
+def test_a_discipline_goes_packet_by_packet_and_changes_under_a_driver() -> None:
+    from tidegate.simpy import Environment, World
+
+    link = Link(name="link", capacity="4Mbps", delay="5ms", discipline="codel", back=False)
+    flow = Flow(name="steady", udp=Udp(rate="2Mbps", packet_size="1000B"), stop="1s")
+    env = Environment()
+    world = World(env, Scenario(duration="2s", links=[link], flows=[flow]))
+
+    def change() -> Any:
+        yield env.timeout("200ms")
+        world.change("link", capacity="1Mbps")
+
+    env.process(change())
+    done = env.run(until=world.done)
+    assert done.summary["links"][0]["dropped_queue"] > 5
+
+
+def test_each_direction_has_its_own() -> None:
+    both = Scenario(
+        duration="1s",
+        links=[Link(name="cable", discipline="codel", capacity="1Mbps")],
+        flows=[Flow(udp=Udp(rate="1Mbps"))],
+    )
+    from tidegate.scenario._lower import lower
+
+    def of(scenario: Scenario) -> list[Any]:
+        return [
+            (next(iter(one), one) if isinstance(one, dict) else one, queue["packets"], queue["time"])
+            for one, queue in (
+                (link["settings"]["discipline"], link["settings"]["queue"]) for link in lower(scenario).ir["links"]
+            )
+        ]
+
+    assert of(both) == [("codel", 1000, None)] * 2
+    back = both.with_changes({"links.cable.back": {"discipline": "drop-tail"}})
+    assert of(back) == [("codel", 1000, None), ("drop_tail", None, 300_000_000)]
+    said = both.with_changes({"links.cable.queue.packets": 7, "links.cable.back": {"discipline": "drop-tail"}})
+    assert of(said) == [("codel", 7, None), ("drop_tail", 7, None)]
+    statuses = {"statuses": [{"name": "x", "capacity": "1Mbps", "probability": 1}], "interval": "1s"}
+    with pytest.raises(ScenarioError, match=r"links.cable.discipline: a link of statuses has neither queue"):
+        both.with_changes({"links.cable.capacity": statuses})
+    with pytest.raises(ScenarioError, match=r'back.capacity: .* \(discipline = "drop-tail" here'):
+        both.with_changes({"links.cable.back": {"capacity": statuses}})
