@@ -317,6 +317,7 @@ def tcp(dice: Dice) -> Table:
         "delayed_ack": lambda: True,
         "handshake": lambda: False,
         "options": lambda: False,
+        "hystart": lambda: False,
         "packet_size": lambda: dice.size(600, 1500),
     }
     # a wide window over a link without a limit makes millions of packets a second

@@ -137,6 +137,9 @@ class Tcp(Model):
     options: bool = True
     """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's have 40
     bytes and none; both ends then know beforehand, as they do without a handshake."""
+    hystart: bool = True
+    """Whether CUBIC leaves slow start when round trips grow or acknowledgements come in a long train, before the queue
+    overflows (HyStart, as Linux's CUBIC has it). Other algorithms have none."""
     receive_window: Size = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Size = Size(1500)

@@ -54,6 +54,9 @@ pub struct TcpSpec {
     /// Whether its SYNs carry options.
     #[serde(default = "super::yes")]
     pub options: bool,
+    /// Whether CUBIC has HyStart.
+    #[serde(default = "super::yes")]
+    pub hystart: bool,
     /// Receive window in bytes.
     pub receive_window: u64,
     /// Bytes on the wire of a full segment.

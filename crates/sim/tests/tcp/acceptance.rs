@@ -239,3 +239,24 @@ fn a_handshake_measures_the_round_trip_before_data_are_sent() {
     assert!(within(measured, 0.99 * limit, limit * 1.001), "{measured} of {limit}");
     assert!(plain < 0.15 * limit, "{plain} of {limit}");
 }
+
+/// Slow start doubles the window until the queue overflows, and hears of it a round trip later: 10 Mb/s times 40.2 ms are
+/// 34 packets, and the queue has 101, so that of a window of 270 half is lost, and of the 189 that CUBIC keeps of it the
+/// 54 that still do not fit, with some more while that is repaired. HyStart ends it
+/// when acknowledgements come in one train for half a round trip, or round trips have become 5 ms longer: with less in the
+/// queue than fits, so that nothing is lost, and with the path full, so that nothing is idle.
+#[test]
+fn hystart_ends_slow_start_before_the_queue_overflows() {
+    let start = |hystart| {
+        let mut path = Dumbbell::reference(TcpSettings { hystart, ..of(Variant::Cubic) });
+        path.queue = 100;
+        (path.from, path.until) = (Time::from_millis(300), Time::from_secs(3));
+        let result = path.run();
+        (result.flows[0].lost, result.utilisation())
+    };
+    let ((with, carried), (without, _)) = (start(true), start(false));
+    println!("lost {with} with HyStart, which carries {carried:.3}, and {without} without");
+    assert_eq!(with, 0);
+    assert!(within(carried, 0.97, 1.0), "{carried}");
+    assert!((135 + 54..270).contains(&without), "{without}");
+}

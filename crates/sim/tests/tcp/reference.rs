@@ -56,6 +56,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
         rtt_sampling: if ns2 { RttSampling::OneAtATime } else { RttSampling::PerAck },
         handshake: true,
         options: false,
+        hystart: row["variant"] == "TcpCubic",
         workload: match bytes {
             0 => Workload::Long,
             bytes => Workload::File { bytes: bytes.div_ceil(1460) * 1460 },

@@ -122,7 +122,7 @@ def _flow(name: str, ends: tuple[str, str], start: str, **kind: Any) -> Flow:
 
 def ns2_tcp(algorithm: str, window: int, **keys: Any) -> Tcp:
     """ns-2's TCP agent: a window in packets, two packets at first, an ACK for each, a least timeout of 0.2 s, a SYN."""
-    defaults = {"initial_window": 2, "min_rto": "200ms", "handshake": True, "options": False, "packet_size": TCP_PACKET}
+    defaults = {"initial_window": 2, "min_rto": "200ms", "options": False, "hystart": False, "packet_size": TCP_PACKET}
     return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", **{**defaults, **keys})
 
 
@@ -263,7 +263,7 @@ def unequal_round_trips(
     sending_jitter: str, starts: tuple[str, str], *, algorithm: str = "cubic", queue: int = 33
 ) -> Scenario:
     """Two TCP flows with round trips of 40 and 120 ms over 10 Mb/s, seconds 20 to 600."""
-    tcp = Tcp(algorithm=algorithm, handshake=False)
+    tcp = Tcp(algorithm=algorithm, handshake=False, hystart=False)
     return Scenario(
         name="vardhan-phases",
         duration="600s",

@@ -88,6 +88,7 @@ impl Builder<'_> {
             delayed_ack: tcp.delayed_ack.then_some(Span::from_millis(200)),
             handshake: tcp.handshake,
             options: tcp.options,
+            hystart: tcp.hystart,
             workload: match tcp.workload {
                 TcpWorkload::Long => Workload::Long,
                 TcpWorkload::File(bytes) => Workload::File { bytes },

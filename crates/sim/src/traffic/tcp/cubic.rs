@@ -1,6 +1,6 @@
 //! CUBIC's window (RFC 9438), in segments.
 
-use tidegate_core::{Time, math};
+use tidegate_core::{Span, Time, math};
 
 /// How aggressive the curve is, in segments/s^3 (RFC 9438 section 5).
 const C: f64 = 0.4;
@@ -62,6 +62,12 @@ impl Cubic {
         cwnd + (target - cwnd) / cwnd * acked
     }
 
+    /// Whether a congestion avoidance stage began less than a second ago: Linux's HyStart does not count round trips
+    /// measured then ("right after fast recovery", `cubictcp_acked`).
+    pub(super) fn has_just_begun(&self, now: Time) -> bool {
+        self.epoch.is_some_and(|epoch| now.saturating_since(epoch.start) < Span::from_secs(1))
+    }
+
     /// A loss is repaired: the next stage aims for the window of now, or lower if that keeps falling
     /// (fast convergence, section 4.7).
     pub(super) fn reduce(&mut self, cwnd: f64, fast_convergence: bool) {
@@ -101,7 +107,6 @@ impl Epoch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::Span;
 
     /// One acknowledgement per segment and round trip: the window stays within one round trip's growth
     /// of the closed form W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C).

@@ -6,7 +6,7 @@
 //! - congestion control of RFC 5681 (slow start, congestion avoidance, fast retransmit and recovery,
 //!   restart after idle), NewReno of RFC 6582 (its check of `recover` guards Tahoe and Reno as well, as
 //!   in ns-2), SACK-based recovery of RFC 6675 with the options of RFC 2018, CUBIC of RFC 9438 (on top of
-//!   RFC 6675; without HyStart, which that RFC leaves open), limited transmit of RFC 3042, the initial
+//!   RFC 6675; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
@@ -18,6 +18,7 @@
 
 mod cubic;
 mod flight;
+mod hystart;
 mod receiver;
 mod recovery;
 mod rto;
@@ -103,6 +104,8 @@ pub struct TcpSettings {
     pub increase: Increase,
     /// Whether CUBIC aims lower when its window at a loss has fallen (RFC 9438 section 4.7).
     pub fast_convergence: bool,
+    /// Whether CUBIC looks for the end of slow start (HyStart), as Linux's does.
+    pub hystart: bool,
     /// When round trips are measured.
     pub rtt_sampling: RttSampling,
     /// The retransmission timer never waits for less (RFC 6298 section 2.4).
@@ -139,6 +142,7 @@ impl Default for TcpSettings {
             limited_transmit: true,
             increase: Increase::default(),
             fast_convergence: true,
+            hystart: true,
             rtt_sampling: RttSampling::default(),
             min_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

@@ -138,17 +138,13 @@ impl TcpSender {
             Some(board) => board.acknowledge(&mut self.flight, ack, each),
             None => self.flight.acknowledge(ack, each),
         }
-        match self.settings.rtt_sampling {
-            RttSampling::PerAck => {
-                if let (true, Some(sent)) = (clean, last) {
-                    self.rtt.sample(now - sent);
-                }
-            }
-            RttSampling::OneAtATime => {
-                if let Some((_, sent)) = self.timed.take_if(|(end, _)| *end <= ack) {
-                    self.rtt.sample(now - sent);
-                }
-            }
+        let sent = match self.settings.rtt_sampling {
+            RttSampling::PerAck => last.filter(|_| clean),
+            RttSampling::OneAtATime => self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| sent),
+        };
+        if let Some(sent) = sent {
+            self.rtt.sample(now - sent);
+            self.window.measured(now, now - sent, self.flight.una(), self.flight.max());
         }
     }
 
@@ -246,7 +242,7 @@ impl TcpSender {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
         let flight = self.flight_size();
-        self.window.timeout((!again).then_some(flight));
+        self.window.timeout(now, (!again).then_some(flight), self.flight.max());
         self.recover = Some(self.flight.max());
         self.duplicates = 0;
         self.timed = None;

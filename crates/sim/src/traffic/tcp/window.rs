@@ -1,6 +1,7 @@
 //! The congestion window: slow start and what follows it (RFC 5681, RFC 9438).
 
 use super::cubic::{self, Cubic};
+use super::hystart::HyStart;
 use super::{Increase, TcpSettings, Variant};
 use tidegate_core::{Span, Time};
 
@@ -8,7 +9,7 @@ use tidegate_core::{Span, Time};
 #[derive(Debug)]
 enum Growth {
     Reno { increase: Increase, acked: f64 },
-    Cubic { cubic: Cubic, fast_convergence: bool },
+    Cubic { cubic: Cubic, fast_convergence: bool, hystart: Option<HyStart> },
 }
 
 /// The congestion window and the slow start threshold, in bytes.
@@ -28,9 +29,11 @@ impl Window {
         let segment = f64::from(settings.segment);
         let initial = segment * f64::from(settings.initial_window);
         let growth = match settings.variant {
-            Variant::Cubic => {
-                Growth::Cubic { cubic: Cubic::default(), fast_convergence: settings.fast_convergence }
-            }
+            Variant::Cubic => Growth::Cubic {
+                cubic: Cubic::default(),
+                fast_convergence: settings.fast_convergence,
+                hystart: settings.hystart.then(HyStart::default),
+            },
             _ => Growth::Reno { increase: settings.increase, acked: 0.0 },
         };
         // RFC 5681 section 3.1: initially arbitrarily high
@@ -64,6 +67,18 @@ impl Window {
         }
     }
 
+    /// An acknowledgement of the bytes up to `una`, with those up to `max` sent, measured a round trip; to be called
+    /// before the window grows by it.
+    #[inline]
+    pub(super) fn measured(&mut self, now: Time, rtt: Span, una: u64, max: u64) {
+        if let Growth::Cubic { hystart: Some(hystart), cubic, .. } = &mut self.growth {
+            let (slow_start, segments) = (self.cwnd < self.ssthresh, self.cwnd / self.segment);
+            if !cubic.has_just_begun(now) && hystart.measured(now, rtt, segments, una, max, slow_start) {
+                self.ssthresh = self.cwnd;
+            }
+        }
+    }
+
     /// New data was acknowledged, but the window was not in use: it stays.
     pub(super) fn not_in_use(&mut self) {
         if let Growth::Cubic { cubic, .. } = &mut self.growth {
@@ -78,13 +93,16 @@ impl Window {
         let segments = self.cwnd / self.segment;
         match &mut self.growth {
             Growth::Reno { acked, .. } => *acked = 0.0,
-            Growth::Cubic { cubic, fast_convergence } => cubic.reduce(segments, *fast_convergence),
+            Growth::Cubic { cubic, fast_convergence, .. } => cubic.reduce(segments, *fast_convergence),
         }
     }
 
     /// The timer went off with `flight` bytes under way; `None` where it did so before for the same
-    /// segment, and ssthresh stays as it is (RFC 5681 section 3.1).
-    pub(super) fn timeout(&mut self, flight: Option<u64>) {
+    /// segment, and ssthresh stays as it is (RFC 5681 section 3.1). Bytes up to `max` had been sent.
+    pub(super) fn timeout(&mut self, now: Time, flight: Option<u64>, max: u64) {
+        if let Growth::Cubic { hystart: Some(hystart), .. } = &mut self.growth {
+            hystart.timeout(now, max);
+        }
         if let Some(flight) = flight {
             self.lower(flight);
             let segments = self.cwnd / self.segment;
@@ -167,10 +185,10 @@ mod tests {
         assert_eq!(reno.ssthresh, 10_000.0, "limited transmit does not count");
         reno.loss(12_000);
         assert_eq!(reno.ssthresh, 6000.0);
-        reno.timeout(Some(3000));
+        reno.timeout(Time::ZERO, Some(3000), 0);
         assert_eq!((reno.cwnd, reno.ssthresh), (1000.0, 2000.0), "at least two segments");
         reno.ssthresh = 7000.0;
-        reno.timeout(None);
+        reno.timeout(Time::ZERO, None, 0);
         assert_eq!((reno.cwnd, reno.ssthresh), (1000.0, 7000.0));
     }
 
