@@ -105,7 +105,13 @@ def capacity(dice: Dice, end: float, *, finite: bool) -> Any:
             return dice.some(table, 0.3, rate_window=lambda: dice.span(1e-6, 0.5))
         case 6:
             table = {"trace": dice.pick("lte.trace", "path.csv")}
-            return dice.some(table, 0.4, offset=lambda: dice.span(1e-3, 10), scale=lambda: dice.near(0.1, 4))
+            return dice.some(
+                table,
+                0.4,
+                offset=lambda: "random" if dice.chance(0.5) else dice.span(1e-3, 10),
+                scale=lambda: dice.near(0.1, 4),
+                capacity_only=lambda: True,
+            )
     return rate()
 
 

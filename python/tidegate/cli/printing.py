@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -49,6 +49,13 @@ def print_run(done: Run) -> None:
     for link in done.summary["links"]:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
     print_table(links)
+    print_recordings([done.summary])
+
+
+def print_recordings(summaries: Iterable[Mapping[str, Any]]) -> None:
+    """Prints how much of each recorded network was played, if there is one."""
+    if told := _view.recordings(summaries):
+        console().print("\n" + "\n".join(told))
 
 
 _MEMBERS_SHOWN = 20

@@ -117,7 +117,10 @@ def compare(
     scenario: Annotated[str | None, typer.Option(help="Scenario file or name.", autocompletion=scenarios)] = None,
     link: Annotated[
         Path | None,
-        typer.Option(metavar="TRACE", help="A recorded network; a generated LTE link otherwise."),
+        typer.Option(
+            metavar="TRACE",
+            help="A recorded network, from a place that the seed chooses; a generated LTE link otherwise.",
+        ),
     ] = None,
     capacity: Annotated[str | None, typer.Option(help="A constant capacity, such as 5Mbps.")] = None,
     delay: Annotated[str | None, typer.Option(help="One-way propagation delay, such as 20ms.")] = None,
@@ -149,7 +152,7 @@ def compare(
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
     """
     from tidegate import comparing
-    from tidegate.cli.printing import comparison_table
+    from tidegate.cli.printing import comparison_table, print_recordings
     from tidegate.cli.tables import console, print_table, progress
     from tidegate.results._folders import check_folder
     from tidegate.scenario import _subject as subject
@@ -201,6 +204,7 @@ def compare(
     last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
     to.print(f"{made.name}, {made.duration}, {last}; * best\n")
     print_table(comparison_table(done.table))
+    print_recordings(run.summary for some in done.runs.values() for run in some)
     warn(done.warnings, made)
     if out is not None:
         names = ["table.md", "table.csv", "runs.csv", "comparison.png", "report.html", *done.attached]

@@ -100,6 +100,8 @@ def _check_summary(summary: Any) -> None:
                 for number, one in enumerate(value):
                     right = isinstance(one, dict) and {"key", "says"} <= one.keys() and all(map(_is_text, one.values()))
                     _expect(f"summary.warnings[{number}]", one, right, "key and says, as text")
+            case list() if key == "recordings":
+                _check_recordings(value)
             case list() if key in {*_LISTS, "sessions"}:
                 _check_list(key, value)
             case dict() if key == "fairness":
@@ -108,6 +110,17 @@ def _check_summary(summary: Any) -> None:
                 _expect(f"summary.{key}", value, right=False, expected="a number")
             case _:
                 _check_values("summary", {key: value})
+
+
+def _check_recordings(entries: list[Any]) -> None:
+    for number, one in enumerate(entries):
+        where = f"summary.recordings[{number}]"
+        _expect(where, one, isinstance(one, dict), "what a link played")
+        for name in ("link", "trace"):
+            _expect(f"{where}.{name}", one.get(name), _is_text(one.get(name)), "text")
+        for name in ("from_s", "used_s", "length_s"):
+            right = type(one.get(name)) is float and 0 <= one[name] < math.inf
+            _expect(f"{where}.{name}", one.get(name), right, "seconds")
 
 
 def _check_list(key: str, entries: list[Any]) -> None:

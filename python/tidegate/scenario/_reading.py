@@ -56,6 +56,8 @@ class Reading:
         self.base = scenario.base
         self.files = files
         self.inputs = Inputs()
+        self.cable = ""
+        """The link whose directions are being read."""
         self._indices: dict[str, int] = {}
 
     def at(self, key: str) -> _Place:
@@ -65,7 +67,7 @@ class Reading:
     def trace(self, capacity: TraceCapacity) -> int:
         """The number of a recorded network among those of the scenario."""
         path = self.base / capacity.trace
-        key = capacity.model_dump_json(exclude={"offset", "scale"})
+        key = capacity.model_dump_json(exclude={"offset", "scale", "capacity_only"})
         if key not in self._indices:
             loaded, self.inputs.files[capacity.trace] = self.files.once(
                 (path, key), lambda: (_load(path, capacity), digest(path))

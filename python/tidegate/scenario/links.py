@@ -9,7 +9,7 @@ from pydantic import Field, Tag, create_model
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of
+from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of, shape
 from tidegate.scenario.disciplines import Discipline, managed
 from tidegate.units import Duration, Fraction, Rate, Size
 
@@ -43,6 +43,13 @@ class Schedule(Model):
         return {"schedule": {"steps": lowered(self.schedule, reading), "period": lowered(self.period, reading)}}
 
 
+def _offset(value: object) -> str | None:
+    if value == "random":
+        return "~random"
+    # what has a digit was meant to be a time
+    return "~duration" if isinstance(value, Duration) or any(map(str.isdigit, str(value))) else None
+
+
 class TraceCapacity(Model):
     """A recorded network."""
 
@@ -56,14 +63,22 @@ class TraceCapacity(Model):
     """Lines a second, for formats without times (hertz)."""
     reference_rate: Rate | None = None
     """Rate that a ratio of 1 stands for, for formats that hold ratios."""
-    offset: Duration = Duration(0)
-    """Where in the recording the run begins."""
+    offset: Annotated[
+        Annotated[Duration, Tag("~duration")] | Annotated[Literal["random"], Tag("~random")],
+        shape(_offset, 'a time such as "30s", or "random"'),
+    ] = Duration(0)
+    """Where in the recording the run begins; with "random" each seed begins elsewhere, and both ways of the cable at
+    the same place."""
     scale: Factor = 1.0
     """The recorded rates are multiplied by this."""
+    capacity_only: bool = False
+    """Whether the delays and losses that the recording tells are left out."""
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: traces go by number."""
-        return {"trace": {"index": reading.trace(self), "offset": int(self.offset), "scale": self.scale}}
+        """As the engine takes it: traces go by number, and chance by the cable's name."""
+        offset = {"random": reading.cable} if self.offset == "random" else int(self.offset)
+        played = {"index": reading.trace(self), "offset": offset, "scale": self.scale}
+        return {"trace": {**played, "capacity_only": self.capacity_only}}
 
 
 # opportunities of the generated link are of 1500 bytes, and the engine takes from 1 to 10 million a second
@@ -449,7 +464,7 @@ class Link(Way, _Ends):
         """As the engine takes it: a link for each direction."""
         ends = [(self.from_, self.to), (self.to, self.from_)]
         return [
-            {"name": name, "from": begin, "to": end, **_lowered(name, way, reading)}
+            {"name": name, "from": begin, "to": end, **_lowered(name, self.name, way, reading)}
             for name, (begin, end), way in zip(self.names, ends, self.ways, strict=False)
         ]
 
@@ -488,8 +503,9 @@ def _way(here: Link | Back, capacity: object, path: Path, duration: Duration) ->
                 yield Problem((*path, key), what)
 
 
-def _lowered(name: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]:
+def _lowered(name: str, cable: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]:
     discipline = managed(way["discipline"])
+    reading.cable = cable
     ir = {}
     for key, value in {**way, "queue": limits(way), "discipline": discipline or "drop_tail"}.items():
         with reading.at(f"links.{name}.{key}"):

@@ -54,7 +54,8 @@ def scenario_for(
     """A scenario from a few words, as `tidegate compare` puts it together.
 
     Args:
-        link: File with a recorded network; a generated LTE link if nothing says otherwise.
+        link: File with a recorded network, from a place that each seed chooses; a generated LTE link if nothing says
+            otherwise.
         capacity: A constant capacity instead.
         delay: One-way propagation delay.
         queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
@@ -82,7 +83,8 @@ def scenario_for(
         ]
     first = data["links"][0]
     if link is not None:
-        first["capacity"] = {"trace": str(Path(link).resolve())}
+        # from another place with each seed: the first minute of an hour is one network, whatever the seed
+        first["capacity"] = {"trace": str(Path(link).resolve()), "offset": "random"}
     if capacity is not None:
         first["capacity"] = capacity
     if delay is not None:

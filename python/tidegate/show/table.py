@@ -52,6 +52,8 @@ class ComparisonTable:
     """By controller whether its subject was fit for a call; see [verdict][tidegate.results.quality.verdict]."""
     warnings: Sequence[str] = ()
     """What the runs warn of."""
+    recordings: Sequence[str] = ()
+    """How much the runs play of recorded networks."""
 
     @classmethod
     def of(cls, runs: Mapping[str, Sequence[Run]], failed: Mapping[str, str] | None = None) -> ComparisonTable:
@@ -73,8 +75,9 @@ class ComparisonTable:
             replace(row, cells={**row.cells, **none}) for row in rows if any(cell.count for cell in row.cells.values())
         ]
         warnings = _view.warnings(run.summary for run in _all(runs))
+        recordings = _view.recordings(run.summary for run in _all(runs))
         verdicts = {name: verdict(run.metrics().get("quality") for run in some) for name, some in runs.items()}
-        return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)}, warnings)
+        return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)}, warnings, recordings)
 
     def cell(self, row: Row, controller: str) -> str:
         """The text of a cell: mean and interval, or that the controller failed."""
@@ -93,6 +96,7 @@ class ComparisonTable:
         if self.verdicts:
             lines.append(pipes([metric("quality").label, "", *(self.verdicts[name] for name in self.controllers)]))
         lines += [f"\n`{name}` failed: {why}" for name, why in self.failed.items()]
+        lines += [f"\n{one}." for one in self.recordings]
         lines += [f"\nWarning: {one}" for one in self.warnings]
         return "\n".join(lines) + "\n"
 

@@ -30,6 +30,24 @@ pub struct Summary {
     /// What whoever reads the numbers has to know; left out where there is nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+    /// What was played of recorded networks; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<Recorded>,
+}
+
+/// What a link played of a recorded network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recorded {
+    /// The link's name.
+    pub link: String,
+    /// The recording's file, without folders.
+    pub trace: String,
+    /// Where in the recording the run began, in seconds.
+    pub from_s: f64,
+    /// How many seconds of it were played, each counted once.
+    pub used_s: f64,
+    /// How many it has.
+    pub length_s: f64,
 }
 
 /// What whoever reads the numbers has to know of a setting.
@@ -83,6 +101,7 @@ impl Recording {
             members: self.member_summaries(begin),
             fairness: self.fairness(begin, end),
             warnings: Vec::new(),
+            recordings: Vec::new(),
         }
     }
 

@@ -58,10 +58,13 @@ pub enum Capacity {
         index: usize,
         /// Where in the trace the run begins.
         #[serde(default)]
-        offset: Span,
+        offset: Offset,
         /// The trace's rates are multiplied by this.
         #[serde(default = "one")]
         scale: f64,
+        /// Whether delays and losses that it tells are left out.
+        #[serde(default)]
+        capacity_only: bool,
     },
     /// The generative process of the Sprout paper.
     Brownian(BrownianSpec),
@@ -69,6 +72,25 @@ pub enum Capacity {
     Statuses(Statuses),
     /// Whoever drives the run carries the packets.
     External,
+}
+
+/// Where in a trace a run begins.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Offset {
+    /// There.
+    At(Span),
+    /// At random, by the run's seed.
+    Random {
+        /// Links that say the same name here begin at the same place: they are the two ways of a cable.
+        random: String,
+    },
+}
+
+impl Default for Offset {
+    fn default() -> Self {
+        Self::At(Span::ZERO)
+    }
 }
 
 const fn one() -> f64 {

@@ -4,7 +4,7 @@ use super::external::External;
 use super::tightest_link::{capacity, set_tightest};
 use crate::engine::world::{Stopped, World};
 use crate::record::Recording;
-use crate::record::summary::{Summary, Warning};
+use crate::record::summary::{Recorded, Summary, Warning};
 use std::any::Any;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Span, Time};
@@ -17,6 +17,8 @@ pub struct Run {
     /// Bytes that each node had carried when the warm-up ended.
     pub(super) before: Option<Vec<u64>>,
     pub(super) external: External,
+    /// What it plays of recorded networks.
+    pub(super) recordings: Vec<Recorded>,
 }
 
 /// What a run leaves behind.
@@ -127,7 +129,14 @@ impl Run {
             accounts[id].left_bytes - before[id]
         });
         let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();
-        let summary = Summary { warnings, ..recording.summary(self.duration, self.warmup) };
+        let lasted = self.duration.as_secs_f64();
+        let recordings =
+            self.recordings.into_iter().map(|one| Recorded { used_s: one.used_s.min(lasted), ..one });
+        let summary = Summary {
+            warnings,
+            recordings: recordings.collect(),
+            ..recording.summary(self.duration, self.warmup)
+        };
         Ok(Outcome { recording, summary, draws, events, hops })
     }
 }

@@ -137,10 +137,11 @@ def network(every: Sequence[RunLike]) -> Markup:
         tag("thead", tag("tr", *(tag("th", head, scope="col") for head in ("Link", *columns.values())))),
         tag("tbody", *rows),
     )
-    note = "Means over all runs." if len(every) > 1 else ""
+    notes = ["Means over all runs."] if len(every) > 1 else []
+    notes += [f"{one}." for one in _view.recordings(run.summary for run in every)]
     return tag(
         "section",
         tag("h2", "The network"),
         tag("div", table, class_="scroll"),
-        tag("p", note, class_="soft"),
+        tag("p", " ".join(notes), class_="soft"),
     )

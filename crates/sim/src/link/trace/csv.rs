@@ -104,9 +104,18 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
             Some(Direction::Down) | None => "DL_bitrate",
         },
     )?;
+    // a few pings every 13 s or so, and "-" between; files without the column are read, too. The least round trip counts:
+    // the others waited in queues that the phone's own downloads filled
+    let pings = table.column(file, "PINGMIN").ok();
     let mut rows: Vec<Row> = Vec::with_capacity(table.rows.len());
-    let mut origin = None;
+    let (mut origin, mut delay) = (None, None);
     for (line, cells) in &table.rows {
+        if let Some(cell) = pings.map(|place| cells[place]).filter(|&cell| cell != "-") {
+            let millis = span_of(cell, Span::from_millis(1));
+            let round =
+                millis.ok_or_else(|| file.line_error(*line, cell, "milliseconds, or - for missing"))?;
+            delay = Some(Span::from_nanos(round.as_nanos() / 2));
+        }
         if cells[rates] == "-" {
             continue;
         }
@@ -119,8 +128,11 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
             let expected = "a time not before that of the first row, and within 31 years";
             file.line_error(*line, cells[time], expected)
         })?;
-        rows.push(Row { line: *line, at, rate, loss: None, delay: None });
+        rows.push(Row { line: *line, at, rate, loss: None, delay });
     }
+    // before the first ping it was as at the first one
+    let first = rows.iter().find_map(|row| row.delay);
+    rows.iter_mut().take_while(|row| row.delay.is_none()).for_each(|row| row.delay = first);
     Trace::from_stretches(file, &stretches(file, &rows, None)?)
 }
 

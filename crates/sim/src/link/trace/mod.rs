@@ -62,7 +62,7 @@ pub enum Format {
     /// [`ReadOptions::reference`].
     PionPhases,
     /// CSV with `Timestamp`, `DL_bitrate` and `UL_bitrate` in kbit/s (Raca et al., 4G and 5G production
-    /// datasets); rows of the same second are averaged.
+    /// datasets); rows of the same second are averaged. Half of the last `PINGMIN` is the one-way delay.
     Raca,
     /// CSV with one row a video chunk, `app_throughput` in kbit/s over `delivery_time` in s (Lumos).
     Lumos,

@@ -4,9 +4,11 @@ use super::{Builder, Refusal};
 use crate::engine::external::ExternalLink;
 use crate::link::capacity::{BrownianSettings, Service, Steps};
 use crate::link::queue::Discipline;
+use crate::link::trace::Trace;
 use crate::link::{Link, LinkSettings, ManagedLink};
-use crate::scenario::{Capacity, LinkService, LinkSpec};
-use tidegate_core::{Node, Rate};
+use crate::record::summary::Recorded;
+use crate::scenario::{Capacity, LinkService, LinkSpec, Offset};
+use tidegate_core::{Node, Rate, Span, Stream};
 
 impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, Refusal> {
@@ -25,16 +27,71 @@ impl Builder<'_> {
     fn link_settings(&self, spec: &LinkSpec) -> Result<LinkSettings, Refusal> {
         let mut settings = spec.settings.clone();
         match &spec.capacity {
-            Capacity::Trace { index, offset, scale } => {
-                let trace = self.traces.get(*index);
-                let trace = trace.ok_or_else(|| format!("trace number {index} was not handed over"))?;
-                Ok(trace.played(*offset, *scale)?.link(settings)?)
+            Capacity::Trace { index, offset, scale, capacity_only } => {
+                let mut trace = self.trace(*index)?.played(self.offset(offset)?, *scale)?;
+                if *capacity_only {
+                    trace = Trace { loss: None, delay: None, ..trace };
+                }
+                Ok(trace.link(settings)?)
             }
             capacity => {
                 settings.service = service(capacity)?;
                 Ok(settings)
             }
         }
+    }
+}
+
+impl Builder<'_> {
+    fn trace(&self, index: usize) -> Result<&Trace, Refusal> {
+        let trace = self.traces.get(index).map(|trace| &**trace);
+        trace.ok_or_else(|| format!("trace number {index} was not handed over").into())
+    }
+
+    /// Where in its trace a link begins.
+    ///
+    /// Chance chooses a whole millisecond from which the run fits into the recording, if it does, each alike: no run then
+    /// goes over the seam where the recording begins again. Both ways of a cable were recorded at the same time, and
+    /// begin at the same place, which the shorter one must have.
+    fn offset(&self, offset: &Offset) -> Result<Span, Refusal> {
+        let wanted = match offset {
+            Offset::At(offset) => return Ok(*offset),
+            Offset::Random { random } => random,
+        };
+        let mut shortest = Span::MAX;
+        for spec in &self.scenario.links {
+            if let Capacity::Trace { index, offset: Offset::Random { random }, .. } = &spec.capacity
+                && random == wanted
+            {
+                shortest = shortest.min(self.trace(*index)?.duration());
+            }
+        }
+        const MILLI: i64 = 1_000_000;
+        let spare = shortest - self.scenario.duration;
+        let places =
+            if spare.is_negative() { shortest.as_nanos() / MILLI } else { spare.as_nanos() / MILLI + 1 };
+        let mut luck = Stream::new(self.seed(wanted), wanted, "offset");
+        Ok(Span::from_nanos(luck.below(places.max(1) as u64) as i64 * MILLI))
+    }
+
+    /// What is played of each recorded network, as if the run lasted as long as planned.
+    pub(super) fn recordings(&self) -> Result<Vec<Recorded>, Refusal> {
+        let mut found = Vec::new();
+        for spec in &self.scenario.links {
+            if let Capacity::Trace { index, offset, .. } = &spec.capacity {
+                let trace = self.trace(*index)?;
+                let (from, length) = (self.offset(offset)?, trace.duration());
+                let name = trace.name.rsplit(['/', '\\']).next().unwrap_or_default();
+                found.push(Recorded {
+                    link: spec.name.clone(),
+                    trace: name.to_owned(),
+                    from_s: Span::from_nanos(from.as_nanos() % length.as_nanos().max(1)).as_secs_f64(),
+                    used_s: self.scenario.duration.min(length).as_secs_f64(),
+                    length_s: length.as_secs_f64(),
+                });
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -169,6 +169,7 @@ impl<'a> Builder<'a> {
     fn finish(mut self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Run, Refusal> {
         self.check_lengths()?;
         let scenario = self.scenario;
+        let recordings = self.recordings()?;
         let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
             node: NodeId(index as u32),
@@ -205,7 +206,7 @@ impl<'a> Builder<'a> {
             world.sample_every(bin);
         }
         let (duration, warmup) = (scenario.duration, scenario.warmup);
-        Ok(Run { world, duration, warmup, before: None, external: self.external })
+        Ok(Run { world, duration, warmup, before: None, external: self.external, recordings })
     }
 
     /// Wraps the nodes at the ends of routes, so that they are handed what is read from bytes.
