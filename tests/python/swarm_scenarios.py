@@ -324,6 +324,7 @@ def tcp(dice: Dice) -> Table:
         "handshake": lambda: False,
         "options": lambda: False,
         "hystart": lambda: False,
+        "ecn": lambda: True,
         "packet_size": lambda: dice.size(600, 1500),
     }
     # a wide window over a link without a limit makes millions of packets a second

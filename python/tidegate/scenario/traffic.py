@@ -140,6 +140,9 @@ class Tcp(Model):
     hystart: bool = True
     """Whether CUBIC leaves slow start when round trips grow or acknowledgements come in a long train, before the queue
     overflows (HyStart, as Linux's CUBIC has it). Other algorithms have none."""
+    ecn: bool = False
+    """Whether data are sent ECN-capable: a queue that can mark then marks them instead of dropping, and the sender
+    reacts as to a loss (RFC 3168). Off by default, as for the connections that Linux opens."""
     receive_window: Size = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Size = Size(1500)

@@ -57,6 +57,9 @@ pub struct TcpSpec {
     /// Whether CUBIC has HyStart.
     #[serde(default = "super::yes")]
     pub hystart: bool,
+    /// Whether data are sent ECN-capable (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
     /// Receive window in bytes.
     pub receive_window: u64,
     /// Bytes on the wire of a full segment.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, Opening, SackBlocks, TcpBody};
 use tidegate_core::record::Nothing;
-use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
+use tidegate_core::{Body, Datagram, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
 use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 
 /// A segment size that is easy to count in.
@@ -120,6 +120,15 @@ impl<N: Node> Bench<N> {
     /// The answer to a SYN comes in, with this header and these options.
     pub(crate) fn opening(&mut self, body: TcpBody, opening: Opening) {
         self.take(Kind::Ack, body, Some(Arc::new(Attachment::Opening(opening))));
+    }
+
+    /// A data segment comes in with this ECN field and these flags beside ACK.
+    pub(crate) fn marked_data(&mut self, sequence: u32, ecn: Ecn, flags: u8) {
+        let body =
+            TcpBody { sequence, length: MSS as u16, flags: TcpBody::ACK | flags, ..TcpBody::default() };
+        let datagram = Datagram { size: 40 + MSS, ecn, body: Body::Tcp(body), ..Datagram::default() };
+        let packet = Packet::new(self.now, FlowId(0), RouteId(0), 0, Kind::Data, datagram);
+        self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 
     /// A data segment comes in.

@@ -1,13 +1,16 @@
 //! A dumbbell of TCP flows, a recorder that tallies, and a link that loses, doubles and disorders.
 
 use std::any::Any;
+use std::collections::VecDeque;
+use tidegate_core::datagram::TcpBody;
+use tidegate_core::record::Backlog;
 use tidegate_core::{
-    Cause, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, Recorder, RouteId, Size, Span,
-    Stream, Time,
+    Body, Cause, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, Recorder, RouteId, Size,
+    Span, Stream, Time,
 };
-use tidegate_sim::link::queue::DropTail;
+use tidegate_sim::link::queue::{DropTail, Moment, QueueDiscipline, Waiting};
 use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
-use tidegate_sim::{Link, LinkSettings, World};
+use tidegate_sim::{Link, LinkSettings, ManagedLink, World};
 
 /// What became of one flow's packets from a given time on.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +26,9 @@ pub(crate) struct Flow {
     pub(crate) queued: Vec<f64>,
     pub(crate) downloads: Vec<f64>,
     pub(crate) last_arrival: Time,
+    /// Data packets that a queue marked, and those that said that the window was reduced.
+    pub(crate) marked: u64,
+    pub(crate) reductions: u64,
     /// (s, sequence number) of each data packet, if asked for.
     pub(crate) departures: Vec<(f64, u32)>,
 }
@@ -57,7 +63,10 @@ impl Recorder for Tally {
         let flow = self.flow(packet.flow);
         if packet.kind == Kind::Data {
             flow.sent += 1;
-            if let (true, tidegate_core::Body::Tcp(body)) = (detailed, packet.body) {
+            if let Body::Tcp(body) = packet.body {
+                flow.reductions += u64::from(body.flags & TcpBody::CWR != 0 && body.length > 0);
+            }
+            if let (true, Body::Tcp(body)) = (detailed, packet.body) {
                 flow.departures.push((now.as_secs_f64(), body.sequence));
             }
         } else {
@@ -79,6 +88,11 @@ impl Recorder for Tally {
             self.flow(packet.flow).lost += 1;
         }
     }
+    fn marked(&mut self, now: Time, packet: &Packet, _node: NodeId) {
+        if now >= self.from {
+            self.flow(packet.flow).marked += 1;
+        }
+    }
     fn goodput(&mut self, now: Time, flow: FlowId, bytes: Size) {
         if now >= self.from {
             self.flow(flow).goodput += bytes.as_bytes();
@@ -97,6 +111,8 @@ pub(crate) struct Dumbbell {
     pub(crate) one_way: Span,
     /// Packets that may wait, the one in service not counted.
     pub(crate) queue: u32,
+    /// Packets that find as many waiting are marked.
+    pub(crate) step: Option<u32>,
     pub(crate) seed: u64,
     pub(crate) jitter: Option<Span>,
     /// Settings and further one-way delay of each flow.
@@ -118,6 +134,7 @@ impl Dumbbell {
             one_way: Span::from_millis(20),
             // ns-2's limit of 33 lets 32 wait
             queue: 32,
+            step: None,
             seed: 1,
             jitter: None,
             flows: vec![(settings, Span::ZERO)],
@@ -138,8 +155,14 @@ impl Dumbbell {
         };
         let link = |name: &str, settings| Box::new(Link::new(name, 1, settings).unwrap());
         let bottleneck = LinkSettings::constant(self.rate, self.one_way);
-        let forth =
-            add(link("forth", bottleneck.clone().with_queue(DropTail::packets(self.queue).of_waiting())));
+        let forth: Box<dyn Node> = match self.step {
+            None => link("forth", bottleneck.clone().with_queue(DropTail::packets(self.queue).of_waiting())),
+            Some(mark) => {
+                let step = Step { mark, most: self.queue, ..Step::default() };
+                Box::new(ManagedLink::with_queue("forth", 1, bottleneck.clone(), Box::new(step)).unwrap())
+            }
+        };
+        let forth = add(forth);
         let back = add(link("back", bottleneck));
         let mut loss = Chaos::new("loss", self.seed, self.loss, 0.0, None);
         loss.periodic = self.periodic;
@@ -252,5 +275,37 @@ impl Node for Chaos {
     }
     fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
         self.held.iter().for_each(|(_, packet)| visit(packet));
+    }
+}
+
+/// A drop-tail queue that marks what finds `mark` packets or more waiting, as a switch for DCTCP does (RFC 8257 section 3.1).
+#[derive(Default)]
+struct Step {
+    mark: u32,
+    most: u32,
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+}
+
+impl QueueDiscipline for Step {
+    fn enqueue(&mut self, moment: &mut Moment<'_>, mut new: Waiting) {
+        let waiting = self.waiting.len() as u32;
+        if waiting >= self.most || (waiting >= self.mark && !moment.mark(&mut new.packet)) {
+            moment.drop(new.packet);
+            return;
+        }
+        self.bytes += u64::from(new.packet.size);
+        self.waiting.push_back(new);
+    }
+    fn dequeue(&mut self, _: &mut Moment<'_>) -> Option<Waiting> {
+        let first = self.waiting.pop_front()?;
+        self.bytes -= u64::from(first.packet.size);
+        Some(first)
+    }
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u32, bytes: Size::from_bytes(self.bytes) }
+    }
+    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
     }
 }

@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod bench;
+mod ecn;
 mod fuzz;
 mod harness;
 mod reference;

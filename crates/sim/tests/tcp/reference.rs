@@ -81,6 +81,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
         one_way: Span::from_millis_f64(number(row, "one_way_ms")),
         // ns-2 counts the packet that comes in
         queue: number(row, "queue_packets") as u32 - 1,
+        step: None,
         seed,
         jitter: (jitter > 0.0).then(|| Span::from_millis_f64(jitter)),
         flows,

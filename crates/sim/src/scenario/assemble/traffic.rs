@@ -89,6 +89,7 @@ impl Builder<'_> {
             handshake: tcp.handshake,
             options: tcp.options,
             hystart: tcp.hystart,
+            ecn: tcp.ecn,
             workload: match tcp.workload {
                 TcpWorkload::Long => Workload::Long,
                 TcpWorkload::File(bytes) => Workload::File { bytes },

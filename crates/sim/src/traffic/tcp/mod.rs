@@ -8,15 +8,17 @@
 //!   in ns-2), SACK-based recovery of RFC 6675 with the options of RFC 2018, CUBIC of RFC 9438 (on top of
 //!   RFC 6675; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
+//! - ECN of RFC 3168, where both ends want it;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
 //!
-//! What is not: ECN, FIN, urgent data, D-SACK, F-RTO, PRR, RACK, pacing, and timestamps.
+//! What is not: FIN, urgent data, D-SACK, F-RTO, PRR, RACK, pacing, and timestamps.
 //!
 //! Each download of [`Workload::Web`] is a new connection as far as congestion control goes. Its bytes
 //! continue the sequence numbers of the last one, so that the receiver needs no notice.
 
 mod cubic;
+mod ecn;
 mod flight;
 mod hystart;
 mod receiver;
@@ -106,6 +108,8 @@ pub struct TcpSettings {
     pub fast_convergence: bool,
     /// Whether CUBIC looks for the end of slow start (HyStart), as Linux's does.
     pub hystart: bool,
+    /// Whether data are sent ECN-capable, and the receiver tells of marks (RFC 3168).
+    pub ecn: bool,
     /// When round trips are measured.
     pub rtt_sampling: RttSampling,
     /// The retransmission timer never waits for less (RFC 6298 section 2.4).
@@ -143,6 +147,7 @@ impl Default for TcpSettings {
             increase: Increase::default(),
             fast_convergence: true,
             hystart: true,
+            ecn: false,
             rtt_sampling: RttSampling::default(),
             min_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

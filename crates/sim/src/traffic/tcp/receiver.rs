@@ -1,6 +1,7 @@
 //! The receiving end: order, delayed acknowledgements, SACK blocks.
 
 use super::TcpSettings;
+use super::ecn::Echo;
 use super::sequence::Numbering;
 use crate::refusal::Refusal;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub struct TcpReceiver {
     opening: Option<Opening>,
     delay: Option<Span>,
     sack: bool,
+    echo: Echo,
     numbering: Numbering,
     /// The next byte expected (RCV.NXT).
     next: u64,
@@ -62,6 +64,7 @@ impl TcpReceiver {
             opening: settings.opening(settings.scale()),
             delay: settings.delayed_ack,
             sack: settings.variant.uses_sack(),
+            echo: Echo::new(settings),
             numbering: Numbering::new(settings.initial_sequence),
             next: 0,
             own: 0,
@@ -82,7 +85,7 @@ impl TcpReceiver {
             if start > self.next {
                 self.keep(start, end);
             }
-            self.acknowledge(now, false, out);
+            self.acknowledge(now, None, out);
             return;
         }
         let before = self.next;
@@ -100,7 +103,7 @@ impl TcpReceiver {
                 self.deadline = Some(deadline);
                 self.check.get_or_insert(deadline);
             }
-            _ => self.acknowledge(now, false, out),
+            _ => self.acknowledge(now, None, out),
         }
     }
 
@@ -125,8 +128,8 @@ impl TcpReceiver {
         }
     }
 
-    /// Acknowledges all that there is in order; with `syn` as the answer to a SYN.
-    fn acknowledge(&mut self, now: Time, syn: bool, out: &mut Outbox) {
+    /// Acknowledges all that there is in order; as the answer to a SYN with those flags beside its own.
+    fn acknowledge(&mut self, now: Time, syn: Option<u8>, out: &mut Outbox) {
         debug_assert!(
             self.runs.iter().all(|&(start, end)| self.next < start && start < end),
             "{:?}",
@@ -136,7 +139,7 @@ impl TcpReceiver {
         self.deadline = None;
         let mut options = Options::default();
         let mut attachment = None;
-        if let (true, Some(opening)) = (syn, self.opening) {
+        if let (Some(_), Some(opening)) = (syn, self.opening) {
             options.opening = opening;
             attachment = Some(Arc::new(Attachment::Opening(opening)));
         } else if self.sack && !self.runs.is_empty() {
@@ -147,12 +150,15 @@ impl TcpReceiver {
         }
         let size = tcp::HEADERS + options.len() as u32;
         let body = TcpBody {
-            sequence: self.own.wrapping_sub(u32::from(syn)),
+            sequence: self.own.wrapping_sub(u32::from(syn.is_some())),
             ack: self.numbering.wire(self.next),
             // RFC 7323 section 2.2: the window of a SYN is not shifted
-            window: if syn { self.window.min(u16::MAX.into()) } else { self.window >> self.scale } as u16,
+            window: match syn {
+                Some(_) => self.window.min(u16::MAX.into()) as u16,
+                None => (self.window >> self.scale) as u16,
+            },
             length: 0,
-            flags: if syn { TcpBody::SYN | TcpBody::ACK } else { TcpBody::ACK },
+            flags: TcpBody::ACK | syn.map_or_else(|| self.echo.flags(), |flags| TcpBody::SYN | flags),
         };
         let packet = Packet::new(
             now,
@@ -186,7 +192,7 @@ impl Node for TcpReceiver {
             return;
         }
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.acknowledge(now, false, out);
+            self.acknowledge(now, None, out);
         }
         self.check = self.deadline;
     }
@@ -202,6 +208,7 @@ impl Node for TcpReceiver {
             return;
         };
         out.deliver(now, &packet);
+        let ecn = packet.ecn;
         out.recycle(packet);
         let Some(start) = self.numbering.position(body.sequence, self.next) else { return };
         if body.flags & TcpBody::SYN != 0 {
@@ -210,8 +217,10 @@ impl Node for TcpReceiver {
                 self.next += 1;
                 self.own = self.own.wrapping_add(1);
             }
-            self.acknowledge(now, true, out);
+            let flags = self.echo.opened(body.flags);
+            self.acknowledge(now, Some(flags), out);
         } else if body.length > 0 {
+            self.echo.data(ecn, body.flags);
             self.segment(now, start, body.length, out);
         }
     }

@@ -32,6 +32,7 @@ impl TcpSender {
                     self.scale = datagram.opening().scale.unwrap_or(0);
                     self.receive_window = u64::from(body.window);
                 }
+                self.marking.answer(body.flags);
                 self.opened(now, opening, out);
             }
             return;
@@ -47,14 +48,22 @@ impl TcpSender {
             });
             news = board.update(&mut self.flight, blocks);
         }
+        let echo = self.marking.is_on() && body.flags & TcpBody::ECE != 0;
+        if echo && self.phase == Phase::Open && self.marking.is_news(ack) {
+            self.marked();
+        }
         if ack > self.flight.una() {
-            self.advanced(now, ack, out);
+            self.advanced(now, ack, echo, out);
         } else if self.board.is_some() {
             // RFC 6675 section 2: a duplicate is what tells of new data beyond the hole
             if news {
                 self.duplicate(now, out);
             }
-        } else if same_window && !self.flight.is_empty() && body.length == 0 && body.flags == TcpBody::ACK {
+        } else if same_window
+            && !self.flight.is_empty()
+            && body.length == 0
+            && body.flags & !TcpBody::ECE == TcpBody::ACK
+        {
             // RFC 5681 section 2
             self.duplicate(now, out);
         }
@@ -73,8 +82,15 @@ impl TcpSender {
         self.fill(now, out);
     }
 
-    /// New data was acknowledged, up to `ack`.
-    fn advanced(&mut self, now: Time, ack: u64, out: &mut Outbox) {
+    /// The receiver tells of a mark: as for a loss, but that nothing has to be sent again (RFC 3168 section 6.1.2).
+    fn marked(&mut self) {
+        self.window.loss(self.flight_size());
+        self.window.cwnd = self.window.ssthresh;
+        self.marking.reduced(self.flight.max());
+    }
+
+    /// New data was acknowledged, up to `ack`; `echo`: together with a mark, so that the window does not grow by it.
+    fn advanced(&mut self, now: Time, ack: u64, echo: bool, out: &mut Outbox) {
         let before = self.flight.una();
         let flight = self.flight_size();
         // no room for another segment: the window was what held the sender back
@@ -99,7 +115,9 @@ impl TcpSender {
             Phase::Recovery if self.settings.variant == Variant::Reno || covered => self.recovered(),
             Phase::Recovery => {}
             Phase::Open | Phase::Timeout => {
-                if in_use {
+                if in_use && echo {
+                    // RFC 3168 section 6.1.2
+                } else if in_use {
                     self.window.grow(now, acked, self.rtt.srtt());
                 } else {
                     self.window.not_in_use();
@@ -202,7 +220,11 @@ impl TcpSender {
     fn fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
         let segment = f64::from(self.settings.segment);
         let flight = self.flight_size();
-        self.window.loss(flight);
+        // marks and losses of one window are one sign of congestion (RFC 3168 section 6.1.2)
+        if !self.marking.has_answered(self.flight.una()) {
+            self.window.loss(flight);
+            self.marking.reduced(self.flight.max());
+        }
         self.recover = Some(self.flight.max());
         self.partial_seen = false;
         // a full timeout for what is sent now (RFC 6675 section 6 allows it; ns-2 does it)
@@ -243,6 +265,7 @@ impl TcpSender {
         }
         let flight = self.flight_size();
         self.window.timeout(now, (!again).then_some(flight), self.flight.max());
+        self.marking.reduced(self.flight.max());
         self.recover = Some(self.flight.max());
         self.duplicates = 0;
         self.timed = None;

@@ -1,5 +1,6 @@
 //! The sending end: what may leave, when, and the timer.
 
+use super::ecn::Marking;
 use super::flight::Flight;
 use super::rto::RoundTrip;
 use super::sack::{Next, Scoreboard};
@@ -47,6 +48,7 @@ pub struct TcpSender {
     pub(super) board: Option<Scoreboard>,
     pub(super) window: Window,
     pub(super) rtt: RoundTrip,
+    pub(super) marking: Marking,
     pub(super) phase: Phase,
     /// Duplicates in a row.
     pub(super) duplicates: u32,
@@ -125,6 +127,7 @@ impl TcpSender {
             board: settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment)),
             window: Window::new(&settings),
             rtt: RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity),
+            marking: Marking::new(&settings),
             phase: Phase::Open,
             duplicates: 0,
             recover: None,
@@ -156,6 +159,7 @@ impl TcpSender {
         self.window = Window::new(settings);
         self.rtt = RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity);
         self.board = settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment));
+        self.marking = Marking::new(settings);
         self.phase = Phase::Open;
         self.duplicates = 0;
         self.recover = None;
@@ -275,7 +279,7 @@ impl TcpSender {
     #[inline]
     fn send_new(&mut self, now: Time, length: u32, out: &mut Outbox) {
         let start = self.flight.max();
-        let sent = self.put(now, start, length, out);
+        let sent = self.put(now, start, length, false, out);
         self.flight.push(sent, length);
         if let Some(board) = &mut self.board {
             board.sent(length);
@@ -288,7 +292,7 @@ impl TcpSender {
     /// Sends the segment at `index` of the flight again.
     pub(super) fn repeat(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let Some(&segment) = self.flight.get(index) else { return };
-        let sent = self.put(now, segment.start, segment.length, out);
+        let sent = self.put(now, segment.start, segment.length, true, out);
         if let Some(segment) = self.flight.get_mut(index) {
             segment.sent = sent;
             segment.repeated = true;
@@ -296,21 +300,23 @@ impl TcpSender {
         self.timed = None;
     }
 
-    fn put(&mut self, now: Time, start: u64, length: u32, out: &mut Outbox) -> Time {
+    fn put(&mut self, now: Time, start: u64, length: u32, again: bool, out: &mut Outbox) -> Time {
         self.last_sent = now;
         if self.deadline.is_none() {
             self.arm(now);
         }
         let (sequence, ack, length) = (self.numbering.wire(start), self.far, length as u16);
-        let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK };
+        let (ecn, flags) = self.marking.of_data(start, again);
+        let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK | flags };
         let size = tcp::HEADERS + u32::from(length);
-        self.depart(now, Datagram { size, body: Body::Tcp(body), ..Datagram::default() }, out)
+        self.depart(now, Datagram { size, ecn, body: Body::Tcp(body), ..Datagram::default() }, out)
     }
 
     pub(super) fn syn(&mut self, now: Time, out: &mut Outbox) {
         self.arm(now);
         let sequence = self.numbering.wire(self.flight.una() - 1);
-        let body = TcpBody { sequence, window: Self::WINDOW, flags: TcpBody::SYN, ..TcpBody::default() };
+        let flags = TcpBody::SYN | self.marking.offer();
+        let body = TcpBody { sequence, window: Self::WINDOW, flags, ..TcpBody::default() };
         let opening = self.settings.opening(0);
         let datagram = Datagram {
             size: tcp::HEADERS
