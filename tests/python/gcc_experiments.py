@@ -418,10 +418,13 @@ def buffers() -> list[Row]:
 
     return [
         row(preset, *net)
-        for preset in PRESETS
+        for preset in (PRESETS[0], SPREAD, *PRESETS[1:])
         for net in (("1Mbps", "30ms"), ("1Mbps", "50ms"), ("1Mbps", "200ms"), ("3Mbps", "50ms"), ("3Mbps", "300ms"))
     ]
 
+
+SPREAD = "libwebrtc,burst=5ms"
+"""Today's, whose pacer spreads a frame over most of the time until the next one."""
 
 NETWORKS = ("home-broadband", "lte-generated", "lossy-wifi")
 """Shipped scenarios of one call."""

@@ -62,11 +62,14 @@ def test_who_overshoots_after_a_silence_in_which_the_link_became_slower() -> Non
     over = {one: mean(app_limited.overshoot, one) for one in CONTROLLERS}
     late = {one: mean(app_limited.delay_after, one) for one in CONTROLLERS}
     assert 1.4 < over["tfrc"] < 1.6
-    assert 1 < over["gcc"] < over["tfrc"]
+    assert 1.4 < over["gcc"] < 1.65
+    # a frame that leaves in one piece is one group of packets, and the filter needs some twenty of them: 0.7 s
+    assert all(app_limited.overshoot("gcc:burst=5ms", seed) < 1.2 for seed in SEEDS)
+    assert all(app_limited.delay_after("gcc:burst=5ms", seed) < 0.5 * late["gcc"] for seed in SEEDS)
     assert late["tfrc"] > 2000
     assert late["gcc"] < 0.25 * late["tfrc"]
     assert late["lookup_table"] > late["tfrc"]
-    assert late["gcc"] < late["rrb-simd"] < 0.25 * late["tfrc"]
+    assert late["rrb-simd"] < 0.25 * late["tfrc"]
     for controller in ("sprout", "sprout:aware"):
         assert over[controller] < 1
         assert late[controller] < 225

@@ -46,7 +46,8 @@ def test_a_call_of_today_is_there_at_once(network: str) -> None:
     least = math.log(2 / 0.3) / math.log(1.08)
     between(least - 0.1, before["at 2 Mb/s after (s)"], 1.2 * least, "8 % a second, less where losses hold it")
     assert today["rate (kb/s)"] > before["rate (kb/s)"]
-    assert today["delay p95 (ms)"] < 1.05 * before["delay p95 (ms)"]
+    # a frame of 2.5 Mbit/s leaves in one piece and waits for itself: 17 ms at 5 Mbit/s
+    assert today["delay p95 (ms)"] < 1.05 * before["delay p95 (ms)"] + 2500 / 30 / 5
 
 
 def test_probes_find_the_capacity_in_a_few_round_trips() -> None:
@@ -257,11 +258,25 @@ def test_jitter_without_reordering_does_no_harm(preset: str) -> None:
 
 def test_a_buffer_too_short_to_show_a_trend_blinds_the_delay_based_part() -> None:
     """The queue is full before the trend is seen, and a full queue has no trend."""
-    row = rows("buffers")[f"{LIBWEBRTC}, 3Mbps, 50ms"]
-    between(2, row["lost (%)"], 5, "losses that may be inherent")
-    between(2900, row["rate 100-200 s (kb/s)"], 3000, "all of the link")
-    row = rows("buffers")[f"{LIBWEBRTC}, 1Mbps, 30ms"]
+    for preset in (LIBWEBRTC, gcc.SPREAD):
+        row = rows("buffers")[f"{preset}, 3Mbps, 50ms"]
+        between(0.2, row["lost (%)"], 5 + 100 * 100 / 2980, "up to 5 % + 100 / 2980 may be inherent")
+        between(2900, row["rate 100-200 s (kb/s)"], 3000, "all of the link")
+    row = rows("buffers")[f"{LIBWEBRTC}, 1Mbps, 50ms"]
     between(5, row["lost (%)"], 5 + 100 * 100 / 980, "at 1 Mbit/s up to 5 % + 100 / 980 = 15 % may be inherent")
+    between(960, row["rate 100-200 s (kb/s)"], 1000, "all of the link")
+    # 30 ms are 3750 bytes, which a burst of 40 ms fills by itself: its own tail is lost before the link is full
+    row = rows("buffers")[f"{LIBWEBRTC}, 1Mbps, 30ms"]
+    between(
+        700,
+        row["rate 100-200 s (kb/s)"],
+        850,
+        "three packets of a frame and one in service, 30 times a second: 1.15 Mbit/s at most",
+    )
+    # spread over the time of a frame, 50 ms are enough to be seen growing
+    row = rows("buffers")[f"{gcc.SPREAD}, 1Mbps, 50ms"]
+    between(0, row["lost (%)"], 0.2, "the race is won")
+    between(850, row["rate 100-200 s (kb/s)"], 1000, "the saw tooth")
     for preset in (V1, DRAFT):
         row = rows("buffers")[f"{preset}, 1Mbps, 50ms"]
         between(2, row["lost (%)"], 10, "held by losses between 2 and 10 %, and by nothing else")
