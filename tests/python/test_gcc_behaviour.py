@@ -205,11 +205,11 @@ def test_a_call_against_cubic() -> None:
     between(2, row["call's loss (%)"], 10, "the band where the loss part holds")
 
 
-def test_a_call_that_has_gone_blind_drives_cubic_off_the_link() -> None:
+def test_a_call_that_has_gone_blind_keeps_most_of_the_link_from_cubic() -> None:
     """A queue of 50 ms is full before the download begins, and what is lost then may be inherent."""
     row = rows("tcp")[f"{LIBWEBRTC}, cubic, 50ms"]
-    between(0.9 * 2000, row["call 90-150 s (kb/s)"], 2000, "nearly all of the link")
-    between(0.1, row["call's loss (%)"], 5, "losses that may be inherent")
+    between(0.5 * 2000, row["call 90-150 s (kb/s)"], 0.75 * 2000, "two thirds of the link")
+    between(5, row["call's loss (%)"], 5 + 100 * 100 / row["call 90-150 s (kb/s)"], "as much as may be inherent")
     assert rows("tcp")[f"{V1}, cubic, 50ms"]["TCP 90-150 s (kb/s)"] > 0.5 * 2000
 
 
