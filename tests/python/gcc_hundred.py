@@ -1,0 +1,64 @@
+"""A hundred calls on one link, by the length of its queue: the table of `docs/gcc-behaviour.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+
+import tidegate
+from tidegate import Scenario
+
+SECONDS = 120
+PRESETS = ("libwebrtc", "libwebrtc-v1")
+QUEUES = {
+    "300 ms": ("300ms", "10ms"),
+    "600 packets (60 ms)": (600, "10ms"),
+    "300 packets (30 ms)": (300, "10ms"),
+    "300 packets, starts 10.4 ms apart instead of 10 ms": (300, "10.4ms"),
+    "250 packets, starts 10.4 ms apart": (250, "10.4ms"),
+    "100 packets (10 ms)": (100, "10ms"),
+}
+
+Found = tuple[float, float, float]
+"""What arrives of all calls in Mbit/s, their mean loss in per cent, Jain's index: over the second half."""
+
+
+def find(job: tuple[str, str]) -> Found:
+    """What becomes of the calls under a preset, before a queue."""
+    preset, name = job
+    queue, apart = QUEUES[name]
+    changes = {
+        "duration": f"{SECONDS}s",
+        "warmup": f"{SECONDS // 2}s",
+        "record": "summary",
+        "links.trunk.queue": {"packets": queue} if isinstance(queue, int) else {"time": queue},
+        "flows.call.start_step": apart,
+        "flows.call.media.controller": f"gcc:{preset}",
+    }
+    run = tidegate.run(Scenario.load("hundred-calls").with_changes(changes))
+    calls = [run.metrics(flow) for flow in run.flows]
+    rates = np.array([call["receive_rate_bps"] for call in calls])
+    sent, received = (sum(call[f"packets_{what}"] for call in calls) for what in ("sent", "received"))
+    jain = rates.sum() ** 2 / (len(rates) * (rates**2).sum())
+    return float(rates.sum() / 1e6), 100 * max(1 - received / sent, 0), float(jain)
+
+
+def measure() -> Mapping[tuple[str, str], Found]:
+    """By preset and queue."""
+    jobs = [(preset, name) for name in QUEUES for preset in PRESETS]
+    with ProcessPoolExecutor(2) as pool:
+        return dict(zip(jobs, pool.map(find, jobs), strict=True))
+
+
+def table(found: Mapping[tuple[str, str], Found]) -> str:
+    """As it stands in the page."""
+    heads = [f"`{preset}`: {what}" for preset in PRESETS for what in ("received (Mbit/s)", "lost (%)", "Jain")]
+    lines = [f"| queue | {' | '.join(heads)} |", "|---" + "|---:" * len(heads) + "|"]
+    for name in QUEUES:
+        cells = [
+            f"{rate:.0f} | {lost:.1f} | {jain:.2f}" for rate, lost, jain in (found[preset, name] for preset in PRESETS)
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n" + "\n".join(lines) + "\n"
