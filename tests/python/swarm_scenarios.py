@@ -167,7 +167,20 @@ def discipline(dice: Dice) -> Any:
         },
     }
     name = dice.pick(*kinds)
-    return name if dice.chance(0.4) else dice.some({"name": name}, 0.4, **kinds[name])
+    drawn = name if dice.chance(0.4) else dice.some({"name": name}, 0.4, **kinds[name])
+    return bucket(dice, drawn) if dice.chance(0.25) else drawn
+
+
+def bucket(dice: Dice, discipline: Any) -> Any:
+    rate = round(dice.near(5e4, 2e7))
+    table = {"name": dice.pick("policer", "shaper"), "rate": f"{rate}bps", "burst": dice.size(500, 300_000)}
+    return dice.some(
+        table,
+        0.4,
+        peak_rate=lambda: f"{rate + round(dice.near(1, 1e7))}bps",
+        mtu=lambda: dice.size(500, 5000),
+        discipline=lambda: discipline,
+    )
 
 
 def way(dice: Dice, end: float, *, finite: bool) -> Table:

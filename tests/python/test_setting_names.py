@@ -31,6 +31,7 @@ to = "far"
 name = "c"
 from = "right"
 to = "near"
+discipline = { name = "policer", rate = "1Mbps", burst = "20kB", peak_rate = "3Mbps", discipline = "codel" }
 loss = { schedule = [["0s","1%"],["2s",0.2]] }
 jitter = { normal = "2ms" }
 back = false
@@ -111,7 +112,7 @@ OTHER_NAMES = {
     ),
     "Audio": {"spurts": "left out where there are none"},
     "Udp": {"on": "below the pattern", "off": "below the pattern"},
-    "Codel": {"name": "is the tag"},
+    **{kind: {"name": "is the tag"} for kind in ("Codel", "Policer", "Shaper")},
     "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},
     "Member": {"count": "a member for each of several alike"},
     "Session": {
@@ -121,7 +122,20 @@ OTHER_NAMES = {
 }
 """Where a lowered key is not one of the model, or the other way round, and why."""
 
-TAGS = {"schedule", "trace", "statuses", "gilbert_elliott", "packets", "segments", "fixed", "avp", "avpf", "codel"}
+TAGS = {
+    "schedule",
+    "trace",
+    "statuses",
+    "gilbert_elliott",
+    "packets",
+    "segments",
+    "fixed",
+    "avp",
+    "avpf",
+    "codel",
+    "policer",
+    "shaper",
+}
 """Words that say which of several shapes a table has: `{"statuses": {...}}`."""
 
 

@@ -14,7 +14,7 @@ import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
 from tidegate.scenario import _population as population
-from tidegate.scenario import flows, links, media, radio, repair, sessions, sources, traffic
+from tidegate.scenario import buckets, flows, links, media, radio, repair, sessions, sources, traffic
 from tidegate.scenario._model import Model
 
 ABSENT = {
@@ -36,7 +36,19 @@ ABSENT = {
 
 
 def kinds() -> Iterator[type[Model]]:
-    for module in (scenario.scenario, flows, links, media, population, radio, repair, sessions, sources, traffic):
+    for module in (
+        scenario.scenario,
+        buckets,
+        flows,
+        links,
+        media,
+        population,
+        radio,
+        repair,
+        sessions,
+        sources,
+        traffic,
+    ):
         for _, one in inspect.getmembers(module, inspect.isclass):
             if issubclass(one, Model) and one.__module__ == module.__name__ and not one.__name__.startswith("_"):
                 yield one
@@ -54,7 +66,7 @@ def set_in(value: Any) -> Iterator[str]:
 
 @pytest.mark.timeout(120)
 def test_it_draws_every_key_of_the_schema() -> None:
-    abstract = {"Way", "Video"}
+    abstract = {"Way", "Video", "Bucket"}
     known = {
         f"{kind.__name__}.{name}" for kind in kinds() if kind.__name__ not in abstract for name in kind.model_fields
     }

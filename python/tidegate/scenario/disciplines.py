@@ -25,6 +25,10 @@ class Managed(Model):
     limit: ClassVar[dict[str, Any]]
     """The limits of its queue where the link has none: keys of [Queue][tidegate.scenario.links.Queue]."""
 
+    def limits(self) -> dict[str, Any]:
+        """The limits of its queue where the link has none."""
+        return self.limit
+
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         del duration
@@ -64,12 +68,13 @@ class Codel(Managed):
 
 
 _KINDS: dict[str, type[Managed]] = {"codel": Codel}
-_WORDS = ("drop-tail", *_KINDS)
+WORDS = ("drop-tail", *_KINDS)
 
 
-def _shape(value: object) -> str | None:
+def shape_of(value: object) -> str | None:
+    """The tag of what looks like a discipline."""
     if isinstance(value, str):
-        return f"{TAG}word" if value in _WORDS else None
+        return f"{TAG}word" if value in WORDS else None
     name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
     # a list of what a file may have there cannot be in a set
     return f"{TAG}{name}" if isinstance(name, str) and name in _KINDS else None
@@ -77,7 +82,7 @@ def _shape(value: object) -> str | None:
 
 Discipline = Annotated[
     Annotated[Literal["drop-tail", "codel"], Tag("~word")] | Annotated[Codel, Tag("~codel")],
-    shape(_shape, f'one of {", ".join(_WORDS)}, or a table with one of these names: {{ name = "codel", ... }}'),
+    shape(shape_of, f'one of {", ".join(WORDS)}, or a table with one of these names: {{ name = "codel", ... }}'),
 ]
 
 

@@ -10,7 +10,8 @@ from pydantic import Field, Tag, create_model
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of, shape
-from tidegate.scenario.disciplines import Discipline, managed
+from tidegate.scenario.buckets import AnyDiscipline
+from tidegate.scenario.disciplines import managed
 from tidegate.units import Duration, Fraction, Rate, Size
 
 if TYPE_CHECKING:
@@ -369,7 +370,7 @@ class Way(Model):
     """Propagation delay, one way."""
     queue: Queue | None = None
     """Limits of its queue; by default 300 ms for drop-tail (RFC 8867 section 4), and what is usual for a discipline."""
-    discipline: Discipline = "drop-tail"
+    discipline: AnyDiscipline = "drop-tail"
     """Who goes next and who is dropped before the queue is full: a name, or a table with a name and parameters."""
     loss: Loss = Fraction(0)
     """Loss on the medium, behind the queue."""
@@ -475,7 +476,7 @@ def limits(way: dict[str, Any]) -> Queue:
     if said is not None:
         return said
     discipline = managed(way["discipline"])
-    return _DROP_TAIL_LIMIT if discipline is None else Queue(**discipline.limit)
+    return _DROP_TAIL_LIMIT if discipline is None else Queue(**discipline.limits())
 
 
 _NOT_BESIDE_STATUSES = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"

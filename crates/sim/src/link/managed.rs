@@ -21,6 +21,8 @@ pub struct ManagedLink {
     name: String,
     seed: u64,
     nominal: Rate,
+    /// What the queue discipline lets pass in the long run.
+    most: Rate,
     server: Server,
     queue: Box<dyn QueueDiscipline>,
     /// When the transmitter can begin the next packet, while something waits and none is in service, and since when
@@ -44,10 +46,12 @@ impl ManagedLink {
     /// When a setting is out of its range.
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
-        let room = settings.queue.resolve(settings.nominal_rate());
-        let queue = settings.discipline.start(room, seed, &name);
+        let discipline = settings.discipline.clone();
+        let (drains, most) = (discipline.drains(settings.nominal_rate()), discipline.most());
+        let queue = discipline.start(settings.queue.resolve(drains), seed, &name);
         let queue = queue.map_err(|refusal| refusal.at("discipline").at(&name))?;
-        Self::with_queue(name, seed, settings, queue)
+        let link = Self::with_queue(name, seed, settings, queue)?;
+        Ok(Self { nominal: drains, most, ..link })
     }
 
     /// A link called `name` in the run with `seed`, with a queue discipline of one's own instead of that in `settings`.
@@ -69,6 +73,7 @@ impl ManagedLink {
             name,
             seed,
             nominal,
+            most: Rate::MAX,
             server: server.variable(),
             queue,
             next: None,
@@ -201,7 +206,7 @@ impl Node for ManagedLink {
     }
 
     fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
-        Some(self.server.mean_rate(from, to))
+        Some(self.server.mean_rate(from, to).min(self.most))
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

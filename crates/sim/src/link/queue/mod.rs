@@ -1,24 +1,32 @@
 //! What waits in a link, and who goes next or is dropped.
 
+mod bucket;
 mod codel;
 #[cfg(test)]
 mod desk;
 mod discipline;
 mod drop_tail;
 mod fifo;
+mod policer;
+mod shaper;
 
+pub use bucket::BucketSettings;
 pub use codel::CodelSettings;
 pub use discipline::{Moment, QueueDiscipline, Waiting};
 pub use drop_tail::DropTail;
 pub(crate) use drop_tail::Room;
 
 use crate::refusal::Refusal;
+use bucket::Tokens;
 use codel::Codel;
 use drop_tail::Tail;
+use policer::Policer;
 use serde::Deserialize;
+use shaper::Shaper;
+use tidegate_core::Rate;
 
 /// The queue disciplines that there are, with their parameters.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
     /// First in, first out; what does not fit is dropped.
@@ -26,6 +34,10 @@ pub enum Discipline {
     DropTail,
     /// CoDel (RFC 8289).
     Codel(CodelSettings),
+    /// A token bucket that drops what finds no tokens.
+    Policer(BucketSettings),
+    /// A token bucket that lets wait what finds no tokens.
+    Shaper(BucketSettings),
 }
 
 impl Discipline {
@@ -35,6 +47,24 @@ impl Discipline {
         match self {
             Self::DropTail => "drop-tail",
             Self::Codel(_) => "codel",
+            Self::Policer(_) => "policer",
+            Self::Shaper(_) => "shaper",
+        }
+    }
+
+    /// The rate at which packets go in the long run, if the link has more.
+    pub(crate) const fn most(&self) -> Rate {
+        match self {
+            Self::Policer(bucket) | Self::Shaper(bucket) => bucket.rate,
+            _ => Rate::MAX,
+        }
+    }
+
+    /// The rate at which a queue on a link of `nominal` rate is emptied: what limits in time are computed from.
+    pub(crate) fn drains(&self, nominal: Rate) -> Rate {
+        match self {
+            Self::Shaper(bucket) => nominal.min(bucket.rate),
+            _ => nominal,
         }
     }
 
@@ -49,6 +79,16 @@ impl Discipline {
         Ok(match self {
             Self::DropTail => Box::new(Tail::new(room)),
             Self::Codel(settings) => Box::new(Codel::new(settings, room)?),
+            Self::Policer(settings) => {
+                let tokens = Tokens::new(&settings)?;
+                let queue = settings.discipline.start(room, seed, name);
+                Box::new(Policer::new(tokens, queue.map_err(|refusal| refusal.at("discipline"))?))
+            }
+            Self::Shaper(settings) => {
+                let tokens = Tokens::new(&settings)?;
+                let queue = settings.discipline.start(room, seed, name);
+                Box::new(Shaper::new(tokens, queue.map_err(|refusal| refusal.at("discipline"))?))
+            }
         })
     }
 }
