@@ -157,15 +157,15 @@ def queue(dice: Dice) -> Table:
 
 
 def discipline(dice: Dice) -> Any:
-    kinds: dict[str, dict[str, Callable[[], Any]]] = {
-        "codel": {
-            "target": lambda: dice.span(0.0001, 0.1),
-            "interval": lambda: dice.span(0.001, 1),
-            "maxpacket": lambda: dice.size(1, 5000),
-            "ecn": lambda: False,
-            "ce_threshold": lambda: dice.span(0.0001, 0.1),
-        },
+    codel: dict[str, Callable[[], Any]] = {
+        "target": lambda: dice.span(0.0001, 0.1),
+        "interval": lambda: dice.span(0.001, 1),
+        "maxpacket": lambda: dice.size(1, 5000),
+        "ecn": lambda: False,
+        "ce_threshold": lambda: dice.span(0.0001, 0.1),
     }
+    fair = {"quantum": lambda: dice.size(1, 20_000), "flows": lambda: dice.pick(1, 2, 16, dice.whole(1, 65_536))}
+    kinds: dict[str, dict[str, Callable[[], Any]]] = {"codel": codel, "fq-codel": {**codel, **fair}}
     name = dice.pick(*kinds)
     drawn = name if dice.chance(0.4) else dice.some({"name": name}, 0.4, **kinds[name])
     return bucket(dice, drawn) if dice.chance(0.25) else drawn

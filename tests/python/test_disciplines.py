@@ -10,7 +10,7 @@ import pytest
 from tidegate import Flow, Link, Media, Run, Scenario, Udp, run
 from tidegate.errors import ScenarioError
 
-DISCIPLINES = ("codel",)
+DISCIPLINES = ("codel", "fq-codel")
 
 
 def overloaded(discipline: Any, *, ecn: str = "off", **link: Any) -> Run:

@@ -31,7 +31,7 @@ to = "far"
 name = "c"
 from = "right"
 to = "near"
-discipline = { name = "policer", rate = "1Mbps", burst = "20kB", peak_rate = "3Mbps", discipline = "codel" }
+discipline = { name = "policer", rate = "1Mbps", burst = "20kB", peak_rate = "3Mbps", discipline = { name = "fq-codel", flows = 16, quantum = "300B" } }
 loss = { schedule = [["0s","1%"],["2s",0.2]] }
 jitter = { normal = "2ms" }
 back = false
@@ -112,7 +112,7 @@ OTHER_NAMES = {
     ),
     "Audio": {"spurts": "left out where there are none"},
     "Udp": {"on": "below the pattern", "off": "below the pattern"},
-    **{kind: {"name": "is the tag"} for kind in ("Codel", "Policer", "Shaper")},
+    **{kind: {"name": "is the tag"} for kind in ("Codel", "FqCodel", "Policer", "Shaper")},
     "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},
     "Member": {"count": "a member for each of several alike"},
     "Session": {
@@ -135,6 +135,7 @@ TAGS = {
     "codel",
     "policer",
     "shaper",
+    "fq_codel",
 }
 """Words that say which of several shapes a table has: `{"statuses": {...}}`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Tag
+from pydantic import Field, Tag
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import TAG, Path, Problem
@@ -67,7 +67,34 @@ class Codel(Managed):
     """Whoever waits longer than this is marked, if its transport is ECN-capable (RFC 8290 section 5.2.7)."""
 
 
-_KINDS: dict[str, type[Managed]] = {"codel": Codel}
+class FqCodel(Managed):
+    """FQ-CoDel (RFC 8290): a queue for each flow, served in turns by bytes, with CoDel in each; sparse flows go first.
+
+    Flows are told apart by addresses, ports and protocol, hashed with a salt that follows from the seed.
+    """
+
+    # RFC 8290 section 5.2.3
+    limit: ClassVar = {"packets": 10_240}
+
+    name: Literal["fq-codel"]
+    """Its name."""
+    target: Duration = Duration(5_000_000)
+    """How long packets may wait in each queue (RFC 8290 section 5.2.2)."""
+    interval: Duration = Duration(100_000_000)
+    """For how long the shortest wait must be above the target before anything is dropped (section 5.2.1)."""
+    quantum: Annotated[Size, Field(gt=0, le=2**30)] = Size(1514)
+    """How many bytes a queue sends in a turn (section 5.2.4)."""
+    flows: Annotated[int, Field(ge=1, le=65_536)] = 1024
+    """How many queues there are (section 5.2.5)."""
+    maxpacket: Size = Size(1500)
+    """With at most so many bytes behind the packet that goes CoDel drops nothing: the MTU (RFC 8289 section 5.3)."""
+    ecn: bool = True
+    """Whether packets of ECN-capable transports are marked instead of dropped (section 5.2.6)."""
+    ce_threshold: Duration | None = None
+    """Whoever waits longer than this is marked, if its transport is ECN-capable (section 5.2.7)."""
+
+
+_KINDS: dict[str, type[Managed]] = {"codel": Codel, "fq-codel": FqCodel}
 WORDS = ("drop-tail", *_KINDS)
 
 
@@ -81,7 +108,9 @@ def shape_of(value: object) -> str | None:
 
 
 Discipline = Annotated[
-    Annotated[Literal["drop-tail", "codel"], Tag("~word")] | Annotated[Codel, Tag("~codel")],
+    Annotated[Literal["drop-tail", "codel", "fq-codel"], Tag("~word")]
+    | Annotated[Codel, Tag("~codel")]
+    | Annotated[FqCodel, Tag("~fq-codel")],
     shape(shape_of, f'one of {", ".join(WORDS)}, or a table with one of these names: {{ name = "codel", ... }}'),
 ]
 

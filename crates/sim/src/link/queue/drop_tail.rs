@@ -98,6 +98,17 @@ impl Room {
         packets < self.packets && bytes.saturating_add(size as u64) <= self.bytes
     }
 
+    /// Whether so many waiting packets of so many bytes are no more than there is room for. None always are, and one that
+    /// is alone.
+    pub(crate) fn holds(&self, moment: &Moment<'_>, packets: u64, bytes: u64) -> bool {
+        if packets == 0 || packets == 1 && moment.in_service.is_none() {
+            return true;
+        }
+        let counted = moment.in_service.filter(|_| self.counts_in_service);
+        let (more, length) = counted.map_or((0, 0), |size| (1, u64::from(size)));
+        packets + more <= self.packets && bytes + length <= self.bytes
+    }
+
     /// Takes note of a packet of `size` that is taken in because nothing is there.
     #[inline]
     pub(crate) fn takes_one(&mut self, size: u32) {

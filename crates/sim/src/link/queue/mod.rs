@@ -7,6 +7,7 @@ mod desk;
 mod discipline;
 mod drop_tail;
 mod fifo;
+mod fq_codel;
 mod policer;
 mod shaper;
 
@@ -15,11 +16,13 @@ pub use codel::CodelSettings;
 pub use discipline::{Moment, QueueDiscipline, Waiting};
 pub use drop_tail::DropTail;
 pub(crate) use drop_tail::Room;
+pub use fq_codel::FqCodelSettings;
 
 use crate::refusal::Refusal;
 use bucket::Tokens;
 use codel::Codel;
 use drop_tail::Tail;
+use fq_codel::FqCodel;
 use policer::Policer;
 use serde::Deserialize;
 use shaper::Shaper;
@@ -34,6 +37,8 @@ pub enum Discipline {
     DropTail,
     /// CoDel (RFC 8289).
     Codel(CodelSettings),
+    /// FQ-CoDel (RFC 8290).
+    FqCodel(FqCodelSettings),
     /// A token bucket that drops what finds no tokens.
     Policer(BucketSettings),
     /// A token bucket that lets wait what finds no tokens.
@@ -47,6 +52,7 @@ impl Discipline {
         match self {
             Self::DropTail => "drop-tail",
             Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq-codel",
             Self::Policer(_) => "policer",
             Self::Shaper(_) => "shaper",
         }
@@ -75,10 +81,10 @@ impl Discipline {
         seed: u64,
         name: &str,
     ) -> Result<Box<dyn QueueDiscipline>, Refusal> {
-        let _ = (seed, name);
         Ok(match self {
             Self::DropTail => Box::new(Tail::new(room)),
             Self::Codel(settings) => Box::new(Codel::new(settings, room)?),
+            Self::FqCodel(settings) => Box::new(FqCodel::new(settings, room, seed, name)?),
             Self::Policer(settings) => {
                 let tokens = Tokens::new(&settings)?;
                 let queue = settings.discipline.start(room, seed, name);
