@@ -15,8 +15,8 @@ from tidegate import Feedback, Flow, Link, Media, Rate, Run, Scenario
 
 LINKS = ("100kbps", "500kbps", "2.5Mbps")
 SCHEMES = {
-    "gcc, TWCC": ("gcc:libwebrtc-v1", "twcc"),
-    "gcc, RFC 8888": ("gcc:libwebrtc-v1", "ccfb"),
+    "gcc, TWCC": ("gcc", "twcc"),
+    "gcc, RFC 8888": ("gcc", "ccfb"),
     "draft-02, TWCC": ("gcc:draft-02", "twcc"),
     "gcc-remb": ("gcc-remb:draft-02", "none"),
 }

@@ -33,16 +33,19 @@ def call(seconds: int, link: dict[str, Any] | None = None, **media: Any) -> Run:
 # --- closed forms ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["gcc, TWCC", "gcc, RFC 8888"])
+@pytest.mark.parametrize(("scheme", "least"), [("draft-02, TWCC", 0.99), ("gcc, TWCC", 0.98), ("gcc, RFC 8888", 0.98)])
 @pytest.mark.parametrize("rules", ["avpf", "avpf, reduced size"])
-def test_who_always_has_something_to_say_sends_by_turns_early_and_regular(scheme: str, rules: str) -> None:
+def test_who_always_has_something_to_say_sends_by_turns_early_and_regular(
+    scheme: str, least: float, rules: str
+) -> None:
     """An interval waits for 0.5 to 1.5 Td over e - 3/2 and is reconsidered; the one that an early packet skips is not.
 
-    So two packets take Td (1 + 1 / (e - 3/2)). The other end sends one each Td, and sizes average out.
+    So two packets take Td (1 + 1 / (e - 3/2)). The other end sends one each Td, and sizes average out. Where frames are
+    left out there is now and then nothing to say.
     """
     receiver = 2 / (1 + 1 / COMPENSATION)
     shares = [avpf.reports(avpf.run("100kbps", scheme, rules, seed), 100_000).share for seed in avpf.SEEDS]
-    assert sum(shares) / len(shares) == pytest.approx(0.05 * (1 + receiver) / 2, rel=0.01)
+    assert least < sum(shares) / len(shares) / (0.05 * (1 + receiver) / 2) < 1.01
 
 
 @pytest.mark.parametrize("link", avpf.LINKS)
@@ -169,17 +172,29 @@ def test_what_the_page_says() -> None:
 
     small, delay = "avpf, reduced size, rr_interval", "one_way_delay_ms_p95"
     for link in avpf.LINKS:
-        assert mean(link, small, "utilisation") == pytest.approx(mean(link, "free", "utilisation"), abs=0.02)
         assert mean(link, small, "share") < mean(link, "free", "share")
-    # libwebrtc's and the draft's settings differ in what a quarter of a second costs
-    assert mean("100kbps", "avpf", delay) < 1.2 * mean("100kbps", "free", delay)
+        if link != "100kbps":
+            assert mean(link, small, "utilisation") == pytest.approx(mean(link, "free", "utilisation"), abs=0.02)
+    # the window counts what no report has told of yet: the fewer there are, the more frames are left out
+    assert mean("100kbps", "free", "left_out_frames") == 0
+    assert mean("100kbps", "avpf", "left_out_frames") > mean("100kbps", small, "left_out_frames") > 500
+    used = [mean("100kbps", rules, "utilisation") for rules in ("avpf", small, "free")]
+    assert 0.6 < used[0] < used[1] < 0.8 < used[2]
+    # libwebrtc and the draft differ in what a quarter of a second costs
+    assert 1.2 < mean("100kbps", "avpf", delay) / mean("100kbps", "free", delay) < 1.5
     assert mean("100kbps", "avpf", delay, "draft-02, TWCC") > 1.6 * mean("100kbps", "free", delay, "draft-02, TWCC")
     assert mean("100kbps", "avpf", "loss_fraction", "draft-02, TWCC") > 0.01
-    # silence: nearly three seconds without a report, and the rate is lowered by a fifth each second
     for scheme in avpf.SCHEMES:
-        assert mean("100kbps", "avp", "utilisation", scheme) < 0.3
         assert mean("100kbps", "avp", "longest_s", scheme) > 3
         assert mean("500kbps", "avp", "longest_s", scheme) < 3
+    # silence: nearly three seconds without a report, and the older presets lower their rate by a fifth each second
+    for scheme in ("draft-02, TWCC", "gcc-remb"):
+        assert mean("100kbps", "avp", "utilisation", scheme) < 0.3
+    # today's does not: its round trips come from receiver reports, and its window leaves a frame of seven out
+    assert mean("100kbps", "avp", "utilisation") > 0.7
+    assert 0.08 < mean("100kbps", "avp", "left_out_frames") / (30 * avpf.LONG) < 0.2
+    assert mean("100kbps", "avp", delay) > 2 * mean("100kbps", "free", delay)
+    assert avpf.reaction("100kbps", "gcc, TWCC", "avp").falls_s > 5
     # at one report in 0.72 s
     assert mean("500kbps", "avp", delay) > 1.2 * mean("500kbps", "free", delay)
     assert mean("500kbps", "avp", "loss_fraction", "draft-02, TWCC") > 0.03

@@ -128,6 +128,9 @@ def one_of(
             return next((tag for key, tag in by_key.items() if key in present), table)
         if isinstance(value, str) and value in by_word:
             return by_word[value]
+        # a word that is none of them, and no quantity either: the message should name the words
+        if isinstance(value, str) and by_word and not any(character.isdigit() for character in value):
+            return None
         return other
 
     return shape(choose, expected)
