@@ -103,6 +103,20 @@ def capacity(dice: Dice, end: float, *, finite: bool) -> Any:
             ]
             table = {"statuses": statuses, "interval": dice.span(0.001, 2)}
             return dice.some(table, 0.3, rate_window=lambda: dice.span(1e-6, 0.5))
+        case 7:
+            table = {"median": rate()}
+            draws: dict[str, Callable[[], Any]] = {
+                "sigma": lambda: 2 * dice.luck.random(),
+                "interval": lambda: dice.span(0.5, 30),
+                "round_trip": lambda: dice.span(1e-3, 0.5),
+                "rest": lambda: dice.span(1e-3, 0.1),
+                "rest_sigma": lambda: 2 * dice.luck.random(),
+                "correlation": dice.luck.random,
+                "handover": lambda: dice.span(1e-3, 0.4),
+                "handover_loss": dice.luck.random,
+                "loss": lambda: dice.near(1e-5, 0.1),
+            }
+            return {"leo": dice.some(table, 0.4, **draws)}
         case 6:
             table = {"trace": dice.pick("lte.trace", "path.csv")}
             return dice.some(

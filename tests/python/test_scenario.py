@@ -272,7 +272,7 @@ WRONG = [
     ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
     ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian or statuses'),
     ('"2Mbps"', "{}", '5: links.cable.capacity: found {}; expected a rate such as "10Mbps", "infinite", "external", or a table with '
-     "schedule, trace, brownian or statuses"),
+     "schedule, trace, brownian, leo or statuses"),
     ('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["3s", "2Mbps"], ["2s", "1Mbps"]] }',
      '5: links.cable.capacity.schedule[3]: "2s" after "3s"; steps are in order of time'),
     ('"2Mbps"', '{ schedule = [["1s", "1Mbps"]] }',

@@ -36,6 +36,11 @@ loss = { schedule = [["0s","1%"],["2s",0.2]] }
 jitter = { normal = "2ms" }
 back = false
 [[links]]
+name = "f"
+from = "right"
+to = "sky"
+capacity = { leo = { median = "5Mbps" } }
+[[links]]
 name = "d"
 from = "near"
 to = "left"
@@ -107,6 +112,7 @@ OTHER_NAMES = {
     },
     "CbrVideo": {"rate": "a schedule of one step", **dict.fromkeys(("min", "max", "fps"), "what all video has")},
     "Schedule": {"schedule": "is the tag as well", "steps": "what the table has under its tag"},
+    "Leo": {"cable": "whose two ways change together"},
     "MeanLoss": dict.fromkeys(
         ("mean", "burst", "to_bad", "to_good", "loss_good", "loss_bad"), "Gilbert's two states, by their mean"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -97,6 +98,8 @@ def _capacity(capacity: Any) -> float | None:
             return max(float(rate) for _, rate in steps)
         case {"brownian": {"max": rate}}:
             return float(rate)
+        case {"leo": {"median": rate, "sigma": sigma}}:
+            return float(rate) * math.exp(3 * float(sigma))
         case {"statuses": {"statuses": statuses}}:
             return max(float(status["capacity"]) for status in statuses)
     return None

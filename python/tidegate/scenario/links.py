@@ -114,6 +114,66 @@ class BrownianCapacity(Model):
     """Its settings."""
 
 
+_Deviation = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+
+
+class Leo(Model):
+    """Settings of a link over satellites in low Earth orbit, that are changed every 15 s.
+
+    Round trips and losses are fitted to what a Starlink dish tells of its pings; capacities are a model without a
+    measurement behind it. docs/networks.md says more of it.
+    """
+
+    median: Rate
+    """Median of the capacities; one is drawn for each interval, lognormal."""
+    sigma: _Deviation = 0.5
+    """Standard deviation of their natural logarithms."""
+    interval: Duration = Duration(15_000_000_000)
+    """How long a way through the sky is kept."""
+    round_trip: Duration = Duration(19_000_000)
+    """The least round trip, over both ways of the cable; half of it comes on top of the delay of each."""
+    rest: Duration = Duration(7_000_000)
+    """Median of the rest of a round trip; it is drawn for each interval, lognormal."""
+    rest_sigma: _Deviation = 0.65
+    """Standard deviation of its natural logarithm."""
+    correlation: Fraction = Fraction(0.2)
+    """Correlation of these logarithms in one interval and the next."""
+    handover: Duration = Duration(100_000_000)
+    """How long a change disturbs."""
+    handover_loss: Fraction = Fraction(0.055)
+    """The probability that a packet is lost meanwhile."""
+    loss: Fraction = Fraction(0.0007)
+    """The probability that another packet is lost."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        if not self.median:
+            yield rules.positive((*path, "median"), self.median)
+        if not self.interval:
+            yield rules.positive((*path, "interval"), self.interval)
+        elif duration / self.interval > rules.MOST_BINS:
+            what = f'found "{self.interval}"; that makes more than {rules.MOST_BINS} intervals, one after the other'
+            yield Problem((*path, "interval"), what)
+        elif self.handover >= self.interval:
+            what = f'found "{self.handover}"; expected less than the interval ({self.interval})'
+            yield Problem((*path, "handover"), what)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: both ways have the cable's name in common."""
+        return {**super().to_ir(reading), "cable": reading.cable}
+
+
+class LeoCapacity(Model):
+    """A link over satellites in low Earth orbit, generated."""
+
+    leo: Leo
+    """Its settings."""
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together."""
+        yield from self.leo.problems((*path, "leo"), duration)
+
+
 class Status(Model):
     """One status of a link."""
 
@@ -175,10 +235,17 @@ Capacity = Annotated[
     | Annotated[Schedule, Tag("~schedule")]
     | Annotated[TraceCapacity, Tag("~trace")]
     | Annotated[BrownianCapacity, Tag("~brownian")]
+    | Annotated[LeoCapacity, Tag("~leo")]
     | Annotated[StatusCapacity, Tag("~statuses")],
     one_of(
-        'a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian or statuses',
-        [("schedule", "~schedule"), ("trace", "~trace"), ("brownian", "~brownian"), ("statuses", "~statuses")],
+        'a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian, leo or statuses',
+        [
+            ("schedule", "~schedule"),
+            ("trace", "~trace"),
+            ("brownian", "~brownian"),
+            ("leo", "~leo"),
+            ("statuses", "~statuses"),
+        ],
         words=["infinite", "external"],
         other="~rate",
     ),
@@ -200,7 +267,8 @@ class Queue(Model):
     bytes: Size | None = None
     """In bytes."""
     time: Duration | None = None
-    """In time at the link's mean rate (RFC 8868 section 4.3); the same bytes last longer while it is slower."""
+    """In time at the link's mean rate (RFC 8868 section 4.3), or a schedule's first one where it has no period; the
+    same bytes last longer while it is slower."""
     counts_in_service: bool = True
     """Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
     of n packets is ns-2's; a device queue of ns-3 does not count it."""

@@ -11,6 +11,7 @@ pub mod capacity;
 mod fifo;
 mod flight;
 pub mod jitter;
+pub mod leo;
 pub mod loss;
 mod managed;
 mod medium;

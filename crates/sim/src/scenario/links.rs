@@ -2,6 +2,7 @@
 
 use crate::link::LinkSettings;
 use crate::link::capacity::Statuses;
+use crate::link::leo::Leo;
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
@@ -68,6 +69,8 @@ pub enum Capacity {
     },
     /// The generative process of the Sprout paper.
     Brownian(BrownianSpec),
+    /// Satellites in low Earth orbit.
+    Leo(Leo),
     /// One of several capacities at a time, and no queue: what is too much is lost.
     Statuses(Statuses),
     /// Whoever drives the run carries the packets.

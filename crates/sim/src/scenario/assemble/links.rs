@@ -34,6 +34,10 @@ impl Builder<'_> {
                 }
                 Ok(trace.link(settings)?)
             }
+            Capacity::Leo(leo) => {
+                let seeds = (self.seed(&spec.name), self.seed(&leo.cable));
+                leo.link(settings, &spec.name, seeds, self.scenario.duration)
+            }
             capacity => {
                 settings.service = service(capacity)?;
                 Ok(settings)
@@ -98,7 +102,9 @@ impl Builder<'_> {
 /// The service of a link that does not follow a trace.
 fn service(capacity: &Capacity) -> Result<Service, Refusal> {
     Ok(match capacity {
-        Capacity::Infinite | Capacity::External | Capacity::Trace { .. } => Service::Infinite,
+        Capacity::Infinite | Capacity::External | Capacity::Trace { .. } | Capacity::Leo(_) => {
+            Service::Infinite
+        }
         Capacity::Constant(rate) => Service::Constant(*rate),
         Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period)?),
         Capacity::Brownian(spec) => {

@@ -1,0 +1,248 @@
+//! A link over satellites in low Earth orbit, generated: every 15 s the dish is given another way through the sky.
+//!
+//! What is fitted is round trips and losses: four hours that a Starlink dish recorded of its own pings to the operator's
+//! point of presence, once a second (the FjordLink recordings of ds-kiel, CC-BY-4.0, 2024-12 to 2025-03). In these
+//! * a round trip is some 19 ms and a lognormal rest, and the correlation of two of them falls as that of independent draws for
+//!   15 s each does, if the dish tells the mean of the last 15 s;
+//! * half of all losses are in the two seconds around the end of an interval.
+//!
+//! Capacity is a model without a measurement behind it: a lognormal draw for each interval. What the dish tells of throughput is
+//! what was used, which was nearly nothing.
+//!
+//! Both ways of a cable change at the same time, and share round trips; their capacities are drawn apart.
+
+use super::LinkSettings;
+use super::capacity::{Service, Steps};
+use super::loss::Loss;
+use super::phases::Phases;
+use crate::refusal::{Refusal, ensure, ensure_probability};
+use serde::Deserialize;
+use tidegate_core::{Rate, Span, Stream, Time, math};
+
+/// The settings of such a link.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Leo {
+    /// Both ways of a cable say the same name here.
+    pub cable: String,
+    /// How long a way through the sky is kept.
+    pub interval: Span,
+    /// Median of the capacities of intervals.
+    pub median: Rate,
+    /// Standard deviation of their natural logarithms.
+    pub sigma: f64,
+    /// The least round trip; half of each round trip is in each way.
+    pub round_trip: Span,
+    /// Median of what comes on top of that in an interval.
+    pub rest: Span,
+    /// Standard deviation of its natural logarithm.
+    pub rest_sigma: f64,
+    /// Correlation of the logarithms in one interval and the next.
+    pub correlation: f64,
+    /// How long a change disturbs.
+    pub handover: Span,
+    /// The probability that a packet is lost meanwhile, in each way.
+    pub handover_loss: f64,
+    /// The probability that another packet is lost, in each way.
+    pub loss: f64,
+}
+
+/// Draws beyond so many standard deviations are taken for as many.
+const MOST_DEVIATIONS: f64 = 3.0;
+
+impl Leo {
+    fn check(&self) -> Result<(), Refusal> {
+        let positive = "more than zero";
+        ensure(self.median > Rate::ZERO, || Refusal::new("median", self.median, positive))?;
+        ensure(self.interval > Span::ZERO, || Refusal::new("interval", self.interval, positive))?;
+        for (key, span) in [("round_trip", self.round_trip), ("rest", self.rest)] {
+            ensure(!span.is_negative(), || Refusal::new(key, span, "zero or more"))?;
+        }
+        ensure((Span::ZERO..self.interval).contains(&self.handover), || {
+            Refusal::new("handover", self.handover, "zero or more, and less than the interval")
+        })?;
+        for (key, sigma) in [("sigma", self.sigma), ("rest_sigma", self.rest_sigma)] {
+            // three deviations of 2 are a factor of 400
+            ensure((0.0..=2.0).contains(&sigma), || Refusal::new(key, sigma, "0 to 2"))?;
+        }
+        ensure_probability("correlation", self.correlation)?;
+        ensure_probability("handover_loss", self.handover_loss)?;
+        ensure_probability("loss", self.loss)
+    }
+
+    /// A link that is so for `duration` in the run with these seeds, that of the link called `name` and that of the cable, and is
+    /// `plain` otherwise: delays come on top of the link's, losses hold where it has none of its own.
+    pub(crate) fn link(
+        &self,
+        plain: LinkSettings,
+        name: &str,
+        seeds: (u64, u64),
+        duration: Span,
+    ) -> Result<LinkSettings, Refusal> {
+        self.check().map_err(|refusal| refusal.at("leo").at("capacity"))?;
+        let &[(_, own)] = plain.delay.phases() else {
+            return Err("delays that change beside those of satellites".into());
+        };
+        let mut capacities = Stream::new(seeds.0, name, "capacity");
+        let mut ways = Stream::new(seeds.1, &self.cable, "ways");
+        let deviation = |luck: &mut Stream| luck.normal().clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS);
+        let (mut rates, mut delays, mut losses) = (Vec::new(), Vec::new(), Vec::new());
+        // the first change is when it is: a run does not begin with one
+        let mut at = Time::ZERO - self.interval.scaled(ways.uniform());
+        let mut way = deviation(&mut ways);
+        let fresh = math::sqrt(1.0 - self.correlation * self.correlation);
+        let loses = |p: f64| if p > 0.0 { Loss::Bernoulli(p) } else { Loss::None };
+        while at <= Time::ZERO + duration {
+            let begin = at.max(Time::ZERO);
+            rates.push((begin, self.median.scaled(math::exp(self.sigma * deviation(&mut capacities)))));
+            let round_trip = self.round_trip + self.rest.scaled(math::exp(self.rest_sigma * way));
+            delays.push((begin, own + round_trip.scaled(0.5)));
+            let calm = at + self.handover;
+            if calm > begin {
+                losses.push((begin, loses(self.handover_loss)));
+            }
+            if calm >= begin {
+                losses.push((calm, loses(self.loss)));
+            } else if losses.is_empty() {
+                losses.push((begin, loses(self.loss)));
+            }
+            at += self.interval;
+            way = self.correlation * way + fresh * deviation(&mut ways);
+        }
+        let loss = if plain.loss == Phases::default() { Phases::new(losses, None)? } else { plain.loss };
+        Ok(LinkSettings {
+            service: Service::Schedule(Steps::new(&rates, None)?),
+            // the mean of a lognormal draw
+            nominal: Some(self.median.scaled(math::exp(self.sigma * self.sigma / 2.0))),
+            delay: Phases::new(delays, None)?,
+            loss,
+            ..plain
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn starlink() -> Leo {
+        Leo {
+            cable: "dish".into(),
+            interval: Span::from_secs(15),
+            median: Rate::from_mbps(10),
+            sigma: 0.5,
+            round_trip: Span::from_millis(19),
+            rest: Span::from_millis(7),
+            rest_sigma: 0.65,
+            correlation: 0.2,
+            handover: Span::from_millis(100),
+            handover_loss: 0.055,
+            loss: 0.0007,
+        }
+    }
+
+    fn link(leo: &Leo, name: &str, seed: u64, hours: i64) -> LinkSettings {
+        leo.link(LinkSettings::default(), name, (seed, seed), Span::from_secs(3600 * hours)).unwrap()
+    }
+
+    /// Round trips in ms, one for each interval.
+    fn round_trips(link: &LinkSettings) -> Vec<f64> {
+        link.delay.phases().iter().map(|(_, delay)| 2e3 * delay.as_secs_f64()).collect()
+    }
+
+    fn percentile(sorted: &[f64], percent: f64) -> f64 {
+        sorted[((sorted.len() - 1) as f64 * percent / 100.0) as usize]
+    }
+
+    #[test]
+    fn round_trips_are_those_of_the_recordings_as_a_dish_tells_them() {
+        let raw = round_trips(&link(&starlink(), "dish", 1, 400));
+        // once a second, the mean of the last 15 s
+        let seconds: Vec<f64> = raw.iter().flat_map(|&one| [one; 15]).collect();
+        let told: Vec<f64> = seconds.windows(15).map(|window| window.iter().sum::<f64>() / 15.0).collect();
+        let mut sorted = told.clone();
+        sorted.sort_by(f64::total_cmp);
+        // of 4 x 3600 recorded seconds; the model's tails end at three deviations
+        let recorded =
+            [(1.0, 20.1), (5.0, 21.5), (25.0, 23.8), (50.0, 26.4), (75.0, 30.1), (95.0, 38.9), (99.5, 48.7)];
+        for (percent, expected) in recorded {
+            let found = percentile(&sorted, percent);
+            assert!((found / expected - 1.0).abs() < 0.05, "{percent} %: {found} instead of {expected} ms");
+        }
+        let mean = told.iter().sum::<f64>() / told.len() as f64;
+        let variance = told.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / told.len() as f64;
+        for (lag, expected) in [(5, 0.89), (10, 0.65), (15, 0.41), (20, 0.27)] {
+            let products = told.iter().zip(&told[lag..]).map(|(one, other)| (one - mean) * (other - mean));
+            let found = products.sum::<f64>() / (told.len() - lag) as f64 / variance;
+            assert!((found - expected).abs() < 0.06, "{lag} s: {found} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn losses_are_those_of_the_recordings_and_half_of_them_at_changes() {
+        let link = link(&starlink(), "dish", 1, 10);
+        let phases = link.loss.phases();
+        let (mut all, mut at_changes) = (0.0, 0.0);
+        for pair in phases.windows(2) {
+            let seconds = (pair[1].0 - pair[0].0).as_secs_f64();
+            let Loss::Bernoulli(p) = pair[0].1 else { panic!("{:?}", pair[0]) };
+            all += p * seconds;
+            at_changes += if p > 0.01 { p * seconds } else { 0.0 };
+        }
+        // 0.096, 0.086, 0.115 and 0.133 % in the four recordings, of which 0.56, 0.49 and 1.04 % s a change
+        let share = all / 36_000.0;
+        assert!((0.00086..0.00133).contains(&share), "{share}");
+        assert!((0.3..0.6).contains(&(at_changes / all)), "{}", at_changes / all);
+    }
+
+    #[test]
+    fn capacities_are_lognormal_and_those_of_the_two_ways_differ() {
+        let (there, back) = (link(&starlink(), "dish", 1, 400), link(&starlink(), "dish.back", 1, 400));
+        assert_eq!(there.delay, back.delay);
+        let logarithms = |link: &LinkSettings| {
+            let Service::Schedule(steps) = &link.service else { panic!("steps") };
+            let all: Vec<f64> = steps.rates().map(|(_, rate)| math::ln(rate.as_bps_f64() / 10e6)).collect();
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            let variance = all.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / all.len() as f64;
+            (mean, math::sqrt(variance), all)
+        };
+        let (mean, deviation, all) = logarithms(&there);
+        // 96000 draws: a deviation of the mean is 0.0016
+        assert!(mean.abs() < 0.007 && (deviation - 0.5).abs() < 0.01, "{mean} {deviation}");
+        let other = logarithms(&back).2;
+        let together = all.iter().zip(&other).map(|(a, b)| a * b).sum::<f64>() / all.len() as f64;
+        assert!((together / 0.25).abs() < 0.02, "{together}");
+    }
+
+    #[test]
+    fn changes_are_an_interval_apart_and_begin_anywhere() {
+        let mut firsts = Vec::new();
+        for seed in 0..50 {
+            let link = link(&starlink(), "dish", seed, 1);
+            let times: Vec<Time> = link.delay.phases().iter().map(|(at, _)| *at).collect();
+            assert_eq!(times[0], Time::ZERO);
+            assert!(times[1] > times[0] && times[1] - times[0] <= Span::from_secs(15));
+            assert!(times[1..].windows(2).all(|pair| pair[1] - pair[0] == Span::from_secs(15)));
+            firsts.push((times[1] - times[0]).as_secs_f64());
+        }
+        let mean = firsts.iter().sum::<f64>() / 50.0;
+        // 7.5 s, with a deviation of 15 / sqrt(12 * 50) = 0.6 s
+        assert!((mean - 7.5).abs() < 2.4, "{mean}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let wrong = |change: fn(&mut Leo)| {
+            let mut leo = starlink();
+            change(&mut leo);
+            let built = leo.link(LinkSettings::default(), "x", (1, 1), Span::from_secs(60));
+            built.unwrap_err().place
+        };
+        assert_eq!(wrong(|leo| leo.median = Rate::ZERO), "capacity.leo.median");
+        assert_eq!(wrong(|leo| leo.interval = Span::ZERO), "capacity.leo.interval");
+        assert_eq!(wrong(|leo| leo.handover = leo.interval), "capacity.leo.handover");
+        assert_eq!(wrong(|leo| leo.rest_sigma = 2.1), "capacity.leo.rest_sigma");
+        assert_eq!(wrong(|leo| leo.correlation = -0.1), "capacity.leo.correlation");
+        assert_eq!(wrong(|leo| leo.loss = 1.1), "capacity.leo.loss");
+    }
+}
