@@ -178,8 +178,34 @@ def discipline(dice: Dice) -> Any:
         "ecn": lambda: False,
         "ce_threshold": lambda: dice.span(0.0001, 0.1),
     }
+    pie: dict[str, Callable[[], Any]] = {
+        "qdelay_ref": lambda: dice.span(0.001, 0.1),
+        "t_update": lambda: dice.span(0.001, 0.1),
+        "max_burst": lambda: dice.pick("0s", dice.span(0.001, 1)),
+        "alpha": lambda: dice.near(0.01, 10),
+        "beta": lambda: dice.near(0.01, 10),
+        "mean_pktsize": lambda: dice.size(1, 5000),
+        "ecn": lambda: False,
+        "mark_ecnth": lambda: dice.near(0.001, 1),
+        "derandomize": lambda: False,
+        "cap_drop": lambda: False,
+    }
+    dual: dict[str, Callable[[], Any]] = {
+        "target": lambda: dice.span(0.001, 0.1),
+        "rtt_max": lambda: dice.span(0.01, 1),
+        "k": lambda: dice.near(0.5, 4),
+        "min_th": lambda: dice.pick("0s", dice.span(0.0001, 0.1)),
+        "range": lambda: dice.pick("0s", dice.span(0.0001, 0.1)),
+        "th_len": lambda: dice.whole(0, 10),
+        "classic_weight": lambda: dice.near(0.01, 0.9),
+    }
     fair = {"quantum": lambda: dice.size(1, 20_000), "flows": lambda: dice.pick(1, 2, 16, dice.whole(1, 65_536))}
-    kinds: dict[str, dict[str, Callable[[], Any]]] = {"codel": codel, "fq-codel": {**codel, **fair}}
+    kinds: dict[str, dict[str, Callable[[], Any]]] = {
+        "codel": codel,
+        "fq-codel": {**codel, **fair},
+        "pie": pie,
+        "dualpi2": dual,
+    }
     name = dice.pick(*kinds)
     drawn = name if dice.chance(0.4) else dice.some({"name": name}, 0.4, **kinds[name])
     return bucket(dice, drawn) if dice.chance(0.25) else drawn

@@ -127,7 +127,7 @@ CASES = [
     Case("window too wide", RUN,
          'x.toml:10: flows.call.tcp.receive_window: found "2GB"; expected at most 1.07372544GB',
          files=scenario('media = { controller = "gcc" }', 'tcp = { receive_window = "2GB" }')),
-    Case("no such discipline", RUN, 'x.toml:7: links.cable.discipline: found "red"; expected one of drop-tail, codel, fq-codel, or a table '
+    Case("no such discipline", RUN, 'x.toml:7: links.cable.discipline: found "red"; expected one of drop-tail, codel, fq-codel, pie, dualpi2, or a table '
          'with one of these names, or policer or shaper: { name = "policer", rate = "2Mbps", burst = "60kB" }', files=scenario('"10ms"', '"10ms"\ndiscipline = "red"')),
     Case("discipline without patience", RUN, 'x.toml:7: links.cable.discipline.target: found "0s"; expected more than zero',
          files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "codel", target = "0s" }')),

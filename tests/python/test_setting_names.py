@@ -23,6 +23,12 @@ byte_error = "0.1%"
 jitter = { rfc8868 = { std = "3ms" } }
 back = { capacity = { brownian = { start = "1Mbps" } }, loss = { to_bad = 0.1, to_good = 0.4 }, jitter = { uniform = "2ms" }, byte_error = 0 }
 [[links]]
+name = "l"
+from = "far"
+to = "farther"
+discipline = { name = "pie", qdelay_ref = "10ms", derandomize = false }
+back = { discipline = { name = "dualpi2", range = "0s" } }
+[[links]]
 name = "b"
 capacity = { statuses = [{name="x",capacity="1Mbps",probability=0.5},{name="y",capacity="0bps",probability=0.5}], interval="1s" }
 from = "right"
@@ -118,7 +124,7 @@ OTHER_NAMES = {
     ),
     "Audio": {"spurts": "left out where there are none"},
     "Udp": {"on": "below the pattern", "off": "below the pattern"},
-    **{kind: {"name": "is the tag"} for kind in ("Codel", "FqCodel", "Policer", "Shaper")},
+    **{kind: {"name": "is the tag"} for kind in ("Codel", "FqCodel", "Pie", "DualPi2", "Policer", "Shaper")},
     "Fixed": {"fixed": "is the tag as well", "delay": "what the table has under its tag"},
     "Member": {"count": "a member for each of several alike"},
     "Session": {
@@ -142,6 +148,8 @@ TAGS = {
     "policer",
     "shaper",
     "fq_codel",
+    "pie",
+    "dualpi2",
 }
 """Words that say which of several shapes a table has: `{"statuses": {...}}`."""
 

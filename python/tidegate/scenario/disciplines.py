@@ -10,7 +10,7 @@ from pydantic import Field, Tag
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import TAG, Path, Problem
 from tidegate.scenario._model import Model, shape
-from tidegate.units import Duration, Size
+from tidegate.units import Duration, Fraction, Size
 
 if TYPE_CHECKING:
     from tidegate.scenario._reading import Reading
@@ -25,6 +25,8 @@ class Managed(Model):
     limit: ClassVar[dict[str, Any]]
     """The limits of its queue where the link has none: keys of [Queue][tidegate.scenario.links.Queue]."""
 
+    _may_be_zero: ClassVar[frozenset[str]] = frozenset()
+
     def limits(self) -> dict[str, Any]:
         """The limits of its queue where the link has none."""
         return self.limit
@@ -34,7 +36,7 @@ class Managed(Model):
         del duration
         for key in type(self).model_fields:
             value = getattr(self, key)
-            if isinstance(value, Duration) and not value:
+            if isinstance(value, Duration) and not value and key not in self._may_be_zero:
                 yield rules.positive((*path, key), value)
 
     def to_ir(self, reading: Reading) -> Any:
@@ -94,7 +96,68 @@ class FqCodel(Managed):
     """Whoever waits longer than this is marked, if its transport is ECN-capable (section 5.2.7)."""
 
 
-_KINDS: dict[str, type[Managed]] = {"codel": Codel, "fq-codel": FqCodel}
+_Gain = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+
+
+class Pie(Managed):
+    """PIE (RFC 8033): drops or marks what comes in at random, with a probability that holds the wait at a target."""
+
+    _may_be_zero = frozenset({"max_burst"})
+
+    # RFC 8033 says none; this is the default of Linux (`pie_init` in net/sched/sch_pie.c)
+    limit: ClassVar = {"packets": 1000}
+
+    name: Literal["pie"]
+    """Its name."""
+    qdelay_ref: Duration = Duration(15_000_000)
+    """The wait that it aims at (QDELAY_REF, RFC 8033 section 4.2)."""
+    t_update: Duration = Duration(15_000_000)
+    """How often the probability is computed (T_UPDATE, section 4.2)."""
+    max_burst: Duration = Duration(150_000_000)
+    """For how long after a time without congestion nothing is dropped (MAX_BURST, section 4.4)."""
+    alpha: _Gain = 0.125
+    """How strongly the distance from the target changes the probability (hertz; appendix A)."""
+    beta: _Gain = 1.25
+    """How strongly a change of the wait does (hertz; appendix A)."""
+    mean_pktsize: Size = Size(1000)
+    """With at most twice so many bytes waiting nothing is dropped (MEAN_PKTSIZE, section 4.1)."""
+    ecn: bool = True
+    """Whether packets of ECN-capable transports are marked instead of dropped (section 5.1)."""
+    mark_ecnth: Fraction = Fraction(0.1)
+    """From this probability on they are dropped, too (section 5.1)."""
+    derandomize: bool = True
+    """Whether drops are neither too close to each other nor too far apart (section 5.4)."""
+    cap_drop: bool = True
+    """Whether the probability, once it is 10 %, grows by at most 2 % an update (section 5.5)."""
+
+
+class DualPi2(Managed):
+    """DualPI2 (RFC 9332, appendix A): a queue for L4S (ECT(1), CE) and one for all others, coupled for equal shares."""
+
+    _may_be_zero = frozenset({"min_th", "range"})
+
+    # RFC 9332 figure 2, line 5
+    limit: ClassVar = {"time": Duration(250_000_000)}
+
+    name: Literal["dualpi2"]
+    """Its name."""
+    target: Duration = Duration(15_000_000)
+    """The wait that the PI controller aims at (RFC 9332 figure 2)."""
+    rtt_max: Duration = Duration(100_000_000)
+    """The longest round trip that it is stable with, from which its gains and its interval follow (RTT_max)."""
+    k: Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)] = 2.0
+    """The coupling factor: L4S is marked with k p', where all others are dropped or marked with p'^2."""
+    min_th: Duration = Duration(800_000)
+    """The wait in the L4S queue from which on packets are marked (minTh)."""
+    range: Duration = Duration(400_000)
+    """Over how much more of it the probability rises to one; 0s makes a step of the ramp."""
+    th_len: Annotated[int, Field(ge=0, le=10**9)] = 1
+    """With no more packets in the L4S queue, the one that goes among them, none is marked for its wait (Th_len)."""
+    classic_weight: Annotated[Fraction, Field(ge=0.001, le=0.999)] = Fraction(1 / 16)
+    """Which share of the link the classic queue has for certain while both have packets (section 4.2.2)."""
+
+
+_KINDS: dict[str, type[Managed]] = {"codel": Codel, "fq-codel": FqCodel, "pie": Pie, "dualpi2": DualPi2}
 WORDS = ("drop-tail", *_KINDS)
 
 
@@ -108,9 +171,11 @@ def shape_of(value: object) -> str | None:
 
 
 Discipline = Annotated[
-    Annotated[Literal["drop-tail", "codel", "fq-codel"], Tag("~word")]
+    Annotated[Literal["drop-tail", "codel", "fq-codel", "pie", "dualpi2"], Tag("~word")]
     | Annotated[Codel, Tag("~codel")]
-    | Annotated[FqCodel, Tag("~fq-codel")],
+    | Annotated[FqCodel, Tag("~fq-codel")]
+    | Annotated[Pie, Tag("~pie")]
+    | Annotated[DualPi2, Tag("~dualpi2")],
     shape(shape_of, f'one of {", ".join(WORDS)}, or a table with one of these names: {{ name = "codel", ... }}'),
 ]
 

@@ -28,6 +28,11 @@ impl Fifo {
         Some(first)
     }
 
+    /// The packet that has waited longest.
+    pub(crate) fn head(&self) -> Option<&Waiting> {
+        self.waiting.front()
+    }
+
     /// How many packets wait.
     pub(crate) fn packets(&self) -> u64 {
         self.waiting.len() as u64

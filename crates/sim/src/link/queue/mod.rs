@@ -6,23 +6,30 @@ mod codel;
 mod desk;
 mod discipline;
 mod drop_tail;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
+mod pie;
 mod policer;
 mod shaper;
+mod ticks;
 
 pub use bucket::BucketSettings;
 pub use codel::CodelSettings;
 pub use discipline::{Moment, QueueDiscipline, Waiting};
 pub use drop_tail::DropTail;
 pub(crate) use drop_tail::Room;
+pub use dualpi2::DualPi2Settings;
 pub use fq_codel::FqCodelSettings;
+pub use pie::PieSettings;
 
 use crate::refusal::Refusal;
 use bucket::Tokens;
 use codel::Codel;
 use drop_tail::Tail;
+use dualpi2::DualPi2;
 use fq_codel::FqCodel;
+use pie::Pie;
 use policer::Policer;
 use serde::Deserialize;
 use shaper::Shaper;
@@ -39,6 +46,10 @@ pub enum Discipline {
     Codel(CodelSettings),
     /// FQ-CoDel (RFC 8290).
     FqCodel(FqCodelSettings),
+    /// PIE (RFC 8033).
+    Pie(PieSettings),
+    /// DualPI2 (RFC 9332).
+    Dualpi2(DualPi2Settings),
     /// A token bucket that drops what finds no tokens.
     Policer(BucketSettings),
     /// A token bucket that lets wait what finds no tokens.
@@ -53,6 +64,8 @@ impl Discipline {
             Self::DropTail => "drop-tail",
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq-codel",
+            Self::Pie(_) => "pie",
+            Self::Dualpi2(_) => "dualpi2",
             Self::Policer(_) => "policer",
             Self::Shaper(_) => "shaper",
         }
@@ -85,6 +98,8 @@ impl Discipline {
             Self::DropTail => Box::new(Tail::new(room)),
             Self::Codel(settings) => Box::new(Codel::new(settings, room)?),
             Self::FqCodel(settings) => Box::new(FqCodel::new(settings, room, seed, name)?),
+            Self::Pie(settings) => Box::new(Pie::new(settings, room, seed, name)?),
+            Self::Dualpi2(settings) => Box::new(DualPi2::new(settings, room)?),
             Self::Policer(settings) => {
                 let tokens = Tokens::new(&settings)?;
                 let queue = settings.discipline.start(room, seed, name);
