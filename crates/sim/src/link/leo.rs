@@ -50,6 +50,9 @@ pub struct Leo {
 /// Draws beyond so many standard deviations are taken for as many.
 const MOST_DEVIATIONS: f64 = 3.0;
 
+/// They are drawn before the run begins, and kept.
+const MOST_INTERVALS: i64 = 10_000_000;
+
 impl Leo {
     fn check(&self) -> Result<(), Refusal> {
         let positive = "more than zero";
@@ -80,6 +83,13 @@ impl Leo {
         duration: Span,
     ) -> Result<LinkSettings, Refusal> {
         self.check().map_err(|refusal| refusal.at("leo").at("capacity"))?;
+        ensure(duration.as_nanos() / self.interval.as_nanos() <= MOST_INTERVALS, || {
+            Refusal::new(
+                "capacity.leo.interval",
+                self.interval,
+                "one of which the run has at most 10 million",
+            )
+        })?;
         let &[(_, own)] = plain.delay.phases() else {
             return Err("delays that change beside those of satellites".into());
         };
@@ -92,7 +102,7 @@ impl Leo {
         let mut way = deviation(&mut ways);
         let fresh = math::sqrt(1.0 - self.correlation * self.correlation);
         let loses = |p: f64| if p > 0.0 { Loss::Bernoulli(p) } else { Loss::None };
-        while at <= Time::ZERO + duration {
+        while at < Time::ZERO + duration {
             let begin = at.max(Time::ZERO);
             rates.push((begin, self.median.scaled(math::exp(self.sigma * deviation(&mut capacities)))));
             let round_trip = self.round_trip + self.rest.scaled(math::exp(self.rest_sigma * way));
@@ -244,5 +254,11 @@ mod tests {
         assert_eq!(wrong(|leo| leo.rest_sigma = 2.1), "capacity.leo.rest_sigma");
         assert_eq!(wrong(|leo| leo.correlation = -0.1), "capacity.leo.correlation");
         assert_eq!(wrong(|leo| leo.loss = 1.1), "capacity.leo.loss");
+        let short = |leo: &mut Leo| (leo.interval, leo.handover) = (Span::from_nanos(1), Span::ZERO);
+        assert_eq!(wrong(short), "capacity.leo.interval");
+        // as long as time goes
+        let endless = Leo { interval: Span::from_nanos(i64::MAX / 2), rest: Span::MAX, ..starlink() };
+        let link = endless.link(LinkSettings::default(), "x", (1, 1), Span::MAX).unwrap();
+        assert!(link.delay.phases().len() <= 3);
     }
 }
