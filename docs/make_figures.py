@@ -1,4 +1,4 @@
-"""Draws the figures of docs/gcc-behaviour.md, docs/tfrc-behaviour.md and docs/sprout-traces.md into docs/images/.
+"""Draws the figures of docs/gcc-behaviour.md, tfrc-behaviour.md, sprout-traces.md and scenarios.md into docs/images/.
 
 The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`),
 so that table and figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only
@@ -16,8 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from tidegate import Run, plot
+import tidegate
+from tidegate import Run, Scenario, plot
 from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
+from tidegate.show._view import flow_series
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "python"))
@@ -26,6 +28,7 @@ import gcc_experiments as gcc  # noqa: E402 - it lies beside the tests
 import sprout_traces as traces  # noqa: E402
 import tfrc_experiments as tfrc  # noqa: E402
 import tfrc_situations as after  # noqa: E402
+import today  # noqa: E402
 
 IMAGES = HERE / "images"
 DPI = 80
@@ -70,8 +73,8 @@ def _fives(values: np.ndarray) -> np.ndarray:
     return values[: len(values) // 5 * 5].reshape(-1, 5)
 
 
-def _capacity(ax: Axes, run: Run, end: float) -> None:
-    t, rate = _truth(run, "bottleneck", end)
+def _capacity(ax: Axes, run: Run, end: float, link: str = "bottleneck") -> None:
+    t, rate = _truth(run, link, end)
     ax.fill_between(t, rate, step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
     ax.step(t, rate, where="post", color=CAPACITY_EDGE, linewidth=1, zorder=1)
 
@@ -337,7 +340,51 @@ def sprout_traces() -> Figure:
     return figure
 
 
+def policer() -> Figure:
+    """A call behind a policer, and behind a shaper with the same bucket."""
+    end = 40.0
+    figure = Figure(figsize=(10, 7), dpi=DPI, layout="constrained")
+    axes = figure.subplots(3, 2, sharex=True, sharey="row")
+    for column, title, changes in zip(
+        axes.T, ("policer", "shaper"), ({}, {"links.cell.discipline": today.SHAPER}), strict=True
+    ):
+        run = tidegate.run(Scenario.load(today.POLICED, {**changes, "duration": f"{end:g}s"}))
+        call = flow_series(run, "call")
+        _capacity(column[0], run, end, "cell")
+        column[0].plot(call.t, call.sending_bps / 1e6, color=MUTED, label="sent")
+        column[0].plot(call.t, call.receive_bps / 1e6, color=HUES[0], label="received")
+        column[1].plot(call.t, call.delay_max_ms, color=HUES[0])
+        column[2].plot(call.t, call.loss * 100, color=HUES[0])
+        column[0].set_title(title, loc="left", fontsize=10)
+        column[0].set(xlim=(0, end), ylim=(0, 4))
+        column[2].set(xlabel="Time (s)", ylim=(0, 40))
+    for ax, label in zip(axes[:, 0], ("Rate (Mbit/s)", "Largest delay (ms)", "Loss (%)"), strict=True):
+        ax.set_ylabel(label)
+    axes[1, 0].set_ylim(0, None)
+    axes[0, 0].legend(loc="upper right")
+    return figure
+
+
+def starlink() -> Figure:
+    """Calls over satellites that change every 15 s."""
+    figure, (rate, delay, loss) = _new(3, 7)
+    for number, (colour, controller) in enumerate(zip(HUES, ("gcc", "tfrc"), strict=False)):
+        run = tidegate.run(Scenario.load("starlink", {"flows.call.media.controller": controller}))
+        call = flow_series(run, "call")
+        if number == 0:
+            _capacity(rate, run, 120, "dish")
+        rate.plot(call.t, call.receive_bps / 1e6, color=colour, label=controller)
+        delay.plot(call.t, call.delay_max_ms, color=colour)
+        loss.plot(call.t, call.loss * 100, color=colour)
+    rate.set(ylabel="Receive rate (Mbit/s)", xlim=(0, 120), ylim=(0, 12))
+    delay.set(ylabel="Largest delay (ms)", ylim=(0, None))
+    loss.set(ylabel="Loss (%)", ylim=(0, None))
+    rate.legend(loc="upper right")
+    return figure
+
+
 FIGURES = {
+    **{f"scenario-{draw.__name__}": draw for draw in (policer, starlink)},
     **{f"gcc-{draw.__name__}": draw for draw in (calls, ramp, steps, inside, tcp, buffers)},
     **{
         draw.__name__.replace("_", "-"): draw

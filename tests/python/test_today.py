@@ -1,0 +1,59 @@
+"""The tables of `docs/scenarios.md` and `docs/policers.md`, and what the pages say whatever the numbers are.
+
+`TIDEGATE_BLESS=1` writes them anew.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import today
+from support import ROOT, check_table
+from tidegate import Run, Scenario, run
+from today import CONTROLLERS, mean
+
+
+def call(controller: str, **changes: object) -> Run:
+    """A call of half a minute behind the policer."""
+    chosen = {"flows.call.media.controller": controller, "duration": "30s", **changes}
+    return run(Scenario.load(today.POLICED, chosen), record="summary")
+
+
+@pytest.mark.parametrize("controller", ["gcc", "tfrc"])
+def test_a_policer_is_loss_without_delay_and_a_shaper_delay_before_loss(controller: str) -> None:
+    policed, shaped = call(controller).metrics(), call(controller, **{"links.cell.discipline": today.SHAPER}).metrics()
+    # 30 ms of propagation; the cell takes 0.5 ms for a packet, and frames leave in bursts
+    assert policed["one_way_delay_ms_p95"] < 36
+    assert policed["loss_fraction"] > 0.03
+    assert shaped["one_way_delay_ms_p95"] > 80
+    assert shaped["loss_fraction"] < policed["loss_fraction"] / 3
+
+
+def test_what_a_policer_lets_pass_is_its_rate() -> None:
+    """Of one who never gives way: 1.5 Mbit/s and the burst, to the packet."""
+    metrics = call(
+        "fixed:3Mbps", **{"flows.call.media.max_rate": "4Mbps", "flows.call.media.video.max": "4Mbps"}
+    ).metrics()
+    assert 1.495e6 < metrics["receive_rate_bps"] <= 1.5e6 + 50_000 * 8 / 30
+    assert 0.45 < metrics["loss_fraction"] < 0.55
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["policed-mobile", "starlink"])
+def test_the_table_of_a_scenario_is_what_comes_out(name: str) -> None:
+    check_table(ROOT / "docs" / "scenarios.md", name, today.table(name))
+
+
+@pytest.mark.slow
+def test_the_table_of_policers_is_what_comes_out() -> None:
+    check_table(ROOT / "docs" / "policers.md", "policers", today.policer_table())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_nobody_waits_behind_a_policer(controller: str) -> None:
+    assert mean(today.policed(), controller, "queueing_delay_ms_mean") < 1.5
+    assert mean(today.policed(), controller, "one_way_delay_ms_p95") < 35
+    assert (
+        mean(today.policed(), controller, "loss_fraction") >= mean(today.shaped(), controller, "loss_fraction") - 0.001
+    )

@@ -1,0 +1,88 @@
+"""Networks that people have, under every controller of the registry: the tables of `docs/scenarios.md` and `docs/policers.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+import tidegate
+from tidegate import Comparison, Scenario
+from tidegate.control import registry
+from tidegate.results.quality import verdict
+
+SEEDS = 5
+CONTROLLERS = list(registry.registry())
+COLUMNS = {
+    "rate (kb/s)": ("receive_rate_bps", 1e-3, 0),
+    "loss (%)": ("loss_fraction", 100, 1),
+    "delay p95 (ms)": ("one_way_delay_ms_p95", 1, 0),
+    "queueing (ms)": ("queueing_delay_ms_mean", 1, 1),
+    "frame delay p95 (ms)": ("frame_delay_ms_p95", 1, 0),
+    "frozen (s)": ("freeze_time_s", 1, 1),
+}
+"""Metrics of the call with scale and digits, means over seeds."""
+
+
+@cache
+def compared(name: str, changes: tuple[tuple[str, Any], ...] = ()) -> Comparison:
+    """All controllers on a shipped scenario."""
+    return tidegate.compare(CONTROLLERS, Scenario.load(name, dict(changes)), seeds=SEEDS, record="summary")
+
+
+def mean(comparison: Comparison, controller: str, metric: str) -> float:
+    """A metric of the call, averaged over the seeds."""
+    return fmean(float(run.metrics()[metric]) for run in comparison.runs[controller])
+
+
+def _cells(comparison: Comparison, controller: str, heads: Mapping[str, tuple[str, float, int]]) -> list[str]:
+    return [f"{mean(comparison, controller, metric) * scale:.{digits}f}" for metric, scale, digits in heads.values()]
+
+
+def _markdown(heads: list[str], rows: list[list[str]]) -> str:
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows]) + "\n"
+
+
+def table(name: str) -> str:
+    """What every controller makes of a scenario."""
+    comparison = compared(name)
+    rows = [
+        [
+            controller,
+            *_cells(comparison, controller, COLUMNS),
+            verdict(run.metrics().get("quality") for run in comparison.runs[controller]),
+        ]
+        for controller in CONTROLLERS
+    ]
+    return _markdown(["controller", *COLUMNS, "fit for a call"], rows)
+
+
+POLICED = "policed-mobile"
+SHAPER = {"name": "shaper", "rate": "1.5Mbps", "burst": "50kB"}
+"""The same bucket as that of the scenario, with the same queue of 300 ms, at its rate."""
+
+
+def policed() -> Comparison:
+    """All controllers behind the policer."""
+    return compared(POLICED)
+
+
+@cache
+def shaped() -> Comparison:
+    """All controllers behind a shaper with the policer's bucket."""
+    scenario = Scenario.load(POLICED, {"links.cell.discipline": SHAPER})
+    return tidegate.compare(CONTROLLERS, scenario, seeds=SEEDS, record="summary")
+
+
+def policer_table() -> str:
+    """Each controller behind the policer and behind the shaper."""
+    heads = {name: COLUMNS[name] for name in ("rate (kb/s)", "loss (%)", "delay p95 (ms)", "frozen (s)")}
+    rows = [
+        [controller, *_cells(policed(), controller, heads), *_cells(shaped(), controller, heads)]
+        for controller in CONTROLLERS
+    ]
+    return _markdown(
+        ["controller", *(f"policer: {name}" for name in heads), *(f"shaper: {name}" for name in heads)], rows
+    )
