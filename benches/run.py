@@ -58,6 +58,8 @@ WORKS = (
     Work("a", "cbr10", "10 CBR flows, 20 Mb/s", 600, dumbbell(10, 0, 10, 20, 100)),
     Work("b", "tcp5", "1 CBR + 5 TCP, 50 Mb/s", 300, dumbbell(1, 5, 6, 50, 200)),
     Work("c", "cbr1000", "1000 CBR flows, 1.2 Gb/s", 20, dumbbell(1000, 0, 10, 1200, 100)),
+    Work("j", "tail100", "100 CBR flows, 98 Mb/s", 60),
+    Work("j", "fq100", "the same through FQ-CoDel", 60),
     Work("d", "call", "one GCC video call, 1 hour", 3600),
     Work("d", "call2023", "the same, libwebrtc of 2023", 3600),
     Work("e", "calls100", "100 GCC calls, 100 Mb/s", 600),

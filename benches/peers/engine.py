@@ -28,6 +28,8 @@ WORKS: dict[str, tuple[str, float]] = {
     "cbr10": ("10 CBR flows of 1 Mb/s, 1200 B, over 20 Mb/s", 600),
     "tcp5": ("1 CBR + 5 SACK TCP over 50 Mb/s, 20 ms", 300),
     "cbr1000": ("1000 CBR flows of 1 Mb/s over 1.2 Gb/s", 20),
+    "tail100": ("100 CBR flows of 1 Mb/s over 98 Mb/s, drop-tail", 60),
+    "fq100": ("the same through FQ-CoDel", 60),
     "call": ("one GCC video call up to 2.5 Mb/s", 3600),
     "call2023": ("the same under gcc:libwebrtc-v1, which does not probe", 3600),
     "calls100": ("100 GCC video calls over 100 Mb/s", 600),
@@ -35,6 +37,17 @@ WORKS: dict[str, tuple[str, float]] = {
     "lte": ("LTE: 21 cells of 10 MHz, 100 users, 1 Mb/s to each", 60),
     "group1000": ("an RTP session of 1000 members, AVP and AVPF, one sender of 500 kb/s", 600),
     "thesis": ("the thesis's sender and network, under GCC; in SimPy, too", 3600),
+}
+
+
+#: Its defaults (RFC 8290 section 5.2).
+FQ_CODEL = {
+    "target": 5 * MILLISECOND,
+    "interval": 100 * MILLISECOND,
+    "quantum": 1514,
+    "flows": 1024,
+    "maxpacket": 1500,
+    "ecn": True,
 }
 
 
@@ -170,6 +183,13 @@ def scenario(work: str, seconds: float) -> dict[str, Any]:
         flows, rate = (10, 20 * 10**6) if work == "cbr10" else (1000, 1_200 * 10**6)
         links = _dumbbell(rate, 100, 10)
         parts = [_cbr(i, flows, 10) for i in range(flows)]
+    elif work in {"tail100", "fq100"}:
+        links = _dumbbell(98 * 10**6, 1000, 10)
+        parts = [_cbr(i, 100, 10) for i in range(100)]
+        if work == "fq100":
+            # in both directions of the bottleneck
+            for link in links[:2]:
+                link["settings"]["discipline"] = {"fq_codel": FQ_CODEL}
     elif work == "tcp5":
         links = _dumbbell(50 * 10**6, 200, 6)
         parts = [_cbr(0, 1, 6)] + [_tcp(i, 6) for i in range(5)]
@@ -200,7 +220,7 @@ def measure(work: str, seconds: float) -> dict[str, Any]:
     summary = json.loads(recording.summary_json())
     packets = sum(flow["packets_received"] for flow in summary["flows"])
     carried = {link["link"]: link["carried_bps"] for link in summary["links"]}
-    if work.startswith("cbr"):
+    if work.startswith("cbr") or work in {"tail100", "fq100"}:
         # what left the bottleneck, as the peers count it; every packet has 1200 bytes
         packets = round(carried["bottleneck there"] * seconds / 8 / 1200)
     # what a user, and a cell, cost for a second of simulated time

@@ -51,20 +51,19 @@ impl Moment<'_> {
 /// One that needs chance draws from a substream of its own, of the run's seed and the link's name, and shows it in
 /// [`draws`](Self::draws).
 ///
-/// How the known ones fit:
+/// What those that there are do at these times:
 ///
-/// * CoDel (RFC 8289): `dequeue` marks or drops at the head until the sojourn time or the control law lets one pass.
-/// * PIE (RFC 8033): `enqueue` draws and marks or drops; `wake` every 15 ms (`T_UPDATE`, section 4.2) computes the
-///   probability, from the sojourn time of what left last or from the head's.
-/// * FQ-CoDel (RFC 8290): `enqueue` hashes addresses, protocol and ports of the datagram into one of the queues, and
+/// * CoDel (`codel`): `dequeue` marks or drops at the head until the sojourn time or the control law lets one pass.
+/// * FQ-CoDel (`fq_codel`): `enqueue` hashes addresses, protocol and ports of the datagram into one of the queues, and
 ///   drops from the head of the longest one, up to 64 at once, when full; `dequeue` goes round by deficits, with CoDel in
 ///   each queue. No two flows have the same five of them (`tidegate_core::address`).
-/// * DualPI2 (RFC 9332): `enqueue` classifies by the ECN field; `wake` every 16 ms computes the base probability from
-///   the sojourn times of the heads; `dequeue` takes from one of the two queues by weight, and marks or drops there by
-///   the coupled probability.
-/// * A policer: `enqueue` drops what finds no tokens; nothing waits longer than the transmitter is busy.
-/// * A shaper: `dequeue` gives nothing while there are no tokens, `next_wakeup` says when there will be, and `wake` adds
-///   them: it may come while a packet is in service, when `dequeue` is not asked.
+/// * PIE (`pie`): `enqueue` draws and marks or drops; `wake` every 15 ms (`T_UPDATE`) computes the probability, from the
+///   sojourn time of what left last.
+/// * DualPI2 (`dualpi2`): `enqueue` classifies by the ECN field; `wake` computes the base probability from the sojourn
+///   times of the heads; `dequeue` takes from one of the two queues by weight, and marks or drops there.
+/// * A policer (`policer`): `enqueue` drops what finds no tokens; nothing waits longer than the transmitter is busy.
+/// * A shaper (`shaper`): `dequeue` gives nothing while there are no tokens, `next_wakeup` says when there will be, and
+///   `wake` adds them: it may come while a packet is in service, when `dequeue` is not asked.
 pub trait QueueDiscipline: Send {
     /// A packet comes in.
     fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting);
