@@ -122,6 +122,15 @@ NS3_EXPERIMENTS = {
     "same_rtt": cross(
         variant=("TcpNewReno", "TcpCubic"), queue=(33, 100), flows=2, seed=(1, 2, 3), to=300, **NS3_MIN_RTO
     ),
+    "bbr": cross(
+        variant="TcpBbr",
+        rate_mbps=(5, 10, 50),
+        queue=(33, 400),
+        one_way_ms=(10, 20, 100),
+        iw=10,
+        seed=(1, 2, 3),
+        **NS3_MIN_RTO,
+    ),
     "grid": cross(
         variant=("TcpNewReno", "TcpCubic"),
         rate_mbps=(5, 10),

@@ -23,7 +23,8 @@ using namespace ns3;
 
 namespace {
 
-constexpr uint32_t PAYLOAD = 1446;
+// Without timestamps it is 1458.
+uint32_t PAYLOAD = 1446;
 constexpr uint16_t PORT = 5000;
 
 using Settings = std::map<std::string, std::string>;
@@ -127,6 +128,12 @@ void Configure(Settings& settings)
     else if (option == "nohystart")
     {
         Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
+    }
+    else if (option == "nots")
+    {
+        // ns-3's timestamps have milliseconds; without them it measures round trips with its clock.
+        Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+        PAYLOAD += 12;
     }
     else if (!option.empty())
     {

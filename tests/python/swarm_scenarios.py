@@ -366,7 +366,7 @@ def media(dice: Dice, end: float) -> Table:
 
 def tcp(dice: Dice) -> Table:
     draws: dict[str, Callable[[], Any]] = {
-        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic"),
+        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic", "bbr"),
         "workload": lambda: dice.pick(
             {"file": dice.size(1, 500_000)},
             {"web": {"min": "1kB", "max": dice.size(2000, 90_000), "idle": dice.span(0.01, 2)}},
@@ -381,7 +381,11 @@ def tcp(dice: Dice) -> Table:
         "packet_size": lambda: dice.size(600, 1500),
     }
     # a wide window over a link without a limit makes millions of packets a second
-    return dice.some({"receive_window": dice.size(3000, 200_000)}, 0.4, **draws)
+    table = dice.some({"receive_window": dice.size(3000, 200_000)}, 0.4, **draws)
+    if table.get("algorithm") == "bbr":
+        # refused: BBR does not answer marks
+        table.pop("ecn", None)
+    return table
 
 
 def udp(dice: Dice, end: float) -> Table:

@@ -118,8 +118,8 @@ class Tcp(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic"] = "cubic"
-    """Congestion control (RFC 8868 section 5.1 encourages CUBIC)."""
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr"] = "cubic"
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, and paces."""
     workload: Workload = "long"
     """What it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
@@ -158,6 +158,8 @@ class Tcp(Model):
         elif self.receive_window > _WIDEST_WINDOW:
             what = f'found "{self.receive_window}"; expected at most {Size(_WIDEST_WINDOW)}'
             yield Problem((*path, "receive_window"), what)
+        if self.ecn and self.algorithm == "bbr":
+            yield Problem((*path, "ecn"), "found true with bbr, whose version 1 does not answer marks; expected false")
         if not self.min_rto:
             yield rules.positive((*path, "min_rto"), self.min_rto)
         elif self.min_rto > _LONGEST_RTO:

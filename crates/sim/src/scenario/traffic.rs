@@ -80,6 +80,8 @@ pub enum TcpAlgorithm {
     Sack,
     /// RFC 9438 (with SACK).
     Cubic,
+    /// BBR version 1 (with SACK).
+    Bbr,
 }
 
 /// What a TCP connection carries.

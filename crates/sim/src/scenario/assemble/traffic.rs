@@ -79,6 +79,7 @@ impl Builder<'_> {
                 TcpAlgorithm::NewReno => Variant::NewReno,
                 TcpAlgorithm::Sack => Variant::Sack,
                 TcpAlgorithm::Cubic => Variant::Cubic,
+                TcpAlgorithm::Bbr => Variant::Bbr,
             },
             segment,
             initial_window: tcp.initial_window,

@@ -1,5 +1,6 @@
 //! The segments that were sent and are not yet acknowledged: a ring in order of sequence.
 
+use super::delivery::Snapshot;
 use std::collections::VecDeque;
 use tidegate_core::Time;
 
@@ -20,6 +21,8 @@ pub(super) struct Segment {
     pub(super) again: bool,
     /// Sent more than once: no round trip can be measured with it (Karn).
     pub(super) repeated: bool,
+    /// What was delivered when it left last, where delivery rates are measured.
+    pub(super) snapshot: Snapshot,
 }
 
 impl Segment {
@@ -121,7 +124,7 @@ impl Flight {
 
     /// New data leaves at `sent`.
     #[inline]
-    pub(super) fn push(&mut self, sent: Time, length: u32) {
+    pub(super) fn push(&mut self, sent: Time, length: u32, snapshot: Snapshot) {
         let fresh = Segment {
             start: self.max,
             sent,
@@ -130,6 +133,7 @@ impl Flight {
             lost: false,
             again: false,
             repeated: false,
+            snapshot,
         };
         self.gone += usize::from(self.gone == self.segments.len());
         self.segments.push_back(fresh);
@@ -163,7 +167,7 @@ mod tests {
     #[test]
     fn a_go_back_is_undone_by_acknowledgements() {
         let mut flight = Flight::new();
-        (0..5).for_each(|n| flight.push(Time::from_millis(n), 100));
+        (0..5).for_each(|n| flight.push(Time::from_millis(n), 100, Snapshot::default()));
         assert_eq!((flight.outstanding(), flight.to_repeat()), (500, None));
         flight.go_back();
         assert_eq!((flight.outstanding(), flight.unacknowledged(), flight.to_repeat()), (0, 500, Some(0)));
@@ -179,7 +183,7 @@ mod tests {
         assert_eq!(flight.una(), 300);
         flight.acknowledge(500, |_| {});
         assert_eq!((flight.una(), flight.outstanding(), flight.to_repeat()), (500, 0, None));
-        flight.push(Time::ZERO, 100);
+        flight.push(Time::ZERO, 100, Snapshot::default());
         assert_eq!((flight.outstanding(), flight.to_repeat()), (100, None));
     }
 }

@@ -1,4 +1,4 @@
-//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK and CUBIC.
+//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK, CUBIC and BBR.
 //!
 //! A connection is two nodes, a [`TcpSender`] and a [`TcpReceiver`], joined by any path of other nodes.
 //! Data flows one way. What is built:
@@ -8,19 +8,23 @@
 //!   in ns-2), SACK-based recovery of RFC 6675 with the options of RFC 2018, CUBIC of RFC 9438 (on top of
 //!   RFC 6675; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
+//! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing, on top of RFC 6675;
 //! - ECN of RFC 3168, where both ends want it;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
 //!
-//! What is not: FIN, urgent data, D-SACK, F-RTO, PRR, RACK, pacing, and timestamps.
+//! What is not: FIN, urgent data, D-SACK, F-RTO, PRR, RACK, and timestamps.
 //!
 //! Each download of [`Workload::Web`] is a new connection as far as congestion control goes. Its bytes
 //! continue the sequence numbers of the last one, so that the receiver needs no notice.
 
+mod bbr;
 mod cubic;
+mod delivery;
 mod ecn;
 mod flight;
 mod hystart;
+mod pacer;
 mod receiver;
 mod recovery;
 mod rto;
@@ -55,13 +59,15 @@ pub enum Variant {
     Sack,
     /// RFC 9438: CUBIC's window; recovery as with [`Variant::Sack`].
     Cubic,
+    /// BBR version 1: paces by a model of the path; finds losses as with [`Variant::Sack`].
+    Bbr,
 }
 
 impl Variant {
     /// Whether the two ends use selective acknowledgements.
     #[must_use]
     pub const fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Cubic)
+        matches!(self, Self::Sack | Self::Cubic | Self::Bbr)
     }
 }
 
@@ -108,6 +114,9 @@ pub struct TcpSettings {
     pub fast_convergence: bool,
     /// Whether CUBIC looks for the end of slow start (HyStart), as Linux's does.
     pub hystart: bool,
+    /// By which share BBR paces below the bandwidth: Linux's 1 % (`bbr_pacing_margin_percent`); the draft and ns-3.37 have
+    /// none.
+    pub pacing_margin: f64,
     /// Whether data are sent ECN-capable, and the receiver tells of marks (RFC 3168).
     pub ecn: bool,
     /// When round trips are measured.
@@ -147,6 +156,7 @@ impl Default for TcpSettings {
             increase: Increase::default(),
             fast_convergence: true,
             hystart: true,
+            pacing_margin: 0.01,
             ecn: false,
             rtt_sampling: RttSampling::default(),
             min_rto: Span::from_secs(1),
@@ -196,6 +206,9 @@ impl TcpSettings {
         ensure(granularity >= Span::ZERO, || Refusal::new("granularity", granularity, "zero or more"))?;
         ensure(min_rto > Span::ZERO && min_rto <= max_rto, || {
             Refusal::new("min_rto", min_rto, format!("more than zero, and at most {max_rto}"))
+        })?;
+        ensure(!(self.ecn && self.variant == Variant::Bbr), || {
+            Refusal::new("ecn", "ECN with bbr", "none: BBR version 1 does not answer marks")
         })?;
         if let Some(delay) = self.delayed_ack.filter(|&delay| delay <= Span::ZERO) {
             return Err(Refusal::new("delayed_ack", delay, "more than zero, or none at all"));

@@ -2,12 +2,13 @@
 //!
 //! The sender of `sender.rs` is one idea in two files: that one says what may leave and when, this one what it learns.
 
+use super::bbr::Acked;
 use super::flight::Segment;
-use super::sack::{DUP_THRESH, Next};
+use super::sack::{DUP_THRESH, Next, Scoreboard};
 use super::sender::{Opening, Phase, TcpSender};
 use super::{RttSampling, Variant};
 use tidegate_core::datagram::TcpBody;
-use tidegate_core::{Datagram, Outbox, Time};
+use tidegate_core::{Datagram, Outbox, Span, Time};
 
 impl TcpSender {
     /// Takes in the header of a packet from the receiver.
@@ -40,20 +41,26 @@ impl TcpSender {
         let window = u64::from(body.window) << self.scale;
         let same_window = self.receive_window == window;
         self.receive_window = window;
+        let prior_in_flight = self.board.as_ref().map_or(0, Scoreboard::pipe);
         let mut news = false;
         if let (Some(board), Some(blocks)) = (&mut self.board, datagram.sack()) {
             let (numbering, una) = (self.numbering, self.flight.una());
             let blocks = blocks.iter().filter(|(start, end)| start != end).filter_map(|&(start, end)| {
                 Some((numbering.position(start, una)?, numbering.position(end, una)?))
             });
-            news = board.update(&mut self.flight, blocks);
+            news = board.update(&mut self.flight, blocks, |segment| {
+                if let Some(delivery) = &mut self.delivery {
+                    delivery.arrived(now, segment);
+                }
+            });
         }
         let echo = self.marking.is_on() && body.flags & TcpBody::ECE != 0;
         if echo && self.phase == Phase::Open && self.marking.is_news(ack) {
             self.marked();
         }
+        let mut rtt = None;
         if ack > self.flight.una() {
-            self.advanced(now, ack, echo, out);
+            rtt = self.advanced(now, ack, echo, out);
         } else if self.board.is_some() {
             // RFC 6675 section 2: a duplicate is what tells of new data beyond the hole
             if news {
@@ -67,7 +74,32 @@ impl TcpSender {
             // RFC 5681 section 2
             self.duplicate(now, out);
         }
+        self.model(now, prior_in_flight, rtt);
         self.fill(now, out);
+    }
+
+    /// Tells the model of the path, if there is one, what this acknowledgement told.
+    fn model(&mut self, now: Time, prior_in_flight: u64, rtt: Option<Span>) {
+        let (Some(mut model), Some(delivery), Some(board)) =
+            (self.window.model(), &mut self.delivery, &self.board)
+        else {
+            return;
+        };
+        let (acked, sample) = delivery.told(model.least());
+        let told = Acked {
+            now,
+            acked,
+            delivered: delivery.delivered(),
+            lost: board.lost(),
+            prior_in_flight,
+            in_flight: board.pipe(),
+            sample,
+            rtt,
+            phase: self.phase,
+        };
+        if model.acked(&told, &mut self.luck) {
+            delivery.limited(board.pipe());
+        }
     }
 
     fn opened(&mut self, now: Time, opening: Opening, out: &mut Outbox) {
@@ -78,6 +110,9 @@ impl TcpSender {
             self.window.lost_syn();
         } else {
             self.rtt.sample(now - opening.sent);
+            if let Some(mut model) = self.window.model() {
+                model.opened(now, now - opening.sent);
+            }
         }
         self.fill(now, out);
     }
@@ -85,17 +120,18 @@ impl TcpSender {
     /// The receiver tells of a mark: as for a loss, but that nothing has to be sent again (RFC 3168 section 6.1.2).
     fn marked(&mut self) {
         self.window.loss(self.flight_size());
-        self.window.cwnd = self.window.ssthresh;
+        self.window.fall();
         self.marking.reduced(self.flight.max());
     }
 
     /// New data was acknowledged, up to `ack`; `echo`: together with a mark, so that the window does not grow by it.
-    fn advanced(&mut self, now: Time, ack: u64, echo: bool, out: &mut Outbox) {
+    /// Returns the round trip that it measured.
+    fn advanced(&mut self, now: Time, ack: u64, echo: bool, out: &mut Outbox) -> Option<Span> {
         let before = self.flight.una();
         let flight = self.flight_size();
         // no room for another segment: the window was what held the sender back
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
-        self.measure(now, ack);
+        let rtt = self.measure(now, ack);
         let acked = self.flight.una() - before;
         let (cwnd, segment) = (self.window.cwnd, f64::from(self.settings.segment));
         assert!(
@@ -110,7 +146,7 @@ impl TcpSender {
         match self.phase {
             Phase::Recovery if self.settings.variant == Variant::NewReno && !covered => {
                 self.partial(now, acked, out);
-                return;
+                return rtt;
             }
             Phase::Recovery if self.settings.variant == Variant::Reno || covered => self.recovered(),
             Phase::Recovery => {}
@@ -133,6 +169,7 @@ impl TcpSender {
             // RFC 6298 section 5.3
             self.arm(now);
         }
+        rtt
     }
 
     /// Bytes sent and not yet acknowledged; without SACK only those sent since the last go-back.
@@ -145,11 +182,14 @@ impl TcpSender {
 
     /// Takes the acknowledged segments off the flight, and a round trip from the last of them unless one
     /// was sent twice (Karn) or waited behind a hole.
-    fn measure(&mut self, now: Time, ack: u64) {
+    fn measure(&mut self, now: Time, ack: u64) -> Option<Span> {
         let mut last = None;
         let mut clean = true;
         let each = |segment: &Segment| {
             clean &= !segment.repeated && !segment.sacked;
+            if let (Some(delivery), false) = (&mut self.delivery, segment.sacked) {
+                delivery.arrived(now, segment);
+            }
             last = Some(segment.sent);
         };
         match &mut self.board {
@@ -160,10 +200,12 @@ impl TcpSender {
             RttSampling::PerAck => last.filter(|_| clean),
             RttSampling::OneAtATime => self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| sent),
         };
-        if let Some(sent) = sent {
-            self.rtt.sample(now - sent);
-            self.window.measured(now, now - sent, self.flight.una(), self.flight.max());
+        let rtt = sent.map(|sent| now - sent);
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt);
+            self.window.measured(now, rtt, self.flight.una(), self.flight.max());
         }
+        rtt
     }
 
     /// NewReno: the next hole (RFC 6582 section 3.2 step 3, partial acknowledgement).
@@ -182,14 +224,13 @@ impl TcpSender {
     /// Everything that was under way when recovery began has arrived.
     fn recovered(&mut self) {
         self.phase = Phase::Open;
-        self.window.cwnd = match self.settings.variant {
+        self.window.fall();
+        if self.settings.variant == Variant::NewReno {
             // RFC 6582 section 3.2 step 3 option 1, which sends no burst
-            Variant::NewReno => {
-                let segment = f64::from(self.settings.segment);
-                self.window.ssthresh.min((self.flight.outstanding() as f64).max(segment) + segment)
-            }
-            _ => self.window.ssthresh,
-        };
+            let segment = f64::from(self.settings.segment);
+            let flight = (self.flight.outstanding() as f64).max(segment) + segment;
+            self.window.cwnd = self.window.cwnd.min(flight);
+        }
     }
 
     fn duplicate(&mut self, now: Time, out: &mut Outbox) {
@@ -237,7 +278,7 @@ impl TcpSender {
         self.phase = Phase::Recovery;
         match &mut self.board {
             Some(board) => {
-                self.window.cwnd = self.window.ssthresh;
+                self.window.fall();
                 board.begin_recovery(&mut self.flight);
                 board.repeated(&mut self.flight, Next::Lost(0), 0);
             }
@@ -273,6 +314,9 @@ impl TcpSender {
             Some(board) => {
                 self.phase = Phase::Timeout;
                 board.timeout(&mut self.flight);
+                if let (Some(mut model), Some(delivery)) = (self.window.model(), &self.delivery) {
+                    model.timeout(now, delivery.delivered(), board.lost(), &mut self.luck);
+                }
             }
             None => {
                 self.phase = Phase::Open;

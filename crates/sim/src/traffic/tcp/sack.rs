@@ -1,6 +1,6 @@
 //! The sender's scoreboard: what the receiver has beyond the hole, what is lost, what is in the pipe (RFC 6675).
 
-use super::flight::Flight;
+use super::flight::{Flight, Segment};
 use crate::counts::take_away;
 
 /// So many duplicates, or SACKed runs above a byte, mean that it is lost (RFC 6675 section 2).
@@ -32,6 +32,8 @@ pub(super) struct Scoreboard {
     high_rxt: u64,
     /// No rescue before everything up to here is acknowledged (RescueRxt).
     rescued: u64,
+    /// Bytes that were taken for lost since the connection began, SACKed later or not.
+    lost: u64,
     segment: u64,
 }
 
@@ -43,6 +45,7 @@ impl Scoreboard {
             lost_below: 0,
             high_rxt: 0,
             rescued: 0,
+            lost: 0,
             segment: u64::from(segment),
         }
     }
@@ -50,6 +53,11 @@ impl Scoreboard {
     #[inline]
     pub(super) fn pipe(&self) -> u64 {
         self.pipe
+    }
+
+    /// Bytes taken for lost since the connection began.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// New data has left.
@@ -60,12 +68,7 @@ impl Scoreboard {
 
     /// The cumulative acknowledgement moves up to `ack`: takes the segments off the flight.
     #[inline]
-    pub(super) fn acknowledge(
-        &mut self,
-        flight: &mut Flight,
-        ack: u64,
-        mut each: impl FnMut(&super::flight::Segment),
-    ) {
+    pub(super) fn acknowledge(&mut self, flight: &mut Flight, ack: u64, mut each: impl FnMut(&Segment)) {
         flight.acknowledge(ack, |segment| {
             take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
             each(segment);
@@ -82,14 +85,20 @@ impl Scoreboard {
         self.high_rxt = self.high_rxt.max(ack);
     }
 
-    /// Takes in the blocks of an acknowledgement, and says whether they told anything new.
-    pub(super) fn update(&mut self, flight: &mut Flight, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
+    /// Takes in the blocks of an acknowledgement, shows each segment that they SACK for the first time to `each`, and says
+    /// whether they told anything new.
+    pub(super) fn update(
+        &mut self,
+        flight: &mut Flight,
+        blocks: impl Iterator<Item = (u64, u64)>,
+        mut each: impl FnMut(&Segment),
+    ) -> bool {
         let mut news = false;
         for (start, end) in blocks {
             // what lies outside of what was sent is stale or wrong
             let (start, end) = (start.max(flight.una()), end.min(flight.max()));
             if start < end {
-                news |= self.cover(flight, start, end);
+                news |= self.cover(flight, start, end, &mut each);
             }
         }
         if news {
@@ -100,14 +109,14 @@ impl Scoreboard {
     }
 
     /// Adds one block to the runs; true if a byte of it was not yet covered.
-    fn cover(&mut self, flight: &mut Flight, start: u64, end: u64) -> bool {
+    fn cover(&mut self, flight: &mut Flight, start: u64, end: u64, each: &mut impl FnMut(&Segment)) -> bool {
         let first = self.runs.partition_point(|&(_, run_end)| run_end < start);
         let mut last = first;
         let (mut from, mut union) = (start, (start, end));
         let mut news = false;
         while let Some(&(run_start, run_end)) = self.runs.get(last).filter(|run| run.0 <= end) {
             if from < run_start {
-                self.mark_sacked(flight, from, run_start);
+                self.mark_sacked(flight, from, run_start, each);
                 news = true;
             }
             from = from.max(run_end);
@@ -115,7 +124,7 @@ impl Scoreboard {
             last += 1;
         }
         if from < end {
-            self.mark_sacked(flight, from, end);
+            self.mark_sacked(flight, from, end, each);
             news = true;
         }
         if news {
@@ -125,11 +134,12 @@ impl Scoreboard {
         news
     }
 
-    fn mark_sacked(&mut self, flight: &mut Flight, from: u64, to: u64) {
+    fn mark_sacked(&mut self, flight: &mut Flight, from: u64, to: u64, each: &mut impl FnMut(&Segment)) {
         let mut index = flight.index_from(from);
         while let Some(segment) = flight.get_mut(index).filter(|segment| segment.end() <= to) {
             take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
             segment.sacked = true;
+            each(segment);
             index += 1;
         }
     }
@@ -157,6 +167,9 @@ impl Scoreboard {
             if !segment.lost {
                 let before = segment.in_pipe();
                 segment.lost = true;
+                if !segment.sacked {
+                    self.lost += u64::from(segment.length);
+                }
                 take_away(&mut self.pipe, before - segment.in_pipe(), "bytes of the pipe");
             }
             index += 1;
@@ -172,7 +185,7 @@ impl Scoreboard {
     /// Recovery begins: rules 1 and 3 start from the first hole.
     pub(super) fn begin_recovery(&mut self, flight: &mut Flight) {
         // three duplicates say so even where the SACKed bytes do not yet (RFC 6675 section 5 step 4)
-        if let Some(end) = flight.get(0).map(super::flight::Segment::end) {
+        if let Some(end) = flight.get(0).map(Segment::end) {
             self.mark_lost(flight, end);
         }
         self.high_rxt = flight.una();
@@ -184,6 +197,9 @@ impl Scoreboard {
     pub(super) fn timeout(&mut self, flight: &mut Flight) {
         for index in 0..flight.len() {
             if let Some(segment) = flight.get_mut(index) {
+                if !segment.lost && !segment.sacked {
+                    self.lost += u64::from(segment.length);
+                }
                 segment.lost = true;
                 segment.again = false;
             }
@@ -237,12 +253,13 @@ impl Scoreboard {
 
     /// The pipe counted from the segments, to check the running count.
     pub(super) fn recount(flight: &Flight) -> u64 {
-        (0..flight.len()).filter_map(|index| flight.get(index)).map(super::flight::Segment::in_pipe).sum()
+        (0..flight.len()).filter_map(|index| flight.get(index)).map(Segment::in_pipe).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::delivery::Snapshot;
     use super::*;
     use tidegate_core::{Stream, Time};
 
@@ -251,7 +268,7 @@ mod tests {
     fn under_way(segments: u64) -> (Flight, Scoreboard) {
         let (mut flight, mut board) = (Flight::new(), Scoreboard::new(SIZE as u16));
         for _ in 0..segments {
-            flight.push(Time::ZERO, SIZE as u32);
+            flight.push(Time::ZERO, SIZE as u32, Snapshot::default());
             board.sent(SIZE as u32);
         }
         (flight, board)
@@ -259,7 +276,7 @@ mod tests {
 
     /// Segments `from` to `to` are reported.
     fn told(flight: &mut Flight, board: &mut Scoreboard, from: u64, to: u64) -> bool {
-        board.update(flight, [(from * SIZE, to * SIZE)].into_iter())
+        board.update(flight, [(from * SIZE, to * SIZE)].into_iter(), |_| {})
     }
 
     fn lost(flight: &Flight) -> Vec<usize> {
@@ -298,7 +315,7 @@ mod tests {
         assert!(told(&mut flight, &mut board, 1, 15), "over all of them");
         assert_eq!(board.runs, [(100, 1500)]);
         assert!(!told(&mut flight, &mut board, 30, 40), "beyond what was sent");
-        assert!(!board.update(&mut flight, [(500, 300)].into_iter()), "backwards");
+        assert!(!board.update(&mut flight, [(500, 300)].into_iter(), |_| {}), "backwards");
         board.acknowledge(&mut flight, 1500, |_| {});
         assert_eq!((board.runs.len(), board.pipe()), (0, 500));
     }
@@ -337,7 +354,7 @@ mod tests {
                 let max = flight.max() / SIZE;
                 match luck.below(10) {
                     0..=3 => {
-                        flight.push(Time::ZERO, SIZE as u32);
+                        flight.push(Time::ZERO, SIZE as u32, Snapshot::default());
                         board.sent(SIZE as u32);
                         sacked.push(false);
                     }

@@ -1,13 +1,15 @@
 //! The sending end: what may leave, when, and the timer.
 
+use super::delivery::{Delivery, Snapshot};
 use super::ecn::Marking;
 use super::flight::Flight;
+use super::pacer::Pacer;
 use super::rto::RoundTrip;
 use super::sack::{Next, Scoreboard};
 use super::sequence::Numbering;
 use super::window::Window;
 use super::workload::{Act, Application};
-use super::{RttSampling, TcpSettings};
+use super::{RttSampling, TcpSettings, Variant};
 use crate::refusal::Refusal;
 use crate::traffic::sending_jitter::SendingJitter;
 use std::collections::VecDeque;
@@ -49,6 +51,10 @@ pub struct TcpSender {
     pub(super) window: Window,
     pub(super) rtt: RoundTrip,
     pub(super) marking: Marking,
+    /// Delivery rates, where the window is set by a model of the path, and what such a model draws.
+    pub(super) delivery: Option<Delivery>,
+    pub(super) luck: Stream,
+    pacer: Pacer,
     pub(super) phase: Phase,
     /// Duplicates in a row.
     pub(super) duplicates: u32,
@@ -125,9 +131,12 @@ impl TcpSender {
             numbering: Numbering::new(settings.initial_sequence),
             flight: Flight::new(),
             board: settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment)),
-            window: Window::new(&settings),
+            window: Window::new(&settings, settings.start),
             rtt: RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity),
             marking: Marking::new(&settings),
+            delivery: (settings.variant == Variant::Bbr).then(Delivery::default),
+            luck: Stream::new(seed, &name, "model"),
+            pacer: Pacer::default(),
             phase: Phase::Open,
             duplicates: 0,
             recover: None,
@@ -156,10 +165,11 @@ impl TcpSender {
     /// A new connection, as far as congestion control is concerned, with so many bytes to send.
     fn begin(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
         let settings = &self.settings;
-        self.window = Window::new(settings);
+        self.window = Window::new(settings, now);
         self.rtt = RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity);
         self.board = settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment));
         self.marking = Marking::new(settings);
+        self.delivery = self.delivery.as_ref().map(|_| Delivery::default());
         self.phase = Phase::Open;
         self.duplicates = 0;
         self.recover = None;
@@ -189,11 +199,29 @@ impl TcpSender {
             if now.saturating_since(self.last_sent) > self.rtt.timeout() {
                 self.window.restart();
             }
+            if let (Some(delivery), Some(mut model)) = (&self.delivery, self.window.model())
+                && delivery.is_app_limited()
+            {
+                model.restart(now, &mut self.luck);
+            }
         }
         if self.board.is_some() {
-            while self.send_by_scoreboard(now, out) {}
+            while !self.pacer.holds(now) && self.send_by_scoreboard(now, out) {}
+            self.check_limited();
         } else {
             while self.send_in_order(now, out) {}
+        }
+    }
+
+    /// The application has nothing more to send for now, and nothing is to be sent again: what is delivered from here on
+    /// says nothing of the path (draft-cheng-iccrg-delivery-rate-estimation-00 section 3.4).
+    fn check_limited(&mut self) {
+        if let (Some(delivery), Some(board)) = (&mut self.delivery, &self.board)
+            && self.flight.max() == self.written
+            && board.next(&self.flight, self.phase == Phase::Recovery, false).is_none()
+            && (board.pipe() as f64) < self.window.cwnd
+        {
+            delivery.limited(board.pipe());
         }
     }
 
@@ -280,7 +308,8 @@ impl TcpSender {
     fn send_new(&mut self, now: Time, length: u32, out: &mut Outbox) {
         let start = self.flight.max();
         let sent = self.put(now, start, length, false, out);
-        self.flight.push(sent, length);
+        let snapshot = self.snapshot(sent);
+        self.flight.push(sent, length, snapshot);
         if let Some(board) = &mut self.board {
             board.sent(length);
         }
@@ -293,17 +322,28 @@ impl TcpSender {
     pub(super) fn repeat(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let Some(&segment) = self.flight.get(index) else { return };
         let sent = self.put(now, segment.start, segment.length, true, out);
+        let snapshot = self.snapshot(sent);
         if let Some(segment) = self.flight.get_mut(index) {
-            segment.sent = sent;
+            (segment.sent, segment.snapshot) = (sent, snapshot);
             segment.repeated = true;
         }
         self.timed = None;
+    }
+
+    /// What is remembered with a segment that leaves at `sent`.
+    #[inline]
+    fn snapshot(&mut self, sent: Time) -> Snapshot {
+        let idle = self.flight.is_empty();
+        self.delivery.as_mut().map_or_else(Snapshot::default, |delivery| delivery.sent(sent, idle))
     }
 
     fn put(&mut self, now: Time, start: u64, length: u32, again: bool, out: &mut Outbox) -> Time {
         self.last_sent = now;
         if self.deadline.is_none() {
             self.arm(now);
+        }
+        if let Some(rate) = self.window.pacing_rate() {
+            self.pacer.sent(now, length, rate);
         }
         let (sequence, ack, length) = (self.numbering.wire(start), self.far, length as u16);
         let (ecn, flags) = self.marking.of_data(start, again);
@@ -424,7 +464,10 @@ impl Node for TcpSender {
     #[inline]
     fn next_wakeup(&self) -> Option<Time> {
         let departure = self.departures.front().map(|packet| packet.sent);
-        [departure, self.check, self.application.next_wakeup()].into_iter().flatten().min()
+        [departure, self.check, self.application.next_wakeup(), self.pacer.next_wakeup()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
@@ -434,6 +477,9 @@ impl Node for TcpSender {
         }
         self.act(now, out);
         self.look_at_timer(now, out);
+        if self.pacer.is_due(now) {
+            self.fill(now, out);
+        }
         self.note(now, out);
     }
 
@@ -457,6 +503,9 @@ impl Node for TcpSender {
         visit(self.application.luck().draws());
         if let Some(jitter) = &self.jitter {
             visit(jitter.draws());
+        }
+        if self.settings.variant == Variant::Bbr {
+            visit(self.luck.draws());
         }
     }
 }

@@ -1,15 +1,25 @@
 //! The congestion window: slow start and what follows it (RFC 5681, RFC 9438).
 
+use super::bbr::{Acked, Bbr};
 use super::cubic::{self, Cubic};
 use super::hystart::HyStart;
 use super::{Increase, TcpSettings, Variant};
-use tidegate_core::{Span, Time};
+use tidegate_core::{Span, Stream, Time};
 
 /// How the window grows in congestion avoidance, and how far it falls.
 #[derive(Debug)]
 enum Growth {
-    Reno { increase: Increase, acked: f64 },
-    Cubic { cubic: Cubic, fast_convergence: bool, hystart: Option<HyStart> },
+    Reno {
+        increase: Increase,
+        acked: f64,
+    },
+    Cubic {
+        cubic: Cubic,
+        fast_convergence: bool,
+        hystart: Option<HyStart>,
+    },
+    /// Not by growth: a model of the path sets the window.
+    Bbr(Box<Bbr>),
 }
 
 /// The congestion window and the slow start threshold, in bytes.
@@ -25,7 +35,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(settings: &TcpSettings) -> Self {
+    /// That of a connection that begins at `now`.
+    pub(super) fn new(settings: &TcpSettings, now: Time) -> Self {
         let segment = f64::from(settings.segment);
         let initial = segment * f64::from(settings.initial_window);
         let growth = match settings.variant {
@@ -34,7 +45,10 @@ impl Window {
                 fast_convergence: settings.fast_convergence,
                 hystart: settings.hystart.then(HyStart::default),
             },
-            _ => Growth::Reno { increase: settings.increase, acked: 0.0 },
+            Variant::Bbr => Growth::Bbr(Box::new(Bbr::new(segment, initial, settings.pacing_margin, now))),
+            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => {
+                Growth::Reno { increase: settings.increase, acked: 0.0 }
+            }
         };
         // RFC 5681 section 3.1: initially arbitrarily high
         Self { cwnd: initial, ssthresh: f64::INFINITY, segment, initial, growth }
@@ -44,6 +58,9 @@ impl Window {
     #[inline]
     pub(super) fn grow(&mut self, now: Time, acked: u64, srtt: Option<Span>) {
         let acked = acked as f64;
+        if let Growth::Bbr(_) = self.growth {
+            return;
+        }
         if self.cwnd < self.ssthresh {
             self.cwnd += acked.min(self.segment);
             return;
@@ -64,6 +81,7 @@ impl Window {
                 let segment = self.segment;
                 self.cwnd = segment * cubic.avoid(now, self.cwnd / segment, acked / segment, rtt);
             }
+            Growth::Bbr(_) => {}
         }
     }
 
@@ -86,14 +104,22 @@ impl Window {
         }
     }
 
-    /// Duplicates said that a segment is lost, with `flight` bytes under way: sets ssthresh (RFC 5681
-    /// equation 4; RFC 9438 section 4.6). What becomes of cwnd is up to the recovery.
+    /// Duplicates said that a segment is lost, or the receiver that one was marked, with `flight` bytes under way: sets
+    /// ssthresh (RFC 5681 equation 4; RFC 9438 section 4.6). What becomes of cwnd is up to the recovery.
     pub(super) fn loss(&mut self, flight: u64) {
         self.lower(flight);
         let segments = self.cwnd / self.segment;
         match &mut self.growth {
             Growth::Reno { acked, .. } => *acked = 0.0,
             Growth::Cubic { cubic, fast_convergence, .. } => cubic.reduce(segments, *fast_convergence),
+            Growth::Bbr(bbr) => bbr.save_cwnd(self.cwnd),
+        }
+    }
+
+    /// The window falls to what a loss or a mark leaves of it; BBR's does not.
+    pub(super) fn fall(&mut self) {
+        if !matches!(self.growth, Growth::Bbr(_)) {
+            self.cwnd = self.ssthresh;
         }
     }
 
@@ -109,6 +135,7 @@ impl Window {
             match &mut self.growth {
                 Growth::Reno { acked, .. } => *acked = 0.0,
                 Growth::Cubic { cubic, .. } => cubic.timeout(segments),
+                Growth::Bbr(bbr) => bbr.save_cwnd(self.cwnd),
             }
         }
         self.cwnd = self.segment;
@@ -118,6 +145,7 @@ impl Window {
         let factor = match self.growth {
             Growth::Reno { .. } => 0.5,
             Growth::Cubic { .. } => cubic::BETA,
+            Growth::Bbr(_) => return,
         };
         // what limited transmit sent beyond cwnd is not to count (RFC 5681 section 3.2 step 2)
         let flight = (flight as f64).min(self.cwnd);
@@ -131,10 +159,60 @@ impl Window {
 
     /// Nothing was sent for longer than a timeout (RFC 5681 section 4.1).
     pub(super) fn restart(&mut self) {
-        self.cwnd = self.cwnd.min(self.initial);
-        if let Growth::Cubic { cubic, .. } = &mut self.growth {
-            cubic.restart();
+        match &mut self.growth {
+            Growth::Bbr(_) => return,
+            Growth::Cubic { cubic, .. } => cubic.restart(),
+            Growth::Reno { .. } => {}
         }
+        self.cwnd = self.cwnd.min(self.initial);
+    }
+
+    /// The model that sets the window, where there is one.
+    #[inline]
+    pub(super) fn model(&mut self) -> Option<Model<'_>> {
+        match &mut self.growth {
+            Growth::Bbr(bbr) => Some(Model { bbr, cwnd: &mut self.cwnd }),
+            Growth::Reno { .. } | Growth::Cubic { .. } => None,
+        }
+    }
+
+    /// At which rate segments leave, in bytes of data a second; `None` if they are not paced.
+    #[inline]
+    pub(super) fn pacing_rate(&self) -> Option<f64> {
+        match &self.growth {
+            Growth::Bbr(bbr) => Some(bbr.pacing_rate()),
+            Growth::Reno { .. } | Growth::Cubic { .. } => None,
+        }
+    }
+}
+
+/// A window that a model of the path sets.
+pub(super) struct Model<'a> {
+    bbr: &'a mut Bbr,
+    cwnd: &'a mut f64,
+}
+
+impl Model<'_> {
+    pub(super) fn least(&self) -> Option<Span> {
+        self.bbr.least()
+    }
+
+    pub(super) fn opened(&mut self, now: Time, rtt: Span) {
+        self.bbr.opened(now, rtt, *self.cwnd);
+    }
+
+    /// Takes in an acknowledgement; says whether the sender limits itself on purpose.
+    pub(super) fn acked(&mut self, told: &Acked, luck: &mut Stream) -> bool {
+        self.bbr.acked(told, self.cwnd, luck);
+        self.bbr.is_probing_rtt()
+    }
+
+    pub(super) fn timeout(&mut self, now: Time, delivered: u64, lost: u64, luck: &mut Stream) {
+        self.bbr.timeout(now, delivered, lost, luck);
+    }
+
+    pub(super) fn restart(&mut self, now: Time, luck: &mut Stream) {
+        self.bbr.restart(now, self.cwnd, luck);
     }
 }
 
@@ -143,7 +221,7 @@ mod tests {
     use super::*;
 
     fn window(settings: TcpSettings) -> Window {
-        Window::new(&TcpSettings { segment: 1000, ..settings })
+        Window::new(&TcpSettings { segment: 1000, ..settings }, Time::ZERO)
     }
 
     #[test]
