@@ -8,6 +8,7 @@ those whose names begin so.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
@@ -365,6 +366,27 @@ def policer() -> Figure:
     return figure
 
 
+def beside(name: str) -> Figure:
+    """A call of today beside another flow, as it is in a scenario, and with something else instead."""
+    other = today.BESIDE[name]
+    figure = Figure(figsize=(10, 4.5), dpi=DPI, layout="constrained")
+    grid = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 2))
+    for (rate, delay), (title, changes) in zip(grid.T, ((name, {}), (other.title, other.instead)), strict=True):
+        run = tidegate.run(Scenario.load(name, dict(changes)))
+        end = float(run.summary["duration_s"])
+        _capacity(rate, run, end, other.link)
+        for flow, colour in (("call", HUES[0]), (other.flow, MUTED)):
+            seen = flow_series(run, flow)
+            rate.plot(_fives(seen.t)[:, 0], _fives(seen.receive_bps).mean(axis=1) / 1e6, color=colour, label=flow)
+        delay.plot(flow_series(run, "call").t, flow_series(run, "call").delay_max_ms, color=HUES[0], linewidth=1)
+        rate.set_title(title, loc="left", fontsize=10)
+        delay.set(xlim=(0, end), xlabel="Time (s)")
+    grid[0, 0].set(ylim=(0, None), ylabel="Receive rate over 1 s (Mbit/s)")
+    grid[1, 0].set(ylim=(0, None), ylabel="Largest delay (ms)")
+    grid[0, 1].legend(loc="upper right")
+    return figure
+
+
 def starlink() -> Figure:
     """Calls over satellites that change every 15 s."""
     figure, (rate, delay, loss) = _new(3, 7)
@@ -385,6 +407,7 @@ def starlink() -> Figure:
 
 FIGURES = {
     **{f"scenario-{draw.__name__}": draw for draw in (policer, starlink)},
+    **{f"scenario-{name}": partial(beside, name) for name in today.BESIDE},
     **{f"gcc-{draw.__name__}": draw for draw in (calls, ramp, steps, inside, tcp, buffers)},
     **{
         draw.__name__.replace("_", "-"): draw

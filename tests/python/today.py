@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -31,9 +32,9 @@ def compared(name: str, changes: tuple[tuple[str, Any], ...] = ()) -> Comparison
     return tidegate.compare(CONTROLLERS, Scenario.load(name, dict(changes)), seeds=SEEDS, record="summary")
 
 
-def mean(comparison: Comparison, controller: str, metric: str) -> float:
-    """A metric of the call, averaged over the seeds."""
-    return fmean(float(run.metrics()[metric]) for run in comparison.runs[controller])
+def mean(comparison: Comparison, controller: str, metric: str, flow: str | None = None) -> float:
+    """A metric of the call, or of another flow, averaged over the seeds."""
+    return fmean(float(run.metrics(flow)[metric]) for run in comparison.runs[controller])
 
 
 def _cells(comparison: Comparison, controller: str, heads: Mapping[str, tuple[str, float, int]]) -> list[str]:
@@ -45,18 +46,44 @@ def _markdown(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows]) + "\n"
 
 
+DEEP = {"links.uplink.discipline": "drop-tail", "links.uplink.queue": {"time": "300ms"}}
+"""The queue of RFC 8867 section 4 in place of one that is managed."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A flow beside the call, and what the picture compares the scenario with."""
+
+    flow: str
+    link: str
+    instead: Mapping[str, Any]
+    title: str
+
+
+BESIDE = {
+    "fq-codel-home": Beside("backup", "uplink", DEEP, "drop-tail with 300 ms instead"),
+    "pie-cable": Beside("backup", "uplink", DEEP, "drop-tail with 300 ms instead"),
+    "bbr-next-door": Beside(
+        "download", "downlink", {"flows.download.tcp.algorithm": "cubic"}, "CUBIC next door instead"
+    ),
+}
+"""Scenarios in which something else is sent, too."""
+
+
 def table(name: str) -> str:
     """What every controller makes of a scenario."""
-    comparison = compared(name)
+    comparison, beside = compared(name), BESIDE.get(name)
     rows = [
         [
             controller,
             *_cells(comparison, controller, COLUMNS),
+            *([f"{mean(comparison, controller, 'receive_rate_bps', beside.flow) / 1000:.0f}"] if beside else []),
             verdict(run.metrics().get("quality") for run in comparison.runs[controller]),
         ]
         for controller in CONTROLLERS
     ]
-    return _markdown(["controller", *COLUMNS, "fit for a call"], rows)
+    heads = [*COLUMNS, *([f"{beside.flow} (kb/s)"] if beside else [])]
+    return _markdown(["controller", *heads, "fit for a call"], rows)
 
 
 POLICED = "policed-mobile"
