@@ -38,6 +38,12 @@ def test_what_a_policer_lets_pass_is_its_rate() -> None:
     assert 0.45 < metrics["loss_fraction"] < 0.55
 
 
+def test_a_small_bucket_drops_what_comes_in_bursts_below_the_rate() -> None:
+    below = {"flows.call.media.max_rate": "1Mbps", "flows.call.media.video.max": "1Mbps"}
+    assert call("gcc", **below).metrics()["loss_fraction"] == 0
+    assert call("gcc", **below, **{"links.cell.discipline.burst": "5kB"}).metrics()["loss_fraction"] > 0.03
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["policed-mobile", "starlink", *today.BESIDE])
 def test_the_table_of_a_scenario_is_what_comes_out(name: str) -> None:

@@ -128,11 +128,13 @@ impl Link {
         }
         let mut packets = (self.line.len() - self.served) as u64;
         let mut bytes = self.held;
-        let Some(first) = self.line.get(self.served) else {
+        if packets == 0 {
             self.room.takes_one(size);
             return true;
-        };
-        if !self.room.counts_in_service && first.start <= now {
+        }
+        if !self.room.counts_in_service
+            && let Some(first) = self.line.get(self.served).filter(|first| first.start <= now)
+        {
             packets -= 1;
             take_away(&mut bytes, u64::from(first.packet.size), "bytes of a queue");
         }

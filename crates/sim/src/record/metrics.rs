@@ -104,7 +104,7 @@ rows! {
         plis: Option<u64> => "requests of key frames", "packets", neither, 1.0, 0;
         "Video frames that need no earlier one, as captured."
         key_frames: Option<u64> => "key frames", "", neither, 1.0, 0;
-        "Packets that found a queue full."
+        "Packets that a queue dropped, because it was full or by its discipline."
         lost_queue: u64 => "lost in queues", "packets", lower, 1.0, 0;
         "Packets lost to a link's loss model."
         lost_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
@@ -242,8 +242,8 @@ rows! {
         carried_bps: f64 => "carried", "Mbit/s", higher, 1e-06, 2;
         "Carried over capacity."
         utilisation: Metric;
-        "All packets that found the queue full, feedback among them."
-        dropped_queue: u64 => "dropped, queue full", "packets", lower, 1.0, 0;
+        "All packets that the queue dropped, because it was full or by its discipline, feedback among them."
+        dropped_queue: u64 => "dropped by the queue", "packets", lower, 1.0, 0;
         "All packets lost by the link itself, feedback among them."
         dropped_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
         "All packets that its queue marked with congestion experienced (ECN), feedback among them."
