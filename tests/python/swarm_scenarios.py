@@ -366,7 +366,7 @@ def media(dice: Dice, end: float) -> Table:
 
 def tcp(dice: Dice) -> Table:
     draws: dict[str, Callable[[], Any]] = {
-        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic", "bbr"),
+        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"),
         "workload": lambda: dice.pick(
             {"file": dice.size(1, 500_000)},
             {"web": {"min": "1kB", "max": dice.size(2000, 90_000), "idle": dice.span(0.01, 2)}},

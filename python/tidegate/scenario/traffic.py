@@ -118,8 +118,9 @@ class Tcp(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr"] = "cubic"
-    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, and paces."""
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"] = "cubic"
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, and paces. dctcp (RFC 8257)
+    and prague (for L4S, RFC 9331) answer the share of marks, and their data are always ECN-capable."""
     workload: Workload = "long"
     """What it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10

@@ -82,6 +82,10 @@ pub enum TcpAlgorithm {
     Cubic,
     /// BBR version 1 (with SACK).
     Bbr,
+    /// RFC 8257 (with SACK).
+    Dctcp,
+    /// DCTCP for L4S.
+    Prague,
 }
 
 /// What a TCP connection carries.

@@ -9,3 +9,4 @@ mod harness;
 mod reference;
 mod rules_receiver;
 mod rules_sender;
+mod scalable;

@@ -80,6 +80,8 @@ impl Builder<'_> {
                 TcpAlgorithm::Sack => Variant::Sack,
                 TcpAlgorithm::Cubic => Variant::Cubic,
                 TcpAlgorithm::Bbr => Variant::Bbr,
+                TcpAlgorithm::Dctcp => Variant::Dctcp,
+                TcpAlgorithm::Prague => Variant::Prague,
             },
             segment,
             initial_window: tcp.initial_window,

@@ -20,6 +20,8 @@ pub(super) const fn asks(flags: u8, what: u8) -> bool {
 pub(super) struct Marking {
     /// What packets with new data bear once both ends have agreed.
     codepoint: Ecn,
+    /// Whether what is sent again bears it, too.
+    always: bool,
     agreed: bool,
     /// The window was reduced, and no packet has told so yet.
     owes_cwr: bool,
@@ -29,8 +31,13 @@ pub(super) struct Marking {
 
 impl Marking {
     pub(super) fn new(settings: &TcpSettings) -> Self {
-        let codepoint = if settings.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        Self { codepoint, agreed: !settings.handshake, owes_cwr: false, answered: 0 }
+        Self {
+            codepoint: settings.codepoint(),
+            always: settings.variant.is_scalable(),
+            agreed: !settings.handshake,
+            owes_cwr: false,
+            answered: 0,
+        }
     }
 
     /// The flags of a SYN beside its own.
@@ -49,11 +56,14 @@ impl Marking {
     }
 
     /// The ECN field and the further flags of a packet with data from `start` on. What is sent again bears no codepoint
-    /// (RFC 3168 section 6.1.5), and new data tell of a reduction once (section 6.1.2).
+    /// (RFC 3168 section 6.1.5; DCTCP's does, as in Linux), and new data tell of a reduction once (section 6.1.2).
     #[inline]
     pub(super) fn of_data(&mut self, start: u64, again: bool) -> (Ecn, u8) {
-        if again || !self.is_on() {
+        if !self.is_on() {
             return (Ecn::NotEct, 0);
+        }
+        if again {
+            return (if self.always { self.codepoint } else { Ecn::NotEct }, 0);
         }
         if std::mem::take(&mut self.owes_cwr) {
             // until this packet has arrived the receiver goes on to echo what was answered for
@@ -83,9 +93,10 @@ impl Marking {
 }
 
 /// The receiving end: ECE in all acknowledgements from a marked packet until the sender says that it has reduced its window
-/// (RFC 3168 section 6.1.3).
+/// (RFC 3168 section 6.1.3), or, exactly, in those of marked packets (RFC 8257 section 3.2).
 #[derive(Debug)]
 pub(super) struct Echo {
+    exact: bool,
     willing: bool,
     agreed: bool,
     marked: bool,
@@ -93,7 +104,9 @@ pub(super) struct Echo {
 
 impl Echo {
     pub(super) fn new(settings: &TcpSettings) -> Self {
-        Self { willing: settings.ecn, agreed: settings.ecn && !settings.handshake, marked: false }
+        let willing = settings.codepoint().is_capable();
+        let exact = settings.variant.is_scalable();
+        Self { exact, willing, agreed: willing && !settings.handshake, marked: false }
     }
 
     /// Takes in a SYN with these flags, and says what its answer bears beside its own.
@@ -103,10 +116,21 @@ impl Echo {
         if self.agreed { ACCEPT } else { 0 }
     }
 
+    /// Whether a packet with this field ends a run of marked packets or of others: what is not acknowledged yet is told
+    /// apart from it, and the packet is acknowledged at once (RFC 8257 section 3.2).
+    #[inline]
+    pub(super) fn turns(&self, ecn: Ecn) -> bool {
+        self.exact && self.agreed && self.marked != (ecn == Ecn::Ce)
+    }
+
     /// A packet with data has come.
     #[inline]
     pub(super) fn data(&mut self, ecn: Ecn, flags: u8) {
         if !self.agreed {
+            return;
+        }
+        if self.exact {
+            self.marked = ecn == Ecn::Ce;
             return;
         }
         if flags & TcpBody::CWR != 0 {

@@ -1,4 +1,5 @@
-//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK, CUBIC and BBR.
+//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK, CUBIC, BBR, DCTCP
+//! and Prague.
 //!
 //! A connection is two nodes, a [`TcpSender`] and a [`TcpReceiver`], joined by any path of other nodes.
 //! Data flows one way. What is built:
@@ -9,6 +10,8 @@
 //!   RFC 6675; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
 //! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing, on top of RFC 6675;
+//! - DCTCP of RFC 8257, and Prague as far as `scalable.rs` says, on top of RFC 6675; the receiver's echo is DCTCP's for both:
+//!   with an acknowledgement for each packet it tells as much as AccECN's counters would;
 //! - ECN of RFC 3168, where both ends want it;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
@@ -29,6 +32,7 @@ mod receiver;
 mod recovery;
 mod rto;
 mod sack;
+mod scalable;
 mod sender;
 mod sequence;
 mod window;
@@ -40,7 +44,7 @@ pub use workload::Workload;
 
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
-use tidegate_core::datagram::Opening;
+use tidegate_core::datagram::{Ecn, Opening};
 use tidegate_core::wire::tcp::MOST_SCALE;
 use tidegate_core::{Span, Time};
 
@@ -61,13 +65,22 @@ pub enum Variant {
     Cubic,
     /// BBR version 1: paces by a model of the path; finds losses as with [`Variant::Sack`].
     Bbr,
+    /// RFC 8257: answers the share of marks; losses as with [`Variant::Sack`].
+    Dctcp,
+    /// DCTCP for L4S (RFC 9331): ECT(1), less dependence on the round trip, pacing.
+    Prague,
 }
 
 impl Variant {
     /// Whether the two ends use selective acknowledgements.
     #[must_use]
     pub const fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Cubic | Self::Bbr)
+        matches!(self, Self::Sack | Self::Cubic | Self::Bbr | Self::Dctcp | Self::Prague)
+    }
+
+    /// Whether it answers the share of marks, so that the receiver has to tell of each.
+    const fn is_scalable(self) -> bool {
+        matches!(self, Self::Dctcp | Self::Prague)
     }
 }
 
@@ -117,7 +130,7 @@ pub struct TcpSettings {
     /// By which share BBR paces below the bandwidth: Linux's 1 % (`bbr_pacing_margin_percent`); the draft and ns-3.37 have
     /// none.
     pub pacing_margin: f64,
-    /// Whether data are sent ECN-capable, and the receiver tells of marks (RFC 3168).
+    /// Whether data are sent ECN-capable, and the receiver tells of marks (RFC 3168); DCTCP's and Prague's always are.
     pub ecn: bool,
     /// When round trips are measured.
     pub rtt_sampling: RttSampling,
@@ -181,6 +194,16 @@ impl TcpSettings {
     fn scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS) as u8
+    }
+
+    /// The ECN field of packets with data, where both ends agree on ECN.
+    fn codepoint(&self) -> Ecn {
+        match self.variant {
+            Variant::Prague => Ecn::Ect1,
+            Variant::Dctcp => Ecn::Ect0,
+            _ if self.ecn => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
     }
 
     /// The options of a SYN of an end that shifts its window by `scale`.

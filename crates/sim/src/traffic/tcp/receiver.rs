@@ -76,9 +76,9 @@ impl TcpReceiver {
         })
     }
 
-    /// Takes in a data segment.
+    /// Takes in a data segment, which is acknowledged `at_once` or when it is due.
     #[inline]
-    fn segment(&mut self, now: Time, start: u64, length: u16, out: &mut Outbox) {
+    fn segment(&mut self, now: Time, start: u64, length: u16, at_once: bool, out: &mut Outbox) {
         let end = start + u64::from(length);
         if end <= self.next || start > self.next {
             // old or beyond a hole: say at once where the hole is (RFC 5681 section 4.2)
@@ -98,7 +98,7 @@ impl TcpReceiver {
         self.owed += 1;
         match self.delay {
             // a segment that fills a hole, or part of one, is acknowledged at once, as is every second one
-            Some(delay) if !filled && self.owed < 2 => {
+            Some(delay) if !filled && !at_once && self.owed < 2 => {
                 let deadline = now + delay;
                 self.deadline = Some(deadline);
                 self.check.get_or_insert(deadline);
@@ -220,8 +220,12 @@ impl Node for TcpReceiver {
             let flags = self.echo.opened(body.flags);
             self.acknowledge(now, Some(flags), out);
         } else if body.length > 0 {
+            let turns = self.echo.turns(ecn);
+            if turns && self.owed > 0 {
+                self.acknowledge(now, None, out);
+            }
             self.echo.data(ecn, body.flags);
-            self.segment(now, start, body.length, out);
+            self.segment(now, start, body.length, turns, out);
         }
     }
 }

@@ -56,7 +56,7 @@ impl TcpSender {
         }
         let echo = self.marking.is_on() && body.flags & TcpBody::ECE != 0;
         if echo && self.phase == Phase::Open && self.marking.is_news(ack) {
-            self.marked();
+            self.marked(now);
         }
         let mut rtt = None;
         if ack > self.flight.una() {
@@ -118,10 +118,10 @@ impl TcpSender {
     }
 
     /// The receiver tells of a mark: as for a loss, but that nothing has to be sent again (RFC 3168 section 6.1.2).
-    fn marked(&mut self) {
-        self.window.loss(self.flight_size());
-        self.window.fall();
-        self.marking.reduced(self.flight.max());
+    fn marked(&mut self, now: Time) {
+        if self.window.marked(now, self.flight_size()) {
+            self.marking.reduced(self.flight.max());
+        }
     }
 
     /// New data was acknowledged, up to `ack`; `echo`: together with a mark, so that the window does not grow by it.
@@ -133,6 +133,7 @@ impl TcpSender {
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
         let rtt = self.measure(now, ack);
         let acked = self.flight.una() - before;
+        self.window.echoed(now, acked, self.flight.una(), self.flight.max(), echo);
         let (cwnd, segment) = (self.window.cwnd, f64::from(self.settings.segment));
         assert!(
             cwnd.is_finite() && cwnd >= segment,

@@ -342,7 +342,7 @@ impl TcpSender {
         if self.deadline.is_none() {
             self.arm(now);
         }
-        if let Some(rate) = self.window.pacing_rate() {
+        if let Some(rate) = self.window.pacing_rate(self.rtt.srtt()) {
             self.pacer.sent(now, length, rate);
         }
         let (sequence, ack, length) = (self.numbering.wire(start), self.far, length as u16);

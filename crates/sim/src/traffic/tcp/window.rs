@@ -3,6 +3,7 @@
 use super::bbr::{Acked, Bbr};
 use super::cubic::{self, Cubic};
 use super::hystart::HyStart;
+use super::scalable::Scalable;
 use super::{Increase, TcpSettings, Variant};
 use tidegate_core::{Span, Stream, Time};
 
@@ -20,6 +21,8 @@ enum Growth {
     },
     /// Not by growth: a model of the path sets the window.
     Bbr(Box<Bbr>),
+    /// DCTCP and Prague.
+    Scalable(Scalable),
 }
 
 /// The congestion window and the slow start threshold, in bytes.
@@ -46,6 +49,8 @@ impl Window {
                 hystart: settings.hystart.then(HyStart::default),
             },
             Variant::Bbr => Growth::Bbr(Box::new(Bbr::new(segment, initial, settings.pacing_margin, now))),
+            Variant::Dctcp => Growth::Scalable(Scalable::new(false)),
+            Variant::Prague => Growth::Scalable(Scalable::new(true)),
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => {
                 Growth::Reno { increase: settings.increase, acked: 0.0 }
             }
@@ -81,8 +86,34 @@ impl Window {
                 let segment = self.segment;
                 self.cwnd = segment * cubic.avoid(now, self.cwnd / segment, acked / segment, rtt);
             }
+            Growth::Scalable(scalable) => {
+                // a segment for each window of bytes, delayed acknowledgements or not
+                self.cwnd += scalable.increase(srtt) * self.segment * acked / self.cwnd;
+            }
             Growth::Bbr(_) => {}
         }
+    }
+
+    /// `bytes` up to `una` were acknowledged, with those up to `max` sent; with a mark or without.
+    #[inline]
+    pub(super) fn echoed(&mut self, now: Time, bytes: u64, una: u64, max: u64, marked: bool) {
+        if let Growth::Scalable(scalable) = &mut self.growth {
+            scalable.acked(now, bytes, una, max, marked);
+        }
+    }
+
+    /// The receiver tells of a mark, with `flight` bytes under way. Says whether the window was reduced: as after a loss
+    /// (RFC 3168 section 6.1.2), or by the share of marks (RFC 8257 section 3.3).
+    pub(super) fn marked(&mut self, now: Time, flight: u64) -> bool {
+        if let Growth::Scalable(scalable) = &mut self.growth {
+            let Some(keeps) = scalable.keeps(now) else { return false };
+            self.cwnd = (self.cwnd * keeps).max(2.0 * self.segment);
+            self.ssthresh = self.cwnd;
+        } else {
+            self.loss(flight);
+            self.fall();
+        }
+        true
     }
 
     /// An acknowledgement of the bytes up to `una`, with those up to `max` sent, measured a round trip; to be called
@@ -113,6 +144,7 @@ impl Window {
             Growth::Reno { acked, .. } => *acked = 0.0,
             Growth::Cubic { cubic, fast_convergence, .. } => cubic.reduce(segments, *fast_convergence),
             Growth::Bbr(bbr) => bbr.save_cwnd(self.cwnd),
+            Growth::Scalable(_) => {}
         }
     }
 
@@ -136,6 +168,7 @@ impl Window {
                 Growth::Reno { acked, .. } => *acked = 0.0,
                 Growth::Cubic { cubic, .. } => cubic.timeout(segments),
                 Growth::Bbr(bbr) => bbr.save_cwnd(self.cwnd),
+                Growth::Scalable(_) => {}
             }
         }
         self.cwnd = self.segment;
@@ -143,7 +176,7 @@ impl Window {
 
     fn lower(&mut self, flight: u64) {
         let factor = match self.growth {
-            Growth::Reno { .. } => 0.5,
+            Growth::Reno { .. } | Growth::Scalable(_) => 0.5,
             Growth::Cubic { .. } => cubic::BETA,
             Growth::Bbr(_) => return,
         };
@@ -162,7 +195,7 @@ impl Window {
         match &mut self.growth {
             Growth::Bbr(_) => return,
             Growth::Cubic { cubic, .. } => cubic.restart(),
-            Growth::Reno { .. } => {}
+            Growth::Reno { .. } | Growth::Scalable(_) => {}
         }
         self.cwnd = self.cwnd.min(self.initial);
     }
@@ -172,16 +205,21 @@ impl Window {
     pub(super) fn model(&mut self) -> Option<Model<'_>> {
         match &mut self.growth {
             Growth::Bbr(bbr) => Some(Model { bbr, cwnd: &mut self.cwnd }),
-            Growth::Reno { .. } | Growth::Cubic { .. } => None,
+            Growth::Reno { .. } | Growth::Cubic { .. } | Growth::Scalable(_) => None,
         }
     }
 
     /// At which rate segments leave, in bytes of data a second; `None` if they are not paced.
     #[inline]
-    pub(super) fn pacing_rate(&self) -> Option<f64> {
+    pub(super) fn pacing_rate(&self, srtt: Option<Span>) -> Option<f64> {
         match &self.growth {
             Growth::Bbr(bbr) => Some(bbr.pacing_rate()),
-            Growth::Reno { .. } | Growth::Cubic { .. } => None,
+            Growth::Scalable(scalable) if scalable.is_prague() => {
+                // twice as fast while slow start doubles the window (`prague_update_pacing_rate`)
+                let doubles = if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.0 };
+                srtt.filter(|srtt| *srtt > Span::ZERO).map(|srtt| doubles * self.cwnd / srtt.as_secs_f64())
+            }
+            Growth::Reno { .. } | Growth::Cubic { .. } | Growth::Scalable(_) => None,
         }
     }
 }

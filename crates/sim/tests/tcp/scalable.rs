@@ -1,0 +1,100 @@
+//! DCTCP and Prague: what they send, what is echoed, and what their queues look like.
+
+use crate::bench::{MSS, established, receiver, sender};
+use crate::harness::Dumbbell;
+use tidegate_core::datagram::TcpBody;
+use tidegate_core::{Ecn, Span, Time, math};
+use tidegate_sim::traffic::tcp::{TcpSettings, Variant};
+
+fn of(variant: Variant) -> TcpSettings {
+    TcpSettings { variant, ..TcpSettings::default() }
+}
+
+/// DCTCP's data are ECT(0) and Prague's ECT(1) (RFC 9331 section 4.1), what is sent again as well.
+#[test]
+fn packets_bear_their_codepoint() {
+    for (variant, expected) in [(Variant::Dctcp, Ecn::Ect0), (Variant::Prague, Ecn::Ect1)] {
+        let mut end = sender(TcpSettings { variant, ..established() });
+        assert!(end.sent().iter().all(|(_, packet)| packet.ecn == expected));
+        (2..5).for_each(|highest| end.ack_with(0, &[(1, highest)]));
+        end.pass(Span::from_millis(100));
+        let again = end.sent();
+        assert!(again.iter().any(|(body, _)| body.sequence == 0));
+        assert!(again.iter().all(|(_, packet)| packet.ecn == expected));
+    }
+}
+
+/// RFC 8257 section 3.2: ECE in acknowledgements of marked packets and in no others, and a change is told at once where
+/// acknowledgements are delayed.
+#[test]
+fn each_mark_is_echoed() {
+    let delayed_ack = Some(Span::from_millis(100));
+    let mut end = receiver(&TcpSettings { variant: Variant::Dctcp, delayed_ack, ..established() });
+    let mut told = Vec::new();
+    for (number, ecn) in
+        [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ect0, Ecn::Ect0].iter().enumerate()
+    {
+        end.marked_data(number as u32 * MSS, *ecn, TcpBody::CWR);
+        for (body, _) in end.sent() {
+            told.push((number, body.ack / MSS, body.flags & TcpBody::ECE != 0));
+        }
+    }
+    let expected = [(1, 1, false), (1, 2, true), (3, 4, true), (4, 5, false), (6, 7, false)];
+    assert_eq!(told, expected);
+}
+
+/// Alizadeh and others, "Data Center TCP (DCTCP)" (2010), section 3.3: a flow over a queue that marks from K packets on fills
+/// it up to K + 1 and lets it fall by sqrt(2 (C RTT + K)) / 2. With C RTT = 34.4 and K = 20 that is 5.2 packets; a
+/// window that is halved would empty it.
+#[test]
+fn the_queue_stays_near_the_step() {
+    let run = |variant, ecn| {
+        let mut path = Dumbbell::reference(TcpSettings { ecn, ..of(variant) });
+        (path.step, path.queue) = (Some(20), 200);
+        let result = path.run();
+        let mut packets: Vec<f64> = result.flows[0].queued.iter().map(|wait| wait / 1.2).collect();
+        packets.sort_by(f64::total_cmp);
+        let at = |share: usize| packets[packets.len() * share / 1000];
+        (at(5), at(995), result.utilisation(), result.flows[0].lost)
+    };
+    let (low, high, carried, lost) = run(Variant::Dctcp, false);
+    println!("DCTCP: from {low:.1} to {high:.1} packets, carries {carried:.4}");
+    let fall = math::sqrt(2.0 * (34.4 + 20.0)) / 2.0;
+    assert!((20.0..22.5).contains(&high), "{high}");
+    assert!((0.6..1.4).contains(&((high - low) / fall)), "falls by {} and not {fall}", high - low);
+    assert!(carried > 0.9999 && lost == 0);
+    let (low, ..) = run(Variant::Sack, true);
+    assert!(low < 3.0, "{low}");
+}
+
+/// A loss halves both (RFC 8257 section 3.5, RFC 9331 section 4.3 item 2): under random loss they get what SACK gets.
+#[test]
+fn losses_halve_the_window() {
+    let carried = |variant| {
+        let mut path = Dumbbell::reference(of(variant));
+        (path.queue, path.loss, path.until) = (400, 0.005, Time::from_secs(320));
+        path.run().goodput(0)
+    };
+    let sack = carried(Variant::Sack);
+    for variant in [Variant::Dctcp, Variant::Prague] {
+        let ratio = carried(variant) / sack;
+        println!("{variant:?}: {ratio:.3} of SACK's goodput");
+        assert!((0.85..1.15).contains(&ratio), "{variant:?}: {ratio}");
+    }
+}
+
+/// RFC 9331 section 4.3 item 4: of two flows with 5 and 20 ms the shorter one has less of an advantage with Prague.
+#[test]
+fn prague_depends_less_on_the_round_trip() {
+    let ratio = |variant| {
+        let mut path = Dumbbell::reference(of(variant));
+        path.flows = vec![(of(variant), Span::ZERO), (of(variant), Span::from_micros(7500))];
+        (path.one_way, path.step, path.queue) = (Span::from_micros(2500), Some(4), 200);
+        path.jitter = Some(Span::from_micros(1200));
+        let result = path.run();
+        result.goodput(0) / result.goodput(1)
+    };
+    let (dctcp, prague) = (ratio(Variant::Dctcp), ratio(Variant::Prague));
+    println!("DCTCP {dctcp:.2} to 1, Prague {prague:.2} to 1");
+    assert!(prague < 0.7 * dctcp && (0.7..1.5).contains(&prague), "{dctcp} {prague}");
+}
