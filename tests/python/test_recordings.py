@@ -100,7 +100,6 @@ def test_how_much_is_played_is_said(hour: Path, cli: Cli) -> None:
     file = hour.with_name("x.toml")
     file.write_text(over(hour.parent, {"trace": hour.name, "offset": "30s"}, link={"back": False}).to_toml(), "utf-8")
     assert cli("run", str(file)).out.rstrip().endswith("radio plays hour.csv: 10 s of 100 s, from 30 s on")
-    file.write_text(file.read_text().replace("udp = ", "media = { controller = 'fixed:400kbps' } # "), "utf-8")
     media = over(hour.parent, {"trace": hour.name, "offset": "30s"}).to_dict()
     media["flows"][0] = {"name": "call", "media": {"controller": "fixed:400kbps"}}
     fixed = tidegate.compare(["fixed:300kbps", "gcc"], Scenario.from_dict(media, hour.parent), seeds=2)
@@ -114,6 +113,8 @@ def test_how_much_is_played_is_said(hour: Path, cli: Cli) -> None:
     covered = 10 + sum(min(10, after - before) for before, after in itertools.pairwise(begins))
     assert share == round(covered)
     assert line in report.html(loaded)
+    swept = cli("sweep", str(file), "--set", "links.radio.delay=1ms,2ms", "--seeds", "2", "--out", "swept").out
+    assert "\nradio plays hour.csv: 10 s of 100 s, from 30 s on, whatever the seed\n" in swept
 
 
 def test_delays_and_losses_are_replayed(tmp_path: Path) -> None:

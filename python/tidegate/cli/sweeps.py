@@ -43,6 +43,7 @@ def sweep(
 
     Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
     """
+    from tidegate.cli.printing import print_recordings
     from tidegate.cli.tables import console, progress
     from tidegate.comparing import sweeping
     from tidegate.results._folders import check_folder
@@ -72,6 +73,7 @@ def sweep(
         print_json({"runs": result.rows, "failed": result.failed, "resumed": result.resumed})
     elif result.rows:
         _print_sweep(result)
+        print_recordings({**row["summary"], "seed": row["seed"]} for row in result.rows)
         console().print(f"\nwritten to {out}: summary.md, summary.csv, flows.csv, results/")
     warn(_view.warnings(row["summary"] for row in result.rows), made)
     if result.resumed:
