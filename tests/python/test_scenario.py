@@ -270,7 +270,7 @@ WRONG = [
     ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; that makes more than 10000000 bins for all flows and links'),
     ('duration = "4s"', 'duraton = "4s"', 'x.toml: duration: is missing'),
     ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
-    ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian or statuses'),
+    ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian, leo or statuses'),
     ('"2Mbps"', "{}", '5: links.cable.capacity: found {}; expected a rate such as "10Mbps", "infinite", "external", or a table with '
      "schedule, trace, brownian, leo or statuses"),
     ('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["3s", "2Mbps"], ["2s", "1Mbps"]] }',

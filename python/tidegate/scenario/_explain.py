@@ -121,14 +121,11 @@ def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> set[str]:
     for step in path:
         following: list[Any] = []
         for candidate in here:
-            for kind in _models(candidate):
-                if isinstance(step, str) and step.startswith(TAG):
-                    if step in _tags(candidate, kind):
-                        following.append(kind)
-                    continue
-                field = _field(kind, step)
-                if field is not None:
-                    following.append(field)
+            if isinstance(step, str) and step.startswith(TAG):
+                following.extend(_tagged(candidate, step))
+                continue
+            fields = (_field(kind, step) for kind in _models(candidate))
+            following.extend(field for field in fields if field is not None)
         here = following or here
     return {key for kind in here for one in _models(kind) for key in _keys(one)}
 
@@ -151,12 +148,10 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     return [model for part in get_args(annotation) for model in _models(part)]
 
 
-def _tags(annotation: Any, model: type[BaseModel]) -> set[str]:
-    """The tags under which `model` stands in a union."""
-    found: set[str] = set()
+def _tagged(annotation: Any, tag: str) -> Iterator[Any]:
+    """The members of a union that stand in it under `tag`: models, or unions with tags of their own."""
     for part in get_args(annotation):
-        tags = {mark.tag for mark in getattr(part, "__metadata__", ()) if hasattr(mark, "tag")}
-        if tags and model in _models(part):
-            found |= tags
-        found |= _tags(part, model)
-    return found
+        if any(getattr(mark, "tag", None) == tag for mark in getattr(part, "__metadata__", ())):
+            yield part
+        else:
+            yield from _tagged(part, tag)
