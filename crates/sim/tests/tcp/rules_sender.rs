@@ -382,6 +382,21 @@ fn a_lost_syn_is_repeated_and_remembered() {
     assert_eq!(end.pass(Span::from_secs(10)), Some(Time::from_millis(4500)), "3 s");
 }
 
+/// RFC 7323 section 2.2: the window of a SYN is not shifted, so that of a second answer is no window of the connection.
+#[test]
+fn a_second_answer_to_a_syn_changes_nothing() {
+    let settings =
+        TcpSettings { handshake: true, initial_window: 200, receive_window: 1 << 20, ..of(Variant::NewReno) };
+    let mut end = sender(settings);
+    end.sent();
+    let answer = TcpBody { ack: 1, window: 4000, flags: TcpBody::SYN | TcpBody::ACK, ..TcpBody::default() };
+    let opening = Opening { scale: Some(3), ..Opening::default() };
+    end.opening(answer, opening);
+    assert_eq!(end.sent().len(), 4, "4000 B");
+    end.opening(answer, opening);
+    assert_eq!(end.sent().len(), 0, "its window is 4000 B, not 32 000");
+}
+
 #[test]
 fn what_is_not_tcp_ends_the_run_with_a_reason() {
     let mut end = ten(of(Variant::NewReno));

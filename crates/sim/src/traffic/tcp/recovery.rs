@@ -38,6 +38,10 @@ impl TcpSender {
             }
             return;
         }
+        if body.flags & TcpBody::SYN != 0 {
+            // the answer to a SYN that was sent twice: it says nothing new, and its window is not shifted
+            return;
+        }
         let window = u64::from(body.window) << self.scale;
         let same_window = self.receive_window == window;
         self.receive_window = window;
