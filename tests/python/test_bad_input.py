@@ -131,6 +131,16 @@ CASES = [
          'with one of these names, or policer or shaper: { name = "policer", rate = "2Mbps", burst = "60kB" }', files=scenario('"10ms"', '"10ms"\ndiscipline = "red"')),
     Case("discipline without patience", RUN, 'x.toml:7: links.cable.discipline.target: found "0s"; expected more than zero',
          files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "codel", target = "0s" }')),
+    Case("key of another discipline", RUN, "x.toml:7: links.cable.discipline.quantum: there is no such key (keys here: ce_threshold, ecn, "
+         "interval, maxpacket, name, target)", files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "codel", quantum = "1B" }')),
+    Case("misspelt key of a discipline in a shaper", RUN, "x.toml:7: links.cable.discipline.discipline.qdelayref: there is no such key; "
+         "did you mean qdelay_ref? (keys here: alpha, beta, cap_drop, derandomize, ecn, mark_ecnth, max_burst, mean_pktsize, name, qdelay_ref, "
+         "t_update)", files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "shaper", rate = "1Mbps", burst = "9kB", '
+                                                'discipline = { name = "pie", qdelayref = "5ms" } }')),
+    Case("PIE that computes for ever", RUN, 'x.toml:7: links.cable.discipline.t_update: found "1ns"; expected at least 10us',
+         files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "pie", t_update = "1ns" }')),
+    Case("DualPI2 that computes for ever", RUN, 'x.toml:7: links.cable.discipline.rtt_max: found "29us"; expected at least 30us',
+         files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "dualpi2", rtt_max = "29us" }')),
     Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
          files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),
     Case("what only the engine refuses", RUN, "x.toml:10: flows.call.udp.on: found 0.000001ms; expected at least a "

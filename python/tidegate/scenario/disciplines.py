@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tidegate.scenario._reading import Reading
 
 
+# of what is computed again and again, so that a run ends: as in queue/ticks.rs
+_LEAST_PERIOD = Duration(10_000)
+
+
 class Managed(Model):
     """What all disciplines but drop-tail have in common."""
 
@@ -26,6 +30,7 @@ class Managed(Model):
     """The limits of its queue where the link has none: keys of [Queue][tidegate.scenario.links.Queue]."""
 
     _may_be_zero: ClassVar[frozenset[str]] = frozenset()
+    _least: ClassVar[dict[str, Duration]] = {}
 
     def limits(self) -> dict[str, Any]:
         """The limits of its queue where the link has none."""
@@ -38,6 +43,8 @@ class Managed(Model):
             value = getattr(self, key)
             if isinstance(value, Duration) and not value and key not in self._may_be_zero:
                 yield rules.positive((*path, key), value)
+            elif key in self._least and value < self._least[key]:
+                yield Problem((*path, key), f'found "{value}"; expected at least {self._least[key]}')
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: under its name."""
@@ -103,6 +110,7 @@ class Pie(Managed):
     """PIE (RFC 8033): drops or marks what comes in at random, with a probability that holds the wait at a target."""
 
     _may_be_zero = frozenset({"max_burst"})
+    _least: ClassVar = {"t_update": _LEAST_PERIOD}
 
     # RFC 8033 says none; this is the default of Linux (`pie_init` in net/sched/sch_pie.c)
     limit: ClassVar = {"packets": 1000}
@@ -112,7 +120,7 @@ class Pie(Managed):
     qdelay_ref: Duration = Duration(15_000_000)
     """The wait that it aims at (QDELAY_REF, RFC 8033 section 4.2)."""
     t_update: Duration = Duration(15_000_000)
-    """How often the probability is computed (T_UPDATE, section 4.2)."""
+    """How often the probability is computed; at least 10us (T_UPDATE, section 4.2)."""
     max_burst: Duration = Duration(150_000_000)
     """For how long after a time without congestion nothing is dropped (MAX_BURST, section 4.4)."""
     alpha: _Gain = 0.125
@@ -135,6 +143,8 @@ class DualPi2(Managed):
     """DualPI2 (RFC 9332, appendix A): a queue for L4S (ECT(1), CE) and one for all others, coupled for equal shares."""
 
     _may_be_zero = frozenset({"min_th", "range"})
+    # it computes every target or rtt_max / 3, whichever is shorter
+    _least: ClassVar = {"target": _LEAST_PERIOD, "rtt_max": Duration(30_000)}
 
     # RFC 9332 figure 2, line 5
     limit: ClassVar = {"time": Duration(250_000_000)}
@@ -142,9 +152,9 @@ class DualPi2(Managed):
     name: Literal["dualpi2"]
     """Its name."""
     target: Duration = Duration(15_000_000)
-    """The wait that the PI controller aims at (RFC 9332 figure 2)."""
+    """The wait that the PI controller aims at; at least 10us (RFC 9332 figure 2)."""
     rtt_max: Duration = Duration(100_000_000)
-    """The longest round trip that it is stable with, from which its gains and its interval follow (RTT_max)."""
+    """The longest round trip that it is stable with; gains and interval follow from it. At least 30us (RTT_max)."""
     k: Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)] = 2.0
     """The coupling factor: L4S is marked with k p', where all others are dropped or marked with p'^2."""
     min_th: Duration = Duration(800_000)

@@ -3,7 +3,7 @@
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
 use super::fifo::Fifo;
-use super::ticks::Ticks;
+use super::ticks::{Ticks, ensure_period};
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
@@ -42,9 +42,8 @@ impl DualPi2Settings {
     };
 
     fn check(&self) -> Result<(), Refusal> {
-        for (key, time) in [("target", self.target), ("rtt_max", self.rtt_max)] {
-            ensure(time > Span::ZERO, || Refusal::new(key, time, "more than zero"))?;
-        }
+        ensure_period("target", self.target, 1)?;
+        ensure_period("rtt_max", self.rtt_max, 3)?;
         for (key, time) in [("min_th", self.min_th), ("range", self.range)] {
             ensure(!time.is_negative(), || Refusal::new(key, time, "zero or more"))?;
         }
@@ -57,7 +56,7 @@ impl DualPi2Settings {
 
     /// Tupdate (line 12): how often the base probability is computed.
     fn t_update(&self) -> Span {
-        self.target.min(Span::from_nanos((self.rtt_max.as_nanos() / 3).max(1)))
+        self.target.min(self.rtt_max / 3)
     }
 }
 
@@ -289,6 +288,18 @@ mod tests {
         let told = desk.told();
         let dropped = told.iter().filter(|(_, _, died)| *died).count() as u32;
         (dropped, told.len() as u32 - dropped)
+    }
+
+    #[test]
+    fn updates_are_so_far_apart_that_a_run_ends() {
+        let us = Span::from_micros;
+        let refused = |target, rtt_max| {
+            let settings = DualPi2Settings { target, rtt_max, ..DualPi2Settings::RFC_9332 };
+            settings.check().err().map(|refusal| refusal.place)
+        };
+        assert_eq!(refused(us(10), us(30)), None);
+        assert_eq!(refused(us(9), us(30)).as_deref(), Some("target"));
+        assert_eq!(refused(us(10), us(29)).as_deref(), Some("rtt_max"));
     }
 
     /// p_C = p'^2 and p_CL = k p', so that p_C = (p_CL / k)^2: to one packet, because `recur` spaces them evenly.

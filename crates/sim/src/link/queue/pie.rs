@@ -3,7 +3,7 @@
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
 use super::fifo::Fifo;
-use super::ticks::Ticks;
+use super::ticks::{Ticks, ensure_period};
 use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
@@ -53,9 +53,9 @@ impl PieSettings {
     };
 
     fn check(&self) -> Result<(), Refusal> {
-        for (key, time) in [("qdelay_ref", self.qdelay_ref), ("t_update", self.t_update)] {
-            ensure(time > Span::ZERO, || Refusal::new(key, time, "more than zero"))?;
-        }
+        let target = self.qdelay_ref;
+        ensure(target > Span::ZERO, || Refusal::new("qdelay_ref", target, "more than zero"))?;
+        ensure_period("t_update", self.t_update, 1)?;
         ensure(!self.max_burst.is_negative(), || Refusal::new("max_burst", self.max_burst, "zero or more"))?;
         for (key, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             ensure((0.0..=1e6).contains(&gain), || Refusal::new(key, gain, "from 0 to 10^6 hertz"))?;
@@ -255,6 +255,16 @@ mod tests {
         let first = desk.sent;
         (0..count).for_each(|_| desk.put(Time::ZERO, Span::ZERO, 0, 1000, ecn));
         desk.told().into_iter().map(|(_, number, died)| (number - first, died)).collect()
+    }
+
+    #[test]
+    fn updates_are_so_far_apart_that_a_run_ends() {
+        let room = DropTail::UNLIMITED.resolve(Rate::from_mbps(10));
+        let of =
+            |t_update| Pie::new(PieSettings { t_update, ..PieSettings::RFC_8033 }, room, 1, "link").err();
+        assert_eq!(of(Span::from_micros(10)), None);
+        let refused = of(Span::from_nanos(9999)).unwrap();
+        assert_eq!((&*refused.place, &*refused.expected), ("t_update", "at least 0.010000ms"));
     }
 
     #[test]

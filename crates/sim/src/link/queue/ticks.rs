@@ -1,6 +1,16 @@
 //! When a discipline that computes something again and again does so.
 
+use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
+
+/// The shortest period: with ticks in each nanosecond a second would never end.
+const LEAST: Span = Span::from_micros(10);
+
+/// Whether `value`, which makes `parts` periods, is not too short; its key is `key`.
+pub(super) fn ensure_period(key: &'static str, value: Span, parts: i64) -> Result<(), Refusal> {
+    let least = LEAST * parts;
+    ensure(value >= least, || Refusal::new(key, value, format!("at least {least}")))
+}
 
 /// Ticks at the multiples of a period, which pause while they would change nothing.
 #[derive(Clone, Copy, Debug)]
