@@ -174,11 +174,14 @@ fn the_largest_wait_is_buffer_over_rate() {
 fn a_queue_without_room_serves_what_finds_it_idle() {
     let link = |queue| LinkSettings::constant(Rate::from_mbps(12), Span::ZERO).with_queue(queue);
     // 1 ms of service, a packet every 0.4 ms: every third one, every 1.2 ms, finds the transmitter idle
-    let seen = run(mbps(30), 1500, link(DropTail::packets(0).of_waiting()), at(1200));
-    assert_eq!(seen.arrived.len(), 1000);
-    assert_eq!(seen.longest_wait(), Span::ZERO);
-    let seen = run(mbps(30), 1500, link(DropTail::packets(0)), at(1200));
-    assert_eq!((seen.arrived.len(), seen.dropped[0]), (0, seen.sent));
+    let one_byte_short = DropTail::bytes(Size::from_bytes(1499));
+    for queue in [DropTail::packets(0), one_byte_short] {
+        for queue in [queue, queue.of_waiting()] {
+            let seen = run(mbps(30), 1500, link(queue), at(1200));
+            assert_eq!(seen.arrived.len(), 1000, "{queue:?}");
+            assert_eq!(seen.longest_wait(), Span::ZERO, "{queue:?}");
+        }
+    }
 }
 
 /// Pollaczek and Khinchine for deterministic service: W = rho / (2 mu (1 - rho)).
