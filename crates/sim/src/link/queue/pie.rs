@@ -132,7 +132,7 @@ impl Probability {
         if self.burst_allowance > Span::ZERO {
             return false;
         }
-        let few = bytes <= 2 * self.settings.mean_pktsize.as_bytes();
+        let few = bytes <= self.settings.mean_pktsize.as_bytes().saturating_mul(2);
         if few || self.qdelay_old < self.settings.qdelay_ref.scaled(0.5) && self.drop_prob < 0.2 {
             return false;
         }
@@ -255,6 +255,14 @@ mod tests {
         let first = desk.sent;
         (0..count).for_each(|_| desk.put(Time::ZERO, Span::ZERO, 0, 1000, ecn));
         desk.told().into_iter().map(|(_, number, died)| (number - first, died)).collect()
+    }
+
+    #[test]
+    fn with_any_packet_size_of_the_settings_twice_as_much_is_spared() {
+        for mean_pktsize in [1 << 62, 1 << 63, u64::MAX].map(Size::from_bytes) {
+            let mut desk = congested(PieSettings { mean_pktsize, ..PieSettings::RFC_8033 }, 1.0);
+            assert_eq!(put(&mut desk, 100, Ecn::NotEct), []);
+        }
     }
 
     #[test]
