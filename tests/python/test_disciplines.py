@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tidegate import Flow, Link, Media, Run, Scenario, Udp, run
+from tidegate import Flow, Link, Media, Run, Scenario, Tcp, Udp, run
 from tidegate.errors import ScenarioError
 
 DISCIPLINES = ("codel", "fq-codel", "pie", "dualpi2")
@@ -69,6 +69,30 @@ def test_the_room_is_that_of_the_queue(name: str) -> None:
     waits = done.table("packets").to_numpy("queueing_delay_ms")
     # four packets of at most 1500 bytes, one of them in service
     assert 10 < np.nanmax(waits) <= 4 * 1500 * 8 / 2e6 * 1e3
+
+
+def beside_downloads(discipline: str) -> tuple[float, float, float]:
+    """Of a call of 300 kbit/s beside four downloads in 10 Mbit/s: its mean wait (ms), its loss, the link's utilisation."""
+    cable = Link(name="cable", capacity="10Mbps", delay="20ms", discipline=discipline, back={"capacity": "infinite"})
+    call = Flow(name="call", media=Media(controller="fixed:300kbps", start_rate="300kbps"))
+    files = [Flow(name=f"file-{n}", start=f"{n / 7:.3f}s", tcp=Tcp(hystart=False)) for n in range(4)]
+    done = run(Scenario(duration="40s", warmup="10s", links=[cable], flows=[call, *files]))
+    seen = done.summary["flows"][0]
+    return seen["queueing_delay_ms_mean"], seen["loss_fraction"], link_of(done)["utilisation"]
+
+
+def test_each_holds_its_target_and_flow_queues_keep_a_call_apart() -> None:
+    waits = {name: beside_downloads(name) for name in ("drop-tail", *DISCIPLINES)}
+    # 300 ms of room, which CUBIC fills
+    assert 150 < waits["drop-tail"][0] < 300
+    # CoDel lets waits swing above its 5 ms, PIE and DualPI2 hold 15 ms in the mean
+    assert 4 < waits["codel"][0] < 12
+    assert 12 < waits["pie"][0] < 18
+    assert 12 < waits["dualpi2"][0] < 18
+    # the call's own queue is empty: behind the packet in service there is at most one of each download
+    assert waits["fq-codel"][0] < 1.5
+    assert waits["fq-codel"][1] == 0
+    assert all(utilisation > 0.95 for _, _, utilisation in waits.values())
 
 
 def test_a_discipline_goes_packet_by_packet_and_changes_under_a_driver() -> None:
