@@ -30,9 +30,11 @@ impl Pacer {
         self.waits.then_some(self.next)
     }
 
-    /// Whether what waited may leave.
-    pub(super) fn is_due(&self, now: Time) -> bool {
-        self.waits && self.next <= now
+    /// Whether what waited may leave. It is said once: by then nothing may be left that waits.
+    pub(super) fn releases(&mut self, now: Time) -> bool {
+        let releases = self.waits && self.next <= now;
+        self.waits &= !releases;
+        releases
     }
 }
 
@@ -47,12 +49,14 @@ mod tests {
         assert!(!pacer.holds(ms(5)));
         pacer.sent(ms(5), 1000, 1e6);
         assert!(pacer.holds(ms(5)));
+        assert_eq!((pacer.next_wakeup(), pacer.releases(ms(5))), (Some(ms(6)), false));
+        assert!(pacer.releases(ms(6)));
         assert_eq!(
-            (pacer.next_wakeup(), pacer.is_due(ms(5)), pacer.is_due(ms(6))),
-            (Some(ms(6)), false, true)
+            pacer.next_wakeup(),
+            None,
+            "also where nobody asks whether to hold, because all has been acknowledged"
         );
-        assert!(!pacer.holds(ms(6)));
-        assert_eq!(pacer.next_wakeup(), None);
+        assert!(!pacer.releases(ms(6)) && !pacer.holds(ms(6)));
         pacer.sent(ms(6), 1000, 0.5e6);
         assert!(!pacer.holds(ms(100)));
         pacer.sent(ms(100), 1000, 1e6);

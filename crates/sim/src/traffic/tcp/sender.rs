@@ -477,7 +477,7 @@ impl Node for TcpSender {
         }
         self.act(now, out);
         self.look_at_timer(now, out);
-        if self.pacer.is_due(now) {
+        if self.pacer.releases(now) {
             self.fill(now, out);
         }
         self.note(now, out);
