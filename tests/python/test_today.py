@@ -103,3 +103,27 @@ def test_bbr_next_door_keeps_the_queue_short() -> None:
     assert 50 < bbr["one_way_delay_ms_p95"] < 110
     assert cubic["one_way_delay_ms_p95"] > 250
     assert bbr["receive_rate_bps"] > 1.2 * cubic["receive_rate_bps"]
+
+
+def test_dualpi2_keeps_a_classic_call_beside_l4s_short_and_its_share() -> None:
+    beside = today.BESIDE["l4s-access"]
+    changes = [{}, beside.instead, {"flows.call.media.ecn": "ect1"}]
+    runs = [run(Scenario.load("l4s-access", dict(one)), record="summary") for one in changes]
+    l4s, deep, deaf = (one.metrics() for one in runs)
+    taken = [one.metrics("download")["receive_rate_bps"] for one in runs]
+    # the classic queue's target of 15 ms, and a frame that leaves in one piece
+    assert l4s["one_way_delay_ms_p95"] < 60
+    assert deep["one_way_delay_ms_p95"] > 150
+    assert l4s["receive_rate_bps"] > 2.3e6
+    assert runs[0].metrics("download")["marked"] > 1000
+    # a call that says ECT(1) and does not answer marks takes from who does
+    assert taken[2] < 0.6 * taken[0]
+    assert deaf["one_way_delay_ms_p95"] < l4s["one_way_delay_ms_p95"]
+
+
+def test_a_paced_download_that_ends_before_a_full_queue_lets_time_pass() -> None:
+    """Its last data were acknowledged while a copy of them waited for the pacer."""
+    changes = {**today.BESIDE["l4s-access"].instead, "flows.call.media.controller": "gcc-remb"}
+    assert (
+        run(Scenario.load("l4s-access", changes), seed=1, record="summary").metrics("download")["packets_received"] > 0
+    )

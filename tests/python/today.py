@@ -63,6 +63,12 @@ class Beside:
 BESIDE = {
     "fq-codel-home": Beside("backup", "uplink", DEEP, "drop-tail with 300 ms instead"),
     "pie-cable": Beside("backup", "uplink", DEEP, "drop-tail with 300 ms instead"),
+    "l4s-access": Beside(
+        "download",
+        "downlink",
+        {"links.downlink.discipline": "drop-tail", "links.downlink.queue": {"time": "300ms"}},
+        "drop-tail with 300 ms instead",
+    ),
     "bbr-next-door": Beside(
         "download", "downlink", {"flows.download.tcp.algorithm": "cubic"}, "CUBIC next door instead"
     ),
