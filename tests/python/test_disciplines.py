@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -93,6 +93,27 @@ def test_each_holds_its_target_and_flow_queues_keep_a_call_apart() -> None:
     assert waits["fq-codel"][0] < 1.5
     assert waits["fq-codel"][1] == 0
     assert all(utilisation > 0.95 for _, _, utilisation in waits.values())
+
+
+@pytest.mark.parametrize("classic", ["cubic", "sack"])
+def test_dualpi2_gives_l4s_its_share_without_the_wait(classic: Literal["cubic", "sack"]) -> None:
+    kinds: dict[str, Literal["prague", "cubic", "sack"]] = {"l4s": "prague", "classic": classic}
+    flows = [
+        Flow(name=f"{name}-{n}", start=f"{n / 5:.3f}s", tcp=Tcp(algorithm=algorithm))
+        for name, algorithm in kinds.items()
+        for n in range(2)
+    ]
+    cable = Link(name="cable", capacity="40Mbps", delay="10ms", discipline="dualpi2", back={"capacity": "infinite"})
+    done = run(Scenario(duration="40s", warmup="15s", links=[cable], flows=flows)).summary["flows"]
+    rates = {name: sum(one["goodput_bps"] for one in done if one["flow"].startswith(name)) for name in kinds}
+    # the coupling makes them equal where round trips are: Prague's has no queue in it, 20 ms to 35
+    assert 0.8 < rates["l4s"] / rates["classic"] < 35 / 20, rates
+    for one in done:
+        is_l4s = one["flow"].startswith("l4s")
+        low, high = (0, 1) if is_l4s else (12, 18)
+        assert low < one["queueing_delay_ms_mean"] < high
+        assert (one["lost_queue"] == 0) == is_l4s
+        assert (one["marked"] > 100) == is_l4s
 
 
 def test_a_discipline_goes_packet_by_packet_and_changes_under_a_driver() -> None:
