@@ -100,6 +100,24 @@ fn a_sender_answers_once_for_a_window() {
     assert_eq!(seen(&mut end), [(15, Ecn::Ect0, TcpBody::CWR)]);
 }
 
+/// The receiver goes on to echo until it hears of the reduction: echoes that come before any new packet could tell of it say
+/// nothing new, even of a whole window.
+#[test]
+fn echoes_before_a_reduction_is_told_of_say_nothing_new() {
+    let mut end = sender(of(Variant::NewReno));
+    assert_eq!(seen(&mut end).len(), 10);
+    echo(&mut end, 1);
+    // the receiver's window is shut until all has arrived
+    let flags = TcpBody::ACK | TcpBody::ECE;
+    for window in [0, u16::MAX] {
+        assert_eq!(seen(&mut end), []);
+        end.header(TcpBody { ack: 10 * MSS, window, flags, ..TcpBody::default() });
+    }
+    let sent = seen(&mut end);
+    assert_eq!(sent.len(), 5, "half of ten, not a quarter");
+    assert_eq!(sent[0], (10, Ecn::Ect0, TcpBody::CWR));
+}
+
 /// RFC 3168 sections 6.1.2 and 6.1.5: a loss in a window that was answered for reduces nothing further, the packet that is
 /// sent again is not ECN-capable and says nothing of a reduction, and a reduction after a loss is told of as well.
 #[test]
