@@ -59,6 +59,21 @@ SHAPES = {
     "packets of UDP": shape("udp", 10, "200s", "packets"),
     "packets of TCP": shape("tcp", 4, "200s", "packets"),
     "a capture": shape("udp", 10, "200s", "packets", capture=True),
+    "a queue for each flow": shape(
+        "udp",
+        1,
+        "1s",
+        "summary",
+        links=[
+            {
+                "name": f"link-{n}",
+                "from": f"end-{n}" if n else "left",
+                "to": f"end-{n + 1}" if n < 19 else "right",
+                "discipline": {"name": "fq-codel", "flows": 65_536},
+            }
+            for n in range(20)
+        ],
+    ),
 }
 
 
@@ -82,6 +97,9 @@ def test_levels_and_lengths_need_what_they_add() -> None:
     assert summary < series < packets < need(record="packets", capture=True)
     assert need(duration="2000s") - series == pytest.approx(series - summary, rel=0.05)
     assert need(bin="20ms") > series
+    shaped = {"name": "shaper", "rate": "1Mbps", "burst": "9kB", "discipline": {"name": "fq-codel", "flows": 1000}}
+    queues = need(links=[{"capacity": "1Mbps", "discipline": shaped}]) - need(links=[{"capacity": "1Mbps"}])
+    assert 150_000 < queues < 250_000, "1000 queues for either way, of some 100 bytes"
     # the issue's own cases: a day of series in gigabytes, not megabytes or terabytes
     assert 5e8 < need(duration="86400s") < 5e9
 

@@ -17,6 +17,7 @@ IGNORE = "TIDEGATE_IGNORE_MEMORY"
 _BASE = 8_000_000  # the engine, its summary, and what Python makes of it
 _FLOW = {"media": 45_000, "tcp": 25_000, "udp": 16_000, "external": 16_000}  # both ends, histograms, the flow's row
 _MEMBER = 45_000  # of a session
+_QUEUE = 97  # of FQ-CoDel, for each of its flows
 _SERIES_ROW = 85  # table `series`: a row a flow and bin
 _LINK_ROW = 50  # tables `queues` and `truth`: a row a link and bin
 _ROW = 36  # tables `internals`, `frames`, `rtcp`, `decisions`
@@ -51,6 +52,7 @@ def need(ir: Mapping[str, Any]) -> int:
         total += _ROW * (_MEDIA_ROWS * max(active, 0.0) if kind == "media" else _TCP_ROWS * packets * (kind == "tcp"))
         total += packets * ((_PACKET_ROW if level == "packets" else 0) + (_CAPTURED if ir["record"]["capture"] else 0))
     total += _MEMBER * sum(len(session["members"]) for session in ir.get("sessions", ()))
+    total += _QUEUE * sum(_queues(link["settings"]["discipline"]) for link in ir["links"])
     if level != "summary":
         total += _LINK_ROW * bins * len(ir["links"])
     return round(total)
@@ -87,6 +89,16 @@ def _flows(ir: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for flow in ir["flows"]:
         kind = flow["kind"]
         yield kind if isinstance(kind, str) else next(iter(kind)), flow
+
+
+def _queues(discipline: Any) -> int:
+    """How many queues FQ-CoDel has, by itself or in a token bucket."""
+    match discipline:
+        case {"fq_codel": {"flows": flows}}:
+            return int(flows)
+        case {"policer": {"discipline": inner}} | {"shaper": {"discipline": inner}}:
+            return _queues(inner)
+    return 0
 
 
 def _capacity(capacity: Any) -> float | None:
