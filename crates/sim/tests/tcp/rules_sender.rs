@@ -397,6 +397,19 @@ fn a_second_answer_to_a_syn_changes_nothing() {
     assert_eq!(end.sent().len(), 0, "its window is 4000 B, not 32 000");
 }
 
+/// RFC 9293 section 3.10.4: a CLOSE in SYN-SENT ends the connection.
+#[test]
+fn who_stops_before_the_answer_to_a_syn_repeats_none_and_sends_no_data() {
+    let stop = Some(Time::from_millis(30));
+    let mut end = sender(TcpSettings { handshake: true, stop, ..of(Variant::NewReno) });
+    assert_eq!(end.sent().len(), 1);
+    assert_eq!(end.wait_until(Time::from_millis(40)), None);
+    let answer = TcpBody { ack: 1, window: 4000, flags: TcpBody::SYN | TcpBody::ACK, ..TcpBody::default() };
+    end.opening(answer, Opening::default());
+    assert_eq!(end.wait_until(Time::from_secs(100)), None);
+    assert_eq!(end.sent().len(), 0);
+}
+
 #[test]
 fn what_is_not_tcp_ends_the_run_with_a_reason() {
     let mut end = ten(of(Variant::NewReno));

@@ -418,7 +418,13 @@ impl TcpSender {
             match self.application.act(now) {
                 Act::Nothing => return,
                 Act::Begin(bytes) => self.begin(now, bytes, out),
-                Act::Stop => self.written = self.flight.max(),
+                Act::Stop => {
+                    self.written = self.flight.max();
+                    if self.opening.take().is_some() {
+                        // whoever closes before the answer to its SYN has no connection (RFC 9293 section 3.10.4)
+                        self.disarm();
+                    }
+                }
             }
         }
     }
