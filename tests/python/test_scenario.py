@@ -474,3 +474,18 @@ def test_a_default_that_was_written_is_written_again(media: dict[str, Any], said
         without["video"] = {key: value for key, value in media["video"].items() if key != said}
         assert lower(made(without)).ir != lower(one).ir, "it means something"
     assert f"{said} = " not in made(without).to_toml()
+
+
+def test_bbr_answers_no_marks_and_says_so() -> None:
+    with pytest.raises(ScenarioError, match=r"flows\.tcp\.tcp\.ecn: found true with bbr.*expected false"):
+        Scenario.from_dict(
+            {
+                "duration": "4s",
+                "links": [{"delay": "5ms"}],
+                "flows": [{"name": "tcp", "tcp": {"algorithm": "bbr", "ecn": True}}],
+            }
+        )
+    for algorithm in ("cubic", "dctcp", "prague"):
+        Scenario.from_dict(
+            {"duration": "4s", "links": [{"delay": "5ms"}], "flows": [{"tcp": {"algorithm": algorithm, "ecn": True}}]}
+        )
