@@ -88,6 +88,8 @@ media = { controller = "gcc" }
 class Proxy(tidegate.Controller):
     """GCC in place of a Python controller: every value goes to Python and back."""
 
+    needs = tidegate.controller("gcc").needs
+
     def on_limits(self, now_ns: int, limits: Limits) -> tidegate.Decision:
         if not hasattr(self, "host"):
             # as a call sets it, which is what a scenario's is
