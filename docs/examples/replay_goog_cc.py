@@ -6,9 +6,9 @@ PREFIX_probes.csv. Keys: `one_way_ms` (25), `start_bps` (300000), `max_bps` (100
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
-import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -123,9 +123,22 @@ def option(text: str) -> tuple[str, Any]:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
+    parser = argparse.ArgumentParser(
+        description="Replays recordings of libwebrtc's congestion controller, and says how far the answers differ.",
+        epilog="Example: replay_goog_cc.py goog_cc_steps goog_cc_loss5:one_way_ms=40,start_bps=500000,max_bps=5000000",
+    )
+    parser.add_argument(
+        "recordings",
+        nargs="+",
+        metavar="PREFIX[:KEY=VALUE,...]",
+        help="PREFIX_packets.csv and so on; keys: one_way_ms, start_bps, max_bps, and the controller's settings",
+    )
+    for name in parser.parse_args().recordings:
         prefix, _, options = name.partition(":")
-        told = Replay(prefix, **dict(option(part) for part in options.split(",") if part)).run()
+        try:
+            told = Replay(prefix, **dict(option(part) for part in options.split(",") if part)).run()
+        except (OSError, KeyError, ValueError) as error:
+            parser.error(f"{name}: {error}")
         print(
             f"{prefix}: {told['answers']:.0f} answers ({told['missing']:.0f} missing), off by at most "
             + ", ".join(f"{told[key]:.2%} ({key.removesuffix('_bps')})" for key in RATES)
