@@ -77,7 +77,9 @@ def test_a_comparison_makes_sense(compared: Comparison) -> None:
     # what gives way waits less than what does not, be it at 1 Mbit/s or at all that the encoder can make
     assert gcc.metrics()["loss_fraction"] <= fixed.metrics()["loss_fraction"]
     waits, *others = (one.metrics()["one_way_delay_ms_p95"] for one in (gcc, fixed, most))
-    assert waits < 1.1 * max(others)
+    # a frame that leaves in one piece waits for itself: 2.5 Mbit/s at 30 a second
+    itself = 1e3 * 2.5e6 / 30 / gcc.summary["links"][0]["capacity_bps"]
+    assert waits < 1.1 * max(others) + itself
     target = set(fixed.table("decisions").to_numpy("target_bps"))
     assert target == {1e6}
 

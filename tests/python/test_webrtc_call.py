@@ -34,7 +34,8 @@ def test_what_comes_faster_than_it_may_leave_waits_for_two_thirds_of_the_limit(l
     assert found["sender_skipped_frames"] == 0
     # RTP packets of 972 bytes, 125 a second
     assert found["packets_sent"] == pytest.approx(7500 - 125 * waits_ms / 1000, rel=0.002)
-    assert found["sender_delay_ms_max"] == pytest.approx(waits_ms, rel=0.03)
+    # bursts of 40 ms leave, so that what waits swings by as much
+    assert found["sender_delay_ms_max"] == pytest.approx(waits_ms, abs=20 + 0.01 * waits_ms)
     others = call("gcc:libwebrtc-v1,pacing_factor=1.1", **keys).metrics("call")
     assert others["sender_skipped_frames"] > 2000, "a controller that does not ask for that leaves frames out"
 
