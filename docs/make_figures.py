@@ -74,6 +74,11 @@ def _fives(values: np.ndarray) -> np.ndarray:
     return values[: len(values) // 5 * 5].reshape(-1, 5)
 
 
+def _by_second(ax: Axes, t: np.ndarray, rate: np.ndarray, colour: str, label: str) -> None:
+    """Rates over seconds, of those in bins of 0.2 s."""
+    ax.plot(_fives(t)[:, 0], _fives(rate).mean(axis=1) / 1e6, color=colour, label=label)
+
+
 def _capacity(ax: Axes, run: Run, end: float, link: str = "bottleneck") -> None:
     t, rate = _truth(run, link, end)
     ax.fill_between(t, rate, step="post", color=CAPACITY_FILL, linewidth=0, zorder=0)
@@ -171,7 +176,7 @@ def calls() -> Figure:
         for colour, (preset, age) in zip((HUES[1], HUES[0]), gcc.BEFORE_AND_TODAY.items(), strict=True):
             run = gcc.call_run(preset, network)
             t, received = _series(run, "call", "t_s", "receive_rate_bps")
-            rate.plot(_fives(t)[:, 0], _fives(np.nan_to_num(received)).mean(axis=1) / 1e6, color=colour, label=age)
+            _by_second(rate, t, np.nan_to_num(received), colour, age)
             t, most = _series(run, "call", "t_s", "one_way_delay_ms_max")
             delay.plot(t, most, color=colour, linewidth=1)
         t, capacity = _truth(run, run.summary["links"][0]["link"], 60)
@@ -377,8 +382,9 @@ def beside(name: str) -> Figure:
         _capacity(rate, run, end, other.link)
         for flow, colour in (("call", HUES[0]), (other.flow, MUTED)):
             seen = flow_series(run, flow)
-            rate.plot(_fives(seen.t)[:, 0], _fives(seen.receive_bps).mean(axis=1) / 1e6, color=colour, label=flow)
-        delay.plot(flow_series(run, "call").t, flow_series(run, "call").delay_max_ms, color=HUES[0], linewidth=1)
+            _by_second(rate, seen.t, seen.receive_bps, colour, flow)
+        call = flow_series(run, "call")
+        delay.plot(call.t, call.delay_max_ms, color=HUES[0], linewidth=1)
         rate.set_title(title, loc="left", fontsize=10)
         delay.set(xlim=(0, end), xlabel="Time (s)")
     grid[0, 0].set(ylim=(0, None), ylabel="Receive rate over 1 s (Mbit/s)")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 
-import numpy as np
-
 import tidegate
+from support import jain, markdown
 from tidegate import Scenario
 
 SECONDS = 120
@@ -39,10 +38,9 @@ def find(job: tuple[str, str]) -> Found:
     }
     run = tidegate.run(Scenario.load("hundred-calls").with_changes(changes))
     calls = [run.metrics(flow) for flow in run.flows]
-    rates = np.array([call["receive_rate_bps"] for call in calls])
+    rates = [call["receive_rate_bps"] for call in calls]
     sent, received = (sum(call[f"packets_{what}"] for call in calls) for what in ("sent", "received"))
-    jain = rates.sum() ** 2 / (len(rates) * (rates**2).sum())
-    return float(rates.sum() / 1e6), 100 * max(1 - received / sent, 0), float(jain)
+    return sum(rates) / 1e6, 100 * max(1 - received / sent, 0), jain(rates)
 
 
 def measure() -> Mapping[tuple[str, str], Found]:
@@ -55,10 +53,10 @@ def measure() -> Mapping[tuple[str, str], Found]:
 def table(found: Mapping[tuple[str, str], Found]) -> str:
     """As it stands in the page."""
     heads = [f"`{preset}`: {what}" for preset in PRESETS for what in ("received (Mbit/s)", "lost (%)", "Jain")]
-    lines = [f"| queue | {' | '.join(heads)} |", "|---" + "|---:" * len(heads) + "|"]
+    rows = []
     for name in QUEUES:
-        cells = [
-            f"{rate:.0f} | {lost:.1f} | {jain:.2f}" for rate, lost, jain in (found[preset, name] for preset in PRESETS)
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n" + "\n".join(lines) + "\n"
+        both = (found[preset, name] for preset in PRESETS)
+        rows.append(
+            [name, *(cell for rate, lost, fair in both for cell in (f"{rate:.0f}", f"{lost:.1f}", f"{fair:.2f}"))]
+        )
+    return markdown(["queue", *heads], 1, rows)

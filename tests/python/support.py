@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,17 @@ name = "call"
 media = { controller = "gcc" }
 """
 """A small scenario that works."""
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Jain's index of fairness (RFC 5166 section 2.3)."""
+    return sum(rates) ** 2 / len(rates) / sum(rate * rate for rate in rates)
+
+
+def markdown(head: Sequence[str], words: int, rows: Iterable[Sequence[Any]]) -> str:
+    """A table whose first so many columns are words, and the others numbers."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * words + "--:|" * (len(head) - words)]
+    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows), ""])
 
 
 def check_table(page: Path, name: str, text: str) -> None:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import csv
 import math
-import os
-from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
-from support import ROOT
+from support import ROOT, check_table, markdown
 from tidegate import Scenario, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -230,26 +227,11 @@ def test_bbr_yields_where_the_queue_is_deeper_than_its_cap() -> None:
 
 
 def test_the_page_shows_what_was_measured() -> None:
-    text = PAGE.read_text()
     measured = {"one flow": table_of_one_flow(), "shares": table_of_shares(), "mathis": table_of_mathis()}
     measured["bbr"] = table_of_bbr()
-    written = text
     for name, table in measured.items():
         print(f"\n{name}\n{table}")
-        before, begin, rest = written.partition(f"<!-- measured: {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->\n")
-        assert begin
-        assert end
-        written = f"{before}{begin}\n{table}\n{end}{after}"
-    if os.environ.get("TIDEGATE_BLESS") == "1":
-        PAGE.write_text(written)
-        return
-    assert text == written, "docs/tcp.md differs (TIDEGATE_BLESS=1 accepts it)"
-
-
-def markdown(head: Sequence[str], words: int, rows: Iterable[Sequence[Any]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * words + "--:|" * (len(head) - words)]
-    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows), ""])
+        check_table(PAGE, name, table)
 
 
 def table_of_one_flow() -> str:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 import tidegate
+from support import markdown
 from tidegate import Comparison, Scenario
 from tidegate.control import registry
 from tidegate.results.quality import verdict
@@ -41,15 +42,6 @@ def _cells(comparison: Comparison, controller: str, heads: Mapping[str, tuple[st
     return [f"{mean(comparison, controller, metric) * scale:.{digits}f}" for metric, scale, digits in heads.values()]
 
 
-def _markdown(heads: list[str], rows: list[list[str]]) -> str:
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows]) + "\n"
-
-
-DEEP = {"links.uplink.discipline": "drop-tail", "links.uplink.queue": {"time": "300ms"}}
-"""The queue of RFC 8867 section 4 in place of one that is managed."""
-
-
 @dataclass(frozen=True)
 class Beside:
     """A flow beside the call, and what the picture compares the scenario with."""
@@ -59,16 +51,17 @@ class Beside:
     instead: Mapping[str, Any]
     title: str
 
+    @classmethod
+    def managed(cls, flow: str, link: str) -> Self:
+        """With the queue of RFC 8867 section 4 in place of one that is managed."""
+        deep = {f"links.{link}.discipline": "drop-tail", f"links.{link}.queue": {"time": "300ms"}}
+        return cls(flow, link, deep, "drop-tail with 300 ms instead")
+
 
 BESIDE = {
-    "fq-codel-home": Beside("backup", "uplink", DEEP, "drop-tail with 300 ms instead"),
-    "pie-cable": Beside("backup", "uplink", DEEP, "drop-tail with 300 ms instead"),
-    "l4s-access": Beside(
-        "download",
-        "downlink",
-        {"links.downlink.discipline": "drop-tail", "links.downlink.queue": {"time": "300ms"}},
-        "drop-tail with 300 ms instead",
-    ),
+    "fq-codel-home": Beside.managed("backup", "uplink"),
+    "pie-cable": Beside.managed("backup", "uplink"),
+    "l4s-access": Beside.managed("download", "downlink"),
     "bbr-next-door": Beside(
         "download", "downlink", {"flows.download.tcp.algorithm": "cubic"}, "CUBIC next door instead"
     ),
@@ -89,7 +82,7 @@ def table(name: str) -> str:
         for controller in CONTROLLERS
     ]
     heads = [*COLUMNS, *([f"{beside.flow} (kb/s)"] if beside else [])]
-    return _markdown(["controller", *heads, "fit for a call"], rows)
+    return markdown(["controller", *heads, "fit for a call"], 1, rows)
 
 
 POLICED = "policed-mobile"
@@ -116,6 +109,5 @@ def policer_table() -> str:
         [controller, *_cells(policed(), controller, heads), *_cells(shaped(), controller, heads)]
         for controller in CONTROLLERS
     ]
-    return _markdown(
-        ["controller", *(f"policer: {name}" for name in heads), *(f"shaper: {name}" for name in heads)], rows
-    )
+    both = [f"{kind}: {name}" for kind in ("policer", "shaper") for name in heads]
+    return markdown(["controller", *both], 1, rows)

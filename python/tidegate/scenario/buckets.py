@@ -73,9 +73,8 @@ _TABLES = ("policer", "shaper")
 
 
 def _shape(value: object) -> str | None:
-    name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
-    if isinstance(name, str) and name in _TABLES:
-        return f"{TAG}{name}"
+    if tag := disciplines.tag_of(value, _TABLES):
+        return tag
     return f"{TAG}queue" if disciplines.shape_of(value) else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag
@@ -175,9 +175,14 @@ def shape_of(value: object) -> str | None:
     """The tag of what looks like a discipline."""
     if isinstance(value, str):
         return f"{TAG}word" if value in WORDS else None
-    name = value.get("name") if isinstance(value, dict) else getattr(value, "name", None)
+    return tag_of(value, _KINDS)
+
+
+def tag_of(table: object, names: Container[str]) -> str | None:
+    """The tag of what has one of these names: a table of a file, or a model."""
+    name = table.get("name") if isinstance(table, dict) else getattr(table, "name", None)
     # a list of what a file may have there cannot be in a set
-    return f"{TAG}{name}" if isinstance(name, str) and name in _KINDS else None
+    return f"{TAG}{name}" if isinstance(name, str) and name in names else None
 
 
 Discipline = Annotated[

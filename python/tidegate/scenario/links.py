@@ -9,7 +9,7 @@ from pydantic import Field, Tag, create_model
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of, shape
+from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of
 from tidegate.scenario.buckets import AnyDiscipline
 from tidegate.scenario.disciplines import managed
 from tidegate.units import Duration, Fraction, Rate, Size
@@ -44,13 +44,6 @@ class Schedule(Model):
         return {"schedule": {"steps": lowered(self.schedule, reading), "period": lowered(self.period, reading)}}
 
 
-def _offset(value: object) -> str | None:
-    if value == "random":
-        return "~random"
-    # what has a digit was meant to be a time
-    return "~duration" if isinstance(value, Duration) or any(map(str.isdigit, str(value))) else None
-
-
 class TraceCapacity(Model):
     """A recorded network."""
 
@@ -66,7 +59,7 @@ class TraceCapacity(Model):
     """Rate that a ratio of 1 stands for, for formats that hold ratios."""
     offset: Annotated[
         Annotated[Duration, Tag("~duration")] | Annotated[Literal["random"], Tag("~random")],
-        shape(_offset, 'a time such as "30s", or "random"'),
+        one_of('a time such as "30s", or "random"', words=["random"], other="~duration"),
     ] = Duration(0)
     """Where in the recording the run begins; with "random" each seed begins elsewhere, and both ways of the cable at
     the same place."""

@@ -8,7 +8,7 @@
 //!
 //! Tokens are counted in nanoseconds times bit/s: whole numbers, so that nothing is rounded, however long it goes on.
 
-use super::Discipline;
+use super::{Discipline, QueueDiscipline, Room};
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::{Rate, Size, Span, Time};
@@ -31,6 +31,16 @@ pub struct BucketSettings {
 }
 
 impl BucketSettings {
+    /// The queue behind it, empty and with `room`, for the link called `name` in the run with `seed`.
+    pub(super) fn queue(
+        self,
+        room: Room,
+        seed: u64,
+        name: &str,
+    ) -> Result<Box<dyn QueueDiscipline>, Refusal> {
+        self.discipline.start(room, seed, name).map_err(|refusal| refusal.at("discipline"))
+    }
+
     fn check(&self) -> Result<(), Refusal> {
         let more = "more than zero";
         ensure(self.rate > Rate::ZERO, || Refusal::new("rate", self.rate, more))?;

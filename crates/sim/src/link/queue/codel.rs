@@ -1,7 +1,7 @@
 //! CoDel (RFC 8289): drops or marks at the head while packets have waited too long for too long.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
-use super::drop_tail::Room;
+use super::drop_tail::{Room, Tail};
 use super::fifo::Fifo;
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
@@ -159,42 +159,37 @@ fn control_law(last: Time, interval: Span, count: u32) -> Time {
 #[derive(Clone, Debug)]
 pub(crate) struct Codel {
     settings: CodelSettings,
-    room: Room,
-    queue: Fifo,
+    /// Section 5.4: what comes to a full buffer is dropped, and does not count.
+    waiting: Tail,
     control: Control,
 }
 
 impl Codel {
     pub(crate) fn new(settings: CodelSettings, room: Room) -> Result<Self, Refusal> {
         settings.check()?;
-        Ok(Self { settings, room, queue: Fifo::default(), control: Control::default() })
+        Ok(Self { settings, waiting: Tail::new(room), control: Control::default() })
     }
 }
 
 impl QueueDiscipline for Codel {
     fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting) {
-        if self.room.admits(moment, self.queue.packets(), self.queue.bytes(), waiting.packet.size) {
-            self.queue.push(waiting);
-        } else {
-            // section 5.4: what comes to a full buffer is dropped, and does not count
-            moment.drop(waiting.packet);
-        }
+        self.waiting.enqueue(moment, waiting);
     }
 
     fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting> {
-        self.control.dequeue(&self.settings, &mut self.queue, moment)
+        self.control.dequeue(&self.settings, &mut self.waiting.queue, moment)
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        self.waiting.backlog()
     }
 
     fn each(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.queue.each(visit);
+        self.waiting.each(visit);
     }
 
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
-        self.room.warnings(tell);
+        self.waiting.warnings(tell);
     }
 }
 
@@ -216,7 +211,7 @@ mod tests {
     fn serve(desk: &mut Desk<Codel>, from: Time, length: Span, waited: Span, ecn: Ecn) -> Told {
         let mut now = from;
         while now < from + length {
-            desk.queue.queue = Fifo::default();
+            desk.queue.waiting.queue = Fifo::default();
             (0..4).for_each(|_| desk.put(now, waited, 0, 1000, ecn));
             assert!(desk.take(now).is_some());
             now += STEP;

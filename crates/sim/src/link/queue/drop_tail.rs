@@ -104,9 +104,14 @@ impl Room {
         if packets == 0 || packets == 1 && moment.in_service.is_none() {
             return true;
         }
-        let counted = moment.in_service.filter(|_| self.counts_in_service);
-        let (more, length) = counted.map_or((0, 0), |size| (1, u64::from(size)));
+        let (more, length) = self.in_service(moment);
         packets + more <= self.packets && bytes + length <= self.bytes
+    }
+
+    /// Packets and bytes in service, as far as they count.
+    fn in_service(&self, moment: &Moment<'_>) -> (u64, u64) {
+        let counted = moment.in_service.filter(|_| self.counts_in_service);
+        counted.map_or((0, 0), |size| (1, u64::from(size)))
     }
 
     /// Takes note of a packet of `size` that is taken in because nothing is there.
@@ -134,8 +139,7 @@ impl Room {
             self.takes_one(size);
             return true;
         }
-        let counted = moment.in_service.filter(|_| self.counts_in_service);
-        let (more, length) = counted.map_or((0, 0), |size| (1, u64::from(size)));
+        let (more, length) = self.in_service(moment);
         self.fits(packets + more, bytes + length, size)
     }
 
@@ -150,7 +154,7 @@ impl Room {
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     room: Room,
-    queue: Fifo,
+    pub(super) queue: Fifo,
 }
 
 impl Tail {

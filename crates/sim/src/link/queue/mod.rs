@@ -102,13 +102,11 @@ impl Discipline {
             Self::Dualpi2(settings) => Box::new(DualPi2::new(settings, room)?),
             Self::Policer(settings) => {
                 let tokens = Tokens::new(&settings)?;
-                let queue = settings.discipline.start(room, seed, name);
-                Box::new(Policer::new(tokens, queue.map_err(|refusal| refusal.at("discipline"))?))
+                Box::new(Policer::new(tokens, settings.queue(room, seed, name)?))
             }
             Self::Shaper(settings) => {
                 let tokens = Tokens::new(&settings)?;
-                let queue = settings.discipline.start(room, seed, name);
-                Box::new(Shaper::new(tokens, queue.map_err(|refusal| refusal.at("discipline"))?))
+                Box::new(Shaper::new(tokens, settings.queue(room, seed, name)?))
             }
         })
     }

@@ -44,9 +44,7 @@ impl Builder<'_> {
             }
         }
     }
-}
 
-impl Builder<'_> {
     fn trace(&self, index: usize) -> Result<&Trace, Refusal> {
         let trace = self.traces.get(index).map(|trace| &**trace);
         trace.ok_or_else(|| format!("trace number {index} was not handed over").into())
