@@ -24,6 +24,7 @@ __all__ = [
     "LossReport",
     "Nack",
     "Needs",
+    "NewFrame",
     "Outgoing",
     "Packet",
     "PacketResult",
@@ -394,6 +395,24 @@ class Sent:
         """Bytes that wait in the pacer."""
 
 @final
+class NewFrame:
+    """A frame of media has come into the pacer."""
+
+    def __new__(cls, size: int, video: bool = True, backlog: int | None = None, pacer_delay_ns: int = 0) -> Self: ...
+    @property
+    def video(self) -> bool:
+        """Whether it is of video."""
+    @property
+    def size(self) -> int:
+        """Bytes of its packets: payload and RTP header with extensions, without IP and UDP, but for a stamp."""
+    @property
+    def backlog(self) -> int:
+        """Bytes that wait in the pacer, this frame included; by default its size."""
+    @property
+    def pacer_delay_ns(self) -> int:
+        """How long the packet of media that has waited longest in the pacer has waited by now, in nanoseconds."""
+
+@final
 class Outgoing:
     """One packet is about to leave."""
 
@@ -469,6 +488,8 @@ class ControllerHost:
         """New bounds, a new wanted rate, or a new route."""
     def on_sent(self, now_ns: int, packet: Sent) -> Decision:
         """One packet has left."""
+    def on_frame(self, now_ns: int, frame: NewFrame) -> Decision:
+        """A frame of media has come into the pacer."""
     def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
         """What rides on a packet that is about to leave: (id, bytes) or None."""
     @property
@@ -477,6 +498,9 @@ class ControllerHost:
     @property
     def needs_sent(self) -> bool:
         """Whether it wants `on_sent` to be called."""
+    @property
+    def needs_frames(self) -> bool:
+        """Whether it wants `on_frame` to be called."""
     @property
     def decision(self) -> Decision:
         """The last decision."""

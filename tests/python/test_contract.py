@@ -84,6 +84,7 @@ VALUES = {
             "EcnCounts",
             "LossReport",
             "Sent",
+            "NewFrame",
             "Outgoing",
             "Arrived",
         ]

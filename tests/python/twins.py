@@ -6,7 +6,7 @@ import inspect
 from typing import Any, TypeVar
 
 import tidegate
-from tidegate import Arrived, Decision, Limits, Outgoing, Report, Sent
+from tidegate import Arrived, Decision, Limits, NewFrame, Outgoing, Report, Sent
 from tidegate.control import Ask
 from tidegate.control.registry import registry
 
@@ -31,6 +31,10 @@ class Twin(tidegate.Controller):
     def needs_sent(self) -> bool:
         return self.host.needs_sent
 
+    @property
+    def needs_frames(self) -> bool:
+        return self.host.needs_frames
+
     def on_limits(self, now_ns: int, limits: Limits) -> Decision:
         if self.begun:
             return again(self.host.on_limits(now_ns, again(limits)))
@@ -49,6 +53,9 @@ class Twin(tidegate.Controller):
 
     def on_sent(self, now_ns: int, packet: Sent) -> Decision:
         return again(self.host.on_sent(now_ns, again(packet)))
+
+    def on_frame(self, now_ns: int, frame: NewFrame) -> Decision:
+        return again(self.host.on_frame(now_ns, again(frame)))
 
     def in_flight(self) -> int | None:
         return self.host.in_flight()

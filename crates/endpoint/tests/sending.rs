@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tidegate_core::control::{Context, Counts, Limits, Outgoing, Probe, Probes, Report, Sent};
+use tidegate_core::control::{Context, Counts, Limits, NewFrame, Outgoing, Probe, Probes, Report, Sent};
 use tidegate_core::datagram::{Extension, RtpBody};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Controller, Decision, FlowId, Frame, Kind, Packet, Rate, Size, Span, Time};
@@ -396,6 +396,46 @@ fn the_window_bounds_what_is_in_flight() {
     let (least, most) = (16.0 * 1224.0 * 8.0 / 0.111, 16.0 * 1224.0 * 8.0 / 0.1);
     assert!((least..=most).contains(&rate), "{least} {rate} {most}");
     assert!(sent.last().unwrap().1.backlog.as_bytes() > 0);
+}
+
+#[test]
+fn a_controller_is_told_of_each_frame_and_of_what_waits_before_it() {
+    struct Framed(std::sync::Arc<std::sync::Mutex<Vec<(Time, NewFrame)>>>, Rate);
+    impl Controller for Framed {
+        fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
+            cx.unchanged()
+        }
+        fn on_limits(&mut self, _: Time, _: &Limits, _: &mut Context<'_>) -> Decision {
+            Decision { pacing: self.1, ..Decision::rate(Rate::from_kbps(600)) }
+        }
+        fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
+            self.0.lock().unwrap().push((now, *frame));
+            cx.unchanged()
+        }
+        fn needs_frames(&self) -> bool {
+            true
+        }
+    }
+    let told = |pacing: u64| {
+        let frames = std::sync::Arc::default();
+        let framed = Framed(std::sync::Arc::clone(&frames), Rate::from_kbps(pacing));
+        let (caller, callee) = one_way(vec![ideal(100, 2000)], Box::new(framed), FeedbackFormat::Twcc);
+        World::new(caller, callee, delay(50)).run(Time::from_millis(1990));
+        std::mem::take(&mut *frames.lock().unwrap())
+    };
+    // 25 frames a second of 600 kb/s: 3000 bytes, which leave in 20 ms, before the next one
+    let frames = told(1200);
+    assert_eq!(frames.len(), 50);
+    for (_, frame) in &frames {
+        assert!(frame.video && (2900..3100).contains(&frame.size.as_bytes()), "{frame:?}");
+        assert_eq!((frame.backlog, frame.pacer_delay), (frame.size, Span::ZERO));
+    }
+    // at half the rate the queue grows by half of what comes: after a second there is half a second's worth
+    let frames = told(300);
+    let (at, frame) = frames[25];
+    assert_eq!(at, Time::from_secs(1));
+    assert!((37_000..41_500).contains(&frame.backlog.as_bytes()), "{frame:?}");
+    assert!((450..550).contains(&(frame.pacer_delay.as_nanos() / 1_000_000)), "{frame:?}");
 }
 
 #[test]

@@ -37,6 +37,7 @@ from tidegate._core import (
     Limits,
     LossReport,
     Needs,
+    NewFrame,
     Outgoing,
     PacketResult,
     Probe,
@@ -106,6 +107,11 @@ class Controller(_Half):
         """Whether `on_sent` is to be called: by default where it is written."""
         return not hasattr(type(self).on_sent, "_tidegate_default")
 
+    @property
+    def needs_frames(self) -> bool:
+        """Whether `on_frame` is to be called: by default where it is written."""
+        return not hasattr(type(self).on_frame, "_tidegate_default")
+
     def __init__(self) -> None:
         """Takes the settings of the scenario, as keyword arguments."""
 
@@ -136,6 +142,12 @@ class Controller(_Half):
     def on_sent(self, now_ns: int, packet: Sent) -> Answer:
         """One packet has left; costs a call for every packet, so that only few should write it."""
         del now_ns, packet
+        return None
+
+    @_unwritten
+    def on_frame(self, now_ns: int, frame: NewFrame) -> Answer:
+        """A frame of media has come into the pacer, of which nothing has left yet."""
+        del now_ns, frame
         return None
 
     @_unwritten
@@ -199,6 +211,7 @@ __all__ = [
     "Limits",
     "LossReport",
     "Needs",
+    "NewFrame",
     "Outgoing",
     "PacketResult",
     "Probe",

@@ -2,7 +2,7 @@
 //! call.
 
 use super::checks::{AlarmCheck, broken};
-use super::messages::{Arrived, Ask, Decision, Feedback, Limits, Outgoing, Report, Sent};
+use super::messages::{Arrived, Ask, Decision, Feedback, Limits, NewFrame, Outgoing, Report, Sent};
 use super::needs::Needs;
 use super::probes::Probes;
 use crate::datagram::Extension;
@@ -37,6 +37,17 @@ pub trait Controller: Send {
 
     /// Whether [`Controller::on_sent`] is to be called.
     fn needs_sent(&self) -> bool {
+        false
+    }
+
+    /// A frame of media has come into the pacer. Called only if [`Controller::needs_frames`].
+    fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
+        let _ = (now, frame);
+        cx.unchanged()
+    }
+
+    /// Whether [`Controller::on_frame`] is to be called.
+    fn needs_frames(&self) -> bool {
         false
     }
 

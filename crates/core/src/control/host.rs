@@ -2,7 +2,7 @@
 
 use super::checks::{AlarmCheck, broken};
 use super::contract::{Context, Controller, Notes, ReceiverHalf};
-use super::messages::{Arrived, Ask, Decision, Feedback, Limits, Outgoing, Report, Sent, Urgency};
+use super::messages::{Arrived, Ask, Decision, Feedback, Limits, NewFrame, Outgoing, Report, Sent, Urgency};
 use super::needs::Needs;
 use crate::datagram::Extension;
 use crate::rng::Stream;
@@ -87,6 +87,12 @@ impl ControllerHost {
         self.controller.needs_sent()
     }
 
+    /// Whether the controller wants [`ControllerHost::frame`].
+    #[must_use]
+    pub fn needs_frames(&self) -> bool {
+        self.controller.needs_frames()
+    }
+
     /// A feedback report.
     ///
     /// # Errors
@@ -118,6 +124,14 @@ impl ControllerHost {
     /// When the controller fails or breaks the contract.
     pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
+    }
+
+    /// A frame of media has come into the pacer.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn frame(&mut self, now: Time, frame: &NewFrame) -> Result<&Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_frame(now, frame, cx))
     }
 
     /// Bytes in flight, if the controller counts them itself.

@@ -235,6 +235,19 @@ pub struct Sent {
     pub backlog: Size,
 }
 
+/// A frame of media has come into the pacer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NewFrame {
+    /// Whether it is of video.
+    pub video: bool,
+    /// Bytes of its packets, as in [`PacketResult::size`] but for a stamp.
+    pub size: Size,
+    /// Bytes that wait in the pacer, this frame included.
+    pub backlog: Size,
+    /// How long the packet of media that has waited longest in the pacer has waited by now; zero if this frame found none.
+    pub pacer_delay: Span,
+}
+
 /// One packet is about to leave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outgoing {

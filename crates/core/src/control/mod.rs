@@ -16,8 +16,8 @@ mod probes;
 pub use contract::{Context, Controller, Notes, ReceiverHalf};
 pub use host::{ControllerHost, Failure, ReceiverHost};
 pub use messages::{
-    Arrived, Ask, Decision, EcnCounts, Feedback, Limits, LossReport, Outgoing, PacketResult, Report, Sent,
-    Urgency,
+    Arrived, Ask, Decision, EcnCounts, Feedback, Limits, LossReport, NewFrame, Outgoing, PacketResult,
+    Report, Sent, Urgency,
 };
 pub use needs::{Counts, EcnUse, FeedbackKind, Needs};
 pub use probes::{Probe, Probes, TooManyProbes};

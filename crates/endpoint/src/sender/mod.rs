@@ -18,7 +18,7 @@ use history::History;
 use pacer::Pacer;
 use repair::SenderRepair;
 use stream::OutStream;
-use tidegate_core::control::{Counts, Failure, Limits, Probes, Report};
+use tidegate_core::control::{Counts, Failure, Limits, NewFrame, Probes, Report};
 use tidegate_core::driver::Driver;
 use tidegate_core::frame::Marks;
 use tidegate_core::record::FrameSent;
@@ -379,6 +379,7 @@ impl Sender {
             return;
         }
         let audio = signalled.kind == MediaKind::Audio;
+        let before = self.pacer.backlog();
         let first = Queued { stream: index as u8, ..frame.first };
         let extensions = stream.extensions;
         for packet in crate::packetizer::packets(slices, limit, first) {
@@ -386,6 +387,18 @@ impl Sender {
         }
         if series && signalled.frames {
             self.note_backlog(now, out);
+        }
+        if let Life::Running(host) = &self.life
+            && host.needs_frames()
+        {
+            let backlog = self.pacer.backlog();
+            let frame = NewFrame {
+                video: !audio,
+                size: backlog - before,
+                backlog,
+                pacer_delay: self.pacer.delay(now),
+            };
+            self.call(now, out, false, |host| host.frame(now, &frame));
         }
     }
 

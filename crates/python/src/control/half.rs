@@ -1,7 +1,7 @@
 //! Controllers and receiver halves that are Python objects, which the engine calls.
 
 use super::decision::{PyDecision, PyLimits, PyNeeds};
-use super::packets::{PyArrived, PyOutgoing, PySent};
+use super::packets::{PyArrived, PyNewFrame, PyOutgoing, PySent};
 use super::report::PyReport;
 use super::{bytes_of, describe, rate_of};
 use crate::errors::bad;
@@ -11,8 +11,8 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{
-    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Needs, Outgoing, ReceiverHalf, Report,
-    Sent, Urgency,
+    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Needs, NewFrame, Outgoing, ReceiverHalf,
+    Report, Sent, Urgency,
 };
 use tidegate_core::datagram::Extension;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
@@ -28,6 +28,7 @@ pub(crate) struct PyHalf {
     raised: Raised,
     on_alarm: bool,
     on_sent: bool,
+    on_frame: bool,
     stamp: bool,
     in_flight: bool,
     needs: Needs,
@@ -106,6 +107,7 @@ impl PyHalf {
         Ok(Self {
             on_alarm: has("on_alarm")?,
             on_sent: flag("needs_sent", has("on_sent")?)?,
+            on_frame: flag("needs_frames", has("on_frame")?)?,
             stamp: has("stamp")?,
             in_flight: has("in_flight")?,
             needs,
@@ -256,6 +258,14 @@ impl Controller for PyHalf {
 
     fn needs_sent(&self) -> bool {
         self.on_sent
+    }
+
+    fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
+        Python::attach(|py| self.decide(py, "on_frame", (now.as_nanos(), PyNewFrame::from_core(frame)), cx))
+    }
+
+    fn needs_frames(&self) -> bool {
+        self.on_frame
     }
 
     fn in_flight(&self) -> Option<Size> {

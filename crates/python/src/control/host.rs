@@ -1,7 +1,7 @@
 //! The engine's controllers, driven from Python.
 
 use super::decision::{PyDecision, PyLimits, PyNeeds};
-use super::packets::{PyArrived, PyOutgoing, PySent};
+use super::packets::{PyArrived, PyNewFrame, PyOutgoing, PySent};
 use super::report::PyReport;
 use crate::errors::{RunError, bad};
 use pyo3::prelude::*;
@@ -59,6 +59,10 @@ impl PyControllerHost {
     fn on_sent(&self, now_ns: i64, packet: &PySent) -> PyResult<PyDecision> {
         decided(held(&self.host).sent(Time::from_nanos(now_ns), &packet.to_core()))
     }
+    /// A frame of media has come into the pacer.
+    fn on_frame(&self, now_ns: i64, frame: &PyNewFrame) -> PyResult<PyDecision> {
+        decided(held(&self.host).frame(Time::from_nanos(now_ns), &frame.to_core()))
+    }
     /// What rides on a packet that is about to leave: (id, bytes) or None.
     fn stamp(&self, now_ns: i64, packet: &PyOutgoing) -> Option<(u8, Vec<u8>)> {
         held(&self.host).stamp(Time::from_nanos(now_ns), &packet.to_core()).map(|e| (e.id, e.data))
@@ -72,6 +76,11 @@ impl PyControllerHost {
     #[getter]
     fn needs_sent(&self) -> bool {
         held(&self.host).needs_sent()
+    }
+    /// Whether it wants `on_frame` to be called.
+    #[getter]
+    fn needs_frames(&self) -> bool {
+        held(&self.host).needs_frames()
     }
     /// The last decision.
     #[getter]

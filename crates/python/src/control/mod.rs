@@ -23,6 +23,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<decision::PyProbe>()?;
     module.add_class::<decision::PyDecision>()?;
     module.add_class::<packets::PySent>()?;
+    module.add_class::<packets::PyNewFrame>()?;
     module.add_class::<packets::PyOutgoing>()?;
     module.add_class::<packets::PyArrived>()?;
     module.add_class::<host::PyControllerHost>()?;

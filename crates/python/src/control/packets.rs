@@ -2,7 +2,7 @@
 
 use crate::errors::bad;
 use pyo3::prelude::*;
-use tidegate_core::control::{Arrived, Outgoing, Sent};
+use tidegate_core::control::{Arrived, NewFrame, Outgoing, Sent};
 use tidegate_core::datagram::{Ecn, Extension};
 use tidegate_core::{Size, Span};
 
@@ -50,6 +50,55 @@ impl PySent {
             size: Size::from_bytes(self.size),
             in_flight: Size::from_bytes(self.in_flight),
             backlog: Size::from_bytes(self.backlog),
+        }
+    }
+}
+
+/// A frame of media has come into the pacer.
+#[pyclass(frozen, get_all, eq, module = "tidegate", name = "NewFrame")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct PyNewFrame {
+    /// Whether it is of video.
+    video: bool,
+    /// Bytes of its packets: payload and RTP header with extensions, without IP and UDP, but for a stamp.
+    size: u64,
+    /// Bytes that wait in the pacer, this frame included.
+    backlog: u64,
+    /// How long the packet of media that has waited longest in the pacer has waited by now, in nanoseconds.
+    pacer_delay_ns: i64,
+}
+
+#[pymethods]
+impl PyNewFrame {
+    #[new]
+    #[pyo3(signature = (size, video=true, backlog=None, pacer_delay_ns=0))]
+    fn new(size: u64, video: bool, backlog: Option<u64>, pacer_delay_ns: i64) -> Self {
+        Self { video, size, backlog: backlog.unwrap_or(size), pacer_delay_ns }
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { video, size, backlog, pacer_delay_ns } = self;
+        let video = if *video { "True" } else { "False" };
+        format!("NewFrame(size={size}, video={video}, backlog={backlog}, pacer_delay_ns={pacer_delay_ns})")
+    }
+}
+
+impl PyNewFrame {
+    pub(super) fn from_core(frame: &NewFrame) -> Self {
+        Self {
+            video: frame.video,
+            size: frame.size.as_bytes(),
+            backlog: frame.backlog.as_bytes(),
+            pacer_delay_ns: frame.pacer_delay.as_nanos(),
+        }
+    }
+
+    pub(super) fn to_core(&self) -> NewFrame {
+        NewFrame {
+            video: self.video,
+            size: Size::from_bytes(self.size),
+            backlog: Size::from_bytes(self.backlog),
+            pacer_delay: Span::from_nanos(self.pacer_delay_ns),
         }
     }
 }
