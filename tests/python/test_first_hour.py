@@ -147,7 +147,9 @@ def test_the_first_commands_of_the_readme_work(cli: Cli, tmp_path: Path) -> None
         short = {"--seeds": "1", "--duration": "60s"}
         argv = [short.get(before, one) for before, one in itertools.pairwise(command)]
         got = cli(*argv)
-        assert (got.code, got.err) == (0, ""), command
+        # a recorded network may be gone for so long that a sender would have to stop
+        errors = [line for line in got.err.splitlines() if "circuit_breaker" not in line]
+        assert (got.code, errors) == (0, []), command
     assert (tmp_path / "out" / "lte" / "report.html").is_file()
 
 

@@ -91,6 +91,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                         },
                         "playout": {"adaptive": {"min": 0, "max": 1_000_000_000}},
                         "ecn": "off",
+                        "circuit_breaker": "watch",
                         "payload": 1200,
                         "overhead": 28,
                         "marks": True,

@@ -153,6 +153,36 @@ impl Reporting {
     }
 }
 
+/// Which of the circuit breakers of RFC 8083 has tripped. The discriminants are their numbers there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Breaker {
+    /// Media was sent, and no RTCP came back (section 4.1).
+    RtcpTimeout = 1,
+    /// Media was sent, and reports say that nothing of it has arrived (section 4.2).
+    MediaTimeout = 2,
+    /// More than ten times what TCP would get was sent (section 4.3).
+    Congestion = 3,
+    /// What arrives is of no use to anybody (section 4.4).
+    Usability = 4,
+}
+
+impl Breaker {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::RtcpTimeout, Self::MediaTimeout, Self::Congestion, Self::Usability];
+
+    /// The name used in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RtcpTimeout => "RTCP timeout",
+            Self::MediaTimeout => "media timeout",
+            Self::Congestion => "congestion",
+            Self::Usability => "media usability",
+        }
+    }
+}
+
 /// One lost packet, as one member of a session has seen and reported it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LossRecord {
@@ -237,6 +267,9 @@ pub trait Recorder: Send + Any {
     fn arrived(&mut self, now: Time, packet: &Packet) {}
     /// A media flow said goodbye: its sender sends no more.
     fn ended(&mut self, now: Time, flow: FlowId) {}
+    /// A circuit breaker of a media flow has tripped (RFC 8083): its sender stops, or would have to if its settings said so.
+    fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker) {}
+
     /// A packet died at `node`.
     fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {}
     /// The run is over, and a packet is still on its way, at `node`.

@@ -1,5 +1,6 @@
 //! One endpoint: it hands packets and alarms to its sender and its receiver, and writes the RTCP of both.
 
+use crate::breaker::Intervals;
 use crate::receiver::Receiver;
 use crate::reception::clock;
 use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
@@ -68,7 +69,7 @@ impl Endpoint {
             receiver,
             sender,
             ssrc,
-            path: Path { overhead, clock_offset },
+            path: Path { overhead, clock_offset, reports: Intervals::default() },
             mode: rtcp.mode,
             reduced_size: rtcp.reduced_size,
             schedule: Schedule::new(&timing),
@@ -346,6 +347,11 @@ impl Endpoint {
             }
         }
         if let Some(sender) = &mut self.sender {
+            self.path.reports = Intervals {
+                timeout: self.schedule.timeout_interval(),
+                own: self.schedule.deterministic(),
+                peer: self.schedule.peer_interval(),
+            };
             sender.rtcp(now, packets, &self.path, out);
         }
     }
@@ -406,7 +412,7 @@ impl Peer for Endpoint {
                 if let Some(sender) = &self.sender {
                     receiver.feedback.ticks.set_own(sender.may_send());
                 }
-                let Path { overhead, clock_offset } = self.path;
+                let Path { overhead, clock_offset, .. } = self.path;
                 let urgency = receiver.packet(now, datagram, body, overhead, clock_offset, out);
                 if first {
                     self.join(now);

@@ -13,6 +13,7 @@
 //! Nothing here reads a clock or a socket: the driver says what time it is and carries the packets,
 //! be it in virtual time or over real UDP.
 
+pub mod breaker;
 pub mod datagram;
 mod endpoint;
 pub mod group;
@@ -31,7 +32,7 @@ pub use packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_
 pub use reception::rtp_clock;
 pub use repair::Repair;
 pub use settings::{
-    AUDIO_CLOCK, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout, ReceiveSettings,
-    RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, StreamSettings, VIDEO_CLOCK,
-    clock_offset,
+    AUDIO_CLOCK, CircuitBreakerUse, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout,
+    ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,
+    StreamSettings, VIDEO_CLOCK, clock_offset,
 };

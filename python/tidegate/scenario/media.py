@@ -229,6 +229,9 @@ class Media(Said, Model):
     ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
     """The ECN codepoint of its RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or
     what the controller needs (auto)."""
+    circuit_breaker: Literal["watch", "off"] = "watch"
+    """RTP circuit breakers (RFC 8083): whether a run tells when its sender would have had to stop (watch), or nothing
+    (off). They go by RTCP alone, whatever the controller does."""
     payload: Size = Size(1200)
     """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tidegate.results.metrics import MEMBERS
 from tidegate.scenario import _subject as subject
+from tidegate.show import _breakers
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -141,8 +142,9 @@ def member(run: RunLike, flow: str) -> Mapping[str, Any]:
 
 def warnings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
     """What runs with these summaries warn of, each once: the key of a setting, and a sentence about it."""
-    told = (f"{one['key']}: {one['says']}" for summary in summaries for one in summary.get("warnings", ()))
-    return list(dict.fromkeys(told))
+    some = list(summaries)
+    told = (f"{one['key']}: {one['says']}" for summary in some for one in summary.get("warnings", ()))
+    return [*dict.fromkeys(told), *_breakers.told(some)]
 
 
 def recordings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -100,13 +100,15 @@ impl Sender {
         (self.report.loss, self.report.remb, self.report.ecn) = (None, None, None);
         let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
         let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
-        let mut asked = false;
+        let (mut asked, mut reports) = (false, false);
         for packet in packets {
             let from = match packet {
                 rtcp::Packet::SenderReport(report) => {
+                    reports = true;
                     self.blocks(&report.blocks, clock, &mut round_trip, &mut losses).then_some(report.ssrc)
                 }
                 rtcp::Packet::ReceiverReport(report) => {
+                    reports = true;
                     self.blocks(&report.blocks, clock, &mut round_trip, &mut losses).then_some(report.ssrc)
                 }
                 rtcp::Packet::Twcc(twcc) => {
@@ -143,6 +145,7 @@ impl Sender {
             };
             reporter = reporter.or(from);
         }
+        self.watch(now, reports, round_trip.report, path, out);
         let Some(reporter) = reporter else {
             if asked {
                 self.work(now, path, out);
@@ -206,11 +209,13 @@ impl Sender {
     ) -> bool {
         let mut any = false;
         for block in blocks {
-            let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == block.ssrc)
-            else {
-                continue;
-            };
+            let found =
+                self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == block.ssrc);
+            let Some((index, stream)) = found else { continue };
             any = true;
+            if let Some(breaker) = &mut self.breaker {
+                breaker.block(index, block);
+            }
             losses.block(block, stream);
             rtt.report = rtt.report.or(block.round_trip(clock));
         }

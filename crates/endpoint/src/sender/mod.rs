@@ -1,6 +1,7 @@
 //! The sending side: sources, packetizer, pacer and controller.
 
 mod alr;
+mod breaking;
 mod feedback;
 mod history;
 mod pacer;
@@ -9,6 +10,7 @@ mod repair;
 mod stream;
 mod transmit;
 
+use crate::breaker::{CircuitBreaker, Intervals};
 use crate::media::Source;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
@@ -33,6 +35,8 @@ use tidegate_core::{
 pub(crate) struct Path {
     pub(crate) overhead: u32,
     pub(crate) clock_offset: Span,
+    /// The intervals of RTCP.
+    pub(crate) reports: Intervals,
 }
 
 /// While what waits takes longer to leave, encoders pause (libwebrtc's `CongestionControlHandler::GetUpdate` and
@@ -80,6 +84,8 @@ pub(crate) struct Sender {
     pacer: Pacer,
     history: History,
     app_limit: AppLimit,
+    /// Until it trips.
+    breaker: Option<CircuitBreaker>,
     skipped_frames: u64,
     report: Report,
     join: feedback::Clocks,
@@ -125,6 +131,7 @@ impl Sender {
                 Stream::new(seed, &component, "rtp"),
             ));
         }
+        let breaker = breaking::breaker(&settings);
         let repair = SenderRepair::new(&settings);
         for signalled in settings.signalled().into_iter().skip(settings.streams.len()) {
             let part = match signalled.kind {
@@ -162,6 +169,7 @@ impl Sender {
             pacer,
             history: History::new(),
             app_limit: AppLimit::new(settings.start),
+            breaker,
             skipped_frames: 0,
             report: Report::default(),
             join: feedback::Clocks::default(),
@@ -217,7 +225,7 @@ impl Sender {
     /// Does what is due. Says whether its stop has come, which [`Sender::end`] has to follow.
     pub(crate) fn advance(&mut self, now: Time, path: &Path, out: &mut dyn Driver) -> bool {
         if matches!(self.life, Life::Waiting(_)) && now >= self.start {
-            self.begin(now, out);
+            self.begin(now, path, out);
         }
         if !matches!(self.life, Life::Running(_)) {
             self.update_wakeup();
@@ -229,6 +237,7 @@ impl Sender {
         if now >= self.media_due {
             self.media(now, out);
         }
+        self.expire(now, out);
         if self.decision.alarm.is_some_and(|at| at <= now) {
             self.call(now, out, true, |host| host.alarm(now));
         }
@@ -270,7 +279,10 @@ impl Sender {
         if waits { self.history.expiry() } else { Time::MAX }
     }
 
-    fn begin(&mut self, now: Time, out: &mut dyn Driver) {
+    fn begin(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
+        if let Some(breaker) = &mut self.breaker {
+            breaker.begin(now, path.reports);
+        }
         for stream in &mut self.streams {
             stream.begin(now);
         }
@@ -320,7 +332,10 @@ impl Sender {
     fn media(&mut self, now: Time, out: &mut dyn Driver) {
         let mut switched = false;
         for index in 0..self.streams.len() {
-            switched |= self.streams[index].switch(now);
+            if self.streams[index].switch(now) {
+                switched = true;
+                self.breaker.iter_mut().for_each(|breaker| breaker.switched(index));
+            }
             let before = self.streams[index].left_out();
             let paused = self.paused();
             while let Some(frame) = self.streams[index].frame(now, self.stamped_header, paused) {
@@ -382,6 +397,10 @@ impl Sender {
         let before = self.pacer.backlog();
         let first = Queued { stream: index as u8, ..frame.first };
         let extensions = stream.extensions;
+        if let Some(breaker) = &mut self.breaker {
+            let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum::<u32>();
+            breaker.frame(now, index, packets, frame.bytes + packets * self.stamped_header);
+        }
         for packet in crate::packetizer::packets(slices, limit, first) {
             self.pacer.push(audio, Queued { marks: extensions.marks_len(packet.place()) as u8, ..packet });
         }

@@ -2,6 +2,7 @@
 
 use super::pushback::LeavingOut;
 use super::{Source, timestamp};
+use crate::breaker::Traffic;
 use crate::packetizer::{Extensions, Queued};
 use crate::settings::Signalled;
 use tidegate_core::rng::Draws;
@@ -68,6 +69,8 @@ pub(super) struct OutStream {
     next_frame: u32,
     packets: u32,
     octets: u32,
+    /// Bytes of RTP packets, headers included.
+    pub(super) bytes: u64,
     /// Packet counts at the last report and at the one before.
     reported: [u32; 2],
     /// The transport-wide number of each of the last packets, by RTP sequence number: kept only where
@@ -102,6 +105,7 @@ impl OutStream {
             next_frame: 0,
             packets: 0,
             octets: 0,
+            bytes: 0,
             reported: [0; 2],
             transport: by_rtp_sequence.then(Vec::new),
             reported_highest: None,
@@ -138,6 +142,16 @@ impl OutStream {
             source.start(now);
         }
         true
+    }
+
+    /// What it has sent so far.
+    pub(super) fn traffic(&self) -> Traffic {
+        Traffic { packets: self.packets, bytes: self.bytes }
+    }
+
+    /// Whether it carries media of its own.
+    pub(super) fn is_media(&self) -> bool {
+        self.source.is_some()
     }
 
     pub(super) fn on(&self) -> bool {

@@ -75,6 +75,7 @@ impl Sender {
             return;
         }
         let stream = &mut self.streams[index];
+        stream.bytes += u64::from(size);
         let rtp_sequence = stream.sent(sequence, !matches!(turn, Turn::Media(..)), payload);
         let (timestamp, frame, original) = match turn {
             Turn::Media(packet, _) => (packet.timestamp, packet.place(), packet.original),

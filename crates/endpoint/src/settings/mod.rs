@@ -77,6 +77,17 @@ pub fn clock_offset(seed: u64, name: &str) -> Span {
     Span::from_nanos(nanos as i64)
 }
 
+/// What comes of a circuit breaker that trips (RFC 8083).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CircuitBreakerUse {
+    /// There are none.
+    Off,
+    /// The first one that trips is told of, and nothing else changes.
+    #[default]
+    Watch,
+}
+
 /// What an endpoint sends.
 pub struct SendSettings {
     /// The flow that its media packets belong to.
@@ -107,6 +118,8 @@ pub struct SendSettings {
     pub queue_limit: Span,
     /// How losses of video are repaired.
     pub repair: Repair,
+    /// What its circuit breakers do (RFC 8083).
+    pub circuit_breaker: CircuitBreakerUse,
     /// Bytes of padding in a packet that has nothing else; at most 255 (RFC 3550 section 5.1).
     pub padding_payload: u8,
     /// SSRC of the padding stream.
@@ -134,6 +147,7 @@ impl SendSettings {
             feedback: FeedbackFormat::default(),
             queue_limit: Span::from_secs(2),
             repair: Repair::default(),
+            circuit_breaker: CircuitBreakerUse::default(),
             // libwebrtc modules/rtp_rtcp/source/rtp_sender.cc: kMaxPaddingLength
             padding_payload: 224,
             padding_ssrc: 0x7064_0000 | flow.0,

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Counts, Limits, Needs, PacketResult, Probes, Report};
-use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
+use tidegate_core::record::{Breaker, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
     Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
@@ -33,6 +33,7 @@ pub struct Told {
     pub paced: Vec<(Time, Span)>,
     pub left_out: usize,
     pub decisions: Vec<(Time, Decision)>,
+    pub tripped: Vec<(Time, Breaker)>,
 }
 
 pub struct Log(pub Arc<Mutex<Told>>, pub bool);
@@ -65,6 +66,9 @@ impl Recorder for Log {
     }
     fn left_out(&mut self, _now: Time, _flow: FlowId) {
         self.0.lock().unwrap().left_out += 1;
+    }
+    fn tripped(&mut self, now: Time, _flow: FlowId, breaker: Breaker) {
+        self.0.lock().unwrap().tripped.push((now, breaker));
     }
     fn decision(&mut self, now: Time, _flow: FlowId, decision: &Decision) {
         self.0.lock().unwrap().decisions.push((now, *decision));

@@ -7,6 +7,7 @@ use super::histogram::Histogram;
 use super::jitter::Jitter;
 use super::repair::Repairs;
 use super::speech::Speech;
+use tidegate_core::record::Breaker;
 use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
@@ -65,6 +66,8 @@ pub struct FlowStats {
     pub skipped_bytes: u64,
     /// Pictures that were not encoded, because of the controller's congestion window or the pacer's queue.
     pub left_out_frames: u64,
+    /// The circuit breaker that tripped first, and when.
+    pub tripped: Option<(Time, Breaker)>,
     /// One-way delay.
     pub delay: Histogram,
     /// Last one-way delay, and its jitter.
@@ -118,6 +121,7 @@ impl FlowStats {
             skipped_packets: 0,
             skipped_bytes: 0,
             left_out_frames: 0,
+            tripped: None,
             delay: Histogram::default(),
             transit: None,
             jitter: Jitter::default(),

@@ -136,6 +136,11 @@ rows! {
         "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
          frames), or what waited at the sender would have taken more than 2 s to leave."
         left_out_frames: Option<u64> => "left out by the encoder", "frames", lower, 1.0, 0;
+        "The circuit breaker that was the first to trip (RFC 8083): `RTCP timeout`, `media timeout`, `congestion` or `media \
+         usability`; none where none did."
+        circuit_breaker: Option<String> => "circuit breaker", "", neither, 1.0, 1;
+        "When it tripped, in simulated time: there the sender stopped, or would have if `circuit_breaker` said so."
+        circuit_breaker_s: Metric => "circuit breaker trips at", "s", neither, 1.0, 1;
         "Mean of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_mean: Metric => "one-way delay, mean", "ms", lower, 1.0, 1;

@@ -5,7 +5,7 @@ use super::{DecisionRow, Fate, FrameOpen, Recording};
 use tidegate_core::control::Decision;
 use tidegate_core::record::Backlog;
 use tidegate_core::record::{
-    CellRecord, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord, RtcpRecord,
+    Breaker, CellRecord, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord, RtcpRecord,
 };
 use tidegate_core::{Cause, FlowId, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
@@ -210,6 +210,11 @@ impl Recorder for Recording {
         if stats.counts(now) {
             stats.left_out_frames += 1;
         }
+    }
+
+    // not in the digest: it follows from what reports say, and a watch changes nothing
+    fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker) {
+        self.stats[flow.0 as usize].tripped.get_or_insert((now, breaker));
     }
 
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {

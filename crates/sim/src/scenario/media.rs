@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
-use tidegate_endpoint::{Repair, RtcpMode};
+use tidegate_endpoint::{CircuitBreakerUse, Repair, RtcpMode};
 
 /// RTP media under a congestion controller.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,6 +33,9 @@ pub struct MediaSpec {
     /// The ECN codepoint of its RTP packets.
     #[serde(default)]
     pub ecn: EcnSpec,
+    /// What its circuit breakers do.
+    #[serde(default)]
+    pub circuit_breaker: CircuitBreakerUse,
     /// RTP payload bytes of a full packet.
     pub payload: u32,
     /// Bytes of IP and UDP headers.

@@ -405,13 +405,29 @@ impl Schedule {
     /// randomisation (section 6.3.5).
     #[must_use]
     pub fn member_timeout(&self) -> Span {
-        self.mean(false, TIMEOUT_MINIMUM) * MEMBER_TIMEOUT
+        self.timeout_interval() * MEMBER_TIMEOUT
+    }
+
+    /// Td of a receiver with the fixed minimum that time-outs go by.
+    #[must_use]
+    pub fn timeout_interval(&self) -> Span {
+        self.mean(false, TIMEOUT_MINIMUM)
+    }
+
+    /// The mean time between full packets of another member of a session of two, whose Td is the same: under AVPF no less than
+    /// T_rr_interval.
+    #[must_use]
+    pub fn peer_interval(&self) -> Span {
+        match self.profile {
+            Profile::Avp => self.deterministic(),
+            Profile::Avpf(avpf) => self.deterministic().max(avpf.rr_interval),
+        }
     }
 
     /// A sender that sent no RTP for this long is one no more (section 6.3.5).
     #[must_use]
     pub fn sender_timeout(&self) -> Span {
-        self.mean(false, TIMEOUT_MINIMUM) * SENDER_TIMEOUT
+        self.timeout_interval() * SENDER_TIMEOUT
     }
 
     fn set_next(&mut self, now: Time, uniform: impl FnMut() -> f64) {

@@ -112,6 +112,7 @@ fn connect(
         EcnSpec::Ect1 => Ecn::Ect1,
     };
     send.repair = media.repair;
+    send.circuit_breaker = media.circuit_breaker;
     send.streams = streams(&flow.name, media, id, make)?;
     let mut receive = ReceiveSettings::new(&send);
     receive.half = half;

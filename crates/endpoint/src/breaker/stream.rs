@@ -1,0 +1,210 @@
+//! One stream of media as its circuit breakers see it: what it has sent, and what reports have said of it.
+
+use super::{Intervals, NEWEST};
+use std::collections::VecDeque;
+use tidegate_core::record::Breaker;
+use tidegate_core::wire::rtcp::ReportBlock;
+use tidegate_core::{Span, Time, math};
+
+/// k: so many reports without reception are no chance (RFC 8083 section 4.2).
+const NON_REPORTING: f64 = 5.0;
+/// How far a stream may be above what TCP would get (section 4.3).
+const FACTOR: f64 = 10.0;
+/// How long a time between two frames counts (section 3, Tf).
+const FRAMES_WITHIN: Span = Span::from_secs(10);
+/// Frames over which the size of a packet is averaged: 4 G, and G = 1, because the encoders here follow their rate with each
+/// frame (section 3, s and G).
+const FRAMES: usize = 4;
+/// CB_INTERVAL covers 15 s, or three intervals of RTCP, at most (section 4.3): where reports come every few milliseconds, this many.
+const MOST_INTERVALS: usize = 4096;
+
+/// What a stream has sent since it began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// RTP packets, modulo 2^32.
+    pub packets: u32,
+    /// Their bytes, RTP headers included.
+    pub bytes: u64,
+}
+
+/// A reporting interval: from one report block on the stream to the next.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    length_s: f64,
+    lost: f64,
+    bytes: u64,
+}
+
+/// One stream.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    /// Packets and bytes of the last frames.
+    frames: VecDeque<(u32, u32)>,
+    last_frame: Option<Time>,
+    /// What had been sent when RTCP came last.
+    pub(super) traffic: Traffic,
+    /// Times between frames of the last 10 s, each with its end: only those that no later one is as long as.
+    gaps: VecDeque<(Time, Span)>,
+    /// The block of the report that is being read.
+    block: Option<ReportBlock>,
+    highest: Option<u32>,
+    /// When the last block came, and what had been sent then.
+    reported: Option<(Time, Traffic)>,
+    /// What had been sent when the last report came, with a block on this stream or without.
+    heard: u32,
+    intervals: VecDeque<Interval>,
+    /// CB_INTERVAL.
+    needed: usize,
+    /// The part lost, smoothed as the round trip is.
+    loss: Option<f64>,
+    /// Reports in a row that say nothing has arrived, and MEDIA_TIMEOUT.
+    silent: f64,
+    timeout: f64,
+}
+
+impl Watched {
+    pub(super) fn frame(&mut self, now: Time, packets: u32, bytes: u32) {
+        if self.frames.len() == FRAMES {
+            self.frames.pop_front();
+        }
+        self.frames.push_back((packets, bytes));
+        if let Some(last) = self.last_frame.replace(now) {
+            let gap = now - last;
+            while self.gaps.back().is_some_and(|&(_, shorter)| shorter <= gap) {
+                self.gaps.pop_back();
+            }
+            self.gaps.push_back((now, gap));
+        }
+    }
+
+    pub(super) fn switched(&mut self) {
+        self.last_frame = None;
+        (self.silent, self.timeout) = (0.0, 0.0);
+    }
+
+    pub(super) fn block(&mut self, block: &ReportBlock) {
+        self.block = Some(*block);
+    }
+
+    pub(super) fn loss(&self) -> f64 {
+        self.loss.unwrap_or(0.0)
+    }
+
+    /// Tf in seconds: the longest time between two frames in the last 10 s.
+    fn framing(&mut self, now: Time) -> f64 {
+        while self.gaps.front().is_some_and(|&(at, _)| now - at > FRAMES_WITHIN) {
+            self.gaps.pop_front();
+        }
+        self.gaps.front().map_or(0.0, |&(_, gap)| gap.as_secs_f64())
+    }
+
+    /// A report has come in; its block on this stream, if it has one, was told before. A report without one says that nothing was
+    /// received since the last (RFC 3550 section 6.4).
+    pub(super) fn report(
+        &mut self,
+        now: Time,
+        intervals: &Intervals,
+        round_trip: Option<f64>,
+    ) -> Option<Breaker> {
+        let sent = self.traffic.packets;
+        let sending = std::mem::replace(&mut self.heard, sent) != sent;
+        let framing = self.framing(now);
+        let block = self.block.take();
+        let advanced = block.is_some_and(|block| {
+            let before = self.highest.replace(block.highest_sequence);
+            before.is_none_or(|before| (block.highest_sequence.wrapping_sub(before) as i32) > 0)
+        });
+        let timeout = self.media_timeout(advanced, sending, framing, intervals, round_trip);
+        let congested = block.is_some_and(|block| self.congestion(now, &block, intervals, round_trip));
+        // recalculated after the checks
+        self.needed = cb_interval(framing, intervals, round_trip.unwrap_or(0.0));
+        match (timeout, congested && advanced) {
+            (true, _) => Some(Breaker::MediaTimeout),
+            (false, true) => Some(Breaker::Congestion),
+            (false, false) => None,
+        }
+    }
+
+    /// Section 4.2.
+    fn media_timeout(
+        &mut self,
+        advanced: bool,
+        sending: bool,
+        framing: f64,
+        intervals: &Intervals,
+        round_trip: Option<f64>,
+    ) -> bool {
+        let peer = intervals.peer_s();
+        let longest = framing.max(round_trip.unwrap_or(0.0)).max(peer);
+        let timeout = math::ceil(NON_REPORTING * longest / peer);
+        if advanced {
+            (self.silent, self.timeout) = (0.0, timeout);
+            return false;
+        }
+        self.timeout = self.timeout.max(timeout);
+        if sending {
+            self.silent += 1.0;
+        }
+        self.silent >= self.timeout
+    }
+
+    /// Section 4.3.
+    fn congestion(
+        &mut self,
+        now: Time,
+        block: &ReportBlock,
+        intervals: &Intervals,
+        round_trip: Option<f64>,
+    ) -> bool {
+        let lost = f64::from(block.fraction_lost) / 256.0;
+        let traffic = self.traffic;
+        let Some((before, sent)) = self.reported.replace((now, traffic)) else { return false };
+        let length_s = (now - before).as_secs_f64();
+        let smoothed = self.loss.map_or(lost, |loss| (1.0 - NEWEST) * loss + NEWEST * lost);
+        self.loss = Some(smoothed);
+        // too few packets, and their loss says nothing
+        let packets = f64::from(traffic.packets.wrapping_sub(sent.packets));
+        let least = length_s / intervals.peer_s().max(round_trip.unwrap_or(0.0));
+        if packets < least {
+            return false;
+        }
+        self.intervals.push_back(Interval { length_s, lost, bytes: traffic.bytes - sent.bytes });
+        while self.intervals.len() > self.needed.clamp(1, MOST_INTERVALS) {
+            self.intervals.pop_front();
+        }
+        if self.intervals.len() < self.needed {
+            return false;
+        }
+        let sum = |part: fn(&Interval) -> f64| self.intervals.iter().map(part).sum::<f64>();
+        let length = sum(|interval| interval.length_s);
+        let loss = sum(|interval| interval.lost * interval.length_s) / length;
+        let rate = sum(|interval| interval.bytes as f64) / length;
+        let Some(tcp) = round_trip.and_then(|rtt| tcp_rate(self.packet_size(), rtt, loss)) else {
+            return false;
+        };
+        rate > FACTOR * tcp
+    }
+
+    /// s: the mean size of a packet of the last frames in bytes.
+    fn packet_size(&self) -> f64 {
+        let (packets, bytes) = self
+            .frames
+            .iter()
+            .fold((0, 0), |(p, b), &(packets, bytes)| (p + u64::from(packets), b + u64::from(bytes)));
+        bytes as f64 / packets.max(1) as f64
+    }
+}
+
+/// X: what TCP would get, in bytes a second, by the simple equation (section 4.3; b = 1); nothing where it has no bound.
+fn tcp_rate(size: f64, round_trip: f64, loss: f64) -> Option<f64> {
+    let slowness = round_trip * math::sqrt(2.0 * loss / 3.0);
+    (slowness > 0.0 && size > 0.0).then(|| size / slowness)
+}
+
+/// CB_INTERVAL: over how many reporting intervals loss and rate are averaged (section 4.3), with G = 1.
+pub(super) fn cb_interval(framing: f64, intervals: &Intervals, round_trip: f64) -> usize {
+    let peer = intervals.peer_s();
+    let reaction = (10.0 * framing).max(10.0 * round_trip).max(3.0 * peer);
+    let most = (3.0 * intervals.own.as_secs_f64()).max(15.0);
+    math::ceil(3.0 * reaction.min(most) / (3.0 * peer)).min(MOST_INTERVALS as f64) as usize
+}
