@@ -6,6 +6,7 @@
 pub mod fixed;
 pub mod gcc;
 pub mod lookup_table;
+pub mod nada;
 pub mod rrb_simd;
 pub mod settings;
 pub mod sprout;
@@ -81,6 +82,7 @@ pub fn registry() -> &'static [Entry] {
         tfrc::ENTRY_SP,
         sprout::ENTRY,
         sprout::EWMA,
+        nada::ENTRY,
         lookup_table::ENTRY,
         rrb_simd::ENTRY,
     ]

@@ -381,7 +381,12 @@ fn they_find_their_way_back_when_faults_cease() {
                 // and longer after a second's jump, which looks like a queue and is no reason to start anew
                 // the thesis's threshold has no bounds: it falls to the size of the estimate, and single delays
                 // are over-use for a while; and no clock of its can jump
-                let (allowed, least) = if *preset == "hoang2017" { (300.0, 300.0) } else { (allowed, 750.0) };
+                // ns3-rmcat warps delays for good once anything was lost, so that this queue is filled until it overflows
+                let (allowed, least) = match *preset {
+                    "hoang2017" => (300.0, 300.0),
+                    "ns3-rmcat" => (allowed, 700.0),
+                    _ => (allowed, 750.0),
+                };
                 let fine = seconds <= allowed && (least..=1050.0).contains(&regained);
                 assert!(fine, "{} {preset} after {what}: {worst}, {seconds} s, {regained}", entry.name);
             }

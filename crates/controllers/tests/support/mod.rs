@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, Limits, LossReport, PacketResult, Probe, ReceiverHost, Report, Sent, Urgency,
+    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, PacketResult, Probe, ReceiverHost, Report,
+    Sent, Urgency,
 };
 use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Size, Span, Stream, Time};
@@ -188,7 +189,10 @@ impl Bottleneck {
     }
 
     pub fn with(name: &str, preset: &str, overrides: &Value, capacity: Rate) -> Self {
-        let far_end = half(name, preset, overrides).map(|half| Far {
+        let host = host(name, preset, overrides, &Limits::default());
+        // a half may be there and silent, where the sender computes from per-packet feedback
+        let heard = host.needs().feedback != FeedbackKind::PerPacket;
+        let far_end = half(name, preset, overrides).filter(|_| heard).map(|half| Far {
             half,
             arriving: VecDeque::new(),
             returning: VecDeque::new(),
@@ -199,7 +203,7 @@ impl Bottleneck {
             reported: 0,
         });
         let mut link = Self {
-            host: host(name, preset, overrides, &Limits::default()),
+            host,
             probes: VecDeque::new(),
             receiver_reports: preset == "libwebrtc",
             lost: 0,

@@ -1,0 +1,96 @@
+//! The receiving half, where the receiver computes the congestion signal (RFC 8698 section 4.2).
+
+use super::congestion::Congestion;
+use super::rate::Mode;
+use super::settings::{Placement, Settings};
+use super::signals::Packet;
+use super::window::Window;
+use super::wire::{Feedback, Stamp};
+use tidegate_core::control::{self, Arrived, Ask, Context, ReceiverHalf, Urgency};
+use tidegate_core::wire::wrap;
+use tidegate_core::{Ecn, Span, Time};
+
+/// The receiving half of NADA. It is silent where the sender computes the signal.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    settings: Settings,
+    window: Window,
+    congestion: Congestion,
+    /// The newest stamp, unwrapped: time of sending in us, and number.
+    newest: Option<(i64, i64)>,
+    /// When the next feedback is due, while packets arrive.
+    due: Option<Time>,
+    /// Whether anything has arrived since the last one.
+    news: bool,
+}
+
+impl Receiver {
+    /// A half that has heard nothing yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            window: Window::new(&settings),
+            congestion: Congestion::default(),
+            newest: None,
+            due: None,
+            news: false,
+            settings,
+        }
+    }
+
+    fn delta(&self) -> Span {
+        Span::from_millis_f64(self.settings.delta)
+    }
+
+    /// Asks to speak once every DELTA while there is something to say.
+    fn ask(&mut self, now: Time) -> Ask {
+        let mut urgency = Urgency::None;
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = self.news.then(|| now + self.delta());
+            urgency = if self.news { Urgency::Now } else { Urgency::None };
+        }
+        Ask { urgency, alarm: self.due }
+    }
+}
+
+impl ReceiverHalf for Receiver {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+        let stamp = packet.extension.and_then(Stamp::read);
+        let Some(stamp) = stamp.filter(|_| self.settings.placement == Placement::Receiver) else {
+            return self.ask(now);
+        };
+        let near = self.newest.unwrap_or((i64::from(stamp.timestamp), i64::from(stamp.sequence)));
+        let sent = wrap::nearest(stamp.timestamp, 32, near.0);
+        let sequence = wrap::nearest(u32::from(stamp.sequence), 16, near.1);
+        let size = packet.size.as_bytes();
+        let marked = packet.ecn == Ecn::Ce;
+        let arrival = now.as_nanos();
+        let counted = Packet { sequence, size, sent: sent.saturating_mul(1000), arrival, marked };
+        if self.window.add(now, counted) {
+            self.newest = Some((sent, sequence));
+            self.news = true;
+            self.due = self.due.or(Some(now + self.delta()));
+        }
+        self.ask(now)
+    }
+
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+        self.ask(now)
+    }
+
+    fn message(&mut self, now: Time, cx: &mut Context<'_>) -> control::Feedback {
+        if !self.news {
+            return Vec::new();
+        }
+        self.news = false;
+        let signals = self.window.signals(now.as_nanos());
+        self.congestion.update(&signals, &self.settings);
+        cx.note("receiver_x_curr_ms", self.congestion.x);
+        let said = Feedback {
+            mode: if signals.ramp_up { Mode::RampUp } else { Mode::Gradual },
+            x: self.congestion.x,
+            receive_rate: signals.receive_rate.unwrap_or_default(),
+        };
+        vec![said.write()]
+    }
+}
