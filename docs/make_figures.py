@@ -411,7 +411,31 @@ def starlink() -> Figure:
     return figure
 
 
+def coupled() -> Figure:
+    """Three videos of one sender, coupled and not."""
+    figure = Figure(figsize=(10, 4.5), dpi=DPI, layout="constrained")
+    grid = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 2))
+    made = Scenario.load("coupled-calls")
+    alone = Scenario.from_dict({**made.to_dict(), "couplings": []})
+    for (rate, delay), title, scenario in zip(
+        grid.T, ("coupled, 2 : 1 : 1", "each for itself"), (made, alone), strict=True
+    ):
+        run = tidegate.run(scenario)
+        _capacity(rate, run, 140, "uplink")
+        for flow, colour in zip(("camera", "slides", "second"), HUES, strict=False):
+            seen = flow_series(run, flow)
+            _by_second(rate, seen.t, seen.receive_bps, colour, flow)
+            delay.plot(seen.t, seen.delay_max_ms, color=colour, linewidth=1)
+        rate.set_title(title, loc="left", fontsize=10)
+        delay.set(xlim=(0, 140), xlabel="Time (s)")
+    grid[0, 0].set(ylim=(0, None), ylabel="Receive rate over 1 s (Mbit/s)")
+    grid[1, 0].set(ylim=(0, None), ylabel="Largest delay (ms)")
+    grid[0, 1].legend(loc="upper right")
+    return figure
+
+
 FIGURES = {
+    "coupled": coupled,
     **{f"scenario-{draw.__name__}": draw for draw in (policer, starlink)},
     **{f"scenario-{name}": partial(beside, name) for name in today.BESIDE},
     **{f"gcc-{draw.__name__}": draw for draw in (calls, ramp, steps, inside, tcp, buffers)},

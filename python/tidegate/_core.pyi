@@ -506,6 +506,10 @@ class ControllerHost:
         """The last decision."""
     def in_flight(self) -> int | None:
         """Bytes in flight, if the controller counts them itself."""
+    def coupled_rate(self) -> int | None:
+        """The rate that it has calculated, in bit/s, if it can be coupled with others."""
+    def on_coupled(self, now_ns: int, rate_bps: int) -> Decision:
+        """Lets it go on with the rate that coupling gives it, in bit/s."""
     @property
     def internals(self) -> dict[str, float]:
         """Named values of the last call; of a name said several times, the last one."""

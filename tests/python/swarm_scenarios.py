@@ -521,6 +521,18 @@ def scenario(seed: int) -> Table:
         "links": links,
         "flows": flows,
     }
+    media = [one for one in flows if "media" in one]
+    couple = [one["name"] for one in media if one.get("from", "left") == media[0].get("from", "left")]
+    if couple and dice.chance(0.15):
+        data["couplings"] = [
+            {
+                "flows": couple,
+                "priorities": [round(dice.near(0.5, 8), 3) for _ in couple],
+                "algorithm": dice.pick("active", "conservative"),
+            }
+        ]
+        for one in media:
+            one["media"]["controller"] = dice.pick("gcc", "gcc:draft-02", "gcc:libwebrtc-v1", "gcc:aiortc")
     if not flows_of_tcp:
         for one in flows:
             if one.pop("tcp", None) is not None:

@@ -1,6 +1,7 @@
 //! One endpoint: it hands packets and alarms to its sender and its receiver, and writes the RTCP of both.
 
 use crate::breaker::Intervals;
+use crate::coupling::Told;
 use crate::receiver::Receiver;
 use crate::reception::clock;
 use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
@@ -13,7 +14,7 @@ use tidegate_core::driver::{About, Driver, Peer};
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp::{self, Bye, ReceiverReport, Sdes};
-use tidegate_core::{Body, Datagram, FlowId, Frame, Kind, Span, Stream, Time};
+use tidegate_core::{Body, Datagram, FlowId, Frame, Kind, Rate, Span, Stream, Time};
 
 /// One participant of an RTP session.
 pub struct Endpoint {
@@ -88,6 +89,20 @@ impl Endpoint {
     pub fn route_changed(&mut self, now: Time, out: &mut dyn Driver) {
         if let Some(sender) = &mut self.sender {
             sender.route_changed(now, &self.path, out);
+        }
+        self.update_wakeup();
+    }
+
+    /// What its sender tells to those that it is coupled with; nothing while it has none at work, or one that pauses.
+    #[must_use]
+    pub fn coupled(&self) -> Option<Told> {
+        self.sender.as_ref().and_then(Sender::coupled)
+    }
+
+    /// Lets its sender go on with the rate that coupling gives it.
+    pub fn assign(&mut self, now: Time, rate: Rate, out: &mut dyn Driver) {
+        if let Some(sender) = &mut self.sender {
+            sender.assign(now, rate, &self.path, out);
         }
         self.update_wakeup();
     }

@@ -14,6 +14,7 @@
 //! be it in virtual time or over real UDP.
 
 pub mod breaker;
+pub mod coupling;
 pub mod datagram;
 mod endpoint;
 pub mod group;

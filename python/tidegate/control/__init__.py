@@ -159,6 +159,23 @@ class Controller(_Half):
         return None
 
     @_unwritten
+    def coupled_rate(self) -> float | None:
+        """The rate in bit/s that it has calculated, for coupling with other flows of its sender (CC_R of RFC 8699).
+
+        `None`: it cannot be coupled.
+        """
+        return None
+
+    @_unwritten
+    def on_coupled(self, now_ns: int, rate_bps: int) -> Answer:
+        """What coupling makes of that rate: it goes on from this one, as if it had calculated it (FSE_R of RFC 8699).
+
+        Called only if `coupled_rate` gives something.
+        """
+        del now_ns, rate_bps
+        return None
+
+    @_unwritten
     def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
         """A header extension for a data packet (RFC 8285): its identifier and bytes, or None for none.
 

@@ -1,5 +1,6 @@
 """Scenario files: what a person writes, checked and turned into what the engine takes."""
 
+from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Back, Link, Queue
 from tidegate.scenario.media import Controller, Feedback, Media
@@ -15,6 +16,7 @@ __all__ = [
     "Avpf",
     "Back",
     "Controller",
+    "Coupling",
     "Feedback",
     "Flow",
     "Handover",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import did_you_mean
 from tidegate.scenario import _population as population
 from tidegate.scenario import _rules as rules
+from tidegate.scenario import couplings
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._loops import timeless
 from tidegate.scenario.flows import Flow
@@ -30,6 +31,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from link.problems(("links", position), scenario.duration)
     for position, flow in enumerate(scenario.flows):
         yield from flow.problems(("flows", position), scenario.duration)
+    yield from couplings.problems(scenario.couplings, scenario.flows)
     yield from population.problems(scenario)
     yield from _routes(scenario)
     yield from timeless(scenario)

@@ -134,6 +134,8 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
         "links": [one for link in scenario.links for one in link.to_ir(reading)],
         "flows": [one for flow in scenario.flows for one in flow.to_ir(reading)],
     }
+    if scenario.couplings:
+        ir["couplings"] = lowered(scenario.couplings, reading)
     if scenario.sessions:
         ir["sessions"] = lowered(scenario.sessions, reading)
     return ir, reading.inputs

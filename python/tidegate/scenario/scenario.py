@@ -17,6 +17,7 @@ from tidegate.scenario._checks import problems
 from tidegate.scenario._explain import Path as KeyPath
 from tidegate.scenario._explain import Problem, dotted, explain
 from tidegate.scenario._model import NAME, Model, Name, one_of
+from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.radio import Lte
@@ -88,6 +89,8 @@ class Scenario(Model):
     """The network."""
     flows: Annotated[list[Flow], Field(max_length=100_000)] = Field(default_factory=list)
     """What runs over it."""
+    couplings: Annotated[list[Coupling], Field(max_length=1000)] = Field(default_factory=list)
+    """Media flows of one sender whose congestion controls are coupled."""
     sessions: Annotated[list[Session], Field(max_length=1000)] = Field(default_factory=list)
     """RTP sessions of any number of members."""
 

@@ -92,6 +92,11 @@ impl Delay {
         self.parts.rate.set(rate, now);
     }
 
+    /// Goes on from so many times its rate.
+    pub fn scale(&mut self, factor: f64) {
+        self.parts.rate.scale(factor);
+    }
+
     /// Whether the packets of a report are wanted in order of their numbers, not of arrival.
     #[must_use]
     pub fn by_number(&self) -> bool {

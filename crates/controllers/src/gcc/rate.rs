@@ -186,6 +186,12 @@ impl Aimd {
         self.last_change = Some(now);
     }
 
+    /// Goes on from so many times its rate: no change of its own, so that what it is due to grow by since the last one
+    /// stays.
+    pub fn scale(&mut self, factor: f64) {
+        self.rate *= factor;
+    }
+
     /// Takes the detector's verdict, the received rate (bit/s) and the round trip as they are `now`.
     /// Answers whether the rate was updated.
     pub fn update(&mut self, usage: Usage, received: Option<f64>, rtt: Span, now: Time) -> bool {

@@ -148,7 +148,7 @@ impl Gcc {
         }
     }
 
-    fn decision(&self, now: Time) -> Decision {
+    fn target(&self) -> Rate {
         let mut target = self.delay_based();
         if let Some(loss) = &self.loss {
             target = target.min(loss.target);
@@ -158,7 +158,11 @@ impl Gcc {
         if let Some(remb) = self.remb {
             target = target.min(remb.as_bps_f64());
         }
-        let target = Rate::from_bps_f64(self.within_limits(target)).clamp(self.limits.min, self.limits.max);
+        Rate::from_bps_f64(self.within_limits(target)).clamp(self.limits.min, self.limits.max)
+    }
+
+    fn decision(&self, now: Time) -> Decision {
+        let target = self.target();
         Decision {
             pacing: target.scaled(self.rules.pacing_factor),
             alarm: self.alarm.filter(|&at| at > now),
@@ -367,5 +371,23 @@ impl Controller for Gcc {
 
     fn needs_sent(&self) -> bool {
         self.rules.silence_limit > 0.0
+    }
+
+    /// A_hat (RFC 8699 appendix A), where it is calculated here.
+    fn coupled_rate(&self) -> Option<Rate> {
+        self.delay.is_some().then(|| self.target())
+    }
+
+    fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        // both parts, also the one that does not limit the target: how far above it is stays
+        let factor = self.within_limits(rate.as_bps_f64()) / self.target().as_bps_f64().max(1.0);
+        if let Some(delay) = &mut self.delay {
+            delay.scale(factor);
+        }
+        if let Some(loss) = &mut self.loss {
+            loss.target *= factor;
+        }
+        self.bound_loss();
+        self.decision(now)
     }
 }

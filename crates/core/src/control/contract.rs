@@ -7,7 +7,7 @@ use super::needs::Needs;
 use super::probes::Probes;
 use crate::datagram::Extension;
 use crate::rng::Stream;
-use crate::units::{Size, Time};
+use crate::units::{Rate, Size, Time};
 use std::borrow::Cow;
 
 /// A sending-side congestion controller.
@@ -61,6 +61,19 @@ pub trait Controller: Send {
     fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
         let _ = (now, packet);
         None
+    }
+
+    /// The rate that it has calculated for its path, for coupling with the other flows of its sender: CC_R of RFC 8699
+    /// section 5.3. `None`: it cannot be coupled.
+    fn coupled_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// What coupling makes of that rate (FSE_R, RFC 8699 section 5.3.1 step 3 (d)): it goes on from this one, as if it had
+    /// calculated it. Called only if [`Controller::coupled_rate`] gives something.
+    fn on_coupled(&mut self, now: Time, rate: Rate, cx: &mut Context<'_>) -> Decision {
+        let _ = (now, rate);
+        cx.unchanged()
     }
 }
 

@@ -140,6 +140,20 @@ impl ControllerHost {
         self.controller.in_flight()
     }
 
+    /// The rate that it has calculated, if it can be coupled with others.
+    #[must_use]
+    pub fn coupled_rate(&self) -> Option<Rate> {
+        self.controller.coupled_rate()
+    }
+
+    /// What coupling makes of that rate.
+    ///
+    /// # Errors
+    /// When the controller fails or breaks the contract.
+    pub fn coupled(&mut self, now: Time, rate: Rate) -> Result<&Decision, Failure> {
+        self.call(now, |controller, cx| controller.on_coupled(now, rate, cx))
+    }
+
     /// What rides on a packet that is about to leave.
     pub fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
         self.controller.stamp(now, packet)

@@ -155,8 +155,11 @@ impl Sender {
         self.history.forget(now);
         self.report.reporter = reporter;
         (self.report.report_rtt, self.report.packet_rtt) = (round_trip.report, round_trip.newest());
-        if let (Some(repair), Some(round)) = (&mut self.repair, self.report.rtt()) {
-            repair.round(round);
+        if let Some(round) = self.report.rtt() {
+            self.rtt = Some(round);
+            if let Some(repair) = &mut self.repair {
+                repair.round(round);
+            }
         }
         self.report.loss = losses.report();
         self.report.in_flight = self.history.in_flight();

@@ -11,6 +11,7 @@ mod stream;
 mod transmit;
 
 use crate::breaker::{CircuitBreaker, Intervals};
+use crate::coupling::Told;
 use crate::media::Source;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
@@ -88,6 +89,8 @@ pub(crate) struct Sender {
     breaker: Option<CircuitBreaker>,
     skipped_frames: u64,
     report: Report,
+    /// The last round trip.
+    rtt: Option<Span>,
     join: feedback::Clocks,
     /// When the next frame is due or a source goes on or off.
     media_due: Time,
@@ -172,6 +175,7 @@ impl Sender {
             breaker,
             skipped_frames: 0,
             report: Report::default(),
+            rtt: None,
             join: feedback::Clocks::default(),
             media_due: Time::MAX,
             wakeup: settings.start,
@@ -509,6 +513,25 @@ impl Sender {
     fn set_limits(&mut self, now: Time, limits: Limits, out: &mut dyn Driver) {
         self.limits = Limits { route_changed: false, ..limits };
         self.call(now, out, true, |host| host.limits(now, &limits));
+    }
+
+    /// What it tells to those that it is coupled with; nothing while it is not at work, or pauses.
+    pub(crate) fn coupled(&self) -> Option<Told> {
+        let Life::Running(host) = &self.life else { return None };
+        if !self.streams.iter().any(OutStream::on) {
+            return None;
+        }
+        let desired = self.limits.wanted.map_or(self.limits.max, |wanted| wanted.min(self.limits.max));
+        Some(Told { initial: self.limits.start, rate: host.coupled_rate()?, desired, rtt: self.rtt })
+    }
+
+    /// Goes on with the rate that coupling gives it.
+    pub(crate) fn assign(&mut self, now: Time, rate: Rate, path: &Path, out: &mut dyn Driver) {
+        if out.record().level() >= Level::Series {
+            out.record().internal(now, self.flow, "coupled_rate", rate.as_bps_f64());
+        }
+        self.call(now, out, true, |host| host.coupled(now, rate));
+        self.work(now, path, out);
     }
 
     /// Tells the controller that the route is another one.

@@ -31,13 +31,14 @@ pub(crate) struct PyHalf {
     on_frame: bool,
     stamp: bool,
     in_flight: bool,
+    coupled: bool,
     needs: Needs,
     needs_true_delay: bool,
     /// What it draws from during a call; `None` where it has an attribute of that name, or room for none.
     rng: Option<Py<PyStream>>,
     /// The last answer of `in_flight`, until the next call: only calls change an object.
     flying: Cell<Option<Option<Size>>>,
-    /// Why `stamp` or `in_flight` failed, until a call that can say so.
+    /// Why `stamp`, `in_flight` or `coupled_rate` failed, until a call that can say so.
     broken: RefCell<Option<String>>,
 }
 
@@ -110,6 +111,7 @@ impl PyHalf {
             on_frame: flag("needs_frames", has("on_frame")?)?,
             stamp: has("stamp")?,
             in_flight: has("in_flight")?,
+            coupled: has("coupled_rate")?,
             needs,
             needs_true_delay: flag("needs_true_delay", false)?,
             rng,
@@ -287,6 +289,26 @@ impl Controller for PyHalf {
         });
         self.flying.set(Some(counted));
         counted
+    }
+
+    fn coupled_rate(&self) -> Option<Rate> {
+        if !self.coupled {
+            return None;
+        }
+        Python::attach(|py| {
+            let answer = self.object.bind(py).call_method0("coupled_rate").and_then(|answer| {
+                let rate = |answer| rate_of(answer, "its answer").map(Rate::from_bps);
+                (!answer.is_none()).then(|| rate(&answer)).transpose()
+            });
+            answer.unwrap_or_else(|error| {
+                self.break_down(py, "coupled_rate", error);
+                None
+            })
+        })
+    }
+
+    fn on_coupled(&mut self, now: Time, rate: Rate, cx: &mut Context<'_>) -> Decision {
+        Python::attach(|py| self.decide(py, "on_coupled", (now.as_nanos(), rate.as_bps()), cx))
     }
 
     fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {

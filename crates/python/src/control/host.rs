@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidegate_controllers::Content;
 use tidegate_core::control::{self, ControllerHost, Decision, Limits, ReceiverHost, Urgency};
-use tidegate_core::{Size, Stream, Time};
+use tidegate_core::{Rate, Size, Stream, Time};
 
 /// The values of the last call by name.
 fn internals<'py>(py: Python<'py>, notes: &control::Notes) -> PyResult<Bound<'py, PyDict>> {
@@ -90,6 +90,14 @@ impl PyControllerHost {
     /// Bytes in flight, if the controller counts them itself.
     fn in_flight(&self) -> Option<u64> {
         held(&self.host).in_flight().map(Size::as_bytes)
+    }
+    /// The rate that it has calculated, in bit/s, if it can be coupled with others.
+    fn coupled_rate(&self) -> Option<u64> {
+        held(&self.host).coupled_rate().map(Rate::as_bps)
+    }
+    /// Lets it go on with the rate that coupling gives it, in bit/s.
+    fn on_coupled(&self, now_ns: i64, rate_bps: u64) -> PyResult<PyDecision> {
+        decided(held(&self.host).coupled(Time::from_nanos(now_ns), Rate::from_bps(rate_bps)))
     }
     /// Named values of the last call; of a name said several times, the last one.
     #[getter]

@@ -6,8 +6,8 @@
 use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{
-    About, Body, Datagram, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Recorder, RouteId, Span,
-    Time,
+    About, Body, Datagram, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Rate, Recorder, RouteId,
+    Span, Time,
 };
 use tidegate_endpoint::Endpoint;
 
@@ -125,6 +125,18 @@ impl Host<Endpoint> {
         self.addressing.route = route;
         let (endpoint, mut line) = self.open(out, None);
         endpoint.route_changed(now, &mut line);
+    }
+
+    /// The endpoint.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.peer
+    }
+
+    /// Lets the endpoint go on with the rate that coupling gives it.
+    pub fn assign(&mut self, now: Time, rate: Rate, out: &mut Outbox) {
+        let (endpoint, mut line) = self.open(out, None);
+        endpoint.assign(now, rate, &mut line);
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
+use tidegate_endpoint::coupling::Algorithm;
 use tidegate_endpoint::{CircuitBreakerUse, Repair, RtcpMode};
 
 /// RTP media under a congestion controller.
@@ -69,6 +70,17 @@ const fn marks() -> bool {
 
 const fn queue_limit() -> Span {
     Span::from_secs(2)
+}
+
+/// Media flows of one sender whose congestion controls are coupled (RFC 8699).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CouplingSpec {
+    /// Name and priority of each.
+    pub flows: Vec<(String, f64)>,
+    /// How their common rate follows each of them.
+    #[serde(default)]
+    pub algorithm: Algorithm,
 }
 
 /// A controller and its settings.

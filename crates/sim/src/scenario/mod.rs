@@ -55,6 +55,9 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
+    /// Media flows of one sender whose congestion controls are coupled.
+    #[serde(default)]
+    pub couplings: Vec<CouplingSpec>,
     /// The sessions of many members.
     #[serde(default)]
     pub sessions: Vec<SessionSpec>,

@@ -129,6 +129,12 @@ impl Aimd {
         self.last_change = Some(now);
     }
 
+    /// Goes on from so many times its rate: no change of its own, so that what it is due to grow by since the last one
+    /// stays.
+    pub fn scale(&mut self, factor: f64) {
+        self.rate = self.rate.scaled(factor).max(self.least);
+    }
+
     /// Whether a decrease is due: a round trip since the last change, or less than half the rate received.
     #[must_use]
     pub fn may_decrease(&self, received: Rate, now: Time) -> bool {

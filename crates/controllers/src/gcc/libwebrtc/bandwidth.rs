@@ -135,6 +135,17 @@ impl Bandwidth {
         self.lowest.clear();
     }
 
+    /// Goes on from so many times its target, and each part from so many times its rate.
+    pub fn scale(&mut self, factor: f64, now: Time) {
+        let target = self.target().scaled(factor);
+        let delay_based = self.delay_based;
+        self.set_target(target, now);
+        self.loss.scale(factor);
+        if delay_based != Rate::MAX {
+            self.set_delay_based(delay_based.scaled(factor), now);
+        }
+    }
+
     /// What a receiver allows; zero lifts the limit.
     pub fn set_receiver(&mut self, rate: Rate, now: Time) {
         self.receiver = if rate == Rate::ZERO { Rate::MAX } else { rate };

@@ -115,6 +115,14 @@ impl Loss {
         self.bounds = (least, most);
     }
 
+    /// Goes on from so many times its rate.
+    pub fn scale(&mut self, factor: f64) {
+        if let Some(best) = &mut self.best {
+            best.bandwidth = best.bandwidth.scaled(factor);
+            self.rate = self.rate.scaled(factor);
+        }
+    }
+
     /// The received rate.
     pub fn set_acked(&mut self, acked: Rate) {
         self.acked = Some(acked);

@@ -464,6 +464,21 @@ impl Controller for GoogCc {
     fn needs_sent(&self) -> bool {
         true
     }
+
+    /// A_hat (RFC 8699 appendix A).
+    fn coupled_rate(&self) -> Option<Rate> {
+        Some(self.bandwidth.target())
+    }
+
+    fn on_coupled(&mut self, now: Time, rate: Rate, cx: &mut Context<'_>) -> Decision {
+        let (before, mut asked) = (self.said, Asked::default());
+        // all parts, also those that do not limit the target: how far above they are stays
+        let factor = rate.as_bps_f64() / self.bandwidth.target().as_bps_f64().max(1.0);
+        self.delay.rate.scale(factor);
+        self.bandwidth.scale(factor, now);
+        self.tell(now, &mut asked);
+        self.answer(before, &asked, cx)
+    }
 }
 
 #[cfg(test)]

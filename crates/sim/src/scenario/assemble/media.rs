@@ -1,13 +1,15 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
-use super::{Builder, Makers, Refusal, Wanted};
+use super::{Builder, Makers, Refusal, Wanted, label};
+use crate::engine::coupled::Coupled;
 use crate::engine::host::{Host, Talks};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource,
 };
 use std::sync::Arc;
 use tidegate_core::control::Limits;
-use tidegate_core::{Ecn, FlowId, Rate, Span, Time};
+use tidegate_core::{Ecn, FlowId, NodeId, Port, Rate, Span, Time};
+use tidegate_endpoint::coupling::Algorithm;
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
@@ -19,6 +21,7 @@ impl Builder<'_> {
     /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
     pub(super) fn media(&mut self, make: &mut Makers<'_>) -> Result<(), Refusal> {
         let scenario = self.scenario;
+        let mut plans = Plans { groups: self.groups()?, nodes: Vec::new() };
         let mut built = vec![false; scenario.flows.len()];
         for (index, flow) in scenario.flows.iter().enumerate() {
             let FlowKind::Media(media) = &flow.kind else { continue };
@@ -50,18 +53,62 @@ impl Builder<'_> {
             if let Some(other) = pair {
                 built[other] = true;
             }
-            self.call(index, pair, make).map_err(|refusal| refusal.at(&place))?;
+            self.call(index, pair, &mut plans, make).map_err(|refusal| refusal.at(&place))?;
+        }
+        for NodePlan { endpoints, group } in plans.nodes {
+            match group {
+                Some(group) => {
+                    let algorithm = plans.groups[group].algorithm;
+                    self.nodes.push(Box::new(Coupled::new(endpoints, algorithm)));
+                }
+                None => endpoints.into_iter().for_each(|(host, _)| self.nodes.push(Box::new(host))),
+            }
         }
         Ok(())
     }
 
-    fn call(&mut self, index: usize, pair: Option<usize>, make: &mut Makers<'_>) -> Result<(), Refusal> {
+    /// The couplings of the scenario.
+    fn groups(&self) -> Result<Vec<Group>, Refusal> {
+        let mut known = Vec::new();
+        let mut groups = Vec::new();
+        for (index, spec) in self.scenario.couplings.iter().enumerate() {
+            let mut flows = Vec::with_capacity(spec.flows.len());
+            let mut from = None;
+            for (name, priority) in &spec.flows {
+                let refuse =
+                    |expected: &str| Refusal::new("flows", name, expected).at(&format!("couplings.{index}"));
+                let found = self.scenario.flows.iter().position(|flow| &flow.name == name);
+                let found = found
+                    .filter(|&found| matches!(self.scenario.flows[found].kind, FlowKind::Media(_)))
+                    .ok_or_else(|| refuse("a media flow"))?;
+                if known.contains(&found) {
+                    return Err(refuse("a flow that is coupled once"));
+                }
+                if *from.get_or_insert(&self.scenario.flows[found].from) != &self.scenario.flows[found].from {
+                    return Err(refuse("a flow of the same sender"));
+                }
+                if !(priority.is_finite() && *priority > 0.0) {
+                    return Err(refuse("a flow with a priority above zero"));
+                }
+                known.push(found);
+                flows.push((FlowId(found as u32), *priority));
+            }
+            groups.push(Group { flows, algorithm: spec.algorithm });
+        }
+        Ok(groups)
+    }
+
+    fn call(
+        &mut self,
+        index: usize,
+        pair: Option<usize>,
+        plans: &mut Plans,
+        make: &mut Makers<'_>,
+    ) -> Result<(), Refusal> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
         let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;
         let back = self.way_back(flow)?;
-        let there = self.route(&path, self.next_node(1));
-        let home = self.route(&back, self.next_node(0));
         let seed = self.seed(&flow.name);
         let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
         let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
@@ -69,11 +116,67 @@ impl Builder<'_> {
         if let Some(other) = pair {
             connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
         }
-        for (settings, route) in [(caller, there), (callee, home)] {
-            let talks = Talks::Call(settings.send.as_ref().map(|send| send.flow));
-            self.nodes.push(Box::new(Host::new(Endpoint::new(settings)?, route, talks)));
+        let first = self.next_node(0);
+        let places = [&caller, &callee].map(|settings| plans.place(settings));
+        let [here, far] = places.map(|(node, port)| (NodeId(first.0 + node as u32), port));
+        let (there, home) = (self.route_to(&path, far), self.route_to(&back, here));
+        for (settings, route, (node, _)) in [(caller, there, places[0]), (callee, home, places[1])] {
+            let flow = settings.send.as_ref().map(|send| send.flow);
+            let coupled = flow.and_then(|flow| plans.group(flow));
+            if let (Some(_), Some(send)) = (coupled, &settings.send)
+                && send.controller.coupled_rate().is_none()
+            {
+                let expected = "a controller that can be coupled, as gcc";
+                return Err(Refusal::new(
+                    "media.controller",
+                    label(&scenario.flows[send.flow.0 as usize].kind),
+                    expected,
+                ));
+            }
+            let priority = coupled.map_or(1.0, |(_, priority)| priority);
+            let host = Host::new(Endpoint::new(settings)?, route, Talks::Call(flow));
+            plans.nodes[node].endpoints.push((host, priority));
         }
         Ok(())
+    }
+}
+
+/// Flows that are coupled, with a priority each.
+struct Group {
+    flows: Vec<(FlowId, f64)>,
+    algorithm: Algorithm,
+}
+
+/// A node to be: an endpoint, or those of a group with their priorities.
+struct NodePlan {
+    endpoints: Vec<(Host<Endpoint>, f64)>,
+    group: Option<usize>,
+}
+
+/// The nodes of all calls, in order.
+struct Plans {
+    groups: Vec<Group>,
+    nodes: Vec<NodePlan>,
+}
+
+impl Plans {
+    /// The group of a flow and the flow's priority in it, if it is coupled.
+    fn group(&self, flow: FlowId) -> Option<(usize, f64)> {
+        let within =
+            |group: &Group| group.flows.iter().find(|&&(id, _)| id == flow).map(|&(_, priority)| priority);
+        self.groups.iter().enumerate().find_map(|(index, group)| Some((index, within(group)?)))
+    }
+
+    /// Where an endpoint will be: which node, and which of its ports.
+    fn place(&mut self, settings: &EndpointSettings) -> (usize, Port) {
+        let sends = settings.send.as_ref().map(|send| send.flow);
+        let group = sends.and_then(|flow| self.group(flow)).map(|(group, _)| group);
+        let known = group.and_then(|_| self.nodes.iter().position(|node| node.group == group));
+        let node = known.unwrap_or_else(|| {
+            self.nodes.push(NodePlan { endpoints: Vec::new(), group });
+            self.nodes.len() - 1
+        });
+        (node, Port(self.nodes[node].endpoints.len() as u16))
     }
 }
 

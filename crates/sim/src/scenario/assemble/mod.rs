@@ -236,7 +236,11 @@ impl<'a> Builder<'a> {
 
     /// A route over the links of `path` to the node that will be added as `end`.
     fn route(&mut self, path: &[(NodeId, Port)], end: NodeId) -> RouteId {
-        self.routes.push(path.iter().copied().chain([(end, Port::ZERO)]).collect());
+        self.route_to(path, (end, Port::ZERO))
+    }
+
+    fn route_to(&mut self, path: &[(NodeId, Port)], end: (NodeId, Port)) -> RouteId {
+        self.routes.push(path.iter().copied().chain([end]).collect());
         RouteId(self.routes.len() as u32 - 1)
     }
 

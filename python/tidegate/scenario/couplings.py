@@ -1,0 +1,77 @@
+"""Couplings: media flows of one sender that share what their controllers find (RFC 8699)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from tidegate.errors import did_you_mean
+from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario._model import Model, Name
+from tidegate.scenario.flows import Flow
+
+if TYPE_CHECKING:
+    from tidegate.scenario._reading import Reading
+
+Priority = Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)]
+
+
+class Coupling(Model):
+    """Media flows of one sender whose congestion controls are coupled.
+
+    >>> Coupling(flows=["camera", "slides"], priorities=[2, 1]).algorithm
+    'active'
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    flows: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
+    """The flows, by name; one with a `count` stands for all of them."""
+    priorities: list[Priority] = Field(default_factory=list)
+    """The priority of each, which gets that share of their sum (WebRTC's very-low, low, medium and high are 1, 2, 4 and
+    8); all the same by default."""
+    algorithm: Literal["active", "conservative"] = "active"
+    """How the common rate follows a flow: as it changes (RFC 8699 section 5.3.1), or, when it falls, in proportion and
+    once in two round trips (section 5.3.2)."""
+
+    def fits(self, flows: Sequence[Flow], path: Path) -> Iterator[Problem]:
+        """What does not fit to the flows of the scenario."""
+        media = {flow.name: flow for flow in flows if flow.media is not None}
+        first: Flow | None = None
+        for position, name in enumerate(self.flows):
+            here = (*path, "flows", position)
+            flow = media.get(name)
+            if flow is None:
+                hint = did_you_mean(name, media) or f"; there are {', '.join(list(media)[:12]) or 'none'}"
+                yield Problem(here, f'found "{name}"; no media flow has that name{hint}')
+                continue
+            first = first or flow
+            if flow.from_ != first.from_:
+                what = f'"{name}" is sent from "{flow.from_}", and "{first.name}" from "{first.from_}"'
+                yield Problem(here, f"{what}; expected flows of one sender")
+        if self.priorities and len(self.priorities) != len(self.flows):
+            what = f"found {len(self.priorities)} for {len(self.flows)} flows; expected one for each, or none at all"
+            yield Problem((*path, "priorities"), what)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        flows = {flow.name: flow.names for flow in reading.scenario.flows}
+        priorities = self.priorities or [1.0] * len(self.flows)
+        named = [[one, priority] for name, priority in zip(self.flows, priorities, strict=True) for one in flows[name]]
+        return {"flows": named, "algorithm": self.algorithm}
+
+
+def problems(couplings: Sequence[Coupling], flows: Sequence[Flow]) -> Iterator[Problem]:
+    """What does not fit in the couplings of a scenario."""
+    coupled: set[str] = set()
+    for number, coupling in enumerate(couplings):
+        yield from coupling.fits(flows, ("couplings", number))
+        for position, name in enumerate(coupling.flows):
+            if name in coupled:
+                what = f'found "{name}" again; a flow is coupled once'
+                yield Problem(("couplings", number, "flows", position), what)
+            coupled.add(name)

@@ -1,0 +1,222 @@
+"""Coupled congestion control (RFC 8699): who gets what of a bottleneck that the flows of one sender share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidegate
+from gcc_experiments import Seen
+from support import check_table, markdown
+from tidegate import Run, Scenario, ScenarioError, TidegateError
+
+FLOWS = ("camera", "slides", "second")
+CAPACITY = 4e6
+
+
+def scenario(coupling: dict[str, Any] | None = None, /, **changes: Any) -> Scenario:
+    """Three calls of one sender over 4 Mbit/s, whose sources take whatever they get."""
+    call = {"controller": "gcc", "video": {"source": "ideal", "max": "8Mbps"}}
+    data: dict[str, Any] = {
+        "duration": "120s",
+        "links": [{"name": "uplink", "capacity": "4Mbps", "delay": "25ms", "queue": {"time": "200ms"}}],
+        "flows": [{"name": name, "media": call} for name in FLOWS],
+    }
+    if coupling is not None:
+        data["couplings"] = [{"flows": list(FLOWS), **coupling}]
+    return Scenario.from_dict(data).with_changes({key.replace("__", "."): value for key, value in changes.items()})
+
+
+def rates(run: Run, start: float, stop: float) -> list[float]:
+    """What each flow received on average in a part of the run, bit/s."""
+    return [Seen(run, name).mean_rate(start, stop) for name in FLOWS]
+
+
+@pytest.mark.parametrize("algorithm", ["active", "conservative"])
+@pytest.mark.parametrize("controller", ["gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc"])
+def test_rates_go_by_priority(controller: str, algorithm: str) -> None:
+    """2 : 1 : 1 within 10 %, on a link that is used; without coupling nothing of the kind."""
+    changes = {f"flows__{name}__media__controller": controller for name in FLOWS}
+    run = tidegate.run(scenario({"priorities": [2, 1, 1], "algorithm": algorithm}, **changes))
+    camera, slides, second = rates(run, 20, 120)
+    assert camera / slides == pytest.approx(2, rel=0.1)
+    assert camera / second == pytest.approx(2, rel=0.1)
+    alone = rates(tidegate.run(scenario(**changes)), 20, 120)
+    assert not 1.8 < alone[0] / alone[1] < 2.2
+    assert 0.85 * sum(alone) < camera + slides + second < CAPACITY
+
+
+def test_a_flow_limited_by_what_it_wants_leaves_the_rest_to_the_others() -> None:
+    """The camera wants 500 kbit/s of the 2 Mbit/s that are its own by priority."""
+    changes = {"flows__camera__media__video__max": "500kbps"}
+    run = tidegate.run(scenario({"priorities": [2, 2, 1]}, **changes))
+    camera, slides, second = rates(run, 20, 120)
+    # the encoder's 500 kbit/s and headers
+    assert 0.48e6 < camera < 0.56e6
+    assert slides / second == pytest.approx(2, rel=0.1)
+    assert camera + slides + second > 0.8 * CAPACITY
+
+
+def test_who_leaves_leaves_its_share_at_once() -> None:
+    """From 60 s on there are two, and the link is as full after three seconds as it was; alone, they have to probe."""
+
+    def used(coupling: dict[str, Any] | None) -> tuple[float, list[float]]:
+        run = tidegate.run(scenario(coupling, flows__camera__stop="60s"))
+        return sum(rates(run, 61, 63)) / sum(rates(run, 50, 60)), rates(run, 70, 120)
+
+    share, after = used({"priorities": [2, 1, 1]})
+    assert share > 0.9
+    assert after[0] == 0
+    assert after[1] / after[2] == pytest.approx(1, rel=0.1)
+    assert used(None)[0] < share - 0.1
+
+
+def test_who_pauses_comes_back_to_its_share_without_a_burst() -> None:
+    """A flow that pauses for 20 s is not counted meanwhile, and begins anew: the sum grows by a start rate only."""
+    run = tidegate.run(scenario({"priorities": [2, 1, 1]}, flows__camera__media__pauses=[["40s", "60s"]]))
+    before, during, after = rates(run, 30, 40), rates(run, 43, 60), rates(run, 65, 120)
+    assert before[0] / before[1] == pytest.approx(2, rel=0.15)
+    assert during[0] < 0.02e6
+    assert during[1] / during[2] == pytest.approx(1, rel=0.1)
+    assert during[1] + during[2] > 0.75 * CAPACITY
+    assert after[0] / after[1] == pytest.approx(2, rel=0.1)
+    # 300 kbit/s more than the link has, for as long as it takes to notice: not the 2 Mbit/s that it had
+    assert Seen(run, "slides").queueing(60, 65)[1] < 150
+
+
+def test_the_conservative_sum_waits_for_two_round_trips_after_it_has_fallen() -> None:
+    """RFC 8699 section 5.3.2; a round trip is 50 ms at least. The active one goes on at once."""
+
+    def soonest(algorithm: str) -> float:
+        """The least time from a fall of the camera's rate to its next change, s."""
+        table = tidegate.run(scenario({"algorithm": algorithm})).table("decisions")
+        mine = table.to_numpy("flow") == "camera"
+        t, rate = (table.to_numpy(name)[mine][table.to_numpy("t_s")[mine] > 20] for name in ("t_s", "target_bps"))
+        # what the controller calculates is replaced at the same instant
+        last = np.append(np.diff(t) > 0, True)
+        t, rate = t[last], rate[last]
+        changed = np.flatnonzero(np.diff(rate)) + 1
+        falls = [at for at, before in zip(changed, changed - 1, strict=True) if rate[at] < 0.97 * rate[before]]
+        assert len(falls) >= 3
+        gaps = [t[changed[changed > at][0]] - t[at] for at in falls if (changed > at).any()]
+        return float(min(gaps))
+
+    assert soonest("conservative") >= 0.1
+    assert soonest("active") < 0.05
+
+
+def test_a_coupled_call_both_ways_and_in_bytes_is_the_same() -> None:
+    """Each of two coupled calls has a way back of its own; packets through their bytes change nothing."""
+    changes = {f"flows__{name}__media__both_ways": True for name in FLOWS}
+    made = scenario({"priorities": [4, 2, 1]}, **changes, duration="20s")
+    run = tidegate.run(made)
+    assert run.digest == tidegate.run(made).digest
+    camera, slides, _ = rates(run, 10, 20)
+    assert camera / slides == pytest.approx(2, rel=0.1)
+    back = [Seen(run, f"{name}.back").mean_rate(10, 20) for name in FLOWS]
+    assert min(back) > 0.2e6, "and these share as they did"
+
+
+class Steady(tidegate.Controller):
+    """Sends what it is told, and never changes its mind."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.rate = 0.0
+
+    def on_limits(self, now_ns: int, limits: tidegate.Limits) -> float:
+        """Begins."""
+        del now_ns
+        self.rate = limits.start_bps
+        return self.rate
+
+    def on_report(self, now_ns: int, report: tidegate.Report) -> None:
+        """Does not listen."""
+
+    def coupled_rate(self) -> float:
+        """What it sends."""
+        return self.rate
+
+    def on_coupled(self, now_ns: int, rate_bps: int) -> float:
+        """What it sends from now on."""
+        del now_ns
+        self.rate = rate_bps
+        return rate_bps
+
+
+def test_controllers_in_python_can_be_coupled() -> None:
+    """Three of 300 kbit/s: the sum of 900 is shared 2 : 1 : 1 and stays."""
+    data = scenario({"priorities": [2, 1, 1]}, duration="10s").to_dict()
+    for flow in data["flows"]:
+        flow["media"]["controller"] = Steady
+    table = tidegate.run(Scenario.from_dict(data)).table("decisions")
+    last = dict(zip(table.to_numpy("flow"), table.to_numpy("target_bps"), strict=True))
+    assert [last[name] for name in FLOWS] == [450_000, 225_000, 225_000]
+
+
+@pytest.mark.parametrize(
+    ("coupling", "said"),
+    [
+        ({"flows": ["camera", "slids"]}, 'couplings[1].flows[2]: found "slids"; no media flow has that name'),
+        ({"flows": ["camera", "camera"]}, 'couplings[1].flows[2]: found "camera" again; a flow is coupled once'),
+        ({"flows": []}, "couplings[1].flows: "),
+        ({"priorities": [1, 2]}, "couplings[1].priorities: found 2 for 3 flows"),
+        ({"priorities": [1, 0, 2]}, "couplings[1].priorities[2]: "),
+        ({"priorities": [1, float("nan"), 2]}, "couplings[1].priorities[2]: "),
+        ({"algorithm": "passive"}, "couplings[1].algorithm: "),
+    ],
+)
+def test_couplings_that_make_no_sense(coupling: dict[str, Any], said: str) -> None:
+    """Each is told by its place, with what would be right."""
+    with pytest.raises(ScenarioError) as caught:
+        scenario(coupling)
+    assert said in str(caught.value)
+
+
+def test_flows_of_two_senders_and_flows_without_media_are_refused() -> None:
+    """Coupling is for what one sender sends under a controller."""
+    data = scenario({}).to_dict()
+    data["flows"][1].update({"from": "right", "to": "left"})
+    with pytest.raises(ScenarioError, match=r'"slides" is sent from "right".*; expected flows of one sender'):
+        Scenario.from_dict(data)
+    data = scenario({}).to_dict()
+    data["flows"][1] = {"name": "slides", "tcp": {}}
+    with pytest.raises(ScenarioError, match="no media flow has that name"):
+        Scenario.from_dict(data)
+
+
+@pytest.mark.parametrize("controller", ["sprout", "tfrc", "gcc-remb", "fixed:1Mbps"])
+def test_a_controller_that_takes_no_rate_is_refused(controller: str) -> None:
+    """The error names the flow, the key, and what would do."""
+    with pytest.raises(TidegateError, match=r"flows\.slides\.media\.controller: .*that can be coupled"):
+        tidegate.run(scenario({}, flows__slides__media__controller=controller))
+
+
+PAGE = Path(__file__).parents[2] / "docs/coupled.md"
+CONTROLLERS = ("gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc")
+SEEDS = (1, 2, 3)
+FALL = {"links__uplink__capacity": {"schedule": [["0s", "4Mbps"], ["60s", "1Mbps"]]}}
+
+
+def row(controller: str, algorithm: str | None) -> list[str]:
+    """What three calls make of 4 Mbit/s of which 1 is left after 60 s: means over the seeds."""
+    changes = {f"flows__{name}__media__controller": controller for name in FLOWS}
+    coupling = None if algorithm is None else {"priorities": [2, 1, 1], "algorithm": algorithm}
+    runs = [tidegate.run(scenario(coupling, **changes, **FALL), seed=seed) for seed in SEEDS]
+    before = np.mean([rates(run, 20, 60) for run in runs], axis=0) / 1e6
+    seen = [Seen(run, name) for run in runs for name in FLOWS]
+    waits = np.mean([one.queueing(60, 66)[0] for one in seen])
+    lost = np.mean([one.loss(60, 66) for one in seen])
+    after = np.mean([sum(rates(run, 70, 120)) for run in runs]) / 1e6
+    return [*(f"{rate:.2f}" for rate in before), f"{waits:.0f}", f"{100 * lost:.0f}", f"{after:.2f}"]
+
+
+def test_the_page_shows_what_is_measured() -> None:
+    """Who gets what before a fall of the capacity, and how the fall is met."""
+    head = ["controller", "coupled", *FLOWS, "wait after the fall (ms)", "lost then (%)", "rate later"]
+    ways = {None: "no", "active": "active", "conservative": "conservative"}
+    rows = [[one, said, *row(one, way)] for one in CONTROLLERS for way, said in ways.items()]
+    check_table(PAGE, "coupled", markdown(head, 2, rows))
