@@ -224,6 +224,7 @@ def call(controller: str, feedback: str) -> Run:
         ("nada", "placement=receiver"),
         ("lookup_table", "delay_source=simulator"),
         ("rrb-simd", ""),
+        ("scream", ""),
         ("fixed", ""),
     ],
 )
@@ -270,6 +271,8 @@ def media(controller: Any, **keys: Any) -> dict[str, Any]:
     [
         ("gcc", {}, "twcc", "off"),
         ("fixed", {}, "twcc", "off"),
+        ("scream", {}, "ccfb", "ect1"),
+        ("scream:ecn=off", {}, "twcc", "off"),
         ("gcc-remb", {}, "none", "off"),
         ("rrb-simd", {}, "none", "off"),
         ("nada", {}, "ccfb", "ect0"),

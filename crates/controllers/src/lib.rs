@@ -8,6 +8,7 @@ pub mod gcc;
 pub mod lookup_table;
 pub mod nada;
 pub mod rrb_simd;
+pub mod scream;
 pub mod settings;
 pub mod sprout;
 pub mod tfrc;
@@ -80,6 +81,7 @@ pub fn registry() -> &'static [Entry] {
         gcc::REMB,
         tfrc::ENTRY,
         tfrc::ENTRY_SP,
+        scream::ENTRY,
         sprout::ENTRY,
         sprout::EWMA,
         nada::ENTRY,

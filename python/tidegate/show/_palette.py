@@ -48,6 +48,7 @@ KNOWN: dict[str, tuple[int, int]] = {
     "gcc": (0, 0), "gcc-remb": (5, 0), "fixed": (1, 0), "tfrc": (4, 0), "tfrc-sp": (6, 0),
     "sprout": (2, 0), "sprout-ewma": (2, 3), "lookup_table": (3, 0), "rrb-simd": (7, 0),
     "nada": (3, 1),
+    "scream": (1, 1), "scream-v1": (1, 3),
 }  # fmt: skip
 
 #: Cross traffic, capacity and other things that are not the subject.

@@ -1,0 +1,149 @@
+//! What was sent and not yet acknowledged, by the rule that a packet which has arrived takes all before it out of flight
+//! (draft-ietf-ccwg-rfc8298bis-screamv2 section "Status Update When Sending Data"; RFC 8298 section 4.1.2).
+
+use std::collections::VecDeque;
+use tidegate_core::control::{Report, Sent};
+use tidegate_core::{Ecn, Size, Span, Time};
+
+/// How long a packet of which nothing is heard stays in the list: as the endpoint does.
+const MEMORY: Span = Span::from_secs(10);
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    sequence: u64,
+    bytes: u64,
+    sent: Time,
+}
+
+/// What a report acknowledges.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Acked {
+    /// Bytes up to the highest sequence number that has arrived, lost ones included (`bytes_newly_acked`).
+    pub bytes: f64,
+    /// Bytes of packets that arrived with a mark (`bytes_newly_acked_ce`).
+    pub marked_bytes: f64,
+    /// Packets that arrived.
+    pub packets: u32,
+    /// Packets that arrived with a mark.
+    pub marked: u32,
+    /// The highest sequence number that has arrived with this report, when that packet was sent, and its round trip.
+    pub newest: Option<(u64, Time, Span)>,
+}
+
+/// Packets in flight.
+#[derive(Clone, Debug, Default)]
+pub struct Flight {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+    last_sent: Option<Time>,
+}
+
+impl Flight {
+    /// Bytes in flight.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The same, for the endpoint's window.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        Size::from_bytes(self.bytes)
+    }
+
+    /// When the last packet left, while anything is in flight.
+    #[must_use]
+    pub fn waits_since(&self) -> Option<Time> {
+        self.last_sent.filter(|_| !self.packets.is_empty())
+    }
+
+    /// A packet has left.
+    pub fn sent(&mut self, now: Time, packet: &Sent) {
+        let bytes = packet.size.as_bytes();
+        self.packets.push_back(Packet { sequence: packet.sequence, bytes, sent: now });
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.last_sent = Some(now);
+        while self.packets.front().is_some_and(|oldest| now - oldest.sent > MEMORY) {
+            let _old = self.pop();
+        }
+    }
+
+    fn pop(&mut self) -> u64 {
+        let bytes = self.packets.pop_front().map_or(0, |packet| packet.bytes);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        bytes
+    }
+
+    /// Gives all up that is in flight.
+    pub fn clear(&mut self) {
+        self.packets.clear();
+        self.bytes = 0;
+    }
+
+    /// Takes a report. `ect`: whether packets were sent ECN-capable; a mark on one that was not is no mark.
+    pub fn acknowledge(&mut self, now: Time, report: &Report, ect: bool) -> Acked {
+        let mut acked = Acked::default();
+        for packet in report.packets.iter().filter(|packet| packet.arrival.is_some()) {
+            acked.packets += 1;
+            if ect && packet.ecn == Ecn::Ce {
+                acked.marked += 1;
+                acked.marked_bytes += packet.size.as_bytes() as f64;
+            }
+            if acked.newest.is_none_or(|(sequence, ..)| packet.sequence > sequence) && packet.sent <= now {
+                acked.newest = Some((packet.sequence, packet.sent, now.saturating_since(packet.sent)));
+            }
+        }
+        let Some((newest, ..)) = acked.newest else { return acked };
+        while self.packets.front().is_some_and(|oldest| oldest.sequence <= newest) {
+            acked.bytes += self.pop() as f64;
+        }
+        acked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::RemoteTime;
+    use tidegate_core::control::PacketResult;
+
+    fn sent(flight: &mut Flight, sequence: u64, millis: i64) {
+        let size = Size::from_bytes(1000 + sequence);
+        let packet = Sent { sequence, size, in_flight: size, backlog: Size::ZERO };
+        flight.sent(Time::from_millis(millis), &packet);
+    }
+
+    fn report(sequences: &[(u64, bool, Ecn)]) -> Report {
+        let packets = sequences.iter().map(|&(sequence, arrived, ecn)| PacketResult {
+            sequence,
+            size: Size::from_bytes(1000 + sequence),
+            sent: Time::from_millis(sequence as i64),
+            arrival: arrived.then(|| RemoteTime::from_nanos(1)),
+            ecn,
+            probe: None,
+        });
+        Report { packets: packets.collect(), ..Report::default() }
+    }
+
+    #[test]
+    fn the_highest_that_arrived_takes_all_before_it_out_of_flight() {
+        let mut flight = Flight::default();
+        (0..6).for_each(|k| sent(&mut flight, k, k as i64));
+        assert_eq!(flight.bytes(), 6015);
+        // 2 is lost and counted, 4 did not arrive and is not the highest
+        let told =
+            report(&[(0, true, Ecn::Ect1), (1, true, Ecn::Ce), (2, false, Ecn::NotEct), (3, true, Ecn::Ce)]);
+        let now = Time::from_millis(50);
+        let acked = flight.acknowledge(now, &told, true);
+        assert_eq!((acked.bytes, acked.marked_bytes), (4006.0, 1001.0 + 1003.0));
+        assert_eq!((acked.packets, acked.marked), (3, 2));
+        assert_eq!(acked.newest, Some((3, Time::from_millis(3), Span::from_millis(47))));
+        assert_eq!(flight.bytes(), 2009);
+        // a latecomer acknowledges nothing new, and neither does a loss
+        let acked = flight.acknowledge(now, &report(&[(2, true, Ecn::Ce), (5, false, Ecn::NotEct)]), false);
+        assert_eq!((acked.bytes, acked.packets, acked.marked), (0.0, 1, 0), "sent Not-ECT: no mark");
+        assert_eq!(flight.bytes(), 2009);
+        sent(&mut flight, 6, 10_500);
+        assert_eq!(flight.bytes(), 1006, "what is older than 10 s is forgotten");
+    }
+}

@@ -1,0 +1,41 @@
+//! SCReAM, self-clocked rate adaptation for multimedia: version 2 (draft-ietf-ccwg-rfc8298bis-screamv2).
+//!
+//! ```text
+//! feedback -> flight, losses -> alpha (marks, delay) -> window --> in flight at most
+//!                 |                                       |
+//!                 +-> round trip -------------------------+-> rate --> encoder, pacer
+//!                                        frames in the pacer ---^
+//! ```
+//!
+//! A window says how much may be in flight, and window over round trip is what the encoder gets. One file a part.
+
+pub mod alpha;
+pub mod competing;
+pub mod delay;
+pub mod flight;
+pub mod loss;
+pub mod rate;
+pub mod sender;
+pub mod settings;
+pub mod window;
+
+use crate::Entry;
+use crate::settings::to_value;
+use sender::Sender;
+use serde_json::Value;
+use settings::{SCREAM, Settings, TABLE};
+
+/// Names of the presets of version 2.
+const PRESETS: &[&str] = &["draft", "libwebrtc"];
+
+/// The registry's entry for version 2.
+pub const ENTRY: Entry = Entry {
+    name: SCREAM,
+    summary: "SCReAM version 2: a window from delay, losses and marks, for L4S and without",
+    presets: PRESETS,
+    settings: |_| TABLE,
+    in_call: Entry::AS_IT_IS,
+    defaults: |preset| to_value(SCREAM, &Settings::with(preset, PRESETS, &Value::Null)?),
+    build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(preset, PRESETS, overrides)?))),
+    receiver: None,
+};

@@ -1,0 +1,295 @@
+//! The sending half of SCReAM version 2 by its draft: feedback in, window, pacing and target out.
+
+use super::alpha::{DelayAverage, L4sAlpha};
+use super::competing::{LossEvents, Target};
+use super::delay::{QueueDelay, SmoothedRtt};
+use super::flight::{Acked, Flight};
+use super::loss::{Counted, LossRate, Losses};
+use super::rate::{AckedRate, Frames, overhead, pacing, target};
+use super::settings::{Marks, Settings};
+use super::window::{RefWindow, Step};
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, Sent,
+};
+use tidegate_core::{Rate, Size, Span, Time};
+
+/// What is kept for the length of a round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct RoundTrip {
+    began: Option<Time>,
+    /// Most bytes in flight in this one and in the one before.
+    max_in_flight: f64,
+    max_in_flight_prev: f64,
+    lost: bool,
+    qdelay_min: Option<f64>,
+}
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    limits: Limits,
+    flight: Flight,
+    losses: Losses,
+    loss_rate: LossRate,
+    rtt: SmoothedRtt,
+    queue: QueueDelay,
+    qdelay: f64,
+    average: DelayAverage,
+    alpha: L4sAlpha,
+    qdelay_target: Target,
+    events: LossEvents,
+    window: RefWindow,
+    policed: f64,
+    acked_rate: AckedRate,
+    frames: Frames,
+    /// Whether there is video: then frames of audio say nothing of the encoder.
+    video: bool,
+    round: RoundTrip,
+    /// `qdelay_min_avg` of the clock's drift, and until when the target is halved for it.
+    drift: f64,
+    halved_until: Option<Time>,
+    /// `target_bitrate`, in bit/s.
+    target: f64,
+}
+
+impl Sender {
+    /// A controller that begins with the first limits.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            limits: Limits::default(),
+            flight: Flight::default(),
+            losses: Losses::new(Span::from_millis_f64(settings.reordering)),
+            loss_rate: LossRate::default(),
+            rtt: SmoothedRtt::default(),
+            queue: QueueDelay::default(),
+            qdelay: 0.0,
+            average: DelayAverage::new(settings.qdelay_target),
+            alpha: L4sAlpha::default(),
+            qdelay_target: Target::new(settings.qdelay_target, settings.qdelay_target_max),
+            events: LossEvents::default(),
+            window: RefWindow::new(&settings),
+            policed: f64::INFINITY,
+            acked_rate: AckedRate::default(),
+            frames: Frames::default(),
+            video: false,
+            round: RoundTrip::default(),
+            drift: 0.0,
+            halved_until: None,
+            target: 0.0,
+            settings,
+        }
+    }
+
+    /// TARGET_BITRATE_MAX: what the session allows, or what its sources can use.
+    fn most(&self) -> f64 {
+        let Limits { min, max, wanted, .. } = self.limits;
+        wanted.map_or(max, |wanted| wanted.min(max)).max(min).as_bps_f64()
+    }
+
+    /// Sends what the session begins with until there is a round trip.
+    fn set_target(&mut self, now: Time) {
+        let set = &self.settings;
+        let mut target = match self.rtt.get() {
+            None => self.limits.start.as_bps_f64(),
+            Some(rtt) => target(self.window.bytes, self.window.ratio(set.mss), rtt, &self.frames, set),
+        };
+        if self.halved_until.is_some_and(|until| now < until) {
+            target /= 2.0;
+        }
+        self.target = target.min(self.most()).max(self.limits.min.as_bps_f64());
+    }
+
+    fn decide(&self) -> Decision {
+        let set = &self.settings;
+        let Limits { min, max, .. } = self.limits;
+        let target = Rate::from_bps_f64(self.target).min(max).max(min);
+        let window = self.window.bytes * overhead(self.average.scale(), set);
+        let restart = Span::from_secs_f64(set.restart);
+        Decision {
+            pacing: Rate::from_bps_f64(pacing(self.target, self.most(), set)),
+            pace_audio: true,
+            // the draft spaces single packets
+            burst: Some(Span::ZERO),
+            // before there is a round trip, the start rate is all that is known
+            window: self.rtt.get().map(|_| Size::from_bytes(window as u64)),
+            alarm: self.flight.waits_since().map(|last| last + restart),
+            ..Decision::rate(target)
+        }
+    }
+
+    /// Gives up what is in flight if nothing has left for long; any event may come before the alarm.
+    fn restart(&mut self, now: Time) {
+        let restart = Span::from_secs_f64(self.settings.restart);
+        if self.flight.waits_since().is_some_and(|last| now >= last + restart) {
+            self.flight.clear();
+        }
+    }
+
+    /// Whether losses are to reduce the window.
+    fn loss(&mut self, counted: Counted) -> bool {
+        let set = &self.settings;
+        let alpha = (set.loss_threshold / 4.0).min(set.mss / self.window.bytes / 2.0);
+        self.loss_rate.take(counted, alpha);
+        if counted.lost == 0 || !set.conditional_loss {
+            return counted.lost > 0;
+        }
+        let (rate, calm) = (self.loss_rate.get(), self.average.get() < self.qdelay_target.get() / 4.0);
+        if set.policer && rate > set.policer_threshold && calm {
+            self.policed = self.window.bytes * set.beta_policer;
+        }
+        rate > set.loss_threshold || self.average.get() > self.qdelay_target.get() / 4.0
+    }
+
+    /// What is done once a round trip.
+    fn turn(&mut self, now: Time, s_rtt: f64) {
+        let began = *self.round.began.get_or_insert(now);
+        if (now - began).as_secs_f64() < s_rtt {
+            return;
+        }
+        self.events.take(self.round.lost);
+        self.policed *= 1.001;
+        if let Some(least) = self.round.qdelay_min.filter(|_| self.settings.clock_drift) {
+            self.drift += self.settings.drift_gain * (least - self.drift);
+            if self.drift > self.qdelay_target.get() / 4.0 {
+                self.drift = 0.0;
+                self.queue.reset();
+                self.average = DelayAverage::new(self.settings.qdelay_target);
+                self.qdelay = 0.0;
+                self.halved_until = Some(now + Span::from_secs_f64((5.0 * s_rtt).max(0.2)));
+            }
+        }
+        let max_in_flight = self.flight.bytes() as f64;
+        let max_in_flight_prev = self.round.max_in_flight;
+        self.round =
+            RoundTrip { began: Some(now), max_in_flight, max_in_flight_prev, ..RoundTrip::default() };
+    }
+
+    fn hear(&mut self, now: Time, acked: &Acked, counted: Counted, qdelay: Option<Span>) {
+        let Some(s_rtt) = self.rtt.get() else { return };
+        if acked.packets == 0 && counted.lost == 0 {
+            return;
+        }
+        let lost = self.loss(counted);
+        self.round.lost |= counted.lost > 0;
+        let set = &self.settings;
+        self.alpha.take(now, acked, s_rtt, set);
+        if let Some(qdelay) = qdelay {
+            self.qdelay = qdelay.as_secs_f64().max(0.0);
+            self.average.take(now, self.qdelay, self.qdelay_target.get(), s_rtt, set);
+            let least = self.round.qdelay_min.unwrap_or(f64::INFINITY).min(self.qdelay);
+            self.round.qdelay_min = Some(least);
+            if set.competing_flows {
+                self.qdelay_target.take(now, self.qdelay, self.events);
+            }
+        }
+        let over = s_rtt.max(2.0 * self.frames.period());
+        self.acked_rate.take(now, acked.bytes, over);
+        let step = Step {
+            now,
+            acked: acked.bytes,
+            marked_bytes: acked.marked_bytes,
+            lost,
+            marked: acked.marked > 0,
+            qdelay: self.qdelay,
+            qdelay_avg: self.average.get(),
+            qdelay_target: self.qdelay_target.get(),
+            s_rtt,
+            l4s_alpha: self.alpha.get(),
+            delay_scale: self.average.scale(),
+            max_in_flight: self.round.max_in_flight,
+            max_in_flight_prev: self.round.max_in_flight_prev,
+            target: self.target,
+            target_max: self.most(),
+            acked_rate: if set.undershoot { self.acked_rate.get() } else { 0.0 },
+            policed: self.policed,
+        };
+        let _reduced = self.window.update(&step, set);
+        self.turn(now, s_rtt);
+    }
+
+    fn note(&self, cx: &mut Context<'_>) {
+        if !cx.wants_notes() {
+            return;
+        }
+        cx.note("ref_wnd_bytes", self.window.bytes);
+        cx.note("ref_wnd_i_bytes", self.window.inflection);
+        cx.note("bytes_in_flight", self.flight.bytes() as f64);
+        cx.note("s_rtt_ms", self.rtt.get().unwrap_or_default() * 1e3);
+        cx.note("qdelay_ms", self.qdelay * 1e3);
+        cx.note("qdelay_avg_ms", self.average.get() * 1e3);
+        cx.note("qdelay_target_ms", self.qdelay_target.get() * 1e3);
+        cx.note("l4s_alpha", self.alpha.get());
+        cx.note("rate_adjust", self.frames.adjust());
+        cx.note("frame_size_dev", self.frames.deviation());
+    }
+}
+
+impl Controller for Sender {
+    fn needs(&self) -> Needs {
+        Needs { ecn: self.settings.ecn.codepoint(), ..Needs::feedback(FeedbackKind::PerPacket) }
+    }
+
+    fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        let acked = self.flight.acknowledge(now, report, self.settings.ecn != Marks::Off);
+        if let Some((_, _, rtt)) = acked.newest {
+            self.rtt.sample(rtt);
+        }
+        let counted = self.losses.take(now, report, self.rtt.get());
+        let qdelay = self.queue.update(now, report);
+        self.hear(now, &acked, counted, qdelay);
+        self.restart(now);
+        self.set_target(now);
+        self.note(cx);
+        self.decide()
+    }
+
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Decision {
+        self.restart(now);
+        self.decide()
+    }
+
+    fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        self.limits = *limits;
+        if limits.route_changed {
+            let Self { flight, frames, video, window, .. } =
+                std::mem::replace(self, Self::new(self.settings.clone()));
+            (self.limits, self.flight, self.frames, self.video) = (*limits, flight, frames, video);
+            self.window.bytes = window.bytes;
+        }
+        self.restart(now);
+        self.set_target(now);
+        self.decide()
+    }
+
+    fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
+        let began = self.flight.waits_since().is_none();
+        self.flight.sent(now, packet);
+        self.round.max_in_flight = self.round.max_in_flight.max(self.flight.bytes() as f64);
+        if began {
+            return self.decide();
+        }
+        cx.unchanged()
+    }
+
+    fn needs_sent(&self) -> bool {
+        true
+    }
+
+    fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
+        self.video |= frame.video;
+        if frame.video == self.video {
+            self.frames.take(now, frame, self.target, &self.settings);
+        }
+        cx.unchanged()
+    }
+
+    fn needs_frames(&self) -> bool {
+        true
+    }
+
+    fn in_flight(&self) -> Option<Size> {
+        Some(self.flight.size())
+    }
+}
