@@ -1,12 +1,17 @@
 // TCP flows through a queue discipline in ns-3, for aqm_ns3.csv: `aqm.sh` runs all of it.
 //
-//   aqm_ns3 discipline=codel variant=TcpNewReno flows=4 seed=1
+//   aqm_ns3 discipline=codel variant=TcpNewReno flows=4 seed=1 [own=device|pipe|recovery|clamp]
 //
 // Prints one CSV line: what of the flows arrived (Mb/s of payload, `;` between flows), how long packets waited in the
 // discipline (ms), how many it dropped, and how many it let go, from second 10 to second 70.
 //
 // 10 Mb/s, 20 ms each way. Packets are 1500 bytes on the wire: 1446 of payload, 12 timestamps, 20 TCP, 20 IP, 2 PPP.
-// Below the discipline the device has a queue of one packet, which is always full: another 1.2 ms of delay.
+// Four things of ns-3.37 are put aside, and `own` leaves one of them as it is:
+//   device    the discipline feeds a device queue of one packet, so that a packet waits there while another is sent; without
+//             it the discipline hands out a packet when the transmitter is free
+//   pipe      NewReno halves what RFC 6675 calls pipe; RFC 5681 equation 4 halves FlightSize, all that is not acknowledged
+//   recovery  the window falls in proportion to what arrives (PRR), where RFC 6675 has it fall at once
+//   clamp     after a time-out CUBIC grows by a segment for each 20 ACKs at least, which RFC 9438 has not
 // Every segment is acknowledged: with delayed ACKs ns-3's NewReno, which counts ACKs and not bytes, grows half as fast.
 // Both algorithms have SACK; without it (`sack=0`) ns-3's NewReno recovers from several losses in a window very slowly.
 
@@ -89,6 +94,44 @@ bool NearerCubic::friendly = true;
 
 NS_OBJECT_ENSURE_REGISTERED(NearerCubic);
 
+// ns-3.37's NewReno, which halves FlightSize (RFC 5681 equation 4).
+class NearerReno : public TcpNewReno
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("ns3::NearerReno").SetParent<TcpNewReno>().SetGroupName("Internet").AddConstructor<NearerReno>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t) override
+    {
+        const uint32_t flight = tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq;
+        return std::max(2 * tcb->m_segmentSize, std::min(flight, tcb->m_cWnd.Get()) / 2);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<NearerReno>(this);
+    }
+};
+
+NS_OBJECT_ENSURE_REGISTERED(NearerReno);
+
+// The device's transmitter, of which the discipline is told when it is free.
+Ptr<NetDeviceQueue> transmitter;
+
+void Begins(Ptr<const Packet>)
+{
+    transmitter->Stop();
+}
+
+void Ends(Ptr<const Packet>)
+{
+    Simulator::ScheduleNow(&NetDeviceQueue::Wake, transmitter);
+}
+
 struct Counts
 {
     std::unordered_map<uint64_t, Time> since;
@@ -169,7 +212,8 @@ NetDeviceContainer Join(Ptr<Node> a, Ptr<Node> b, double mbps, double delayMs, c
 int main(int argc, char** argv)
 {
     std::map<std::string, std::string> settings{
-        {"discipline", "codel"}, {"variant", "TcpNewReno"}, {"flows", "1"}, {"seed", "1"}, {"friendly", "1"}, {"sack", "1"}};
+        {"discipline", "codel"}, {"variant", "TcpNewReno"}, {"flows", "1"}, {"seed", "1"}, {"friendly", "1"}, {"sack", "1"},
+        {"own", ""}};
     for (int i = 1; i < argc; i++)
     {
         const std::string word = argv[i];
@@ -184,8 +228,12 @@ int main(int argc, char** argv)
     NearerCubic::friendly = settings["friendly"] != "0";
     const bool cubic = settings["variant"] == "TcpCubic";
     const uint32_t count = std::stoul(settings["flows"]);
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType",
-                       TypeIdValue(cubic ? NearerCubic::GetTypeId() : TcpNewReno::GetTypeId()));
+    const std::string own = settings["own"];
+    const TypeId reno = own == "pipe" ? TcpNewReno::GetTypeId() : NearerReno::GetTypeId();
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(cubic ? NearerCubic::GetTypeId() : reno));
+    const TypeId recovery = own == "recovery" ? TcpPrrRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId();
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(recovery));
+    Config::SetDefault("ns3::TcpCubic::CntClamp", UintegerValue(own == "clamp" ? 20 : 255));
     Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(settings["sack"] != "0"));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(PAYLOAD));
@@ -201,7 +249,8 @@ int main(int argc, char** argv)
     stack.Install(routers);
     stack.Install(senders);
     stack.Install(receivers);
-    NetDeviceContainer middle = Join(routers.Get(0), routers.Get(1), 10, 20, "1p");
+    // a device queue of two never stops the discipline by itself
+    NetDeviceContainer middle = Join(routers.Get(0), routers.Get(1), 10, 20, own == "device" ? "1p" : "2p");
     TrafficControlHelper control;
     SetUp(settings["discipline"], control);
     Ptr<QueueDisc> queue = control.Install(middle.Get(0)).Get(0);
@@ -211,6 +260,13 @@ int main(int argc, char** argv)
     DynamicCast<PointToPointNetDevice>(middle.Get(0))
         ->GetQueue()
         ->TraceConnectWithoutContext("Enqueue", MakeCallback(&Counts::Left, &counts));
+
+    if (own != "device")
+    {
+        transmitter = middle.Get(0)->GetObject<NetDeviceQueueInterface>()->GetTxQueue(0);
+        middle.Get(0)->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Begins));
+        middle.Get(0)->TraceConnectWithoutContext("PhyTxEnd", MakeCallback(&Ends));
+    }
 
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");
     const auto address = [&addresses](const NetDeviceContainer& devices) {
@@ -236,13 +292,14 @@ int main(int argc, char** argv)
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
     Simulator::Stop(Seconds(TO));
     Simulator::Run();
-    std::printf("%s,%s,%u,%s,", settings["discipline"].c_str(), cubic ? "cubic" : "sack", count,
+    std::printf("%s,%s,%u,%s,%s,", settings["discipline"].c_str(), cubic ? "cubic" : "sack", count, own.c_str(),
                 settings["seed"].c_str());
     for (uint32_t i = 0; i < count; i++)
     {
         std::printf("%s%.5f", i ? ";" : "", double(sinks[i]->GetTotalRx() - before[i]) * 8 / (TO - FROM) / 1e6);
     }
     std::printf(",%.4f,%lu,%lu\n", counts.waited / double(counts.gone) * 1e3, counts.dropped, counts.gone);
+    transmitter = nullptr;
     Simulator::Destroy();
     return 0;
 }
