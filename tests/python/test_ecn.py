@@ -1,0 +1,111 @@
+"""ECN from end to end: the codepoint that a controller needs, the queue's marks, and what it hears of them.
+
+`docs/networks.md#ecn` says what there is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, ClassVar, Literal
+
+import pytest
+
+import tidegate
+from tidegate import Controller, Needs, Scenario
+
+NAMES = {0: "not-ect", 1: "ect1", 2: "ect0", 3: "ce"}
+
+
+class Listener(Controller):
+    """Sends 1.2 Mbit/s whatever it hears, and keeps what it hears of ECN."""
+
+    packets: ClassVar[dict[int, int]]
+    counts: ClassVar[Counter[str]]
+
+    def on_limits(self, now_ns: int, limits: Any) -> int:
+        """A constant rate."""
+        return 1_200_000
+
+    def on_report(self, now_ns: int, report: Any) -> int:
+        """The same rate."""
+        for packet in report.packets:
+            if packet.arrival_ns is not None:
+                self.packets[packet.sequence] = packet.ecn
+        if report.ecn is not None:
+            for name in ("not_ect", "ect0", "ect1", "ce"):
+                self.counts[name] += getattr(report.ecn, name)
+        return 1_200_000
+
+
+def listener(use: Literal["off", "ect0", "ect1"]) -> type[Listener]:
+    """One that needs this codepoint."""
+    return type("Listener", (Listener,), {"needs": Needs(ecn=use), "packets": {}, "counts": Counter()})
+
+
+def fields(run: tidegate.Run) -> list[str | None]:
+    """The ECN field with which each packet of the call arrived, in the order of sending; none where it did not."""
+    table = run.table("packets")
+    kind, sent, fate, ecn = (table.to_numpy(name).tolist() for name in ("kind", "sent_s", "fate", "ecn"))
+    rows = sorted(
+        (at, number) for number, (at, what) in enumerate(zip(sent, kind, strict=True)) if what in {"video", "padding"}
+    )
+    return [str(ecn[number]) if fate[number] == "arrived" else None for _, number in rows]
+
+
+def scenario(controller: type[Controller], discipline: Any, **media: Any) -> Scenario:
+    """A call over 1 Mbit/s with a queue that marks."""
+    link = {"name": "cable", "capacity": "1Mbps", "delay": "10ms", "queue": {"time": "1s"}, "discipline": discipline}
+    # on the way back nothing waits, and nothing is marked
+    link["back"] = {"capacity": "100Mbps", "discipline": "drop-tail"}
+    video = {"source": "ideal", "max": "2Mbps"}
+    made = {"controller": controller, "video": video, "repair": {}, **media}
+    return Scenario.from_dict({"duration": "10s", "links": [link], "flows": [{"name": "call", "media": made}]})
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        {"name": "codel", "ecn": True},
+        {"name": "fq-codel"},
+        {"name": "pie", "ecn": True, "mark_ecnth": 0.9},
+        {"name": "dualpi2"},
+    ],
+    ids=lambda queue: str(queue["name"]),
+)
+@pytest.mark.parametrize("use", ["ect0", "ect1"])
+def test_marks_go_from_the_queue_to_the_controller(queue: dict[str, Any], use: Literal["ect0", "ect1"]) -> None:
+    """What it needs is sent, what is sent is marked, and every mark is heard of: in `PacketResult.ecn` and in `Report.ecn`."""
+    controller = listener(use)
+    run = tidegate.run(scenario(controller, queue), record="packets")
+    arrived = {number: ecn for number, ecn in enumerate(fields(run)) if ecn is not None}
+    assert set(arrived.values()) == {"ce", use}, "it is sent with what the controller needs, and marked"
+    # of what came in before the last report
+    heard = {number: NAMES[ecn] for number, ecn in controller.packets.items()}
+    assert heard == {number: ecn for number, ecn in arrived.items() if number <= max(heard)}
+    assert len(heard) > 0.95 * len(arrived)
+    counted = Counter(heard.values())
+    assert (controller.counts["ce"], controller.counts[use]) == (counted["ce"], counted[use])
+    assert controller.counts["not_ect"] == 0
+    marked = sum(ecn == "ce" for ecn in arrived.values())
+    (link,) = (link for link in run.summary["links"] if link["link"] == "cable")
+    # those marked at the end may not have arrived
+    assert marked <= run.metrics()["marked"] == link["marked"] <= marked + 10
+    assert marked > 5
+
+
+def test_without_a_codepoint_nothing_is_marked() -> None:
+    """The queue drops where it would mark, and feedback has nothing to tell."""
+    controller = listener("off")
+    run = tidegate.run(scenario(controller, {"name": "codel", "ecn": True}), record="packets")
+    assert run.metrics()["marked"] == 0
+    assert run.metrics()["lost_queue"] > 5
+    assert set(controller.packets.values()) == {0}
+    assert not controller.counts, "transport-wide feedback does not tell"
+
+
+def test_a_scenario_has_the_last_word() -> None:
+    """`media.ecn` replaces what the controller needs."""
+    run = tidegate.run(scenario(listener("off"), {"name": "codel", "ecn": True}, ecn="ect0"), record="packets")
+    assert run.metrics()["marked"] > 5
+    run = tidegate.run(scenario(listener("ect1"), {"name": "codel", "ecn": True}, ecn="off"), record="packets")
+    assert run.metrics()["marked"] == 0
