@@ -227,6 +227,7 @@ def way(dice: Dice, end: float, *, finite: bool) -> Table:
     table: Table = {"capacity": capacity(dice, end, finite=finite), "delay": dice.span(0.001, 0.4)}
     plain = not (isinstance(table["capacity"], dict) and "statuses" in table["capacity"])
     draws: dict[str, Callable[[], Any]] = {"byte_error": lambda: dice.near(1e-8, 1e-4), "jitter": lambda: jitter(dice)}
+    draws["ecn"] = lambda: dice.pick("bleach", "drop")
     if plain:
         draws |= {"queue": lambda: queue(dice), "loss": lambda: loss(dice, end), "discipline": lambda: discipline(dice)}
     dice.some(table, 0.3, **draws)

@@ -151,7 +151,7 @@ CASES = [
     Case("line break in a name", RUN, 'x.toml:9: flows[1].name: found "ca\\nll"; a name has letters, digits and _ . + -, '
          "at most 64 in all", files=scenario('name = "call"', 'name = "ca\\nll"')),
     Case("misspelt key", RUN, "x.toml:6: links.cable.dealy: there is no such key; did you mean delay? (keys here: back, "
-         "byte_error, capacity, delay, discipline, from, jitter, loss, name, queue, service, to)", files=scenario("delay", "dealy")),
+         "byte_error, capacity, delay, discipline, ecn, from, jitter, loss, name, queue, service, to)", files=scenario("delay", "dealy")),
     Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is taken by number 1; names are unique',
          files={"x.toml": PLAIN + '\n[[flows]]\nname = "call"\nudp = { rate = "1Mbps" }\n'}),
     Case("no route", RUN, 'x.toml:8: flows.call: no links lead from "right" to "left", which feedback needs',

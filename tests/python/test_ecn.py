@@ -109,3 +109,48 @@ def test_a_scenario_has_the_last_word() -> None:
     assert run.metrics()["marked"] > 5
     run = tidegate.run(scenario(listener("ect1"), {"name": "codel", "ecn": True}, ecn="off"), record="packets")
     assert run.metrics()["marked"] == 0
+
+
+def test_a_path_that_bleaches_clears_codepoints_and_marks_and_counts_them() -> None:
+    """Whether a link is computed at once or packet by packet: the same run, and a mark before it is gone behind it."""
+    digests = set()
+    for service in ("fifo", "managed"):
+        controller = listener("ect0")
+        made = scenario(controller, "drop-tail").to_dict()
+        made["links"][0] |= {"ecn": "bleach", "service": service}
+        made["links"][0]["back"] |= {"ecn": "pass"}
+        made["flows"][0]["media"]["controller"] = controller
+        run = tidegate.run(Scenario.from_dict(made), record="packets")
+        digests.add(run.digest)
+        arrived = [ecn for ecn in fields(run) if ecn is not None]
+        assert set(arrived) == {"not-ect"}
+        assert set(controller.packets.values()) == {0}
+        assert controller.counts["not_ect"] == len(controller.packets) > 500
+        link, back = run.summary["links"]
+        # what is on its way at the end may be cleared already
+        assert len(arrived) <= link["bleached"] <= len(arrived) + 200
+        assert back["bleached"] == 0, "RTCP bears no codepoint"
+    assert len(digests) == 1
+
+    controller = listener("ect0")
+    made = scenario(controller, {"name": "codel", "ecn": True}).to_dict()
+    made["links"][0] |= {"ecn": "bleach"}
+    made["flows"][0]["media"]["controller"] = controller
+    run = tidegate.run(Scenario.from_dict(made))
+    assert run.metrics()["marked"] > 5
+    assert controller.counts["ce"] == 0
+
+
+@pytest.mark.parametrize("service", ["fifo", "managed"])
+def test_a_path_that_drops_lets_nothing_through_that_bears_a_codepoint(service: str) -> None:
+    """All of the media or none of it."""
+    cases: list[tuple[Literal["off", "ect1"], int]] = [("ect1", 0), ("off", 500)]
+    for use, received in cases:
+        controller = listener(use)
+        made = scenario(controller, "drop-tail").to_dict()
+        made["links"][0] |= {"ecn": "drop", "service": service}
+        made["flows"][0]["media"]["controller"] = controller
+        run = tidegate.run(Scenario.from_dict(made))
+        metrics = run.metrics()
+        assert (metrics["packets_received"] > received) == (received > 0), use
+        assert (metrics["lost_wire"] > 500) == (received == 0), use

@@ -48,6 +48,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                     "loss": "none",
                     "byte_error": 0.0,
                     "jitter": "none",
+                    "ecn": "pass",
                 },
             }
             for name, ends in (("cable", ("left", "right")), ("cable.back", ("right", "left")))
@@ -253,7 +254,7 @@ def test_builders_refuse_with_the_same_words() -> None:
     assert error.value.problems == (
         'Link: delay: found 20; a time needs a unit, for example "20ms" or "20s"',
         "Link: capcity: there is no such key; did you mean capacity? (keys here: back, byte_error, capacity, delay, "
-        "discipline, from, jitter, loss, name, queue, service, to)",
+        "discipline, ecn, from, jitter, loss, name, queue, service, to)",
     )
     built = Scenario(duration="4s", links=[Link(name="a"), Link(name="a")], flows=[Flow(tcp=Tcp())])
     with pytest.raises(ScenarioError, match=r'links.a.name: "a" is taken by number 1; names are unique'):

@@ -207,6 +207,14 @@ impl Outbox {
         packet.ecn.is_capable()
     }
 
+    /// Clears the ECN field of a packet, as a path does that knows no ECN: codepoint and mark are gone.
+    pub fn bleach(&mut self, now: Time, packet: &mut Packet) {
+        if packet.ecn.is_capable() {
+            packet.ecn = Ecn::NotEct;
+            self.record.bleached(now, packet, self.node);
+        }
+    }
+
     /// Shows a packet, which the node calls `number`, to the driver.
     pub fn hand(&mut self, number: u64, packet: Packet) {
         self.handed.push(Handed { node: self.node, number, packet });

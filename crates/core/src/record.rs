@@ -276,6 +276,9 @@ pub trait Recorder: Send + Any {
     fn under_way(&mut self, packet: &Packet, node: NodeId) {}
     /// `node` has marked a packet with congestion experienced (ECN) instead of dropping it.
     fn marked(&mut self, now: Time, packet: &Packet, node: NodeId) {}
+    /// `node` has cleared the ECN field of a packet.
+    fn bleached(&mut self, now: Time, packet: &Packet, node: NodeId) {}
+
     /// A packet passes the interface of the end that is `node`: it leaves there, or has come in. For a capture file,
     /// and told only if [`Recorder::captures`] says so when the run begins.
     fn captured(&mut self, now: Time, packet: &Packet, node: NodeId, passing: Passing) {}

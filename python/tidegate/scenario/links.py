@@ -439,6 +439,9 @@ class Way(Model):
     """Probability that a byte is damaged; a packet with a damaged byte is dropped."""
     jitter: Jitter = "none"
     """Delay jitter."""
+    ecn: Literal["pass", "bleach", "drop"] = "pass"
+    """What the path behind the queue does to packets that bear an ECN codepoint or a mark (RFC 6679 section 7.4): it
+    lets them pass, clears the field as a node does that knows no ECN (bleach), or drops them."""
     service: Literal["fifo", "managed"] = "fifo"
     """How it is computed: each packet's stay at once (fast), or packet by packet, so that whoever drives the world can
     change the link while packets wait (see tidegate.simpy). The results are the same. Disciplines other than drop-tail

@@ -218,7 +218,7 @@ impl Node for Link {
         self.held += u64::from(packet.size);
         let (arrival, fate) = match self.plain {
             Some(delay) => (served.finish + delay, None),
-            None => self.medium.carry(served, packet.size),
+            None => self.medium.carry(now, served, &mut packet, out),
         };
         self.line.push_back(Entry { start: served.start, finish: served.finish, arrival, fate, packet });
     }

@@ -121,8 +121,8 @@ impl ManagedLink {
     /// Ends and begins the services that are due.
     fn serve(&mut self, now: Time, out: &mut Outbox) {
         loop {
-            if let Some((served, packet)) = self.serving.take_if(|(served, _)| served.finish <= now) {
-                let (arrival, fate) = self.medium.carry(served, packet.size);
+            if let Some((served, mut packet)) = self.serving.take_if(|(served, _)| served.finish <= now) {
+                let (arrival, fate) = self.medium.carry(now, served, &mut packet, out);
                 self.flight.push(Flying { arrival, fate, packet });
                 if self.queue.backlog().packets > 0 {
                     // it has waited since before the end of this service: the transmitter does not pause

@@ -7,8 +7,22 @@ use crate::link::loss::{ByteErrors, Loss, LossProcess};
 use crate::link::overload::OverloadLoss;
 use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure};
+use serde::Deserialize;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Cause, Span, Time};
+use tidegate_core::{Cause, Outbox, Packet, Span, Time};
+
+/// What the path behind the queue does to packets of ECN-capable transports (RFC 6679 section 7.4: nodes that know no ECN).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EcnPath {
+    /// It lets them pass.
+    #[default]
+    Pass,
+    /// It clears their ECN field, marks among them.
+    Bleach,
+    /// It drops them.
+    Drop,
+}
 
 /// The medium between the two ends of a link.
 #[derive(Clone, Debug)]
@@ -20,6 +34,7 @@ pub(crate) struct Medium {
     loss: Option<LossProcess>,
     overload: Option<OverloadLoss>,
     errors: Option<ByteErrors>,
+    ecn: EcnPath,
 }
 
 impl Medium {
@@ -30,7 +45,7 @@ impl Medium {
         seed: u64,
         name: &str,
     ) -> Result<Self, Refusal> {
-        let LinkSettings { delay, jitter, loss, byte_error, .. } = settings;
+        let LinkSettings { delay, jitter, loss, byte_error, ecn, .. } = settings;
         for (at, delay) in delay.phases() {
             ensure(!delay.is_negative(), || {
                 Refusal::new("delay", format!("{delay} from {at} on"), "zero or more")
@@ -43,6 +58,7 @@ impl Medium {
             loss: LossProcess::new(loss, seed, name)?,
             overload,
             errors: ByteErrors::new(byte_error, seed, name)?,
+            ecn,
         })
     }
 
@@ -65,16 +81,23 @@ impl Medium {
     /// The delay, if that is all there is to this medium.
     pub(crate) fn plain_delay(&self) -> Option<Span> {
         let lossless = self.loss.is_none() && self.overload.is_none() && self.errors.is_none();
-        let plain = lossless && self.jitter.is_none();
+        let plain = lossless && self.jitter.is_none() && self.ecn == EcnPath::Pass;
         match self.delay.phases() {
             [(_, delay)] if plain => Some(*delay),
             _ => None,
         }
     }
 
-    /// When a `served` packet of `size` bytes arrives, and what it dies of, if it does. A packet that dies draws as
+    /// When a `served` packet arrives, and what it dies of, if it does. A packet that dies draws as
     /// many random numbers, and takes as much of the medium's time, as one that arrives.
-    pub(crate) fn carry(&mut self, served: Served, size: u32) -> (Time, Option<Cause>) {
+    pub(crate) fn carry(
+        &mut self,
+        now: Time,
+        served: Served,
+        packet: &mut Packet,
+        out: &mut Outbox,
+    ) -> (Time, Option<Cause>) {
+        let size = packet.size;
         let delay = *self.delay.at(served.finish);
         let mut arrival = match &mut self.jitter {
             Some(jitter) => jitter.arrival(served, delay),
@@ -87,13 +110,17 @@ impl Medium {
         let lost = self.loss.as_mut().is_some_and(|loss| loss.takes(served.finish));
         let overload = self.overload.as_mut().is_some_and(|overload| overload.takes(served.finish, size));
         let hit = self.errors.as_mut().is_some_and(|errors| errors.hit(size));
-        let fate = if lost || overload {
+        let refused = self.ecn == EcnPath::Drop && packet.ecn.is_capable();
+        let fate = if lost || overload || refused {
             Some(Cause::Loss)
         } else if hit {
             Some(Cause::Corrupt)
         } else {
             None
         };
+        if self.ecn == EcnPath::Bleach && fate.is_none() {
+            out.bleach(now, packet);
+        }
         (arrival, fate)
     }
 

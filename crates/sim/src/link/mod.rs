@@ -22,6 +22,7 @@ pub mod trace;
 
 pub use fifo::Link;
 pub use managed::ManagedLink;
+pub use medium::EcnPath;
 
 use crate::refusal::{Refusal, ensure};
 use capacity::{Server, Service};
@@ -56,6 +57,8 @@ pub struct LinkSettings {
     pub loss: Phases<Loss>,
     /// The probability that a byte is hit by an error, which the whole packet dies of.
     pub byte_error: f64,
+    /// What becomes of packets of ECN-capable transports there.
+    pub ecn: EcnPath,
 }
 
 impl LinkSettings {

@@ -253,6 +253,8 @@ rows! {
         dropped_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
         "All packets that its queue marked with congestion experienced (ECN), feedback among them."
         marked: u64;
+        "All packets whose ECN field it cleared, because its path knows no ECN."
+        bleached: u64 => "ECN fields cleared", "packets", neither, 1.0, 0;
     }
 }
 

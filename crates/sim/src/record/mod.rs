@@ -86,6 +86,8 @@ pub struct LinkStats {
     pub dropped: [Count; Cause::ALL.len()],
     /// Packets that it marked with congestion experienced after the warm-up.
     pub marked: u64,
+    /// Packets whose ECN field it cleared after the warm-up.
+    pub bleached: u64,
     /// Bytes that it carried after the warm-up.
     pub carried: u64,
 }

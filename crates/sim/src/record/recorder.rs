@@ -187,6 +187,14 @@ impl Recorder for Recording {
         }
     }
 
+    // not in the digest: it follows from what the link is, and what comes of it is
+    fn bleached(&mut self, _now: Time, packet: &Packet, node: NodeId) {
+        let stats = &self.stats[packet.flow.0 as usize];
+        if let Some(link) = self.link_of[node.0 as usize].filter(|_| stats.counts(packet.sent)) {
+            self.link_stats[link as usize].bleached += 1;
+        }
+    }
+
     // not in the digest: both follow from when frames came and packets left, which is
     #[inline]
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {

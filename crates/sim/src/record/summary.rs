@@ -95,6 +95,7 @@ impl Recording {
                         dropped_wire: stats.dropped.iter().map(|d| d.packets).sum::<u64>()
                             - stats.dropped[Cause::Queue as usize].packets,
                         marked: stats.marked,
+                        bleached: stats.bleached,
                     }
                 })
                 .collect(),

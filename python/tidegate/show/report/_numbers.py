@@ -122,6 +122,8 @@ def network(every: Sequence[RunLike]) -> Markup:
     }
     if any(link.get("marked") for run in every for link in run.summary["links"]):
         columns["marked"] = "Marked by the queue"
+    if any(link.get("bleached") for run in every for link in run.summary["links"]):
+        columns["bleached"] = "ECN fields cleared"
     rows = []
     for entry in every[0].summary.get("links", ()):
         cells = []
