@@ -36,7 +36,7 @@ def rates(run: Run, start: float, stop: float) -> list[float]:
 
 
 @pytest.mark.parametrize("algorithm", ["active", "conservative"])
-@pytest.mark.parametrize("controller", ["gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc"])
+@pytest.mark.parametrize("controller", ["gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc", "nada", "scream"])
 def test_rates_go_by_priority(controller: str, algorithm: str) -> None:
     """2 : 1 : 1 within 10 %, on a link that is used; without coupling nothing of the kind."""
     changes = {f"flows__{name}__media__controller": controller for name in FLOWS}
@@ -196,7 +196,7 @@ def test_a_controller_that_takes_no_rate_is_refused(controller: str) -> None:
 
 
 PAGE = Path(__file__).parents[2] / "docs/coupled.md"
-CONTROLLERS = ("gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc")
+CONTROLLERS = ("gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc", "nada", "scream")
 SEEDS = (1, 2, 3)
 FALL = {"links__uplink__capacity": {"schedule": [["0s", "4Mbps"], ["60s", "1Mbps"]]}}
 

@@ -32,6 +32,8 @@ pub struct Sender {
     /// The last round trip in ms (rtt); zero before there is one.
     rtt: f64,
     receive_rate: f64,
+    /// Bytes that waited in the pacer as of the last report.
+    waiting: f64,
     mode: Mode,
     /// When the rate was updated last; before that the time of beginning, or of the first departure.
     updated: Option<Time>,
@@ -55,6 +57,7 @@ impl Sender {
             reference: Reference::new(0.0),
             rtt: 0.0,
             receive_rate: 0.0,
+            waiting: 0.0,
             mode: Mode::Gradual,
             updated: None,
             begun: false,
@@ -199,9 +202,9 @@ impl Sender {
         }
     }
 
-    fn decide(&self, waiting: f64) -> Decision {
+    fn decide(&self) -> Decision {
         let (least, most) = self.range();
-        let (target, pacing) = shaping::rates(self.reference.rate, waiting, least, most, &self.settings);
+        let (target, pacing) = shaping::rates(self.reference.rate, self.waiting, least, most, &self.settings);
         Decision { pacing: Rate::from_bps_f64(pacing), ..Decision::rate(Rate::from_bps_f64(target)) }
     }
 }
@@ -220,7 +223,8 @@ impl Controller for Sender {
             Placement::Sender => self.hear_packets(now, report, cx),
             Placement::Receiver => self.hear_messages(now, report, cx),
         }
-        self.decide(report.backlog.as_bytes() as f64)
+        self.waiting = report.backlog.as_bytes() as f64;
+        self.decide()
     }
 
     fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
@@ -230,7 +234,19 @@ impl Controller for Sender {
         }
         let (least, most) = self.range();
         self.reference.clip(least, most);
-        self.decide(0.0)
+        self.decide()
+    }
+
+    /// r_ref (RFC 8699 section 6.1).
+    fn coupled_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps_f64(self.reference.rate))
+    }
+
+    fn on_coupled(&mut self, _now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        let (least, most) = self.range();
+        self.reference.rate = rate.as_bps_f64();
+        self.reference.clip(least, most);
+        self.decide()
     }
 
     fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {

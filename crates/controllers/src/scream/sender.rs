@@ -292,4 +292,18 @@ impl Controller for Sender {
     fn in_flight(&self) -> Option<Size> {
         Some(self.flight.size())
     }
+
+    /// The rate that its window makes. RFC 8699 knows no scheme with a window: this is ours.
+    fn coupled_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps_f64(self.target))
+    }
+
+    /// The window becomes what would have made this rate.
+    fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        if self.rtt.get().is_some() {
+            self.window.multiply(rate.as_bps_f64() / self.target.max(1.0), &self.settings);
+            self.set_target(now);
+        }
+        self.decide()
+    }
 }

@@ -85,6 +85,11 @@ impl RefWindow {
         (distance * distance).clamp(0.1, 1.0)
     }
 
+    /// So many times as much: what coupling with other flows makes of it.
+    pub fn multiply(&mut self, factor: f64, set: &Settings) {
+        self.bytes = (self.bytes * factor).max(set.min_ref_wnd);
+    }
+
     /// `ref_wnd_ratio`.
     #[must_use]
     pub fn ratio(&self, mss: f64) -> f64 {
