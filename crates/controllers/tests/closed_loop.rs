@@ -1,4 +1,4 @@
-//! GCC in a closed loop with a small bottleneck: what it does, as a table to review, and bounds on it.
+//! GCC and NADA in a closed loop with a small bottleneck: what it does, as a table to review, and bounds on it.
 
 mod support;
 
@@ -134,5 +134,25 @@ fn hoang2017_tables() {
             &format!("crates/controllers/tests/golden/{name}-hoang2017.txt"),
             &table(name, "hoang2017", &rows, decisions),
         );
+    }
+}
+
+#[test]
+fn nada_tables() {
+    for preset in ["rfc8698", "ns3-rmcat"] {
+        let (rows, decisions) = run("nada", preset);
+        golden(
+            &format!("crates/controllers/tests/golden/nada-{preset}.txt"),
+            &table("nada", preset, &rows, decisions),
+        );
+        // by equation (5) 10 ms of queue where the largest rate is held, which is 10 Mb/s here, and so 100, 200 and 50
+        let queue = |from, to| mean(&rows, from, to, |row| row.queue_ms);
+        within("queue at 1 Mb/s", queue(25, 40), 95.0, 105.0);
+        if preset == "rfc8698" {
+            within("queue at 0.5 Mb/s", queue(60, 70), 190.0, 210.0);
+            within("queue at 2 Mb/s", queue(110, 130), 45.0, 55.0);
+        }
+        let utilization = |row: &Row| row.goodput / row.capacity;
+        within("use of 1 Mb/s", mean(&rows, 25, 40, utilization), 0.98, 1.01);
     }
 }

@@ -55,3 +55,68 @@ impl Congestion {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use tidegate_core::Span;
+
+    fn set(preset: &str) -> Settings {
+        Settings::with(preset, &Value::Null).expect("a preset")
+    }
+
+    #[test]
+    fn losses_warp_the_delay_for_seven_intervals_and_let_go_within_the_eighth() {
+        let set = set("rfc8698");
+        let tilde = 50.0 * math::exp(-0.5);
+        assert_eq!(warped(100.0, &set), tilde);
+        let after =
+            |intervals: f64| equivalent(100.0, Some(Losses { mean: 40.0, since: 40.0 * intervals }), &set);
+        assert_eq!(equivalent(100.0, None, &set), 100.0, "never a loss");
+        assert_eq!(after(0.1), tilde);
+        assert_eq!(after(7.0), tilde);
+        assert!((after(7.25) - (0.25 * 100.0 + 0.75 * tilde)).abs() < 1e-9);
+        assert!((after(7.75) - (0.75 * 100.0 + 0.25 * tilde)).abs() < 1e-9);
+        assert_eq!(after(8.0), 100.0);
+        // below the threshold nothing is warped
+        assert_eq!(equivalent(49.0, Some(Losses { mean: 40.0, since: 1.0 }), &set), 49.0);
+    }
+
+    #[test]
+    fn ns3_rmcat_compares_whole_milliseconds_and_bounds_the_signal() {
+        let (rfc, ns3) = (set("rfc8698"), set("ns3-rmcat"));
+        assert_eq!(warped(50.999, &ns3), 50.999);
+        assert!(warped(51.0, &ns3) < 50.0);
+        assert!(warped(50.999, &rfc) < 50.0);
+        assert_eq!(aggregate(1.0, 0.0, 0.1, &rfc), 1001.0);
+        assert_eq!(aggregate(1.0, 0.0, 0.1, &ns3), 500.0);
+    }
+
+    #[test]
+    fn ratios_are_smoothed_and_what_is_not_known_stays() {
+        let set = set("rfc8698");
+        let mut congestion = Congestion::default();
+        let signals = Signals {
+            queueing: Some(Span::from_millis(20)),
+            loss: Some(0.5),
+            marks: Some(0.2),
+            ..Signals::default()
+        };
+        congestion.update(&signals, &set);
+        assert!((congestion.loss - 0.05).abs() < 1e-12 && (congestion.marks - 0.02).abs() < 1e-12);
+        // 20 + 2 * 2^2 + 10 * 5^2
+        assert!((congestion.x - 278.0).abs() < 1e-9, "{}", congestion.x);
+        congestion.update(&signals, &set);
+        assert!((congestion.loss - 0.095).abs() < 1e-12 && (congestion.marks - 0.038).abs() < 1e-12);
+        let before = congestion;
+        congestion.update(&Signals::default(), &set);
+        assert_eq!(congestion, before);
+        // who sends Not-ECT does not hear marks
+        let deaf = Settings { ecn: false, ..set };
+        let mut congestion = Congestion::default();
+        congestion.update(&Signals { marks: Some(1.0), ..signals }, &deaf);
+        assert_eq!(congestion.marks, 0.0);
+        assert!((congestion.x - 270.0).abs() < 1e-9);
+    }
+}

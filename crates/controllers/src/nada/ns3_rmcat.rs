@@ -166,3 +166,77 @@ impl History {
         self.base = last.map_or(0, |last| last.delay);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    const MS: i64 = 1_000_000;
+
+    fn history() -> History {
+        History::new(&Settings::with("ns3-rmcat", &Value::Null).expect("a preset"))
+    }
+
+    fn add(history: &mut History, sequence: i64, sent: i64, delay: i64) -> bool {
+        let [sent, arrival] = [sent, sent + delay].map(|millis| millis * MS);
+        history.add(arrival + 25 * MS, &Packet { sequence, size: 1000, sent, arrival, marked: true })
+    }
+
+    #[test]
+    fn four_packets_are_too_few() {
+        let mut history = history();
+        assert_eq!(history.signals(), Signals { ramp_up: true, ..Signals::default() });
+        for sequence in 0..4 {
+            assert!(add(&mut history, sequence, 10 * sequence, 40));
+        }
+        let signals = history.signals();
+        assert_eq!((signals.receive_rate, signals.loss), (None, None));
+        assert!(add(&mut history, 5, 50, 40));
+        let signals = history.signals();
+        // four packets after the first one, in 50 ms; one of six is missing
+        assert_eq!((signals.receive_rate, signals.loss), (Some(640e3), Some(1.0 / 6.0)));
+        assert_eq!(signals.losses.map(|losses| losses.since), Some(1.0));
+        assert!(!signals.ramp_up && signals.marks.is_none());
+        assert!(!add(&mut history, 4, 40, 90), "overtaken");
+    }
+
+    #[test]
+    fn half_a_second_of_departures_and_the_least_delay_since_they_paused() {
+        let mut history = history();
+        for sequence in 0..60 {
+            assert!(add(&mut history, sequence, 10 * sequence, if sequence == 0 { 40 } else { 45 }));
+        }
+        assert_eq!(history.packets.len(), 50);
+        // the least delay is older than the window; the round trip is not
+        assert_eq!(history.signals().queueing, Some(Span::from_millis(5)));
+        assert_eq!(history.rtt(), Some(70.0));
+        // 500 ms to the next departure are not too long, one more is
+        assert!(add(&mut history, 60, 1090, 60));
+        assert_eq!(history.signals().queueing, Some(Span::from_millis(20)));
+        assert!(add(&mut history, 61, 1591, 60));
+        assert_eq!(history.signals().queueing, Some(Span::ZERO));
+        assert_eq!(history.packets.len(), 1);
+    }
+
+    #[test]
+    fn what_was_lost_speaks_against_ramp_up_until_five_packets_say_otherwise() {
+        let mut history = history();
+        for sequence in [0, 1, 2, 4, 5] {
+            assert!(add(&mut history, sequence, 10 * sequence, 40));
+        }
+        assert!(!history.signals().ramp_up);
+        // after a pause there are too few to tell
+        assert!(add(&mut history, 6, 1000, 40));
+        assert!(!history.signals().ramp_up);
+        assert_eq!(history.signals().losses, None, "loss intervals begin anew");
+        for sequence in 7..11 {
+            assert!(add(&mut history, sequence, 940 + 10 * sequence, 40));
+        }
+        assert!(history.signals().ramp_up);
+        assert!(add(&mut history, 11, 1050, 50));
+        assert!(history.signals().ramp_up, "10 ms are not more than QEPS");
+        assert!(add(&mut history, 12, 1060, 51));
+        assert!(!history.signals().ramp_up);
+    }
+}

@@ -76,3 +76,49 @@ impl Reference {
         self.before = by.x;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn at_rest_the_signal_goes_by_priority_and_largest_rate() {
+        for (prio, rate, x) in [(1.0, 1e6, 15.0), (2.0, 1e6, 30.0), (0.5, 3e5, 25.0)] {
+            let set = Settings::with("rfc8698", &json!({ "prio": prio })).expect("valid");
+            assert!((gradual(rate, x, x, 100.0, 1.5e6, &set) / rate - 1.0).abs() < 1e-12);
+            assert!(gradual(rate, x + 1.0, x, 100.0, 1.5e6, &set) < rate);
+            assert!(gradual(rate, x, x + 1.0, 100.0, 1.5e6, &set) > rate, "a signal that falls");
+        }
+    }
+
+    #[test]
+    fn a_rate_of_nothing_grows_and_one_beyond_the_range_is_clipped() {
+        let set = Settings::with("rfc8698", &Value::Null).expect("a preset");
+        // 0.5 * 100 / 500 * 10 / 500 * 1.5e6
+        assert!((gradual(0.0, 0.0, 0.0, 100.0, 1.5e6, &set) - 3000.0).abs() < 1e-9);
+        let mut reference = Reference { rate: 1e6, before: 0.0 };
+        let by = Update { mode: Mode::Gradual, x: 1e5, receive_rate: 0.0, rtt: 0.0, delta: 1e6 };
+        reference.update(&by, 150e3, 1.5e6, &set);
+        assert_eq!(reference, Reference { rate: 150e3, before: 1e5 });
+        let by = Update { mode: Mode::RampUp, x: 0.0, receive_rate: 5e6, ..by };
+        reference.update(&by, 150e3, 1.5e6, &set);
+        assert_eq!(reference.rate, 1.5e6);
+    }
+
+    #[test]
+    fn ramp_up_is_slower_the_longer_the_loop_and_never_goes_down() {
+        let [rfc, ns3] =
+            ["rfc8698", "ns3-rmcat"].map(|name| Settings::with(name, &Value::Null).expect("a preset"));
+        assert_eq!(gamma(30.0, &rfc), 0.2);
+        // ns3-rmcat cuts to whole milliseconds
+        assert_eq!(gamma(30.9, &ns3), 0.2);
+        assert!(gamma(30.9, &rfc) < 0.2);
+        let quick = Settings { delta: 10.0, dfilt: 0.0, ..rfc };
+        assert_eq!(gamma(0.0, &quick), 0.5, "GAMMA_MAX");
+        let mut reference = Reference::new(1e6);
+        let by = Update { mode: Mode::RampUp, x: 0.0, receive_rate: 5e5, rtt: 30.0, delta: 100.0 };
+        reference.update(&by, 0.0, 1e7, &quick);
+        assert_eq!(reference.rate, 1e6);
+    }
+}

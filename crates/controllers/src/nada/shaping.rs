@@ -13,3 +13,25 @@ pub fn rates(r_ref: f64, waiting: f64, least: f64, most: f64, set: &Settings) ->
     let [video, sending] = [set.beta_v, set.beta_s].map(|beta| (MOST * r_ref).min(beta * within_a_frame));
     ((r_ref - video).max(least), (r_ref + sending).min(most))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn a_buffer_of_2000_bytes_is_48_kbit() {
+        // the example of section 5.2.2
+        let set = Settings::with("rfc8698", &Value::Null).expect("a preset");
+        assert_eq!(rates(1e6, 2000.0, 150e3, 1.5e6, &set), (952e3, 1048e3));
+        assert_eq!(rates(1e6, 0.0, 150e3, 1.5e6, &set), (1e6, 1e6));
+        // at most 5 %, and within the range
+        assert_eq!(rates(1e6, 1e9, 150e3, 1.5e6, &set), (950e3, 1050e3));
+        assert_eq!(rates(150e3, 1e9, 150e3, 150e3, &set), (150e3, 150e3));
+        // each of the two has a factor of its own
+        let one = Settings { beta_v: 0.05, ..set };
+        assert_eq!(rates(1e6, 2000.0, 150e3, 1.5e6, &one), (976e3, 1048e3));
+        let off = Settings::with("ns3-rmcat", &Value::Null).expect("a preset");
+        assert_eq!(rates(1e6, 2000.0, 150e3, 1.5e6, &off), (1e6, 1e6));
+    }
+}

@@ -157,3 +157,146 @@ impl Gaps {
         Some(Losses { mean: intervals::mean(open.then_some(since), &self.closed, 1.0), since })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const MS: i64 = 1_000_000;
+
+    fn window(overrides: &Value) -> Window {
+        Window::new(&Settings::with("rfc8698", overrides).expect("valid"))
+    }
+
+    /// A packet of 1000 bytes, sent at so many ms, with this delay on top of 40 ms.
+    fn packet(sequence: i64, sent: i64, queued: i64) -> Packet {
+        Packet { sequence, size: 1000, sent: sent * MS, arrival: (sent + 40 + queued) * MS, marked: false }
+    }
+
+    fn add(window: &mut Window, packet: Packet) -> bool {
+        window.add(Time::from_nanos(packet.arrival + 40 * MS), packet)
+    }
+
+    fn now(window: &mut Window, at: i64) -> Signals {
+        window.signals(at * MS)
+    }
+
+    #[test]
+    fn the_rate_is_what_arrived_within_the_window() {
+        let mut window = window(&Value::Null);
+        for sequence in 0..100 {
+            assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
+        }
+        // 1000 bytes every 10 ms
+        assert_eq!(now(&mut window, 1030).receive_rate, Some(800e3));
+        assert_eq!(now(&mut window, 1280).receive_rate, Some(400e3));
+        assert_eq!(now(&mut window, 1531).receive_rate, Some(0.0));
+    }
+
+    #[test]
+    fn the_queueing_delay_is_the_least_of_fifteen_above_the_baseline() {
+        let mut window = window(&Value::Null);
+        assert!(add(&mut window, packet(0, 0, 0)));
+        for sequence in 1..15 {
+            assert!(add(&mut window, packet(sequence, sequence * 10, 30)));
+        }
+        assert_eq!(now(&mut window, 200).queueing, Some(Span::ZERO), "the first one is still among them");
+        assert!(add(&mut window, packet(15, 150, 31)));
+        assert_eq!(now(&mut window, 200).queueing, Some(Span::from_millis(30)));
+        assert!(add(&mut window, packet(16, 160, 12)));
+        assert_eq!(now(&mut window, 210).queueing, Some(Span::from_millis(12)));
+    }
+
+    #[test]
+    fn a_delay_a_loss_or_a_mark_within_the_window_ends_ramp_up() {
+        let fine = |spoil: fn(&mut Packet)| {
+            let mut window = window(&Value::Null);
+            for sequence in 0..100 {
+                let mut packet = packet(sequence, sequence * 10, 9);
+                if sequence == 50 {
+                    spoil(&mut packet);
+                }
+                let _ = add(&mut window, packet);
+            }
+            // the base is one packet without a queue
+            let mut packet = packet(100, 1000, 0);
+            packet.arrival -= 1;
+            let _ = add(&mut window, packet);
+            // packet 50 arrived at 549 ms
+            [1040, 1048, 1049].map(|at| now(&mut window, at).ramp_up)
+        };
+        assert_eq!(fine(|_| {}), [true; 3]);
+        assert_eq!(fine(|packet| packet.marked = true), [false, false, true]);
+        assert_eq!(
+            fine(|packet| packet.arrival += MS),
+            [false, false, false],
+            "10 ms and a trifle, at 550 ms"
+        );
+        assert_eq!(fine(|packet| packet.sequence = 49), [false, false, false], "51 misses one before it");
+    }
+
+    #[test]
+    fn gaps_are_losses_and_what_comes_late_stays_one() {
+        let mut window = window(&Value::Null);
+        for sequence in [0, 1, 2, 5, 6, 7, 8, 9] {
+            assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
+        }
+        assert!(!add(&mut window, packet(3, 30, 70)), "overtaken");
+        assert!(!add(&mut window, packet(9, 90, 0)), "twice");
+        assert_eq!(now(&mut window, 130).loss, Some(0.2));
+        // an outage that is longer than the window counts when it is over
+        for sequence in 100..110 {
+            assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
+        }
+        assert_eq!(now(&mut window, 1130).loss, Some(0.9));
+        // the window is 500 ms from the packet behind it
+        assert_eq!(now(&mut window, 1539).loss, Some(90.0 / 100.0));
+        assert_eq!(now(&mut window, 1540).loss, Some(0.0));
+    }
+
+    #[test]
+    fn marks_are_a_part_of_all_that_was_sent() {
+        let mut window = window(&Value::Null);
+        for sequence in [0, 1, 2, 3, 4, 5, 6, 9] {
+            let marked = sequence == 2 || sequence == 9;
+            assert!(add(&mut window, Packet { marked, ..packet(sequence, sequence * 10, 0) }));
+        }
+        assert_eq!(now(&mut window, 130).marks, Some(0.2));
+    }
+
+    #[test]
+    fn loss_intervals_by_hand() {
+        let mut without = window(&Value::Null);
+        let mut with = window(&json!({ "open_interval": true }));
+        // 0 to 9, gap of 2, 12 to 19, gap of 1, 21 to 60
+        for sequence in (0..10).chain(12..20).chain(21..61) {
+            for window in [&mut without, &mut with] {
+                assert!(add(window, packet(sequence, sequence * 10, 0)));
+            }
+            if sequence < 10 {
+                assert_eq!(now(&mut without, sequence * 10 + 40).losses, None);
+            }
+        }
+        // intervals 10 and 10 are closed, 20 to 60 is open
+        assert_eq!(now(&mut without, 650).losses, Some(Losses { mean: 10.0, since: 41.0 }));
+        assert_eq!(now(&mut with, 650).losses, Some(Losses { mean: (41.0 + 10.0) / 2.0, since: 41.0 }));
+        // with the open one in it, no loss is ever over
+        for sequence in 61..5000 {
+            let _ = add(&mut with, packet(sequence, sequence * 10, 0));
+        }
+        let Losses { mean, since } = now(&mut with, 50_040).losses.expect("there were");
+        assert!(since / mean < 7.0, "{since} packets, {mean} a loss");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_leaves_no_window_from_the_future() {
+        let mut window = window(&Value::Null);
+        for sequence in 0..10 {
+            let _ = add(&mut window, packet(sequence, 100_000 + sequence * 10, 0));
+        }
+        let back = Packet { arrival: 0, ..packet(10, 100_100, 0) };
+        assert!(add(&mut window, back));
+        assert_eq!(window.signals(0).receive_rate, Some(16e3), "one packet");
+    }
+}
