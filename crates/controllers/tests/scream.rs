@@ -49,7 +49,7 @@ fn within(what: &str, value: f64, low: f64, high: f64) {
 
 #[test]
 fn it_follows_the_capacity_with_a_short_queue() {
-    for preset in ["draft", "libwebrtc"] {
+    for preset in ["draft", "ericsson-2026-07", "libwebrtc"] {
         let rows = closed_loop("scream", preset);
         for (capacity, from, to) in [(1e6, 10, 20), (0.5e6, 30, 40), (2e6, 50, 60)] {
             within(&format!("{preset} on {capacity}"), mean(&rows, 1, from, to) / capacity, 0.7, 1.0);

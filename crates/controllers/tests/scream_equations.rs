@@ -217,7 +217,7 @@ fn after_congestion_the_multiplicative_part_comes_back_over_a_hundred_round_trip
 fn two_marks_a_round_trip_hold_the_window_where_it_is() {
     let set = with(json!({"mul_increase": 0.0}));
     for (rtt, segments) in [(0.025, 40.0), (0.025, 200.0), (0.0125, 40.0), (0.0125, 400.0), (0.005, 100.0)] {
-        // marks in proportion to what the window has above `segments`: the number of them settles by itself
+        // marks in proportion to what the window has above `segments`: their number comes out by itself
         let mut window = window(segments * 1000.0, 1.0, &set);
         let mut alpha: f64 = 0.0;
         let (mut marks, mut rounds) = (0.0, 0.0);

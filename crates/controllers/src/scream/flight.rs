@@ -8,6 +8,9 @@ use tidegate_core::{Ecn, Size, Span, Time};
 /// How long a packet of which nothing is heard stays in the list: as the endpoint does.
 const MEMORY: Span = Span::from_secs(10);
 
+/// No packet is larger: what says so is a mistake.
+const LARGEST: u64 = 65_535;
+
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     sequence: u64,
@@ -59,7 +62,7 @@ impl Flight {
 
     /// A packet has left.
     pub fn sent(&mut self, now: Time, packet: &Sent) {
-        let bytes = packet.size.as_bytes();
+        let bytes = packet.size.as_bytes().min(LARGEST);
         self.packets.push_back(Packet { sequence: packet.sequence, bytes, sent: now });
         self.bytes = self.bytes.saturating_add(bytes);
         self.last_sent = Some(now);
@@ -87,7 +90,7 @@ impl Flight {
             acked.packets += 1;
             if ect && packet.ecn == Ecn::Ce {
                 acked.marked += 1;
-                acked.marked_bytes += packet.size.as_bytes() as f64;
+                acked.marked_bytes += packet.size.as_bytes().min(LARGEST) as f64;
             }
             if acked.newest.is_none_or(|(sequence, ..)| packet.sequence > sequence) && packet.sent <= now {
                 acked.newest = Some((packet.sequence, packet.sent, now.saturating_since(packet.sent)));

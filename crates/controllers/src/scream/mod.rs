@@ -12,6 +12,7 @@
 pub mod alpha;
 pub mod competing;
 pub mod delay;
+pub mod ericsson;
 pub mod flight;
 pub mod loss;
 pub mod rate;
@@ -26,16 +27,25 @@ use serde_json::Value;
 use settings::{SCREAM, Settings, TABLE};
 
 /// Names of the presets of version 2.
-const PRESETS: &[&str] = &["draft", "libwebrtc"];
+const PRESETS: &[&str] = &["draft", ERICSSON, "libwebrtc"];
+
+/// The preset that follows the authors' program.
+const ERICSSON: &str = "ericsson-2026-07";
 
 /// The registry's entry for version 2.
 pub const ENTRY: Entry = Entry {
     name: SCREAM,
     summary: "SCReAM version 2: a window from delay, losses and marks, for L4S and without",
     presets: PRESETS,
-    settings: |_| TABLE,
+    settings: |preset| if preset == ERICSSON { ericsson::settings::TABLE } else { TABLE },
     in_call: Entry::AS_IT_IS,
-    defaults: |preset| to_value(SCREAM, &Settings::with(preset, PRESETS, &Value::Null)?),
-    build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(preset, PRESETS, overrides)?))),
+    defaults: |preset| match preset {
+        ERICSSON => to_value(SCREAM, &ericsson::settings::ERICSSON),
+        _ => to_value(SCREAM, &Settings::with(preset, PRESETS, &Value::Null)?),
+    },
+    build: |preset, overrides| match preset {
+        ERICSSON => Ok(Box::new(ericsson::Sender::new(ericsson::settings::with(overrides)?))),
+        _ => Ok(Box::new(Sender::new(Settings::with(preset, PRESETS, overrides)?))),
+    },
     receiver: None,
 };

@@ -1,0 +1,380 @@
+//! The preset `ericsson-2026-07` beside recordings of the program that it follows.
+
+mod support;
+
+use serde_json::json;
+use std::collections::{BTreeMap, VecDeque};
+use support::{host, shared};
+use tidegate_core::control::{Limits, NewFrame, PacketResult, Report, Sent};
+use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Size, Span, Stream, Time};
+
+/// Rows of a file of numbers, without the first line.
+fn rows(text: &str) -> Vec<Vec<f64>> {
+    let row = |line: &str| line.split(',').map(|cell| cell.parse().expect("a number")).collect();
+    text.lines().skip(1).map(row).collect()
+}
+
+fn at(seconds: f64) -> Time {
+    Time::from_nanos((seconds * 1e9).round() as i64)
+}
+
+/// The limits of the recordings' loop.
+fn limits() -> Limits {
+    let [min, start, max] = [100_000, 1_000_000, 20_000_000].map(Rate::from_bps);
+    Limits { min, max, start, ..Limits::default() }
+}
+
+struct Packet {
+    size: u64,
+    sent: Time,
+    known: bool,
+}
+
+/// What a report of the program's receiver says: sequence number, arrival, mark. It has a block more than it says (N + 1).
+fn blocks(hex: &str) -> Vec<(u16, RemoteTime, Ecn)> {
+    let byte = |i: usize| u64::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("hexadecimal");
+    let word = |i: usize| byte(i) << 8 | byte(i + 1);
+    let length = hex.len() / 2;
+    let stamp = word(length - 4) << 16 | word(length - 2);
+    let (begin, count) = (word(12), word(14) + 1);
+    let mut said = vec![];
+    for block in 0..count {
+        let bits = word(16 + 2 * block as usize);
+        if bits & 0x8000 == 0 {
+            continue;
+        }
+        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][(bits >> 13 & 3) as usize];
+        // both in units of 1/65536 s
+        let arrival = stamp as i64 - ((bits & 0x1fff) << 6) as i64;
+        let arrival = RemoteTime::from_nanos(arrival * 1_000_000_000 / 65_536);
+        said.push(((begin + block) as u16, arrival, ecn));
+    }
+    said
+}
+
+/// The recording `name` fed to our controller as it was: what the program and ours say after each 50 ms.
+struct Replay {
+    host: ControllerHost,
+    packets: Vec<Packet>,
+}
+
+impl Replay {
+    fn report(&mut self, now: Time, hex: &str) {
+        let mut packets = vec![];
+        for (sequence, arrival, ecn) in blocks(hex) {
+            let next = self.packets.len() as u64;
+            let low = (next & !0xffff) | u64::from(sequence);
+            let sequence = if low >= next { low.wrapping_sub(65_536) } else { low } as usize;
+            let Some(packet) = self.packets.get_mut(sequence) else { continue };
+            if !std::mem::replace(&mut packet.known, true) {
+                let size = Size::from_bytes(packet.size);
+                packets.push(PacketResult {
+                    sequence: sequence as u64,
+                    size,
+                    sent: packet.sent,
+                    arrival: Some(arrival),
+                    ecn,
+                    probe: None,
+                });
+            }
+        }
+        packets.sort_by_key(|packet| packet.sequence);
+        let report = Report { packets, ..Report::default() };
+        self.host.report(now, &report).expect("the contract is kept");
+    }
+}
+
+/// Differences of target, window and round trip, by row.
+fn open_loop(name: &str) -> Option<Vec<[f64; 7]>> {
+    let packets = rows(&shared(&format!("vectors/scream_v2_{name}_10m_packets.csv"))?);
+    let series = rows(&shared(&format!("vectors/scream_v2_{name}_10m_series.csv"))?);
+    let feedback = shared(&format!("vectors/scream_v2_{name}_10m_feedback.csv"))?;
+    let ecn = if name == "l4s" { "l4s" } else { "off" };
+    let mut replay =
+        Replay { host: host("scream", "ericsson-2026-07", &json!({"ecn": ecn}), &limits()), packets: vec![] };
+    replay.host.notes.wanted = true;
+    // what happens when: frames before packets before reports, as in each millisecond of the loop
+    let mut events: BTreeMap<(i64, u8), Vec<usize>> = BTreeMap::new();
+    let mut frames: BTreeMap<i64, (u64, Vec<Time>)> = BTreeMap::new();
+    for (k, row) in packets.iter().enumerate() {
+        let frame = frames.entry(at(row[1]).as_nanos()).or_default();
+        frame.0 += row[3] as u64;
+        frame.1.push(at(row[2]));
+        events.entry((at(row[2]).as_nanos(), 1)).or_default().push(k);
+    }
+    for &frame in frames.keys() {
+        events.entry((frame, 0)).or_default();
+    }
+    let reports: Vec<(Time, &str)> = feedback
+        .lines()
+        .skip(1)
+        .map(|line| line.split_once(',').expect("two cells"))
+        .map(|(time, hex)| (at(time.parse().expect("a time")), hex))
+        .collect();
+    for (k, &(time, _)) in reports.iter().enumerate() {
+        events.entry((time.as_nanos(), 2)).or_default().push(k);
+    }
+    for (k, row) in series.iter().enumerate() {
+        events.entry((at(row[0]).as_nanos(), 3)).or_default().push(k);
+    }
+    let mut found = vec![];
+    let mut notes: BTreeMap<String, f64> = BTreeMap::new();
+    for ((nanos, kind), which) in events {
+        let now = Time::from_nanos(nanos);
+        match kind {
+            0 => {
+                let size = Size::from_bytes(frames[&nanos].0);
+                // the oldest frame that still waits, and what waits of all
+                let waiting = frames.range(..nanos).filter(|(_, (_, left))| left.last() >= Some(&now));
+                let oldest = waiting.clone().next().map_or(now, |(&at, _)| Time::from_nanos(at));
+                let bytes: u64 = waiting
+                    .map(|(_, (bytes, left))| {
+                        bytes * left.iter().filter(|&&at| at >= now).count() as u64 / left.len() as u64
+                    })
+                    .sum();
+                let backlog = size + Size::from_bytes(bytes);
+                let frame = NewFrame { video: true, size, backlog, pacer_delay: now - oldest };
+                replay.host.frame(now, &frame).expect("the contract is kept");
+            }
+            1 => {
+                for k in which {
+                    let size = packets[k][3] as u64;
+                    replay.packets.push(Packet { size, sent: now, known: false });
+                    let size = Size::from_bytes(size);
+                    let sent = Sent { sequence: k as u64, size, in_flight: size, backlog: Size::ZERO };
+                    replay.host.sent(now, &sent).expect("the contract is kept");
+                }
+            }
+            2 => {
+                for k in which {
+                    replay.report(now, reports[k].1);
+                    notes.extend(replay.host.notes.values.iter().map(|(n, v)| (n.to_string(), *v)));
+                }
+            }
+            _ => {
+                let row = &series[which[0]];
+                let target = replay.host.decision().target.as_bps_f64();
+                let note = |name: &str| notes.get(name).copied().unwrap_or(0.0);
+                found.push([
+                    row[0],
+                    row[1],
+                    target,
+                    row[2],
+                    note("ref_wnd_bytes"),
+                    row[3],
+                    note("s_rtt_ms") / 1e3,
+                ]);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// How much the window and the target of each row may differ: the program reckons in 32-bit floats and cuts windows to whole bytes
+/// after each step, and a report that arrives in the microsecond of a row may be on either side of it.
+#[test]
+fn recorded_feedback_gives_the_recorded_windows_and_targets() {
+    for name in ["noecn", "l4s"] {
+        let Some(found) = open_loop(name) else { continue };
+        assert_eq!(found.len(), 400);
+        // before the first report ours has said nothing
+        let found = &found[1..];
+        for (what, column, usual) in [("target", 1, 0.002), ("window", 3, 0.002), ("round trip", 5, 0.002)] {
+            let off = |row: &[f64; 7]| (row[column + 1] / row[column] - 1.0).abs();
+            let worst = found.iter().map(off).fold(0.0, f64::max);
+            let far = found.iter().filter(|row| off(row) > usual).count();
+            let mean = found.iter().map(off).sum::<f64>() / found.len() as f64;
+            println!("{name} {what}: mean {mean:.6}, worst {worst:.4}, {far} rows above {usual}");
+            assert!(worst < 0.1, "{name} {what}: {worst}");
+            assert!(far <= found.len() / 20, "{name} {what}: {far} rows");
+        }
+    }
+}
+
+/// The recordings' loop: 50 frames a second of equal size, 10 Mbit/s, 12.5 ms each way; without `marks` a queue of 500 ms, else marks of
+/// a share that rises from 2 to 10 ms of queue.
+struct Loop {
+    host: ControllerHost,
+    marks: bool,
+    luck: Stream,
+    now: Time,
+    /// Frames that wait: when they came, and what is left of them.
+    waiting: VecDeque<(Time, u64)>,
+    next_send: Time,
+    free_at: Time,
+    sent: Vec<(u64, Time)>,
+    in_flight: u64,
+    /// What arrives, and when: number, arrival, mark, and whether it ends a frame.
+    arriving: VecDeque<(usize, Time, bool, bool)>,
+    unreported: Vec<(usize, Time, bool)>,
+    reported_at: Time,
+    returning: VecDeque<(Time, Report, usize)>,
+    /// Packets that arrived after 5 s: bytes, delay in the network, marks.
+    bytes: u64,
+    delay: f64,
+    packets: u64,
+    marked: u64,
+}
+
+const DELAY: Span = Span::from_micros(12_500);
+
+impl Loop {
+    fn new(host: ControllerHost, marks: bool) -> Self {
+        Self {
+            host,
+            marks,
+            luck: Stream::new(1, "loop", "marks"),
+            now: Time::ZERO,
+            waiting: VecDeque::new(),
+            next_send: Time::ZERO,
+            free_at: Time::ZERO,
+            sent: vec![],
+            in_flight: 0,
+            arriving: VecDeque::new(),
+            unreported: vec![],
+            reported_at: Time::ZERO,
+            returning: VecDeque::new(),
+            bytes: 0,
+            delay: 0.0,
+            packets: 0,
+            marked: 0,
+        }
+    }
+
+    fn frame(&mut self) {
+        let payload = self.host.decision().target.as_bps() / 400;
+        let size = payload + 12 * payload.div_ceil(1000);
+        self.waiting.push_back((self.now, size));
+        let backlog = Size::from_bytes(self.waiting.iter().map(|(_, bytes)| bytes).sum());
+        let pacer_delay = self.now - self.waiting[0].0;
+        let frame = NewFrame { video: true, size: Size::from_bytes(size), backlog, pacer_delay };
+        self.host.frame(self.now, &frame).expect("the contract is kept");
+    }
+
+    fn send(&mut self) {
+        while let Some(&mut (_, ref mut left)) = self.waiting.front_mut() {
+            let size = (*left).min(1012);
+            let window = self.host.decision().window.expect("it has one").as_bytes();
+            if self.next_send > self.now || self.in_flight + size > window {
+                return;
+            }
+            *left -= size;
+            let ends = *left == 0;
+            if ends {
+                self.waiting.pop_front();
+            }
+            let sequence = self.sent.len();
+            self.sent.push((size, self.now));
+            self.in_flight += size;
+            let queue = self.free_at.saturating_since(self.now);
+            if queue < Span::from_millis(500) {
+                let share = (queue.as_millis_f64() - 2.0) / 8.0;
+                let marked = self.marks && self.luck.uniform() < share;
+                self.free_at =
+                    self.free_at.max(self.now) + Rate::from_mbps(10).time_for(Size::from_bytes(size));
+                self.arriving.push_back((sequence, self.free_at + DELAY, marked, ends));
+            }
+            let size = Size::from_bytes(size);
+            let sent = Sent {
+                sequence: sequence as u64,
+                size,
+                in_flight: Size::from_bytes(self.in_flight),
+                backlog: Size::ZERO,
+            };
+            self.host.sent(self.now, &sent).expect("the contract is kept");
+            self.next_send = self.now + self.host.decision().pacing.time_for(size);
+        }
+    }
+
+    fn arrive(&mut self) {
+        while let Some(&(sequence, at, marked, ends)) = self.arriving.front() {
+            if at > self.now {
+                break;
+            }
+            self.arriving.pop_front();
+            let (size, sent) = self.sent[sequence];
+            if at >= Time::from_secs(5) {
+                self.bytes += size;
+                self.packets += 1;
+                self.marked += u64::from(marked);
+                self.delay += (at - sent).as_secs_f64();
+            }
+            self.unreported.push((sequence, at, marked));
+            if self.unreported.len() >= 16 || ends || at - self.reported_at > Span::from_millis(40) {
+                self.report(at);
+            }
+        }
+    }
+
+    fn report(&mut self, at: Time) {
+        self.reported_at = at;
+        let last = self.unreported.last().map_or(0, |last| last.0);
+        let packets = self.unreported.drain(..).map(|(sequence, arrival, marked)| {
+            let (size, sent) = self.sent[sequence];
+            // RFC 8888: an age in 1/1024 s, rounded down, before a stamp in 1/65536 s
+            let age = (at - arrival).as_nanos() * 1024 / 1_000_000_000;
+            let stamp = at.as_nanos() * 65_536 / 1_000_000_000;
+            let arrival = (stamp - age * 64) * 1_000_000_000 / 65_536;
+            PacketResult {
+                sequence: sequence as u64,
+                size: Size::from_bytes(size),
+                sent,
+                arrival: Some(RemoteTime::from_nanos(arrival)),
+                ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
+                probe: None,
+            }
+        });
+        let report = Report { packets: packets.collect(), ..Report::default() };
+        self.returning.push_back((at + DELAY, report, last));
+    }
+
+    fn run(&mut self, until: Time) {
+        // a grid finer than the shortest pacing interval
+        let tick = Span::from_micros(20);
+        let mut frame_at = Time::ZERO;
+        while self.now < until {
+            self.arrive();
+            while self.returning.front().is_some_and(|(at, ..)| *at <= self.now) {
+                let Some((_, report, last)) = self.returning.pop_front() else { break };
+                self.in_flight = self.sent[last + 1..].iter().map(|(size, _)| size).sum();
+                self.host.report(self.now, &report).expect("the contract is kept");
+            }
+            if self.now >= frame_at {
+                self.frame();
+                frame_at += Span::from_millis(20);
+            }
+            self.send();
+            self.now += tick;
+        }
+    }
+}
+
+/// Means of a recording from 5 to 20 s: bit/s, seconds on the way, share of marks.
+fn recorded(name: &str) -> Option<[f64; 3]> {
+    let text = shared(&format!("vectors/scream_v2_{name}_10m_packets.csv"))?;
+    let rows: Vec<Vec<f64>> = rows(&text).into_iter().filter(|row| row[4] >= 5.0 && row[4] < 20.0).collect();
+    let count = rows.len() as f64;
+    let sum = |of: &dyn Fn(&Vec<f64>) -> f64| rows.iter().map(of).sum::<f64>();
+    Some([sum(&|row| row[3]) * 8.0 / 15.0, sum(&|row| row[4] - row[2]) / count, sum(&|row| row[5]) / count])
+}
+
+/// The recordings' means, so that the test says something where the files are absent.
+const MEANS: [(&str, [f64; 3]); 2] =
+    [("noecn", [9_741_271.0, 0.028_768, 0.0]), ("l4s", [8_496_419.0, 0.015_090, 0.043_087])];
+
+#[test]
+fn in_the_recordings_loop_it_comes_to_the_same() {
+    for (name, kept) in MEANS {
+        let [rate, delay, marks] = recorded(name).unwrap_or(kept);
+        let ecn = if name == "l4s" { "l4s" } else { "off" };
+        let host = host("scream", "ericsson-2026-07", &json!({"ecn": ecn}), &limits());
+        let mut ours = Loop::new(host, name == "l4s");
+        ours.run(Time::from_secs(20));
+        let count = ours.packets as f64;
+        let found = [ours.bytes as f64 * 8.0 / 15.0, ours.delay / count, ours.marked as f64 / count];
+        println!("{name}: {found:?}, recorded {rate} {delay} {marks}");
+        assert!((found[0] / rate - 1.0).abs() < 0.05, "{name}: {} bit/s, recorded {rate}", found[0]);
+        assert!((found[1] - delay).abs() < 0.003, "{name}: {} s on the way, recorded {delay}", found[1]);
+        assert!((found[2] - marks).abs() <= 0.2 * marks, "{name}: {} marks, recorded {marks}", found[2]);
+    }
+}
