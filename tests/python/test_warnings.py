@@ -85,6 +85,31 @@ def test_warnings_are_told(tmp_path: Path, cli: Cli) -> None:
     assert swept.err.count("warning: ") == 2
 
 
+def test_a_way_back_that_nobody_wrote_says_whose_it_is(tmp_path: Path, cli: Cli) -> None:
+    """Its line is that of the link: it has what the way there has, until `back` says otherwise."""
+    file = slow(tmp_path)
+    file.write_text(file.read_text("utf-8").partition("[[flows]]")[0] + CALL, "utf-8")
+    inherited = " (the way back has the queue of the way there; back = { queue = ... } in this table gives it its own)"
+
+    def told(*changes: str) -> str:
+        lines = cli("run", str(file), *changes, "--json").err.splitlines()
+        (line,) = [one for one in lines if "links.cable.back.queue: " in one]
+        return line
+
+    assert told().startswith(f"tidegate: warning: {file}:4: links.cable.back.queue: its 375 bytes hold no packet of ")
+    assert told().endswith(inherited)
+    assert "its 250 bytes" in told("--set", 'links.cable.back.queue={time="200ms"}')
+    assert inherited not in told("--set", 'links.cable.back.queue={time="200ms"}')
+    assert told("--set", "links.cable.back.delay=20ms").endswith(inherited), "a way back with other settings of its own"
+
+
+CALL = """\
+[[flows]]
+name = "call"
+media = { controller = "gcc", both_ways = true }
+"""
+
+
 def test_a_comparison_tells_each_warning_once(tmp_path: Path, cli: Cli) -> None:
     """Of all its runs, in the terminal and in the table."""
     told = cli("compare", "fixed:300kbps", "fixed:200kbps", "--capacity", "1Mbps", "--queue", "0ms", "--duration", "2s",

@@ -32,7 +32,17 @@ def warn(warnings: Sequence[str], made: Scenario) -> None:
     sys.stdout.flush()
     for one in warnings:
         where = made.where(one.partition(": ")[0])
-        say(f"warning: {where}{': ' if where else ''}{one}")
+        say(f"warning: {where}{': ' if where else ''}{one}{_of_way_back(one.partition(': ')[0], made)}")
+
+
+def _of_way_back(key: str, made: Scenario) -> str:
+    """Of a setting that a link's way back has from its way there: so, and how the way back gets its own."""
+    for link in made.links:
+        begin = f"links.{link.name}.back."
+        name = key.removeprefix(begin).partition(".")[0]
+        if key.startswith(begin) and (isinstance(link.back, bool) or name not in link.back.model_fields_set):
+            return f" (the way back has the {name} of the way there; back = {{ {name} = ... }} in this table gives it its own)"
+    return ""
 
 
 def results_only() -> redirect_stdout[Any]:
