@@ -1,5 +1,6 @@
 #!/bin/sh
-# TCP through CoDel, FQ-CoDel and PIE in ns-3.37, as aqm_ns3.csv; docs/queues.md has the table.
+# TCP through CoDel, FQ-CoDel and PIE in ns-3.37, as aqm_ns3.csv, and DCTCP over a step, as dctcp_ns3.csv;
+# docs/queues.md and docs/tcp.md have the tables.
 #   apt-get install libns3-dev g++
 set -eu
 cd "$(dirname "$0")"
@@ -34,3 +35,15 @@ one() {
         one pie TcpCubic 4 clamp
     } | xargs -P "${JOBS:-2}" -L 1 "$program" | sort -t, -k1,1 -k2,2r -k3,3n -k4,4 -k5,5n
 } > aqm_ns3.csv
+{
+    echo "flows,mbps,threshold_ms,seed,goodput_mbps,waited_ms,dropped,gone,marked"
+    for mbps in 10 50; do
+        for flows in 1 4; do
+            for threshold in 2 10; do
+                for seed in 1 2 3 4 5; do
+                    echo discipline=step variant=TcpDctcp flows=$flows mbps=$mbps threshold_ms=$threshold seed=$seed
+                done
+            done
+        done
+    done | xargs -P "${JOBS:-2}" -L 1 "$program" | sort -t, -k1,1n -k2,2n -k3,3n -k4,4n
+} > dctcp_ns3.csv

@@ -1,9 +1,10 @@
 // TCP flows through a queue discipline in ns-3, for aqm_ns3.csv: `aqm.sh` runs all of it.
 //
 //   aqm_ns3 discipline=codel variant=TcpNewReno flows=4 seed=1 [own=device|pipe|recovery|clamp]
+//   aqm_ns3 discipline=step variant=TcpDctcp flows=4 seed=1 mbps=50 threshold_ms=10   (for dctcp_ns3.csv)
 //
 // Prints one CSV line: what of the flows arrived (Mb/s of payload, `;` between flows), how long packets waited in the
-// discipline (ms), how many it dropped, and how many it let go, from second 10 to second 70.
+// discipline (ms), how many it dropped, and how many it let go (and how many of these it marked), from second 10 to second 70.
 //
 // 10 Mb/s, 20 ms each way. Packets are 1500 bytes on the wire: 1446 of payload, 12 timestamps, 20 TCP, 20 IP, 2 PPP.
 // Four things of ns-3.37 are put aside, and `own` leaves one of them as it is:
@@ -136,7 +137,7 @@ struct Counts
 {
     std::unordered_map<uint64_t, Time> since;
     double waited = 0;
-    uint64_t gone = 0, dropped = 0;
+    uint64_t gone = 0, dropped = 0, marked = 0;
 
     static bool Counted()
     {
@@ -152,6 +153,11 @@ struct Counts
     {
         since.erase(item->GetPacket()->GetUid());
         dropped += Counted();
+    }
+
+    void Marked(Ptr<const QueueDiscItem>, const char*)
+    {
+        marked += Counted();
     }
 
     // The device takes it: it has left the discipline, and was not dropped there.
@@ -171,12 +177,19 @@ struct Counts
     }
 };
 
-void SetUp(const std::string& discipline, TrafficControlHelper& control)
+void SetUp(const std::string& discipline, double thresholdMs, TrafficControlHelper& control)
 {
     if (discipline == "codel")
     {
         control.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", StringValue("1000p"), "MinBytes",
                                  UintegerValue(1500), "Interval", StringValue("100ms"), "Target", StringValue("5ms"));
+    }
+    else if (discipline == "step")
+    {
+        // a CoDel that never drops, and marks what has waited longer than the threshold
+        control.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", StringValue("1000p"), "UseEcn", BooleanValue(true),
+                                 "Target", StringValue("10s"), "CeThreshold",
+                                 TimeValue(MicroSeconds(static_cast<uint64_t>(thresholdMs * 1e3))));
     }
     else if (discipline == "fq-codel")
     {
@@ -213,7 +226,7 @@ int main(int argc, char** argv)
 {
     std::map<std::string, std::string> settings{
         {"discipline", "codel"}, {"variant", "TcpNewReno"}, {"flows", "1"}, {"seed", "1"}, {"friendly", "1"}, {"sack", "1"},
-        {"own", ""}};
+        {"own", ""}, {"mbps", "10"}, {"threshold_ms", "10"}};
     for (int i = 1; i < argc; i++)
     {
         const std::string word = argv[i];
@@ -227,10 +240,12 @@ int main(int argc, char** argv)
     }
     NearerCubic::friendly = settings["friendly"] != "0";
     const bool cubic = settings["variant"] == "TcpCubic";
+    const bool dctcp = settings["variant"] == "TcpDctcp";
     const uint32_t count = std::stoul(settings["flows"]);
     const std::string own = settings["own"];
     const TypeId reno = own == "pipe" ? TcpNewReno::GetTypeId() : NearerReno::GetTypeId();
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(cubic ? NearerCubic::GetTypeId() : reno));
+    const TypeId type = dctcp ? TcpDctcp::GetTypeId() : cubic ? NearerCubic::GetTypeId() : reno;
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(type));
     const TypeId recovery = own == "recovery" ? TcpPrrRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId();
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(recovery));
     Config::SetDefault("ns3::TcpCubic::CntClamp", UintegerValue(own == "clamp" ? 20 : 255));
@@ -250,12 +265,13 @@ int main(int argc, char** argv)
     stack.Install(senders);
     stack.Install(receivers);
     // a device queue of two never stops the discipline by itself
-    NetDeviceContainer middle = Join(routers.Get(0), routers.Get(1), 10, 20, own == "device" ? "1p" : "2p");
+    NetDeviceContainer middle = Join(routers.Get(0), routers.Get(1), std::stod(settings["mbps"]), 20, own == "device" ? "1p" : "2p");
     TrafficControlHelper control;
-    SetUp(settings["discipline"], control);
+    SetUp(settings["discipline"], std::stod(settings["threshold_ms"]), control);
     Ptr<QueueDisc> queue = control.Install(middle.Get(0)).Get(0);
     Counts counts;
     queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&Counts::Enqueued, &counts));
+    queue->TraceConnectWithoutContext("Mark", MakeCallback(&Counts::Marked, &counts));
     queue->TraceConnectWithoutContext("Drop", MakeCallback(&Counts::Dropped, &counts));
     DynamicCast<PointToPointNetDevice>(middle.Get(0))
         ->GetQueue()
@@ -292,13 +308,22 @@ int main(int argc, char** argv)
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
     Simulator::Stop(Seconds(TO));
     Simulator::Run();
-    std::printf("%s,%s,%u,%s,%s,", settings["discipline"].c_str(), cubic ? "cubic" : "sack", count, own.c_str(),
-                settings["seed"].c_str());
+    if (dctcp)
+    {
+        std::printf("%u,%s,%s,%s,", count, settings["mbps"].c_str(), settings["threshold_ms"].c_str(),
+                    settings["seed"].c_str());
+    }
+    else
+    {
+        std::printf("%s,%s,%u,%s,%s,", settings["discipline"].c_str(), cubic ? "cubic" : "sack", count, own.c_str(),
+                    settings["seed"].c_str());
+    }
     for (uint32_t i = 0; i < count; i++)
     {
         std::printf("%s%.5f", i ? ";" : "", double(sinks[i]->GetTotalRx() - before[i]) * 8 / (TO - FROM) / 1e6);
     }
-    std::printf(",%.4f,%lu,%lu\n", counts.waited / double(counts.gone) * 1e3, counts.dropped, counts.gone);
+    std::printf(",%.4f,%lu,%lu", counts.waited / double(counts.gone) * 1e3, counts.dropped, counts.gone);
+    dctcp ? std::printf(",%lu\n", counts.marked) : std::printf("\n");
     transmitter = nullptr;
     Simulator::Destroy();
     return 0;

@@ -43,6 +43,22 @@ fn each_mark_is_echoed() {
     assert_eq!(told, expected);
 }
 
+/// RFC 8257 section 3.3: an acknowledgement that ends a window of data brings the estimate up to date (steps 1 to 8) before the
+/// window falls by it (step 9). With one mark in eleven alpha is 0.885 then and 11.1 of 20 segments are left; with the
+/// estimate of the window before, 0.9375, it would be 10.6.
+#[test]
+fn the_estimate_is_brought_up_to_date_before_the_window_falls() {
+    let mut end = sender(TcpSettings { variant: Variant::Dctcp, ..established() });
+    (1..=10).for_each(|ack| end.ack(ack));
+    assert_eq!(end.sent().len(), 30);
+    for ack in 11..=20 {
+        let flags = TcpBody::ACK | TcpBody::ECE;
+        end.header(TcpBody { ack: ack * MSS, window: u16::MAX, flags, ..TcpBody::default() });
+        // 19 are under way after 11, and 10 after 20
+        assert_eq!(end.sent().len(), usize::from(ack == 20), "{ack}");
+    }
+}
+
 /// Alizadeh and others, "Data Center TCP (DCTCP)" (2010), section 3.3: a flow over a queue that marks from K packets on fills
 /// it up to K + 1 and lets it fall by sqrt(2 (C RTT + K)) / 2. With C RTT = 34.4 and K = 20 that is 5.2 packets; a
 /// window that is halved would empty it.

@@ -59,6 +59,10 @@ impl TcpSender {
             });
         }
         let echo = self.marking.is_on() && body.flags & TcpBody::ECE != 0;
+        if ack > self.flight.una() {
+            // RFC 8257 section 3.3: the estimate is brought up to date first (steps 1 to 8), then the window falls by it
+            self.window.echoed(now, ack - self.flight.una(), ack, self.flight.max(), echo);
+        }
         if echo && self.phase == Phase::Open && self.marking.is_news(ack) {
             self.marked(now);
         }
@@ -137,7 +141,6 @@ impl TcpSender {
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
         let rtt = self.measure(now, ack);
         let acked = self.flight.una() - before;
-        self.window.echoed(now, acked, self.flight.una(), self.flight.max(), echo);
         let (cwnd, segment) = (self.window.cwnd, f64::from(self.settings.segment));
         assert!(
             cwnd.is_finite() && cwnd >= segment,
