@@ -41,7 +41,8 @@ def _of_way_back(key: str, made: Scenario) -> str:
         begin = f"links.{link.name}.back."
         name = key.removeprefix(begin).partition(".")[0]
         if key.startswith(begin) and (isinstance(link.back, bool) or name not in link.back.model_fields_set):
-            return f" (the way back has the {name} of the way there; back = {{ {name} = ... }} in this table gives it its own)"
+            own = f"back = {{ {name} = ... }} in this table gives it its own"
+            return f" (the way back has the {name} of the way there; {own})"
     return ""
 
 
