@@ -24,11 +24,13 @@ pub enum Target {
     Twcc,
     /// RFC 8888 feedback.
     Ccfb,
+    /// RFC 6679 feedback and extended reports.
+    EcnXr,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Rtp,
         Self::Rtcp,
         Self::SrRr,
@@ -37,6 +39,7 @@ impl Target {
         Self::Remb,
         Self::Twcc,
         Self::Ccfb,
+        Self::EcnXr,
     ];
 
     /// (packet type, format) of the packets that a target puts its input into; no format where the five
@@ -51,6 +54,7 @@ impl Target {
             Self::Remb => &[(206, Some(15))],
             Self::Twcc => &[(205, Some(15))],
             Self::Ccfb => &[(205, Some(11))],
+            Self::EcnXr => &[(205, Some(8)), (207, None)],
         }
     }
 
@@ -182,6 +186,10 @@ fn check_reading(packet: &Packet) {
                     }
                 }
             }
+        }
+        Packet::ExtendedReport(report) => {
+            let again = rtcp::ExtendedReport::of_raw(report.ssrc, report.raw());
+            assert_eq!(again.as_ref(), Ok(report));
         }
         Packet::Remb(remb) => assert_eq!(rtcp::Remb::carried(remb.bitrate), remb.bitrate),
         _ => {}

@@ -2,8 +2,8 @@
 //! used, written, and read again as the same.
 
 use tidegate_core::{Rate, Span};
-use tidegate_sim::link::{Link, LinkSettings};
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
+use tidegate_sim::link::{Link, LinkSettings};
 
 /// Checks `input`: its first byte chooses the format, or to find it out, its second one the options.
 ///

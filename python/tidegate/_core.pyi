@@ -15,6 +15,8 @@ __all__ = [
     "Arrived",
     "Bye",
     "Ccfb",
+    "EcnFeedback",
+    "ExtendedReport",
     "ControllerHost",
     "Decision",
     "EcnCounts",
@@ -1157,6 +1159,62 @@ class Ccfb:
     ) -> Self: ...
 
 @final
+class EcnFeedback:
+    """RFC 6679 ECN feedback: what was received of a stream since it began. The last four counters wrap after 16 bits."""
+
+    @property
+    def sender_ssrc(self) -> int:
+        """Who reports."""
+    @property
+    def media_ssrc(self) -> int:
+        """On which stream."""
+    @property
+    def highest_sequence(self) -> int:
+        """Extended highest sequence number received."""
+    @property
+    def ect0(self) -> int:
+        """Packets with ECT(0)."""
+    @property
+    def ect1(self) -> int:
+        """Packets with ECT(1)."""
+    @property
+    def ce(self) -> int:
+        """Packets with congestion experienced."""
+    @property
+    def not_ect(self) -> int:
+        """Packets that were not ECN-capable, or were so no more."""
+    @property
+    def lost(self) -> int:
+        """Packets that have not come."""
+    @property
+    def duplicated(self) -> int:
+        """Packets that came once more."""
+    def __new__(
+        cls,
+        sender_ssrc: int,
+        media_ssrc: int,
+        highest_sequence: int,
+        ect0: int,
+        ect1: int,
+        ce: int,
+        not_ect: int,
+        lost: int,
+        duplicated: int,
+    ) -> Self: ...
+
+@final
+class ExtendedReport:
+    """An extended report (RFC 3611 section 2): its blocks as they are in bytes. Type 13 is RFC 6679's ECN summary."""
+
+    @property
+    def ssrc(self) -> int:
+        """Who reports."""
+    @property
+    def blocks(self) -> list[tuple[int, int, bytes]]:
+        """(block type, the byte that is specific to it, a multiple of four bytes)."""
+    def __new__(cls, ssrc: int, blocks: list[tuple[int, int, bytes]]) -> Self: ...
+
+@final
 class Unknown:
     """An RTCP packet that is none of the others, as it came."""
 
@@ -1219,7 +1277,21 @@ class Rtp:
     ) -> Self: ...
 
 _Packet: TypeAlias = (
-    App | Bye | Ccfb | Fir | Nack | Pli | ReceiverReport | Remb | Sdes | SenderReport | Sli | Twcc | Unknown
+    App
+    | Bye
+    | Ccfb
+    | EcnFeedback
+    | ExtendedReport
+    | Fir
+    | Nack
+    | Pli
+    | ReceiverReport
+    | Remb
+    | Sdes
+    | SenderReport
+    | Sli
+    | Twcc
+    | Unknown
 )
 
 @final

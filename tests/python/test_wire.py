@@ -29,6 +29,8 @@ PACKETS: list[Any] = [
     wire.Fir(1, [(2, 3)]),
     wire.Remb(1, 250_000, [2]),
     wire.Ccfb(1, [(2, 3, [None, (3, 77)])], 9),
+    wire.EcnFeedback(1, 2, 2**32 - 1, 4, 5, 65535, 7, 8, 9),
+    wire.ExtendedReport(1, [(13, 0, bytes(20)), (4, 0, bytes(8)), (13, 0, bytes(4))]),
     wire.Unknown(False, 17, 205, b"1234"),
     wire.Twcc(1, 2, 3, 4, 5, [4, None, -9, "untimed"]),
 ]

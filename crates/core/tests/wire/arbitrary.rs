@@ -69,7 +69,13 @@ pub(crate) fn metric(rng: &mut Stream) -> rtcp::Metric {
     rtcp::Metric::Received { ecn: Ecn::from_bits(byte(rng)), offset: rng.below(0x2000) as u16 }
 }
 
-/// One of the twelve kinds of packet, or an unknown one.
+fn counters(rng: &mut Stream) -> rtcp::EcnCounters {
+    let mut short = || u32_(rng) as u16;
+    let (ce, not_ect, lost, duplicated) = (short(), short(), short(), short());
+    rtcp::EcnCounters { ect0: u32_(rng), ect1: u32_(rng), ce, not_ect, lost, duplicated }
+}
+
+/// One of the fourteen kinds of packet, or an unknown one.
 pub(crate) fn packet(rng: &mut Stream, kind: u64) -> rtcp::Packet {
     let sender_ssrc = u32_(rng);
     let media_ssrc = u32_(rng);
@@ -148,6 +154,23 @@ pub(crate) fn packet(rng: &mut Stream, kind: u64) -> rtcp::Packet {
             }),
             report_timestamp: u32_(rng),
         }),
+        12 => rtcp::Packet::EcnFeedback(rtcp::EcnFeedback {
+            sender_ssrc,
+            media_ssrc,
+            highest_sequence: u32_(rng),
+            counters: counters(rng),
+        }),
+        13 => rtcp::Packet::ExtendedReport(rtcp::ExtendedReport {
+            ssrc: sender_ssrc,
+            blocks: many(rng, 0, 4, |rng| {
+                if rng.chance(0.5) {
+                    let summary = many(rng, 0, 6, |rng| (u32_(rng), counters(rng)));
+                    return rtcp::ReportExtension::EcnSummary(summary);
+                }
+                let block_type = rng.below(13) as u8;
+                rtcp::ReportExtension::Unknown { block_type, specific: byte(rng), data: words(rng, 10) }
+            }),
+        }),
         _ => rtcp::Packet::Unknown(rtcp::Unknown {
             padding: false,
             count: 16 + rng.below(16) as u8,
@@ -158,7 +181,7 @@ pub(crate) fn packet(rng: &mut Stream, kind: u64) -> rtcp::Packet {
 }
 
 /// How many kinds [`packet`] knows.
-pub(crate) const KINDS: u64 = 13;
+pub(crate) const KINDS: u64 = 15;
 
 pub(crate) fn header(rng: &mut Stream) -> rtp::Header {
     let (most_id, most_bytes) = if rng.chance(0.7) { (14, 16) } else { (255, 40) };

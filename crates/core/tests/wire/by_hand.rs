@@ -155,7 +155,8 @@ fn a_compound_is_told_from_reduced_size() {
 #[test]
 fn every_kind_has_its_bit() {
     let mut rng = tidegate_core::rng::Stream::new(1, "wire", "bits");
-    let names = ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "", "FIR", "REMB", "TWCC", "CCFB", ""];
+    let names =
+        ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "", "FIR", "REMB", "TWCC", "CCFB", "ECN", "XR", ""];
     for (kind, name) in names.into_iter().enumerate() {
         let packet = crate::arbitrary::packet(&mut rng, kind as u64);
         let bit = Contents::NAMES.iter().position(|known| *known == name).map_or(0, |at| 1 << at);
@@ -409,4 +410,56 @@ fn transport_wide_feedback_is_read_with_tolerance() {
     let expected = vec![rtcp::Status::ReceivedWithoutDelta, received(5), received(-0x8000)];
     assert_eq!(read(mixed), expected);
     assert_eq!(read("8fcd0004 00000001 00000002 00000000 00000000"), []);
+}
+
+#[test]
+fn ecn_feedback_and_summary_are_those_of_rfc_6679() {
+    let counters = rtcp::EcnCounters {
+        ect0: 0x0102_0304,
+        ect1: 0x0506_0708,
+        ce: 0x090a,
+        not_ect: 0x0b0c,
+        lost: 0x0d0e,
+        duplicated: 0x0f10,
+    };
+    let feedback = Packet::EcnFeedback(rtcp::EcnFeedback {
+        sender_ssrc: 0x1111_1111,
+        media_ssrc: 0x2222_2222,
+        highest_sequence: 0x0001_ffff,
+        counters,
+    });
+    // V=2, FMT=8, PT=205, 7 words
+    let bytes = bytes_of("88cd0007 11111111 22222222 0001ffff 01020304 05060708 090a0b0c 0d0e0f10");
+    assert_eq!(encoded(std::slice::from_ref(&feedback)), bytes);
+    assert_eq!(decoded_one(&bytes), feedback);
+    assert!(
+        rtcp::decode(&bytes_of("88cd0006 11111111 22222222 0001ffff 01020304 05060708 090a0b0c")).is_err()
+    );
+    let long = "88cd0008 11111111 22222222 0001ffff 01020304 05060708 090a0b0c 0d0e0f10 00000000";
+    assert!(rtcp::decode(&bytes_of(long)).is_err(), "nothing may follow");
+
+    let report = rtcp::ExtendedReport {
+        ssrc: 0x1111_1111,
+        blocks: vec![
+            rtcp::ReportExtension::EcnSummary(vec![(0x2222_2222, counters)]),
+            // receiver reference time (RFC 3611 section 4.4), which nobody here reads
+            rtcp::ReportExtension::Unknown { block_type: 4, specific: 0, data: vec![7; 8] },
+            rtcp::ReportExtension::EcnSummary(vec![]),
+        ],
+    };
+    let bytes = bytes_of(
+        "80cf000b 11111111 0d000005 22222222 01020304 05060708 090a0b0c 0d0e0f10 \
+         04000002 07070707 07070707 0d000000",
+    );
+    assert_eq!(encoded(&[Packet::ExtendedReport(report.clone())]), bytes);
+    assert_eq!(decoded_one(&bytes), Packet::ExtendedReport(report.clone()));
+    assert_eq!(report.ecn().collect::<Vec<_>>(), [(0x2222_2222, counters)]);
+
+    // a summary that is no multiple of five words is discarded, and the blocks around it are not
+    let bytes = bytes_of("80cf0005 11111111 0d000001 00000000 0dff0000 0d000000");
+    let Packet::ExtendedReport(report) = decoded_one(&bytes) else { panic!("an extended report") };
+    assert_eq!(report.ecn().count(), 0);
+    assert_eq!(report.blocks.len(), 3);
+    assert!(rtcp::decode(&bytes_of("80cf0002 11111111 0d000005")).is_err(), "a block longer than its packet");
+    assert_eq!(Contents::of(&[feedback]).bits() | Contents::XR.bits(), 0b1_1000_0000_0000);
 }

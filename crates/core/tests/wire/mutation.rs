@@ -125,6 +125,11 @@ fn ccfb_withstands_mutations() {
 }
 
 #[test]
+fn ecn_feedback_and_extended_reports_withstand_mutations() {
+    storm(Target::EcnXr);
+}
+
+#[test]
 fn noise_is_no_danger_either() {
     let mut rng = Stream::new(2, "mutation", "noise");
     for target in Target::ALL {

@@ -158,7 +158,11 @@ fn same(ours: &Packet, theirs: &Theirs) {
             }
         }
         // raw bytes for them, which are compared when they come back
-        Packet::App(_) | Packet::Sli(_) | Packet::Unknown(_) => {
+        Packet::App(_)
+        | Packet::Sli(_)
+        | Packet::EcnFeedback(_)
+        | Packet::ExtendedReport(_)
+        | Packet::Unknown(_) => {
             assert_eq!(as_theirs::<RawPacket>(theirs).0, encoded(std::slice::from_ref(ours)))
         }
     }
@@ -168,9 +172,13 @@ fn same(ours: &Packet, theirs: &Theirs) {
 fn both_read_what_the_other_writes() {
     let mut rng = Stream::new(1, "peer", "packets");
     let (mut same_bytes, mut other_bytes) = (0, 0);
-    for round in 0..6_000 {
+    for round in 0..7_000 {
         let kind = round % KINDS;
         let mut ours = arbitrary::packet(&mut rng, kind);
+        if matches!(ours, Packet::ExtendedReport(_)) {
+            // they keep no block that they do not know
+            continue;
+        }
         if matches!(ours, Packet::Sli(_)) {
             // they look for packet type 205 in it, but RFC 4585 section 6.3.2 and pion's vectors have 206
             continue;

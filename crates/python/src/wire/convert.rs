@@ -1,8 +1,8 @@
 //! RTCP packets of the engine as Python objects, and back.
 
 use super::{
-    App, Bye, Ccfb, Fir, Nack, Pli, ReceiverReport, Remb, ReportBlock, Sdes, SenderReport, Sli, Twcc,
-    TwccStatus, Unknown,
+    App, Bye, Ccfb, EcnFeedback, ExtendedReport, Fir, Nack, Pli, ReceiverReport, Remb, ReportBlock, Sdes,
+    SenderReport, Sli, Twcc, TwccStatus, Unknown,
 };
 use crate::errors::bad;
 use pyo3::prelude::*;
@@ -115,6 +115,23 @@ pub(super) fn to_python<'py>(py: Python<'py>, packet: &rtcp::Packet) -> PyResult
             let ccfb = Ccfb { sender_ssrc: c.sender_ssrc, streams, report_timestamp: c.report_timestamp };
             Bound::new(py, ccfb)?.into_any()
         }
+        P::EcnFeedback(e) => {
+            let rtcp::EcnFeedback { sender_ssrc, media_ssrc, highest_sequence, counters } = e;
+            let rtcp::EcnCounters { ect0, ect1, ce, not_ect, lost, duplicated } = counters;
+            let feedback = EcnFeedback {
+                sender_ssrc,
+                media_ssrc,
+                highest_sequence,
+                ect0,
+                ect1,
+                ce,
+                not_ect,
+                lost,
+                duplicated,
+            };
+            Bound::new(py, feedback)?.into_any()
+        }
+        P::ExtendedReport(x) => Bound::new(py, ExtendedReport { ssrc: x.ssrc, blocks: x.raw() })?.into_any(),
         P::Unknown(u) => {
             let rtcp::Unknown { padding, count, packet_type, body } = u;
             Bound::new(py, Unknown { padding, count, packet_type, body })?.into_any()
@@ -202,6 +219,15 @@ pub(super) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
             streams,
             report_timestamp: c.report_timestamp,
         }));
+    }
+    if let Ok(e) = value.extract::<EcnFeedback>() {
+        let EcnFeedback { sender_ssrc, media_ssrc, highest_sequence, ect0, ect1, .. } = e;
+        let EcnFeedback { ce, not_ect, lost, duplicated, .. } = e;
+        let counters = rtcp::EcnCounters { ect0, ect1, ce, not_ect, lost, duplicated };
+        return Ok(P::EcnFeedback(rtcp::EcnFeedback { sender_ssrc, media_ssrc, highest_sequence, counters }));
+    }
+    if let Ok(x) = value.extract::<ExtendedReport>() {
+        return Ok(P::ExtendedReport(rtcp::ExtendedReport::of_raw(x.ssrc, x.blocks).map_err(bad)?));
     }
     if let Ok(u) = value.extract::<Unknown>() {
         let Unknown { padding, count, packet_type, body } = u;

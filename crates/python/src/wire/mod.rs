@@ -209,6 +209,38 @@ wire_class!(
     }
 );
 wire_class!(
+    /// RFC 6679 ECN feedback: what was received of a stream since it began. The last four counters wrap after 16 bits.
+    EcnFeedback {
+        /// Who reports.
+        sender_ssrc: u32,
+        /// On which stream.
+        media_ssrc: u32,
+        /// Extended highest sequence number received.
+        highest_sequence: u32,
+        /// Packets with ECT(0).
+        ect0: u32,
+        /// Packets with ECT(1).
+        ect1: u32,
+        /// Packets with congestion experienced.
+        ce: u16,
+        /// Packets that were not ECN-capable, or were so no more.
+        not_ect: u16,
+        /// Packets that have not come.
+        lost: u16,
+        /// Packets that came once more.
+        duplicated: u16,
+    }
+);
+wire_class!(
+    /// An extended report (RFC 3611 section 2): its blocks as they are in bytes. Type 13 is RFC 6679's ECN summary.
+    ExtendedReport {
+        /// Who reports.
+        ssrc: u32,
+        /// (block type, the byte that is specific to it, a multiple of four bytes).
+        blocks: Vec<(u8, u8, Vec<u8>)>,
+    }
+);
+wire_class!(
     /// An RTCP packet that is none of the others, as it came.
     Unknown {
         /// The padding bit.
@@ -418,6 +450,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Remb>()?;
     module.add_class::<Twcc>()?;
     module.add_class::<Ccfb>()?;
+    module.add_class::<EcnFeedback>()?;
+    module.add_class::<ExtendedReport>()?;
     module.add_class::<Unknown>()?;
     module.add_class::<Rtp>()?;
     module.add_class::<TwccBuilder>()?;

@@ -30,9 +30,13 @@ impl Contents {
     pub const TWCC: Self = Self(1 << 9);
     /// RFC 8888 congestion control feedback.
     pub const CCFB: Self = Self(1 << 10);
+    /// RFC 6679 ECN feedback.
+    pub const ECN: Self = Self(1 << 11);
+    /// Extended report.
+    pub const XR: Self = Self(1 << 12);
     /// Names of the bits in tables, lowest first.
-    pub const NAMES: [&'static str; 11] =
-        ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB"];
+    pub const NAMES: [&'static str; 13] =
+        ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB", "ECN", "XR"];
 
     /// Those of the packets of one datagram. Slice loss indications and what is not understood have no bit.
     #[must_use]
@@ -53,6 +57,8 @@ impl Contents {
             Packet::Remb(_) => Self::REMB,
             Packet::Twcc(_) => Self::TWCC,
             Packet::Ccfb(_) => Self::CCFB,
+            Packet::EcnFeedback(_) => Self::ECN,
+            Packet::ExtendedReport(_) => Self::XR,
             Packet::Sli(_) | Packet::Unknown(_) => Self(0),
         }
     }

@@ -1,8 +1,9 @@
-//! RTCP packets (RFC 3550 section 6), feedback messages (RFC 4585, 5104, 8888 and two drafts), and
+//! RTCP packets (RFC 3550 section 6, RFC 3611), feedback messages (RFC 4585, 5104, 6679, 8888 and two drafts), and
 //! the compounds that they travel in.
 
 mod ccfb;
 mod contents;
+mod ecn;
 mod feedback;
 mod remb;
 mod reports;
@@ -11,6 +12,7 @@ mod twcc;
 
 pub use ccfb::{Arrival, Ccfb, Metric, StreamMetrics};
 pub use contents::Contents;
+pub use ecn::{EcnCounters, EcnFeedback, ExtendedReport, ReportExtension};
 pub use feedback::{Fir, FirEntry, Nack, NackPair, Pli, Sli, SliEntry};
 pub use remb::Remb;
 pub use reports::{ReceiverReport, ReportBlock, SenderReport};
@@ -30,12 +32,16 @@ mod packet_type {
     pub(super) const APP: u8 = 204;
     pub(super) const RTPFB: u8 = 205;
     pub(super) const PSFB: u8 = 206;
+    /// RFC 3611 section 2.
+    pub(super) const XR: u8 = 207;
 }
 
 /// The feedback message types in use here.
 mod format {
     /// RFC 4585 section 6.2.1.
     pub(super) const NACK: u8 = 1;
+    /// RFC 6679 section 5.1.
+    pub(super) const ECN: u8 = 8;
     /// RFC 8888 section 6.
     pub(super) const CCFB: u8 = 11;
     /// draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1.
@@ -77,6 +83,10 @@ pub enum Packet {
     Twcc(Twcc),
     /// RFC 8888 congestion control feedback.
     Ccfb(Ccfb),
+    /// RFC 6679 ECN feedback.
+    EcnFeedback(EcnFeedback),
+    /// Extended report.
+    ExtendedReport(ExtendedReport),
     /// What is not one of those, as it came.
     Unknown(Unknown),
 }
@@ -97,6 +107,8 @@ pub fn speaker(packets: &[Packet]) -> Option<u32> {
         Packet::Remb(remb) => Some(remb.sender_ssrc),
         Packet::Twcc(twcc) => Some(twcc.sender_ssrc),
         Packet::Ccfb(ccfb) => Some(ccfb.sender_ssrc),
+        Packet::EcnFeedback(ecn) => Some(ecn.sender_ssrc),
+        Packet::ExtendedReport(report) => Some(report.ssrc),
         // every type that is in use begins with it (RFC 3550 section 6, RFC 4585 section 6.1)
         Packet::Unknown(unknown) => unknown.body.first_chunk().map(|ssrc| u32::from_be_bytes(*ssrc)),
     })
@@ -163,6 +175,8 @@ impl<'a> Frame<'a> {
             (packet_type::RTPFB, format::NACK) => Packet::Nack(Nack::read(body)?),
             (packet_type::RTPFB, format::TWCC) => Packet::Twcc(Twcc::read(body)?),
             (packet_type::RTPFB, format::CCFB) => Packet::Ccfb(Ccfb::read(body)?),
+            (packet_type::RTPFB, format::ECN) => Packet::EcnFeedback(EcnFeedback::read(body)?),
+            (packet_type::XR, _) => Packet::ExtendedReport(ExtendedReport::read(body)?),
             (packet_type::PSFB, format::PLI) => Packet::Pli(Pli::read(body)?),
             (packet_type::PSFB, format::SLI) => Packet::Sli(Sli::read(body)?),
             (packet_type::PSFB, format::FIR) => Packet::Fir(Fir::read(body)?),
@@ -234,7 +248,7 @@ impl Packet {
     }
 
     fn write(&self, is_last: bool, out: &mut Vec<u8>) -> Result<(), Error> {
-        use packet_type::{APP, BYE, PSFB, RR, RTPFB, SDES, SR};
+        use packet_type::{APP, BYE, PSFB, RR, RTPFB, SDES, SR, XR};
         let (count, packet_type) = match self {
             Self::SenderReport(report) => (report.blocks.len(), SR),
             Self::ReceiverReport(report) => (report.blocks.len(), RR),
@@ -244,6 +258,9 @@ impl Packet {
             Self::Nack(_) => (usize::from(format::NACK), RTPFB),
             Self::Twcc(_) => (usize::from(format::TWCC), RTPFB),
             Self::Ccfb(_) => (usize::from(format::CCFB), RTPFB),
+            Self::EcnFeedback(_) => (usize::from(format::ECN), RTPFB),
+            // reserved: zero (RFC 3611 section 2)
+            Self::ExtendedReport(_) => (0, XR),
             Self::Pli(_) => (usize::from(format::PLI), PSFB),
             Self::Sli(_) => (usize::from(format::SLI), PSFB),
             Self::Fir(_) => (usize::from(format::FIR), PSFB),
@@ -266,6 +283,8 @@ impl Packet {
             Self::Remb(remb) => remb.write(out)?,
             Self::Twcc(twcc) => twcc.write(out)?,
             Self::Ccfb(ccfb) => ccfb.write(out)?,
+            Self::EcnFeedback(ecn) => ecn.write(out),
+            Self::ExtendedReport(report) => report.write(out)?,
             Self::Unknown(unknown) => {
                 fit("bytes of an unknown packet over a multiple of four", unknown.body.len() % 4, 0, 0)?;
                 out.extend_from_slice(&unknown.body);
