@@ -154,3 +154,25 @@ def test_a_path_that_drops_lets_nothing_through_that_bears_a_codepoint(service: 
         metrics = run.metrics()
         assert (metrics["packets_received"] > received) == (received > 0), use
         assert (metrics["lost_wire"] > 500) == (received == 0), use
+
+
+@pytest.mark.parametrize("form", ["twcc", "none"])
+def test_receivers_report_marks_that_their_feedback_does_not_tell(form: str) -> None:
+    """RFC 6679's reports, and none of them where nobody asks for them."""
+    controller = listener("ect0")
+    codel = {"name": "codel", "ecn": True}
+    run = tidegate.run(scenario(controller, codel, feedback={"format": form}), record="packets")
+    arrived = Counter(fields(run))
+    # the last ones are not reported on
+    assert arrived["ce"] - 10 <= controller.counts["ce"] <= arrived["ce"]
+    assert arrived["ect0"] - 200 <= controller.counts["ect0"] <= arrived["ect0"]
+    assert arrived["ce"] > 5
+    contents = " ".join(run.table("rtcp").to_numpy("contents").tolist())
+    assert "XR" in contents
+    assert "ECN" in contents
+
+    controller = listener("ect0")
+    feedback = {"format": form, "ecn_reports": "off"}
+    run = tidegate.run(scenario(controller, codel, feedback=feedback), record="packets")
+    assert not controller.counts
+    assert "XR" not in " ".join(run.table("rtcp").to_numpy("contents").tolist())

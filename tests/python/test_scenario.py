@@ -89,6 +89,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                             "bandwidth": None,
                             "reduced_size": False,
                             "rr_interval": 0,
+                            "ecn_reports": False,
                         },
                         "playout": {"adaptive": {"min": 0, "max": 1_000_000_000}},
                         "ecn": "off",

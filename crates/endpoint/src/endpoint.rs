@@ -231,6 +231,8 @@ impl Endpoint {
             packets.push(rtcp::Packet::ReceiverReport(report));
         }
         packets.push(rtcp::Packet::Sdes(Sdes { chunks }));
+        let receiver = self.receiver.as_ref();
+        packets.extend(receiver.and_then(|receiver| receiver.feedback.ecn_summary(reporter)));
         packets
     }
 

@@ -114,6 +114,11 @@ class Feedback(Model):
     """Under avpf, least time between full reports before its randomisation, by 0.5 to 1.5 (T_rr_interval, RFC 4585
     section 3.5.3): it leaves more of the bandwidth to feedback."""
 
+    ecn_reports: Literal["auto", "on", "off"] = "auto"
+    """Whether the receiver reports what it counts of ECN (RFC 6679 section 5): a summary with each report (XR), and
+    feedback between them on marks. By default where packets bear a codepoint, and neither the format nor messages of
+    the controller's own receiving half tell of marks."""
+
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         del duration
@@ -341,6 +346,10 @@ class Media(Said, Model):
         ir["queue_limit"] = int(self.longest_wait)
         ir.update(min_rate=int(self.least_rate), max_rate=int(self.largest_rate), start_rate=int(self.first_rate))
         ir["feedback"]["format"], ir["ecn"] = chosen.session(self.feedback.format, self.ecn)
+        if (reports := ir["feedback"]["ecn_reports"]) == "auto":
+            told = ir["feedback"]["format"] == "ccfb" or chosen.needs.feedback == "own"
+            reports = "off" if told or ir["ecn"] == "off" else "on"
+        ir["feedback"]["ecn_reports"] = reports == "on"
         for key in ("video", "audio"):
             ir[key] = ir[key] or None
         if isinstance(self.video, GreedyVideo):

@@ -173,7 +173,7 @@ pub struct Report {
     /// waited for the report. RFC 8888 tells that; of transport-wide feedback up to one interval of it is left in.
     pub packet_rtt: Option<Span>,
     /// The packets of which this report is the first to say that they were received, by ECN field; `None`: the
-    /// feedback does not tell (transport-wide feedback, receiver reports).
+    /// feedback does not tell (transport-wide feedback, receiver reports, without RFC 6679's beside them).
     pub ecn: Option<EcnCounts>,
     /// Receiver-report statistics.
     pub loss: Option<LossReport>,

@@ -142,6 +142,14 @@ impl CircuitBreaker {
         }
     }
 
+    /// The datagram with the report that is being read says that so many packets of `stream` were marked since the last such report:
+    /// they count as lost (section 5).
+    pub fn marked(&mut self, stream: usize, packets: u32) {
+        if let Some(watched) = self.streams.get_mut(stream) {
+            watched.marked += packets;
+        }
+    }
+
     /// RTCP has come in. `reports`: whether there was a sender or receiver report in it; then all its blocks were told before.
     /// `traffic`: what each stream has sent since the beginning.
     pub fn received(

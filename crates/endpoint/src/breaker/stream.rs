@@ -47,6 +47,8 @@ pub(super) struct Watched {
     gaps: VecDeque<(Time, Span)>,
     /// The block of the report that is being read.
     block: Option<ReportBlock>,
+    /// Marks that came with it.
+    pub(super) marked: u32,
     highest: Option<u32>,
     /// When the last block came, and what had been sent then.
     reported: Option<(Time, Traffic)>,
@@ -110,12 +112,16 @@ impl Watched {
         let sending = std::mem::replace(&mut self.heard, sent) != sent;
         let framing = self.framing(now);
         let block = self.block.take();
-        let advanced = block.is_some_and(|block| {
-            let before = self.highest.replace(block.highest_sequence);
-            before.is_none_or(|before| (block.highest_sequence.wrapping_sub(before) as i32) > 0)
+        let marked = std::mem::take(&mut self.marked);
+        let before = block.and_then(|block| self.highest.replace(block.highest_sequence));
+        let expected = block.zip(before).map_or(0, |(block, before)| {
+            i32::try_from(block.highest_sequence.wrapping_sub(before)).unwrap_or(0)
         });
+        let advanced = block.is_some() && (before.is_none() || expected > 0);
+        let marked = f64::from(marked) / f64::from(expected.max(1));
         let timeout = self.media_timeout(advanced, sending, framing, intervals, round_trip);
-        let congested = block.is_some_and(|block| self.congestion(now, &block, intervals, round_trip));
+        let congested =
+            block.is_some_and(|block| self.congestion(now, &block, marked, intervals, round_trip));
         // recalculated after the checks
         self.needed = cb_interval(framing, intervals, round_trip.unwrap_or(0.0));
         match (timeout, congested && advanced) {
@@ -153,10 +159,12 @@ impl Watched {
         &mut self,
         now: Time,
         block: &ReportBlock,
+        marked: f64,
         intervals: &Intervals,
         round_trip: Option<f64>,
     ) -> bool {
         let lost = f64::from(block.fraction_lost) / 256.0;
+        let congested = (lost + marked).min(1.0);
         let traffic = self.traffic;
         let Some((before, sent)) = self.reported.replace((now, traffic)) else { return false };
         let length_s = (now - before).as_secs_f64();
@@ -168,7 +176,7 @@ impl Watched {
         if packets < least {
             return false;
         }
-        self.intervals.push_back(Interval { length_s, lost, bytes: traffic.bytes - sent.bytes });
+        self.intervals.push_back(Interval { length_s, lost: congested, bytes: traffic.bytes - sent.bytes });
         while self.intervals.len() > self.needed.clamp(1, MOST_INTERVALS) {
             self.intervals.pop_front();
         }

@@ -1,5 +1,6 @@
 //! The log of arrivals, and per-packet feedback made from it.
 
+use super::ecn::EcnLog;
 use super::ticks::Ticks;
 use crate::settings::{FeedbackFormat, FeedbackSettings};
 use tidegate_core::wire::rtcp::{self, Arrival, StreamMetrics, TwccBuilder};
@@ -112,6 +113,8 @@ enum Log {
 #[derive(Debug)]
 pub(crate) struct FeedbackLog {
     log: Log,
+    /// What is counted for RFC 6679's reports, where these are sent.
+    ecn: Option<EcnLog>,
     /// When reports are due.
     pub(crate) ticks: Ticks,
     /// Whether a report is to fit a packet of any network.
@@ -138,7 +141,8 @@ impl FeedbackLog {
             // libwebrtc's other format has other rules, and is not in use by default
             FeedbackFormat::Ccfb | FeedbackFormat::None => Some(settings.interval.unwrap_or(USUAL)),
         };
-        Self { log, ticks: Ticks::new(interval), small: false, due: Time::MAX }
+        let ecn = settings.ecn_reports.then(|| EcnLog::new(ssrcs));
+        Self { log, ecn, ticks: Ticks::new(interval), small: false, due: Time::MAX }
     }
 
     /// Keeps reports so small that a compound with them fits a packet of any network.
@@ -153,29 +157,49 @@ impl FeedbackLog {
 
     /// Takes note of a packet that arrived at `now`.
     pub(crate) fn packet(&mut self, now: Time, packet: Logged) {
+        let urgent = self.ecn.as_mut().is_some_and(|ecn| ecn.packet(&packet));
+        if (self.log_packet(packet) || urgent) && self.due == Time::MAX {
+            self.due = self.ticks.next(now);
+        }
+    }
+
+    /// Logs a packet for per-packet feedback, and says whether it is to be reported.
+    fn log_packet(&mut self, packet: Logged) -> bool {
         let (track, sequence) = match &mut self.log {
-            Log::None => return,
+            Log::None => return false,
             Log::Twcc { track, .. } => match packet.transport_sequence {
                 Some(sequence) if packet.first => (track, sequence),
-                _ => return,
+                _ => return false,
             },
             Log::Ccfb { tracks } => match tracks.get_mut(packet.stream) {
                 Some((_, track)) => (track, packet.rtp_sequence),
-                None => return,
+                None => return false,
             },
         };
         // more than a wrap before the first one to arrive: nobody's
-        let Ok(sequence) = u64::try_from(sequence) else { return };
-        let news = track.push(Arrival { sequence, at: packet.at, ecn: packet.ecn });
-        if news && self.due == Time::MAX {
-            self.due = self.ticks.next(now);
-        }
+        let Ok(sequence) = u64::try_from(sequence) else { return false };
+        track.push(Arrival { sequence, at: packet.at, ecn: packet.ecn })
+    }
+
+    /// RFC 6679's summary, which goes with each regular report, where such are sent.
+    pub(crate) fn ecn_summary(&self, reporter: u32) -> Option<rtcp::Packet> {
+        self.ecn.as_ref().map(|ecn| ecn.summary(reporter))
     }
 
     /// The feedback on what has arrived since the last one, made at `at` by this end's clock; nothing
     /// if nothing has.
     pub(crate) fn take(&mut self, at: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
         self.due = Time::MAX;
+        let mut packets: Vec<rtcp::Packet> = Vec::new();
+        if let Some(ecn) = &mut self.ecn {
+            packets.extend(ecn.take(reporter));
+        }
+        // transport-wide feedback may end off a word: it goes last
+        packets.extend(self.take_log(at, reporter));
+        packets
+    }
+
+    fn take_log(&mut self, at: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
         match &mut self.log {
             Log::None => Vec::new(),
             Log::Twcc { builder, track, sorted } => {
@@ -233,7 +257,10 @@ mod tests {
     use tidegate_core::wire::rtcp::{Packet, Status};
 
     fn log(format: FeedbackFormat) -> FeedbackLog {
-        FeedbackLog::new(FeedbackSettings { format, interval: Some(Span::from_millis(50)) }, &[7, 8])
+        FeedbackLog::new(
+            FeedbackSettings { format, interval: Some(Span::from_millis(50)), ecn_reports: false },
+            &[7, 8],
+        )
     }
 
     fn arrive(log: &mut FeedbackLog, millis: i64, sequence: i64) {

@@ -1,8 +1,8 @@
 //! What RTCP tells a sender: reports, joined with what was sent.
 
 use super::{OutStream, Path, Sender};
-use tidegate_core::control::LossReport;
-use tidegate_core::wire::rtcp::{self, Metric, ReportBlock, TwccArrival};
+use tidegate_core::control::{EcnCounts, LossReport};
+use tidegate_core::wire::rtcp::{self, EcnCounters, Metric, ReportBlock, TwccArrival};
 use tidegate_core::wire::{ntp, wrap};
 use tidegate_core::{Driver, Ecn, Level, Span, Time};
 
@@ -128,6 +128,15 @@ impl Sender {
                     self.report.messages.push(app);
                     Some(ssrc)
                 }
+                rtcp::Packet::EcnFeedback(feedback) => self
+                    .told_of_ecn(feedback.media_ssrc, &feedback.counters, false)
+                    .then_some(feedback.sender_ssrc),
+                rtcp::Packet::ExtendedReport(report) => {
+                    let told = report.ecn().fold(false, |told, (ssrc, counters)| {
+                        self.told_of_ecn(ssrc, &counters, reports) || told
+                    });
+                    told.then_some(report.ssrc)
+                }
                 rtcp::Packet::Nack(nack) => {
                     self.nack(now, &nack);
                     asked = true;
@@ -191,6 +200,25 @@ impl Sender {
             let bytes: u64 = arrived.map(|packet| packet.size.as_bytes()).sum();
             out.record().internal(now, self.flow, "acked_bytes", bytes as f64);
         }
+    }
+
+    /// Takes what RFC 6679's reports say of a stream, and says whether it is one of ours. `summary`: it came with a report.
+    fn told_of_ecn(&mut self, ssrc: u32, counters: &EcnCounters, summary: bool) -> bool {
+        let found = self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == ssrc);
+        let Some((index, stream)) = found else { return false };
+        if summary {
+            let marked = stream.ecn.marked(counters);
+            // a mark on ECT(0) is answered as a loss is; with ECT(1) marks are frequent, and no losses (RFC 9331 section 4.3)
+            if let (Ecn::Ect0, Some(breaker)) = (self.ecn, &mut self.breaker) {
+                breaker.marked(index, marked.into());
+            }
+        }
+        if let (false, Some(news)) = (self.tells_marks, stream.ecn.news(counters)) {
+            let EcnCounts { not_ect, ect0, ect1, ce } = self.report.ecn.get_or_insert_default();
+            (*not_ect, *ect0) = (*not_ect + news.not_ect, *ect0 + news.ect0);
+            (*ect1, *ce) = (*ect1 + news.ect1, *ce + news.ce);
+        }
+        true
     }
 
     fn request_key(&mut self, now: Time, ssrc: u32) {

@@ -2,6 +2,7 @@
 
 mod alr;
 mod breaking;
+mod ecn;
 mod feedback;
 mod history;
 mod pacer;
@@ -64,6 +65,8 @@ pub(crate) struct Sender {
     /// RTP packets of media that are still to be sent before it ends.
     packets_left: u64,
     ecn: Ecn,
+    /// Whether per-packet feedback tells of marks.
+    tells_marks: bool,
     payload: u16,
     padding_payload: u8,
     extensions: Extensions,
@@ -155,6 +158,7 @@ impl Sender {
             stop: settings.stop.unwrap_or(Time::MAX),
             packets_left: settings.packets.unwrap_or(u64::MAX),
             ecn: settings.ecn,
+            tells_marks: by_rtp_sequence,
             payload: settings.payload,
             padding_payload: settings.padding_payload,
             extensions,

@@ -1,5 +1,6 @@
 //! One stream on its way out: its source, its numbers and its share of the target.
 
+use super::ecn::ToldOfEcn;
 use super::pushback::LeavingOut;
 use super::{Source, timestamp};
 use crate::breaker::Traffic;
@@ -78,6 +79,8 @@ pub(super) struct OutStream {
     transport: Option<Vec<u64>>,
     /// The highest sequence number that a receiver report has told of.
     pub(super) reported_highest: Option<u32>,
+    /// What RFC 6679's reports have told.
+    pub(super) ecn: ToldOfEcn,
     draws: Draws,
 }
 
@@ -109,6 +112,7 @@ impl OutStream {
             reported: [0; 2],
             transport: by_rtp_sequence.then(Vec::new),
             reported_highest: None,
+            ecn: ToldOfEcn::default(),
             draws: rng.draws(),
         }
     }

@@ -354,12 +354,15 @@ pub struct FeedbackSettings {
     /// How often, while packets arrive. `None`: as libwebrtc's receiver sends transport-wide feedback, every 50 to 250 ms by
     /// what its end may send itself, and every 50 ms where that sends nothing.
     pub interval: Option<Span>,
+    /// Whether it reports what it counts of ECN as RFC 6679 has it: a summary with each regular report, and feedback between
+    /// them on the first packet that is ECN-capable and on marks.
+    pub ecn_reports: bool,
 }
 
 impl Default for FeedbackSettings {
     /// TWCC as often as libwebrtc's receiver sends it.
     fn default() -> Self {
-        Self { format: FeedbackFormat::Twcc, interval: None }
+        Self { format: FeedbackFormat::Twcc, interval: None, ecn_reports: false }
     }
 }
 

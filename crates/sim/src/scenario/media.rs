@@ -129,6 +129,9 @@ pub struct FeedbackSpec {
     /// section 3.5.3); zero: none.
     #[serde(default)]
     pub rr_interval: Span,
+    /// Whether receivers report what they count of ECN (RFC 6679 section 5).
+    #[serde(default)]
+    pub ecn_reports: bool,
 }
 
 /// Format of per-packet feedback.

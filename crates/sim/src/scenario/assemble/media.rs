@@ -220,6 +220,7 @@ fn connect(
     let mut receive = ReceiveSettings::new(&send);
     receive.half = half;
     receive.feedback.interval = media.feedback.interval;
+    receive.feedback.ecn_reports = media.feedback.ecn_reports;
     receive.playout = match media.playout {
         PlayoutSpec::Fixed { delay } => Playout::Fixed { delay },
         PlayoutSpec::Adaptive { min, max } => match Playout::default() {
