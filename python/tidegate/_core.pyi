@@ -552,6 +552,33 @@ def controller(
 def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int = 0) -> ReceiverHost:
     """Makes the receiving half of a controller to be driven by hand."""
 
+def nada_equivalent_delay(
+    preset: str, settings_json: str, queueing_ms: float, losses: tuple[float, float] | None
+) -> float:
+    """The queueing delay as it counts: `tidegate.control.nada.equivalent_delay`."""
+
+def nada_congestion_signal(preset: str, settings_json: str, delay_ms: float, marks: float, loss: float) -> float:
+    """The aggregate congestion signal: `tidegate.control.nada.congestion_signal`."""
+
+def nada_gamma(preset: str, settings_json: str, rtt_ms: float) -> float:
+    """By which part ramp-up goes above the receive rate: `tidegate.control.nada.gamma`."""
+
+def nada_gradual_update(
+    preset: str,
+    settings_json: str,
+    r_ref_bps: float,
+    signal_ms: float,
+    before_ms: float,
+    delta_ms: float,
+    rmax_bps: float,
+) -> float:
+    """A gradual update before it is clipped: `tidegate.control.nada.gradual_update`."""
+
+def nada_shaped_rates(
+    preset: str, settings_json: str, r_ref_bps: float, buffer_bytes: float, rmin_bps: float, rmax_bps: float
+) -> tuple[float, float]:
+    """What the encoder and the pacer get: `tidegate.control.nada.shaped_rates`."""
+
 def sprout_forecasts(
     controller: str, settings: str, bytes_per_tick: list[int], time_to_next_ms: list[int]
 ) -> npt.NDArray[np.uint32]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
 import tidegate
+from support import ROOT, example, shared
 from tidegate import Run, Scenario
+from tidegate.control import nada
 
 CALL = """\
 duration = "{duration}"
@@ -32,6 +39,60 @@ def call(*flows: str, capacity: str = "1Mbps", duration: str = "40s", link: str 
     for number, controller in enumerate(flows):
         text += FLOW.format(name=f"call{number}" if number else "call", controller=controller, more=more)
     return tidegate.run(Scenario.parse(text), record="packets")
+
+
+@pytest.mark.parametrize("name", ["const1m", "loss5"])
+def test_updates_are_those_of_ns3_rmcat(name: str) -> None:
+    """From the first to the last, nothing taken over but packets."""
+    files = [ROOT / "tests" / "data" / "nada" / f"nada_ns3rmcat_{name}_{what}.csv" for what in ("packets", "updates")]
+    count, off = example("replay_nada").replay(*files)
+    assert count >= 60
+    assert off < 1e-6
+    # the RFC's estimates are others
+    assert example("replay_nada").replay(*files, "rfc8698")[1] > 0.01
+
+
+def test_all_updates_of_the_recording() -> None:
+    """A minute."""
+    files = [shared() / "vectors" / f"nada_ns3rmcat_const1m_{what}.csv" for what in ("packets", "updates")]
+    count, off = example("replay_nada").replay(*files)
+    assert count == 599
+    assert off < 1e-6
+
+
+def test_equations_are_those_of_the_rfc() -> None:
+    """Closed forms."""
+    vectors = json.loads((ROOT / "tests" / "data" / "nada" / "nada_equations.json").read_text("utf-8"))
+    near = partial(pytest.approx, rel=1e-9)
+    for queueing, tilde in vectors["warp"]:
+        assert nada.equivalent_delay(queueing, loss_int=10, since_loss=1) == near(tilde)
+    for row in vectors["x_curr"]:
+        found = nada.congestion_signal(row["d_tilde"], p_mark=row["p_mark"], p_loss=row["p_loss"])
+        assert found == near(row["x_curr"])
+    for row in vectors["gradual"]:
+        given = (row[key] for key in ("r_ref", "x_curr", "x_prev", "delta_ms"))
+        assert nada.gradual_update(*given, rmax_bps=1.5e6) == near(row["unclipped"])
+    for row in vectors["rampup"]:
+        assert nada.gamma(row["rtt_ms"]) == near(row["gamma"])
+    for row in vectors["buffer"]:
+        shaped = nada.shaped_rates(row["r_ref"], row["buffer_len_bytes"], rmin_bps=150e3, rmax_bps=1.5e6)
+        assert shaped == near((row["r_vin"], row["r_send"]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nada.gamma(-1), "rtt_ms: found -1; expected a number of at least 0"),
+        (lambda: nada.equivalent_delay(1, loss_int=0), "loss_int: found 0; expected a number of more than 0"),
+        (lambda: nada.congestion_signal(1, p_loss=2), "p_loss: found 2; expected a number of at least 0 and at most 1"),
+        (lambda: nada.shaped_rates(float("nan"), 0, rmax_bps=1), "r_ref_bps: found NaN"),
+        (lambda: nada.gamma(1, preset="draft"), "`preset` is `draft`, expected one of `rfc8698`, `ns3-rmcat`"),
+        (lambda: nada.gamma(1, gama_max=1), "`gama_max` is not a setting"),
+    ],
+)
+def test_what_is_wrong_is_said(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
 
 
 def late(run: Run, series: str, flow: str = "call") -> float:

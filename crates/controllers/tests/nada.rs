@@ -166,6 +166,34 @@ fn empty_reports_and_those_of_lost_packets_alone_change_nothing() {
 }
 
 #[test]
+fn feedback_that_is_lost_is_no_loss_of_packets() {
+    let loss = |preset, tell: bool| {
+        let mut ours = host("nada", preset, &Value::Null, &limits(Rate::from_mbps(2)));
+        ours.notes.wanted = true;
+        for i in [0, 1, 2, 4] {
+            let mut report = ten(10 * i as u64, 100 * i);
+            if i == 4 && tell {
+                // this one tells of the ten packets before it, too, of which five did not come; and twice
+                let mut all = ten(30, 300).packets;
+                all[..5].iter_mut().for_each(|packet| packet.arrival = None);
+                let lost: Vec<PacketResult> = all[..5].to_vec();
+                report.packets = [lost, all, report.packets].concat();
+            }
+            let _ = ours.report(Time::from_millis(200 + 100 * i), &report).expect("fine");
+        }
+        let _ = ours.report(Time::from_millis(700), &ten(50, 500)).expect("fine");
+        (said(&ours.notes, "p_loss").expect("an update"), said(&ours.notes, "loss_int"))
+    };
+    assert_eq!(loss("rfc8698", false), (0.0, None));
+    let (told, interval) = loss("rfc8698", true);
+    // five of the 50 packets of the last 500 ms at the first update, and of 50 at the second one
+    assert!((told - (0.1 * 0.1 + 0.9 * 0.1 * 0.1)).abs() < 1e-9, "{told}");
+    assert_eq!(interval, Some(30.0));
+    // ns3-rmcat cannot tell, and takes it for a loss of packets
+    assert!(loss("ns3-rmcat", false).0 > 0.0);
+}
+
+#[test]
 fn a_clock_that_is_set_by_more_than_the_round_trip_is_noticed() {
     for preset in ["rfc8698", "ns3-rmcat"] {
         let mut ours = host("nada", preset, &Value::Null, &limits(Rate::from_mbps(2)));

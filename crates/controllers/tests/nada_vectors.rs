@@ -195,7 +195,7 @@ fn in_the_loop(preset: &str) -> (f64, f64) {
 }
 
 #[test]
-fn both_presets_settle_where_ns3_rmcat_did() {
+fn both_presets_come_to_rest_where_ns3_rmcat_did() {
     for preset in ["rfc8698", "ns3-rmcat"] {
         let (rate, queue) = in_the_loop(preset);
         // recorded: 999 770 bit/s, 15 ms; by equation (5) x is XREF RMAX / r_ref = 15 ms at 1 Mb/s

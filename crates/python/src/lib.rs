@@ -6,6 +6,7 @@ mod control;
 mod encoder;
 mod errors;
 mod guard;
+mod nada;
 mod panics;
 mod parquet;
 mod quality;
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(trace::lte_survey, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
+    nada::register(module)?;
     sprout::register(module)?;
     tfrc::register(module)?;
     quality::register(module)?;

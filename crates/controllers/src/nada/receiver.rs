@@ -66,7 +66,7 @@ impl ReceiverHalf for Receiver {
         let marked = packet.ecn == Ecn::Ce;
         let arrival = now.as_nanos();
         let counted = Packet { sequence, size, sent: sent.saturating_mul(1000), arrival, marked };
-        if self.window.add(now, counted) {
+        if self.window.add(now, counted, None) {
             self.newest = Some((sent, sequence));
             self.news = true;
             self.due = self.due.or(Some(now + self.delta()));

@@ -38,6 +38,10 @@ pub struct Sender {
     /// When the rate was updated last; before that the time of beginning, or of the first departure.
     updated: Option<Time>,
     begun: bool,
+    /// The newest packet that feedback told of, and how many it told to be lost since the newest one that came. Of others in
+    /// a gap nothing was told: the feedback itself was lost.
+    told: i64,
+    lost: u64,
 }
 
 /// As much as a delay that feedback tells may be too long: RFC 8888 tells arrivals in 1/1024 s (its section 3.1).
@@ -61,6 +65,8 @@ impl Sender {
             mode: Mode::Gradual,
             updated: None,
             begun: false,
+            told: -1,
+            lost: 0,
             settings,
         }
     }
@@ -94,6 +100,16 @@ impl Sender {
         })
     }
 
+    /// Takes in a packet that was reported as not received; again and again, perhaps.
+    fn lost(&mut self, result: &PacketResult) {
+        if let Ok(sequence) = i64::try_from(result.sequence)
+            && result.arrival.is_none()
+            && sequence > self.told
+        {
+            (self.told, self.lost) = (sequence, self.lost + 1);
+        }
+    }
+
     /// Takes in per-packet feedback and updates the rate from it.
     fn hear_packets(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) {
         let follows = self.settings.estimates == Estimates::Ns3Rmcat;
@@ -101,12 +117,18 @@ impl Sender {
             self.updated.get_or_insert(first.sent);
         }
         let mut newest = None;
-        for packet in report.packets.iter().filter_map(Self::packet) {
+        for result in &report.packets {
+            let Some(packet) = Self::packet(result) else {
+                self.lost(result);
+                continue;
+            };
             let heard = match &mut self.estimator {
-                Estimator::Rfc8698(window) => window.add(now, packet),
+                Estimator::Rfc8698(window) => window.add(now, packet, Some(self.lost)),
                 Estimator::Ns3Rmcat(history) => history.add(now.as_nanos(), &packet),
             };
             if heard {
+                self.lost = 0;
+                self.told = packet.sequence;
                 newest = Some(packet);
                 self.distrust(now, &packet);
             }

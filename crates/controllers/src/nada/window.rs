@@ -51,16 +51,18 @@ impl Window {
         }
     }
 
-    /// Takes in a packet of which was heard `now`. One that comes after a later one counts as lost (section 5.1.2). Says
-    /// whether it counts as arrived.
-    pub fn add(&mut self, now: Time, packet: Packet) -> bool {
+    /// Takes in a packet of which was heard `now`. Of those between it and the last one `lost` are known not to have come;
+    /// where that is not told, all of them. One that comes after a later one counts as lost (section 5.1.2). Says whether it
+    /// counts as arrived.
+    pub fn add(&mut self, now: Time, packet: Packet, lost: Option<u64>) -> bool {
         let expected = self.highest.map_or(packet.sequence, |highest| highest.saturating_add(1));
         if packet.sequence < expected {
             return false;
         }
         self.highest = Some(packet.sequence);
-        let missing = packet.sequence.abs_diff(expected);
-        self.gaps.add(expected, packet.sequence);
+        let gap = packet.sequence.abs_diff(expected);
+        let missing = lost.map_or(gap, |lost| lost.min(gap));
+        self.gaps.add(expected, packet.sequence, missing > 0);
         self.base.add(now, packet.delay());
         if self.delays.len() == self.taps {
             self.delays.pop_front();
@@ -137,11 +139,11 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// `sequence` has come where `expected` should have.
-    fn add(&mut self, expected: i64, sequence: i64) {
+    /// `sequence` has come where `expected` should have; whether something was `lost` between them.
+    fn add(&mut self, expected: i64, sequence: i64, lost: bool) {
         self.highest = sequence;
         let begun = *self.begun.get_or_insert(expected);
-        if sequence > expected {
+        if lost {
             self.closed.truncate(INTERVALS - 1);
             self.closed.insert(0, Closed::new(expected.saturating_sub(begun) as f64));
             self.begun = Some(expected);
@@ -175,7 +177,7 @@ mod tests {
     }
 
     fn add(window: &mut Window, packet: Packet) -> bool {
-        window.add(Time::from_nanos(packet.arrival + 40 * MS), packet)
+        window.add(Time::from_nanos(packet.arrival + 40 * MS), packet, None)
     }
 
     fn now(window: &mut Window, at: i64) -> Signals {
