@@ -279,6 +279,10 @@ pub trait Recorder: Send + Any {
     /// `node` has cleared the ECN field of a packet.
     fn bleached(&mut self, now: Time, packet: &Packet, node: NodeId) {}
 
+    /// What a media flow's sender was told in one datagram of RTCP had so many things in it that cannot be: about a stream or
+    /// packets that it never sent, marks on packets that were not ECN-capable, or bytes that are no RTCP.
+    fn refused(&mut self, now: Time, flow: FlowId, count: u32) {}
+
     /// A packet passes the interface of the end that is `node`: it leaves there, or has come in. For a capture file,
     /// and told only if [`Recorder::captures`] says so when the run begins.
     fn captured(&mut self, now: Time, packet: &Packet, node: NodeId, passing: Passing) {}

@@ -342,7 +342,11 @@ impl Endpoint {
 
     fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut dyn Driver) {
         // what cannot be read is as good as lost: hostile bytes must not end a run
-        let Ok(packets) = rtcp::decode(bytes) else { return };
+        let Ok(packets) = rtcp::decode(bytes) else {
+            let flow = self.sender.as_ref().map_or_else(|| self.rtcp_flow(), Sender::flow);
+            out.record().refused(now, flow, 1);
+            return;
+        };
         self.join(now);
         // feedback that goes whenever it likes has no share to keep; else every packet counts (RFC 5506)
         if self.mode != RtcpMode::Free || rtcp::is_compound(&packets) {

@@ -101,6 +101,7 @@ impl Sender {
         let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
         let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
         let (mut asked, mut reports) = (false, false);
+        self.refused = 0;
         for packet in packets {
             let from = match packet {
                 rtcp::Packet::SenderReport(report) => {
@@ -154,6 +155,9 @@ impl Sender {
             };
             reporter = reporter.or(from);
         }
+        if self.refused > 0 {
+            out.record().refused(now, self.flow, self.refused);
+        }
         self.watch(now, reports, round_trip.report, path, out);
         let Some(reporter) = reporter else {
             if asked {
@@ -205,7 +209,10 @@ impl Sender {
     /// Takes what RFC 6679's reports say of a stream, and says whether it is one of ours. `summary`: it came with a report.
     fn told_of_ecn(&mut self, ssrc: u32, counters: &EcnCounters, summary: bool) -> bool {
         let found = self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == ssrc);
-        let Some((index, stream)) = found else { return false };
+        let Some((index, stream)) = found else {
+            self.refused += 1;
+            return false;
+        };
         if summary {
             let marked = stream.ecn.marked(counters);
             // a mark on ECT(0) is answered as a loss is; with ECT(1) marks are frequent, and no losses (RFC 9331 section 4.3)
@@ -214,6 +221,10 @@ impl Sender {
             }
         }
         if let (false, Some(news)) = (self.tells_marks, stream.ecn.news(counters)) {
+            if self.ecn == Ecn::NotEct && (news.ect0, news.ect1, news.ce) != (0, 0, 0) {
+                self.refused += 1;
+                return true;
+            }
             let EcnCounts { not_ect, ect0, ect1, ce } = self.report.ecn.get_or_insert_default();
             (*not_ect, *ect0) = (*not_ect + news.not_ect, *ect0 + news.ect0);
             (*ect1, *ce) = (*ect1 + news.ect1, *ce + news.ce);
@@ -242,7 +253,10 @@ impl Sender {
         for block in blocks {
             let found =
                 self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == block.ssrc);
-            let Some((index, stream)) = found else { continue };
+            let Some((index, stream)) = found else {
+                self.refused += 1;
+                continue;
+            };
             any = true;
             if let Some(breaker) = &mut self.breaker {
                 breaker.block(index, block);
@@ -259,6 +273,7 @@ impl Sender {
         let newest = self.history.next() as i64 - 1;
         for (sequence, arrival) in twcc.arrivals() {
             let sequence = wrap::nearest(u32::from(sequence), 16, newest);
+            self.refused += u32::from(sequence > newest);
             let arrival = match arrival {
                 TwccArrival::NotReceived => None,
                 TwccArrival::At(ticks) => Some(rtcp::Twcc::instant(reference, ticks)),
@@ -281,18 +296,26 @@ impl Sender {
         let mut marks = self.report.ecn.unwrap_or_default();
         for stream in &ccfb.streams {
             let Some(ours) = self.streams.iter().find(|ours| ours.signalled.ssrc == stream.ssrc) else {
+                self.refused += 1;
                 continue;
             };
             let mut sequence = stream.begin.wrapping_sub(1);
             for metric in &stream.metrics {
                 sequence = sequence.wrapping_add(1);
-                let Some(transport) = ours.transport_of(sequence) else { continue };
+                let Some(transport) = ours.transport_of(sequence) else {
+                    self.refused += 1;
+                    continue;
+                };
                 let transport = transport as i64;
                 match *metric {
                     Metric::NotReceived => {
                         self.history.join(transport, None, Ecn::NotEct, &mut self.report);
                     }
                     Metric::Received { ecn, .. } => {
+                        // no queue marks what is not ECN-capable (RFC 3168 section 5): nobody is to answer that
+                        let stray = ecn.is_capable() && self.history.is_incapable(transport);
+                        self.refused += u32::from(stray);
+                        let ecn = if stray { Ecn::NotEct } else { ecn };
                         let news = match metric.ago() {
                             None => self.history.received(transport),
                             Some(ago) => {

@@ -27,9 +27,12 @@ struct Entry {
     probe: u64,
     size: u32,
     fate: Fate,
+    /// Whether it bore an ECN codepoint.
+    capable: bool,
 }
 
-const EMPTY: Entry = Entry { sent: Time::ZERO, probe: NO_PROBE, size: 0, fate: Fate::Received };
+const EMPTY: Entry =
+    Entry { sent: Time::ZERO, probe: NO_PROBE, size: 0, fate: Fate::Received, capable: false };
 
 /// A ring of the packets sent, by transport-wide sequence number.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ impl History {
     }
 
     /// Takes note of a packet that leaves at `now`; its sequence number is [`History::next`].
-    pub(crate) fn sent(&mut self, now: Time, size: u32, probe: Option<u32>) {
+    pub(crate) fn sent(&mut self, now: Time, size: u32, probe: Option<u32>, capable: bool) {
         if self.next - self.oldest == self.ring.len() as u64 {
             self.forget(now);
         }
@@ -75,7 +78,7 @@ impl History {
         }
         let index = self.index(self.next);
         self.ring[index] =
-            Entry { sent: now, probe: probe.map_or(NO_PROBE, u64::from), size, fate: Fate::Open };
+            Entry { sent: now, probe: probe.map_or(NO_PROBE, u64::from), size, fate: Fate::Open, capable };
         self.next += 1;
         self.in_flight += Size::from_bytes(u64::from(size));
         self.check();
@@ -164,6 +167,12 @@ impl History {
         arrival.map(|_| entry.sent)
     }
 
+    /// Whether the packet `sequence` is known to have been sent without an ECN codepoint, so that no queue can have marked it.
+    pub(crate) fn is_incapable(&self, sequence: i64) -> bool {
+        let known = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
+        known.is_some_and(|sequence| !self.ring[self.index(sequence)].capable)
+    }
+
     /// Takes note that the packet `sequence` was received at a time that is not told: it is in flight
     /// no more, and there is nothing to report. Says whether that is news.
     pub(crate) fn received(&mut self, sequence: i64) -> bool {
@@ -187,7 +196,7 @@ mod tests {
     fn results_are_joined_and_flight_is_counted() {
         let mut history = History::new();
         for k in 0..5 {
-            history.sent(Time::from_millis(k), 100, (k == 2).then_some(9));
+            history.sent(Time::from_millis(k), 100, (k == 2).then_some(9), true);
         }
         assert_eq!(history.in_flight(), Size::from_bytes(500));
         let mut report = Report::default();
@@ -211,7 +220,7 @@ mod tests {
     #[test]
     fn a_packet_without_a_time_is_news_once() {
         let mut history = History::new();
-        (0..3).for_each(|k| history.sent(Time::from_millis(k), 100, None));
+        (0..3).for_each(|k| history.sent(Time::from_millis(k), 100, None, true));
         let mut report = Report::default();
         assert!(history.received(1), "told for the first time");
         assert!(!history.received(1), "told again");
@@ -228,7 +237,7 @@ mod tests {
         let mut history = History::new();
         // 100 packets a second for 100 s: at most 1000 are younger than 10 s
         for k in 0..10_000 {
-            history.sent(Time::from_millis(10 * k), 100, None);
+            history.sent(Time::from_millis(10 * k), 100, None, true);
         }
         assert_eq!(history.ring.len(), 1024);
         history.forget(Time::from_millis(10 * 9_999));

@@ -67,6 +67,8 @@ pub(crate) struct Sender {
     ecn: Ecn,
     /// Whether per-packet feedback tells of marks.
     tells_marks: bool,
+    /// How many things the datagram of RTCP that is being read says that cannot be.
+    refused: u32,
     payload: u16,
     padding_payload: u8,
     extensions: Extensions,
@@ -159,6 +161,7 @@ impl Sender {
             packets_left: settings.packets.unwrap_or(u64::MAX),
             ecn: settings.ecn,
             tells_marks: by_rtp_sequence,
+            refused: 0,
             payload: settings.payload,
             padding_payload: settings.padding_payload,
             extensions,

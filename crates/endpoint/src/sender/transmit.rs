@@ -137,7 +137,7 @@ impl Sender {
 
         debug_assert_eq!(sequence, self.history.next(), "each packet has the number that was drawn for it");
         let counted = self.counted(size);
-        self.history.sent(now, size + self.below, probe);
+        self.history.sent(now, size + self.below, probe, self.ecn.is_capable());
         self.pacer.sent(now, counted, probe.is_some());
         if let (true, Turn::Media(packet, _)) = (self.repair.is_some(), turn) {
             let packet = Queued { payload, ..packet };

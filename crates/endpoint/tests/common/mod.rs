@@ -34,6 +34,7 @@ pub struct Told {
     pub left_out: usize,
     pub decisions: Vec<(Time, Decision)>,
     pub tripped: Vec<(Time, Breaker)>,
+    pub refused: u32,
 }
 
 pub struct Log(pub Arc<Mutex<Told>>, pub bool);
@@ -66,6 +67,9 @@ impl Recorder for Log {
     }
     fn left_out(&mut self, _now: Time, _flow: FlowId) {
         self.0.lock().unwrap().left_out += 1;
+    }
+    fn refused(&mut self, _now: Time, _flow: FlowId, count: u32) {
+        self.0.lock().unwrap().refused += count;
     }
     fn tripped(&mut self, now: Time, _flow: FlowId, breaker: Breaker) {
         self.0.lock().unwrap().tripped.push((now, breaker));

@@ -66,6 +66,8 @@ pub struct FlowStats {
     pub skipped_bytes: u64,
     /// Pictures that were not encoded, because of the controller's congestion window or the pacer's queue.
     pub left_out_frames: u64,
+    /// Things in feedback that cannot be.
+    pub refused: u64,
     /// The circuit breaker that tripped first, and when.
     pub tripped: Option<(Time, Breaker)>,
     /// One-way delay.
@@ -121,6 +123,7 @@ impl FlowStats {
             skipped_packets: 0,
             skipped_bytes: 0,
             left_out_frames: 0,
+            refused: 0,
             tripped: None,
             delay: Histogram::default(),
             transit: None,

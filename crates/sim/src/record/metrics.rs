@@ -136,6 +136,9 @@ rows! {
         "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
          frames), or what waited at the sender would have taken more than 2 s to leave."
         left_out_frames: Option<u64> => "left out by the encoder", "frames", lower, 1.0, 0;
+        "What RTCP told the sender that cannot be: about streams or packets that it never sent, marks on packets without an ECN \
+         codepoint, bytes that are no RTCP. No controller hears of it."
+        feedback_refused: Option<u64> => "feedback refused", "", neither, 1.0, 0;
         "The circuit breaker that was the first to trip (RFC 8083): `RTCP timeout`, `media timeout`, `congestion` or `media \
          usability`; none where none did."
         circuit_breaker: Option<String> => "circuit breaker", "", neither, 1.0, 1;

@@ -220,6 +220,13 @@ impl Recorder for Recording {
         }
     }
 
+    fn refused(&mut self, now: Time, flow: FlowId, count: u32) {
+        let stats = &mut self.stats[flow.0 as usize];
+        if stats.counts(now) {
+            stats.refused += u64::from(count);
+        }
+    }
+
     // not in the digest: it follows from what reports say, and a watch changes nothing
     fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker) {
         self.stats[flow.0 as usize].tripped.get_or_insert((now, breaker));
