@@ -66,6 +66,20 @@ fn alone_it_holds_the_queue_that_equation_5_says() {
 }
 
 #[test]
+fn a_standing_queue_becomes_the_baseline_when_all_else_is_forgotten() {
+    for (minutes, later) in [(1, 50.0), (20, 25.0)] {
+        let settings = json!({ "base_history": minutes });
+        let mut link = Bottleneck::with("nada", "rfc8698", &settings, Rate::from_kbps(4000));
+        let mut queue = |seconds: u32| {
+            (0..20 * (seconds - 5)).for_each(|_| _ = link.step(false));
+            (0..100).map(|_| (link.step(false), link.queueing.as_millis_f64()).1).sum::<f64>() / 100.0
+        };
+        within("before", queue(55), 23.0, 27.0);
+        within("after a minute", queue(55), later - 3.0, later + 3.0);
+    }
+}
+
+#[test]
 fn losses_without_a_queue_hold_it_where_equation_2_says() {
     // 2 %: x = 5 ms * 2^2 = 20 ms, r = 10 ms * 10 Mb/s / 20 ms. The rate is high while the smoothed ratio is low, and the
     // other way round, and a window without a loss ramps up: the mean rate is only about that, but all of these ranges are apart

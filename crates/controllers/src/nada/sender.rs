@@ -114,7 +114,8 @@ impl Sender {
     fn hear_packets(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) {
         let follows = self.settings.estimates == Estimates::Ns3Rmcat;
         if let Some(first) = report.packets.first() {
-            self.updated.get_or_insert(first.sent);
+            let sent = first.sent.max(Time::ZERO);
+            self.updated.get_or_insert(if sent < now { sent } else { now });
         }
         let mut newest = None;
         for result in &report.packets {

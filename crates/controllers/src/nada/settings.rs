@@ -48,9 +48,9 @@ settings! {
     logwin: f64, "ms", Number(10.0, 60_000.0), [500.0, 500.0],
         "window of packets that losses, marks and the receive rate are taken over (LOGWIN)",
         "RFC 8698 table 2; DEFAULT_HISTORY_LENGTH_US";
-    base_history: u64, "min", Whole(0, 1440), [10, 0],
+    base_history: u64, "min", Whole(0, 1440), [20, 0],
         "for how long the least one-way delay is remembered; 0: for ever",
-        "RFC 8698 section 5.1.1 leaves it open (`tens of minutes`), as LEDBAT: RFC 6817 section 4.2, BASE_HISTORY; ns3-rmcat: for ever";
+        "RFC 8698 section 5.1.1: tens of minutes; kept by the minute as in RFC 6817 section 4.2; ns3-rmcat: for ever";
     taps: u64, "packets", Whole(1, 1000), [15, 15],
         "the queueing delay is the least of this many samples", "RFC 8698 section 5.1.1; ntab in ns3-rmcat";
     alpha: f64, "", Number(0.001, 1.0), [0.1, 0.1],

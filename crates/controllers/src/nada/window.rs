@@ -92,7 +92,8 @@ impl Window {
         let base = self.base.least();
         let queueing = base.and_then(|base| {
             let least = self.delays.iter().copied().min()?;
-            Some(Span::from_nanos(least.saturating_sub(base)))
+            // after a long silence the baseline may be newer than some of these
+            Some(Span::from_nanos(least.saturating_sub(base).max(0)))
         });
         let sum = |of: fn(&Seen) -> u64| self.seen.iter().map(of).fold(0_u64, u64::saturating_add);
         let bytes = sum(|seen| seen.packet.size);
@@ -208,6 +209,16 @@ mod tests {
         assert_eq!(now(&mut window, 200).queueing, Some(Span::from_millis(30)));
         assert!(add(&mut window, packet(16, 160, 12)));
         assert_eq!(now(&mut window, 210).queueing, Some(Span::from_millis(12)));
+    }
+
+    #[test]
+    fn no_queueing_delay_is_negative_after_the_baseline_was_forgotten() {
+        let mut window = window(&json!({ "base_history": 1 }));
+        for sequence in 0..15 {
+            assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
+        }
+        assert!(add(&mut window, packet(15, 300_000, 20)));
+        assert_eq!(now(&mut window, 300_060).queueing, Some(Span::ZERO));
     }
 
     #[test]
