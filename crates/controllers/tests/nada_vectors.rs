@@ -198,8 +198,9 @@ fn in_the_loop(preset: &str) -> (f64, f64) {
 fn both_presets_come_to_rest_where_ns3_rmcat_did() {
     for preset in ["rfc8698", "ns3-rmcat"] {
         let (rate, queue) = in_the_loop(preset);
-        // recorded: 999 770 bit/s, 15 ms; by equation (5) x is XREF RMAX / r_ref = 15 ms at 1 Mb/s
-        assert!((rate / 999_770.0 - 1.0).abs() < 0.02, "{preset}: {rate}");
-        assert!((queue - 15.0).abs() < 5.0, "{preset}: {queue}");
+        println!("{preset}: {rate:.0} bit/s, {queue:.2} ms");
+        // recorded: 999 770 bit/s and, as the mean of packets, 17.02 ms; by equation (5) the least of 15 is 15 ms at 1 Mb/s
+        assert!((rate / 999_770.0 - 1.0).abs() < 0.001, "{preset}: {rate}");
+        assert!((queue - 17.02).abs() < 0.5, "{preset}: {queue}");
     }
 }
