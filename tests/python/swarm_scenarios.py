@@ -338,6 +338,7 @@ def media(dice: Dice, end: float) -> Table:
         ),
         "feedback": lambda: feedback(dice),
         "ecn": lambda: dice.pick("off", "ect0", "ect1"),
+        "ecn_initiation": lambda: "rtp",
         "circuit_breaker": lambda: "off",
         "payload": lambda: dice.size(64, 1400),
         "overhead": lambda: dice.size(8, 60),

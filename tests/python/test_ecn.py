@@ -176,3 +176,40 @@ def test_receivers_report_marks_that_their_feedback_does_not_tell(form: str) -> 
     run = tidegate.run(scenario(controller, codel, feedback=feedback), record="packets")
     assert not controller.counts
     assert "XR" not in " ".join(run.table("rtcp").to_numpy("contents").tolist())
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "check"),
+    [
+        ("pass", "ccfb", "verified"),
+        ("pass", "twcc", "verified"),
+        ("bleach", "twcc", "cleared"),
+        ("drop", "ccfb", "dropped"),
+        ("drop", "none", "dropped"),
+    ],
+)
+def test_a_sender_finds_out_whether_its_path_carries_ecn(path: str, form: str, check: str) -> None:
+    """Initiation by RFC 6679: a few packets are tried, and all or none follow."""
+    controller = listener("ect0")
+    made = scenario(controller, "drop-tail", ecn_initiation="rtp", feedback={"format": form}).to_dict()
+    made["links"][0] |= {"ecn": path, "capacity": "2Mbps"}
+    made["links"][0]["back"] |= {"ecn": "pass"}
+    made["flows"][0]["media"]["controller"] = controller
+    run = tidegate.run(Scenario.from_dict(made), record="packets")
+    assert run.metrics()["ecn_check"] == check
+    # of some 1100 packets in 10 s
+    late = fields(run)[200:]
+    if check == "verified":
+        assert set(late[:-50]) == {"ect0"}
+        assert fields(run)[:6] == [*["not-ect"] * 4, "ect0", "not-ect"], "a small part at first"
+    else:
+        assert set(late[:-50]) == {"not-ect"}
+        lost = run.metrics()["lost_wire"]
+        assert (0 < lost < 30) if path == "drop" else lost == 0
+    assert run.metrics()["feedback_refused"] == 0
+
+
+def test_initiation_needs_reports() -> None:
+    """The scenario says so before anything runs."""
+    with pytest.raises(tidegate.ScenarioError, match=r"it needs feedback\.ecn_reports"):
+        scenario(listener("ect0"), "drop-tail", ecn_initiation="rtp", feedback={"ecn_reports": "off"})

@@ -93,6 +93,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                         },
                         "playout": {"adaptive": {"min": 0, "max": 1_000_000_000}},
                         "ecn": "off",
+                        "ecn_initiation": False,
                         "circuit_breaker": "watch",
                         "payload": 1200,
                         "overhead": 28,

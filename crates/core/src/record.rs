@@ -153,6 +153,32 @@ impl Reporting {
     }
 }
 
+/// What a sender has found out about ECN on its path (RFC 6679 sections 7.2.1 and 7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum EcnCheck {
+    /// The codepoint arrives and is reported.
+    Verified,
+    /// The receiver does not report what it counts.
+    Unreported,
+    /// The codepoint is cleared on the way.
+    Cleared,
+    /// What bears the codepoint does not arrive.
+    Dropped,
+}
+
+impl EcnCheck {
+    /// The name used in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Unreported => "unreported",
+            Self::Cleared => "cleared",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
 /// Which of the circuit breakers of RFC 8083 has tripped. The discriminants are their numbers there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -267,6 +293,9 @@ pub trait Recorder: Send + Any {
     fn arrived(&mut self, now: Time, packet: &Packet) {}
     /// A media flow said goodbye: its sender sends no more.
     fn ended(&mut self, now: Time, flow: FlowId) {}
+    /// A media flow's sender has found out whether its path carries ECN; from then on it sends accordingly.
+    fn ecn_checked(&mut self, now: Time, flow: FlowId, check: EcnCheck) {}
+
     /// A circuit breaker of a media flow has tripped (RFC 8083): its sender stops, or would have to if its settings said so.
     fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker) {}
 

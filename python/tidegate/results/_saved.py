@@ -14,7 +14,8 @@ from tidegate.results._folders import MANIFEST, Manifest
 from tidegate.results.metrics import METRICS
 
 _WORDS = {
-    "flow", "kind", "controller", "quality", "quality_network", "circuit_breaker", "link", "member", "profile",
+    "flow", "kind", "controller", "quality", "quality_network", "circuit_breaker", "ecn_check", "link", "member",
+    "profile",
 }  # fmt: skip
 _LISTS = {"flows": ("flow", "kind"), "links": ("link",), "members": ("flow", "member", "profile")}
 

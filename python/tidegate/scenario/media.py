@@ -234,6 +234,9 @@ class Media(Said, Model):
     ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
     """The ECN codepoint of its RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or
     what the controller needs (auto)."""
+    ecn_initiation: Literal["none", "rtp"] = "none"
+    """Whether the sender first finds out that the path carries ECN: by a small part of its packets and the receiver's
+    ECN reports (rtp; RFC 6679 section 7.2.1). If it does not, or no longer, packets bear no codepoint (section 7.4)."""
     circuit_breaker: Literal["watch", "off"] = "watch"
     """RTP circuit breakers (RFC 8083): whether a run tells when its sender would have had to stop (watch), or nothing
     (off). They go by RTCP alone, whatever the controller does."""
@@ -292,6 +295,8 @@ class Media(Said, Model):
         yield from super().problems(path, duration)
         if self.video is False and self.content == "screen":
             yield Problem((*path, "content"), 'found "screen"; there is no video that could show one')
+        if self.ecn_initiation == "rtp" and self.feedback.ecn_reports == "off":
+            yield Problem((*path, "ecn_initiation"), 'found "rtp"; it needs feedback.ecn_reports, which is "off"')
         if self.video is False and self.repair.repairs:
             yield Problem((*path, "repair"), "repairs video, and there is none; leave it out or send video")
         yield from self._packets(path)
@@ -348,8 +353,10 @@ class Media(Said, Model):
         ir["feedback"]["format"], ir["ecn"] = chosen.session(self.feedback.format, self.ecn)
         if (reports := ir["feedback"]["ecn_reports"]) == "auto":
             told = ir["feedback"]["format"] == "ccfb" or chosen.needs.feedback == "own"
-            reports = "off" if told or ir["ecn"] == "off" else "on"
+            wanted = self.ecn_initiation == "rtp" or not told
+            reports = "on" if wanted and ir["ecn"] != "off" else "off"
         ir["feedback"]["ecn_reports"] = reports == "on"
+        ir["ecn_initiation"] = self.ecn_initiation == "rtp"
         for key in ("video", "audio"):
             ir[key] = ir[key] or None
         if isinstance(self.video, GreedyVideo):

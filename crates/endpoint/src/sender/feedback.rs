@@ -158,6 +158,7 @@ impl Sender {
         if self.refused > 0 {
             out.record().refused(now, self.flow, self.refused);
         }
+        self.check_ecn(now, reports, out);
         self.watch(now, reports, round_trip.report, path, out);
         let Some(reporter) = reporter else {
             if asked {
@@ -220,6 +221,9 @@ impl Sender {
                 breaker.marked(index, marked.into());
             }
         }
+        if let Some(initiation) = &mut self.initiation {
+            initiation.counters(index, counters);
+        }
         if let (false, Some(news)) = (self.tells_marks, stream.ecn.news(counters)) {
             if self.ecn == Ecn::NotEct && (news.ect0, news.ect1, news.ce) != (0, 0, 0) {
                 self.refused += 1;
@@ -260,6 +264,9 @@ impl Sender {
             any = true;
             if let Some(breaker) = &mut self.breaker {
                 breaker.block(index, block);
+            }
+            if let Some(initiation) = &mut self.initiation {
+                initiation.block(index, block.highest_sequence);
             }
             losses.block(block, stream);
             rtt.report = rtt.report.or(block.round_trip(clock));

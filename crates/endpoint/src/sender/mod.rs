@@ -5,6 +5,7 @@ mod breaking;
 mod ecn;
 mod feedback;
 mod history;
+mod initiation;
 mod pacer;
 mod pushback;
 mod repair;
@@ -67,6 +68,8 @@ pub(crate) struct Sender {
     ecn: Ecn,
     /// Whether per-packet feedback tells of marks.
     tells_marks: bool,
+    /// Whether the path carries ECN, where that is checked.
+    initiation: Option<initiation::Initiation>,
     /// How many things the datagram of RTCP that is being read says that cannot be.
     refused: u32,
     payload: u16,
@@ -152,6 +155,7 @@ impl Sender {
             let marks = Extensions { marks, ..extensions };
             streams.push(OutStream::new((signalled, marks), None, Vec::new(), by_rtp_sequence, rng));
         }
+        let initiation = initiation::initiation(settings.ecn_initiation, settings.ecn, &streams);
         Ok(Self {
             who: name.to_owned(),
             seed,
@@ -161,6 +165,7 @@ impl Sender {
             packets_left: settings.packets.unwrap_or(u64::MAX),
             ecn: settings.ecn,
             tells_marks: by_rtp_sequence,
+            initiation,
             refused: 0,
             payload: settings.payload,
             padding_payload: settings.padding_payload,

@@ -77,6 +77,9 @@ impl Sender {
         let stream = &mut self.streams[index];
         stream.bytes += u64::from(size);
         let rtp_sequence = stream.sent(sequence, !matches!(turn, Turn::Media(..)), payload);
+        let ecn = self.codepoint(now, path);
+        self.sent_with(index, rtp_sequence, ecn);
+        let stream = &self.streams[index];
         let (timestamp, frame, original) = match turn {
             Turn::Media(packet, _) => (packet.timestamp, packet.place(), packet.original),
             Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), Frame::default(), 0),
@@ -119,7 +122,7 @@ impl Sender {
             if protects { datagram::protected(&body, stamp.as_ref()) } else { Protected::default() };
         let datagram = Datagram {
             size: size + path.overhead,
-            ecn: self.ecn,
+            ecn,
             body: Body::Rtp(body),
             attachment: match parity {
                 Some(parity) => Some(Arc::new(Attachment::Parity(parity, stamp))),
@@ -137,7 +140,7 @@ impl Sender {
 
         debug_assert_eq!(sequence, self.history.next(), "each packet has the number that was drawn for it");
         let counted = self.counted(size);
-        self.history.sent(now, size + self.below, probe, self.ecn.is_capable());
+        self.history.sent(now, size + self.below, probe, ecn.is_capable());
         self.pacer.sent(now, counted, probe.is_some());
         if let (true, Turn::Media(packet, _)) = (self.repair.is_some(), turn) {
             let packet = Queued { payload, ..packet };

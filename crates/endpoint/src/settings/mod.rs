@@ -106,6 +106,9 @@ pub struct SendSettings {
     pub packets: Option<u64>,
     /// The ECN field of its media packets.
     pub ecn: Ecn,
+    /// Whether it first finds out that the path carries ECN (RFC 6679 section 7.2.1): it takes the receiver's
+    /// [`FeedbackSettings::ecn_reports`].
+    pub ecn_initiation: bool,
     /// The largest RTP payload in bytes.
     pub payload: u16,
     /// Which header extensions its packets carry.
@@ -142,6 +145,7 @@ impl SendSettings {
             stop: None,
             packets: None,
             ecn: Ecn::NotEct,
+            ecn_initiation: false,
             payload: 1200,
             extensions: Extensions::default(),
             feedback: FeedbackFormat::default(),

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Counts, Limits, Needs, PacketResult, Probes, Report};
-use tidegate_core::record::{Breaker, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
+use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
     Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
@@ -35,6 +35,7 @@ pub struct Told {
     pub decisions: Vec<(Time, Decision)>,
     pub tripped: Vec<(Time, Breaker)>,
     pub refused: u32,
+    pub ecn_checks: Vec<(Time, EcnCheck)>,
 }
 
 pub struct Log(pub Arc<Mutex<Told>>, pub bool);
@@ -67,6 +68,9 @@ impl Recorder for Log {
     }
     fn left_out(&mut self, _now: Time, _flow: FlowId) {
         self.0.lock().unwrap().left_out += 1;
+    }
+    fn ecn_checked(&mut self, now: Time, _flow: FlowId, check: EcnCheck) {
+        self.0.lock().unwrap().ecn_checks.push((now, check));
     }
     fn refused(&mut self, _now: Time, _flow: FlowId, count: u32) {
         self.0.lock().unwrap().refused += count;

@@ -7,7 +7,7 @@ use super::histogram::Histogram;
 use super::jitter::Jitter;
 use super::repair::Repairs;
 use super::speech::Speech;
-use tidegate_core::record::Breaker;
+use tidegate_core::record::{Breaker, EcnCheck};
 use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
@@ -66,6 +66,8 @@ pub struct FlowStats {
     pub skipped_bytes: u64,
     /// Pictures that were not encoded, because of the controller's congestion window or the pacer's queue.
     pub left_out_frames: u64,
+    /// What the sender has found out about ECN on its path.
+    pub ecn_check: Option<EcnCheck>,
     /// Things in feedback that cannot be.
     pub refused: u64,
     /// The circuit breaker that tripped first, and when.
@@ -123,6 +125,7 @@ impl FlowStats {
             skipped_packets: 0,
             skipped_bytes: 0,
             left_out_frames: 0,
+            ecn_check: None,
             refused: 0,
             tripped: None,
             delay: Histogram::default(),

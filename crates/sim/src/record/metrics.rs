@@ -136,6 +136,9 @@ rows! {
         "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
          frames), or what waited at the sender would have taken more than 2 s to leave."
         left_out_frames: Option<u64> => "left out by the encoder", "frames", lower, 1.0, 0;
+        "What the sender found out about ECN on its path (RFC 6679 sections 7.2.1 and 7.4), where `ecn_initiation` asks: `verified`, or \
+         why it sends without a codepoint: `unreported`, `cleared`, `dropped`."
+        ecn_check: Option<String> => "ECN on the path", "", neither, 1.0, 1;
         "What RTCP told the sender that cannot be: about streams or packets that it never sent, marks on packets without an ECN \
          codepoint, bytes that are no RTCP. No controller hears of it."
         feedback_refused: Option<u64> => "feedback refused", "", neither, 1.0, 0;

@@ -5,7 +5,8 @@ use super::{DecisionRow, Fate, FrameOpen, Recording};
 use tidegate_core::control::Decision;
 use tidegate_core::record::Backlog;
 use tidegate_core::record::{
-    Breaker, CellRecord, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord, RtcpRecord,
+    Breaker, CellRecord, EcnCheck, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord,
+    RtcpRecord,
 };
 use tidegate_core::{Cause, FlowId, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
@@ -218,6 +219,11 @@ impl Recorder for Recording {
         if stats.counts(now) {
             stats.left_out_frames += 1;
         }
+    }
+
+    // not in the digest: the packets that follow are
+    fn ecn_checked(&mut self, _now: Time, flow: FlowId, check: EcnCheck) {
+        self.stats[flow.0 as usize].ecn_check = Some(check);
     }
 
     fn refused(&mut self, now: Time, flow: FlowId, count: u32) {

@@ -152,6 +152,7 @@ impl Recording {
             sender_skipped_frames: media.then_some(stats.skipped_frames),
             sender_skipped_bytes: media.then_some(stats.skipped_bytes),
             left_out_frames: media.then_some(stats.left_out_frames),
+            ecn_check: stats.ecn_check.map(|check| check.name().to_owned()),
             feedback_refused: media.then_some(stats.refused),
             circuit_breaker: stats.tripped.map(|(_, breaker)| breaker.name().to_owned()),
             circuit_breaker_s: stats.tripped.map(|(at, _)| at.as_secs_f64()),

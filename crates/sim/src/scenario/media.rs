@@ -34,6 +34,9 @@ pub struct MediaSpec {
     /// The ECN codepoint of its RTP packets.
     #[serde(default)]
     pub ecn: EcnSpec,
+    /// Whether its sender first finds out that the path carries ECN (RFC 6679 section 7.2.1).
+    #[serde(default)]
+    pub ecn_initiation: bool,
     /// What its circuit breakers do.
     #[serde(default)]
     pub circuit_breaker: CircuitBreakerUse,

@@ -214,6 +214,7 @@ fn connect(
         EcnSpec::Ect0 => Ecn::Ect0,
         EcnSpec::Ect1 => Ecn::Ect1,
     };
+    send.ecn_initiation = media.ecn_initiation;
     send.repair = media.repair;
     send.circuit_breaker = media.circuit_breaker;
     send.streams = streams(&flow.name, media, id, make)?;
