@@ -288,6 +288,7 @@ class Needs:
         feedback: Literal["per-packet", "receiver-reports", "own", "none"] = "per-packet",
         ecn: Literal["off", "ect0", "ect1"] = "off",
         counts: Literal["rtp", "ip"] = "rtp",
+        interval: Literal["usual", "frame"] = "usual",
     ) -> Self: ...
     @property
     def feedback(self) -> Literal["per-packet", "receiver-reports", "own", "none"]:
@@ -298,6 +299,9 @@ class Needs:
     @property
     def counts(self) -> Literal["rtp", "ip"]:
         """Which bytes its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP)."""
+    @property
+    def interval(self) -> Literal["usual", "frame"]:
+        """When it is to be told: "usual" (libwebrtc's intervals) or "frame" (with frames, after 16 packets, 40 ms apart at most)."""
 
 @final
 class Probe:

@@ -55,7 +55,12 @@ def test_sprouts_share_hangs_on_whether_a_forecast_comes_before_its_senders_tick
 
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_a_silence_is_forgotten_within_a_second(controller: str) -> None:
-    assert 0 <= mean(app_limited.recovery, controller) < 1
+    took = mean(app_limited.recovery, controller)
+    if controller == "scream-v1":
+        # its target is bounded by what its encoder made (RFC 8298 section 4.1.3), which was nothing, and grows by 200 kbit/s a second
+        assert 6 < took < 9
+    else:
+        assert 0 <= took < 1
 
 
 def test_who_overshoots_after_a_silence_in_which_the_link_became_slower() -> None:

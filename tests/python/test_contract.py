@@ -203,12 +203,12 @@ delay = "20ms"
 loss = "0.5%"
 [[flows]]
 name = "call"
-media = {{ controller = "{controller}", feedback = {{ format = "{format}" }} }}
+media = {{ controller = "{controller}", feedback = {{ format = "{format}", interval = "{interval}" }} }}
 """
 
 
-def call(controller: str, feedback: str) -> Run:
-    return run(Scenario.parse(CALL.format(controller=controller, format=feedback)))
+def call(controller: str, feedback: str, interval: str) -> Run:
+    return run(Scenario.parse(CALL.format(controller=controller, format=feedback, interval=interval)))
 
 
 @pytest.mark.parametrize(
@@ -225,14 +225,18 @@ def call(controller: str, feedback: str) -> Run:
         ("lookup_table", "delay_source=simulator"),
         ("rrb-simd", ""),
         ("scream", ""),
+        ("scream", "preset=ericsson-2026-07"),
+        ("scream-v1", ""),
         ("fixed", ""),
     ],
 )
 def test_a_controller_through_python_is_itself(name: str, parts: str) -> None:
     text = f"{name}:{parts.removeprefix('preset=')}" if parts else name
-    feedback, _ = controllers.choose(text, Path()).session("auto", "auto")
-    native = call(text, feedback)
-    proxied = call(f"python:twins:make:name={name}" + (f",{parts}" if parts else ""), feedback)
+    chosen = controllers.choose(text, Path())
+    feedback, _ = chosen.session("auto", "auto")
+    interval = "frame" if chosen.needs.interval == "frame" else "auto"
+    native = call(text, feedback, interval)
+    proxied = call(f"python:twins:make:name={name}" + (f",{parts}" if parts else ""), feedback, interval)
     assert len(native.table("decisions")) > (0 if name == "fixed" else 10), "it did something"
     assert proxied.digest == native.digest
 
@@ -272,7 +276,8 @@ def media(controller: Any, **keys: Any) -> dict[str, Any]:
         ("gcc", {}, "twcc", "off"),
         ("fixed", {}, "twcc", "off"),
         ("scream", {}, "ccfb", "ect1"),
-        ("scream:ecn=off", {}, "twcc", "off"),
+        ("scream:ecn=off", {}, "ccfb", "off"),
+        ("scream-v1", {}, "ccfb", "ect0"),
         ("gcc-remb", {}, "none", "off"),
         ("rrb-simd", {}, "none", "off"),
         ("nada", {}, "ccfb", "ect0"),
@@ -291,9 +296,39 @@ def test_auto_is_what_the_controller_needs(controller: Any, keys: dict[str, Any]
     assert (lowered["feedback"]["format"], lowered["ecn"]) == (feedback, ecn)
 
 
+@pytest.mark.parametrize(
+    ("controller", "interval", "lowered"),
+    [
+        ("gcc", "auto", None),
+        ("gcc", "frame", "frame"),
+        ("scream", "auto", "frame"),
+        ("scream", "frame", "frame"),
+        ("scream", "30ms", 30_000_000),
+        ("scream-v1", "auto", "frame"),
+    ],
+)
+def test_reports_go_with_frames_where_asked_for(controller: str, interval: str, lowered: str | int | None) -> None:
+    assert media(controller, feedback={"interval": interval})["feedback"]["interval"] == lowered
+
+
+def test_each_frame_has_its_report() -> None:
+    Marked.told.clear()
+    scenario = Scenario.parse(CALL.format(controller="gcc", format="auto", interval="frame")).to_dict()
+    scenario["flows"][0]["media"] |= {
+        "controller": Marked,
+        "max_rate": "1Mbps",
+        "video": {"source": "ideal", "fps": 50},
+    }
+    del scenario["links"][0]["loss"]
+    run(Scenario.from_dict(scenario))
+    # a packet a frame, and a report with each
+    told = [packets for _, packets in Marked.told if packets]
+    assert len(told) == pytest.approx(12 * 50, abs=3)
+
+
 def test_packets_carry_what_was_asked_for_and_reports_say_so() -> None:
     Marked.told.clear()
-    scenario = Scenario.parse(CALL.format(controller="gcc", format="auto")).to_dict()
+    scenario = Scenario.parse(CALL.format(controller="gcc", format="auto", interval="auto")).to_dict()
     scenario["flows"][0]["media"]["controller"] = Marked
     run(Scenario.from_dict(scenario))
     told = [(ecn, packets) for ecn, packets in Marked.told if ecn is not None]
@@ -342,7 +377,7 @@ def failure(
 ) -> str:
     text = MINE.format(on_report=on_report, on_alarm=on_alarm, attributes=attributes)
     (tmp_path / "mine.py").write_text(text)
-    scenario = CALL.format(controller=f"python:{tmp_path}/mine.py:Mine", format="twcc")
+    scenario = CALL.format(controller=f"python:{tmp_path}/mine.py:Mine", format="twcc", interval="auto")
     with pytest.raises(tidegate.TidegateError) as caught:
         run(Scenario.parse(scenario))
     return str(caught.value)
@@ -409,7 +444,7 @@ class Lucky(tidegate.Controller):
 
 
 def test_a_class_draws_from_its_own_substream() -> None:
-    scenario = Scenario.parse(CALL.format(controller="gcc", format="twcc")).to_dict()
+    scenario = Scenario.parse(CALL.format(controller="gcc", format="twcc", interval="auto")).to_dict()
     scenario["flows"][0]["media"]["controller"] = Lucky
     first, again, other = (run(Scenario.from_dict(scenario), seed=seed) for seed in (1, 1, 2))
     assert first.digest == again.digest != other.digest

@@ -309,7 +309,7 @@ WRONG = [
     ('"gcc" }', '"gcc", feedback = { format = "rtcp" } }',
      '10: flows.call.media.feedback.format: found "rtcp"; expected "auto", "twcc", "ccfb" or "none"'),
     ('"gcc" }', '"gcc", feedback = { interval = "often" } }',
-     '10: flows.call.media.feedback.interval: found "often"; expected "auto", or a time'),
+     '10: flows.call.media.feedback.interval: found "often"; expected "auto", "frame", or a time'),
     ('"gcc" }', '"gcc", feedback = { interval = "1us" } }',
      '10: flows.call.media.feedback.interval: found "1us"; expected at least 1ms'),
     ('"gcc" }', '"gcc", pauses = [["3s", "2s"]] }',

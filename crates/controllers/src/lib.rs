@@ -82,6 +82,7 @@ pub fn registry() -> &'static [Entry] {
         tfrc::ENTRY,
         tfrc::ENTRY_SP,
         scream::ENTRY,
+        scream::V1,
         sprout::ENTRY,
         sprout::EWMA,
         nada::ENTRY,

@@ -59,3 +59,13 @@ fn it_follows_the_capacity_with_a_short_queue() {
         within("under loss", mean(&rows, 0, 65, 80), 30e3, 0.6 * mean(&rows, 0, 50, 60));
     }
 }
+
+#[test]
+fn version_1_follows_the_capacity_by_its_delay() {
+    let rows = closed_loop("scream-v1", "rfc8298");
+    for (capacity, from, to) in [(1e6, 10, 20), (0.5e6, 30, 40), (2e6, 55, 60)] {
+        within(&format!("on {capacity}"), mean(&rows, 1, from, to) / capacity, 0.7, 1.01);
+        within(&format!("its queue on {capacity}"), mean(&rows, 2, from, to), 0.0, 260.0);
+    }
+    within("under loss", mean(&rows, 0, 65, 80), 30e3, 0.6 * mean(&rows, 0, 55, 60));
+}

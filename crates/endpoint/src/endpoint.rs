@@ -210,7 +210,7 @@ impl Endpoint {
     fn take_feedback(&mut self, now: Time) -> Vec<rtcp::Packet> {
         self.asked = false;
         let (reporter, at) = (self.reporter(), clock(now, self.path.clock_offset));
-        self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.feedback.take(at, reporter))
+        self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.feedback.take(now, at, reporter))
     }
 
     /// The report on what has been sent and received by now, and who makes it.

@@ -107,7 +107,8 @@ class Choice:
         """The format of feedback and the use of ECN that it gets where a scenario says these.
 
         `auto` is what the controller needs; and per-packet feedback is RFC 8888 where packets can be marked, because
-        transport-wide feedback does not tell of marks.
+        transport-wide feedback does not tell of marks, and where reports go with frames: that is so in the documents of
+        whoever asks for them.
         """
         needs = self.needs
         ecn = needs.ecn if ecn == "auto" else ecn
@@ -115,7 +116,7 @@ class Choice:
             return feedback, ecn
         if needs.feedback in {"receiver-reports", "own"}:
             return "none", ecn
-        return "twcc" if ecn == "off" else "ccfb", ecn
+        return "twcc" if (ecn, needs.interval) == ("off", "usual") else "ccfb", ecn
 
     def to_ir(self) -> dict[str, Any]:
         """As the engine takes it; a controller in Python goes by its label."""

@@ -94,12 +94,16 @@ class Feedback(Model):
     ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not tell of.
     """
     interval: Annotated[
-        Annotated[Literal["auto"], Tag("~auto")] | Annotated[Duration, Tag("~fixed")],
-        one_of('"auto", or a time', words=["auto"], other="~fixed"),
+        Annotated[Literal["auto"], Tag("~auto")]
+        | Annotated[Literal["frame"], Tag("~frame")]
+        | Annotated[Duration, Tag("~fixed")],
+        one_of('"auto", "frame", or a time', words=["auto", "frame"], other="~fixed"),
     ] = "auto"
     """Time between two of them, counted from the first packet. By default that of libwebrtc's receiver for twcc:
     reports of 68 bytes take 5 % of what its end may send itself, but come every 50 to 250 ms; every 50 ms where it
-    sends no media. Every 50 ms for ccfb."""
+    sends no media. Every 50 ms for ccfb. With "frame" there is one with the last packet of each frame, after 16
+    packets, and 40 ms after the last one, which is the rule of SCReAM's receiver; under a controller that needs it
+    (`scream`, `scream-v1`) it is the default."""
     reports: Duration | None = None
     """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
     section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
@@ -122,7 +126,7 @@ class Feedback(Model):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         del duration
-        if self.interval != "auto":
+        if isinstance(self.interval, Duration):
             yield from rules.timer((*path, "interval"), self.interval)
         if self.reports is not None:
             yield from rules.timer((*path, "reports"), self.reports)
@@ -357,6 +361,8 @@ class Media(Said, Model):
             reports = "on" if wanted and ir["ecn"] != "off" else "off"
         ir["feedback"]["ecn_reports"] = reports == "on"
         ir["ecn_initiation"] = self.ecn_initiation == "rtp"
+        if self.feedback.interval == "auto" and chosen.needs.interval == "frame":
+            ir["feedback"]["interval"] = "frame"
         for key in ("video", "audio"):
             ir[key] = ir[key] or None
         if isinstance(self.video, GreedyVideo):

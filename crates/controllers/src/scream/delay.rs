@@ -19,7 +19,12 @@ pub struct QueueDelay {
     /// Minimum of each minute, the newest last.
     minima: VecDeque<Span>,
     step_ends: Option<Time>,
+    /// When the last report came, and when its newest packet had arrived by the far clock.
+    last: Option<(Time, RemoteTime)>,
 }
+
+/// By so much a clock has jumped, and no queue has grown or gone: reports say when packets arrived, and come when they do.
+const JUMP: u64 = 500_000_000;
 
 impl QueueDelay {
     /// Forgets the base.
@@ -33,6 +38,7 @@ impl QueueDelay {
 
     /// Takes a report, and answers the delay of the newest packet that has arrived: of the highest sequence number.
     pub fn update(&mut self, now: Time, report: &Report) -> Option<Span> {
+        self.notice_jump(now, report);
         let mut newest = None;
         for packet in &report.packets {
             let Some(arrival) = packet.arrival else { continue };
@@ -46,6 +52,17 @@ impl QueueDelay {
         }
         let base = self.base()?;
         newest.map(|delay| Span::from_nanos(delay.as_nanos().saturating_sub(base.as_nanos())))
+    }
+
+    /// Begins anew where the far clock has jumped against ours.
+    fn notice_jump(&mut self, now: Time, report: &Report) {
+        let Some(newest) = report.packets.iter().rev().find_map(|packet| packet.arrival) else { return };
+        let far = |last: RemoteTime| newest.as_nanos().saturating_sub(last.as_nanos());
+        let jumped = self.last.is_some_and(|(at, last)| far(last).abs_diff((now - at).as_nanos()) > JUMP);
+        if jumped {
+            self.reset();
+        }
+        self.last = Some((now, newest));
     }
 
     fn take(&mut self, now: Time, delay: Span) {
@@ -114,6 +131,19 @@ mod tests {
         // the minute of the 40 ms is forgotten as the eleventh begins
         assert_eq!(at(661, 70), 0.0);
         assert_eq!(delay.update(Time::from_secs(700), &Report::default()), None);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_is_no_queue() {
+        let mut delay = QueueDelay::default();
+        let mut at = |millis: i64, report: &Report| {
+            delay.update(Time::from_millis(millis), report).expect("it arrived").as_millis_f64()
+        };
+        assert_eq!(at(100, &report(50, 20)), 0.0);
+        assert_eq!(at(600, &report(150, 420)), 400.0, "a queue that grows as reports come later");
+        assert_eq!(at(650, &report(600, 20)), 0.0, "and is gone");
+        assert_eq!(at(700, &report(650, 1020)), 0.0, "a second more, and the report was here at once");
+        assert_eq!(at(750, &report(700, 1050)), 30.0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! SCReAM, self-clocked rate adaptation for multimedia: version 2 (draft-ietf-ccwg-rfc8298bis-screamv2).
+//! SCReAM, self-clocked rate adaptation for multimedia: version 2 (draft-ietf-ccwg-rfc8298bis-screamv2), and version 1 (RFC 8298) in `v1`.
 //!
 //! ```text
 //! feedback -> flight, losses -> alpha (marks, delay) -> window --> in flight at most
@@ -18,6 +18,7 @@ pub mod loss;
 pub mod rate;
 pub mod sender;
 pub mod settings;
+pub mod v1;
 pub mod window;
 
 use crate::Entry;
@@ -46,6 +47,22 @@ pub const ENTRY: Entry = Entry {
     build: |preset, overrides| match preset {
         ERICSSON => Ok(Box::new(ericsson::Sender::new(ericsson::settings::with(overrides)?))),
         _ => Ok(Box::new(Sender::new(Settings::with(preset, PRESETS, overrides)?))),
+    },
+    receiver: None,
+};
+
+/// The registry's entry for version 1.
+pub const V1: Entry = Entry {
+    name: v1::settings::SCREAM_V1,
+    summary: "SCReAM version 1: a window by the queue's delay, and a target beside it",
+    presets: v1::settings::PRESETS,
+    settings: |_| v1::settings::TABLE,
+    in_call: Entry::AS_IT_IS,
+    defaults: |preset| {
+        to_value(v1::settings::SCREAM_V1, &v1::settings::Settings::with(preset, &Value::Null)?)
+    },
+    build: |preset, overrides| {
+        Ok(Box::new(v1::Sender::new(v1::settings::Settings::with(preset, overrides)?)))
     },
     receiver: None,
 };

@@ -9,7 +9,7 @@ use super::rate::{AckedRate, Frames, overhead, pacing, target};
 use super::settings::{Marks, Settings};
 use super::window::{RefWindow, Step};
 use tidegate_core::control::{
-    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, Sent,
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, ReportRule, Sent,
 };
 use tidegate_core::{Rate, Size, Span, Time};
 
@@ -228,7 +228,11 @@ impl Sender {
 
 impl Controller for Sender {
     fn needs(&self) -> Needs {
-        Needs { ecn: self.settings.ecn.codepoint(), ..Needs::feedback(FeedbackKind::PerPacket) }
+        Needs {
+            ecn: self.settings.ecn.codepoint(),
+            interval: ReportRule::Frame,
+            ..Needs::feedback(FeedbackKind::PerPacket)
+        }
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, PacketResult, Probe, ReceiverHost, Report,
-    Sent, Urgency,
+    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, NewFrame, PacketResult, Probe, ReceiverHost,
+    Report, Sent, Urgency,
 };
 use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Size, Span, Stream, Time};
@@ -172,6 +172,11 @@ pub struct Bottleneck {
     /// Queueing delay of the last packet.
     pub queueing: Span,
     next_send: Time,
+    /// What a source that follows the target has made and not sent, for a scheme that counts what is in flight: bytes, until when,
+    /// and when its next frame comes.
+    backlog: f64,
+    made_until: Time,
+    frame_at: Time,
     free_at: Time,
     sequence: u64,
     in_flight: Vec<PacketResult>,
@@ -219,6 +224,9 @@ impl Bottleneck {
             delivered: 0,
             queueing: Span::ZERO,
             next_send: Time::ZERO,
+            backlog: 0.0,
+            made_until: Time::ZERO,
+            frame_at: Time::ZERO,
             free_at: Time::ZERO,
             sequence: 0,
             in_flight: Vec::new(),
@@ -280,6 +288,9 @@ impl Bottleneck {
             self.heed(&decision);
         }
         let size = Size::from_bytes(SIZE);
+        if self.waits(at) {
+            return;
+        }
         self.queueing = self.free_at.saturating_since(at);
         let lost = self.luck.chance(self.loss) || self.queueing > QUEUE;
         let mut arrival = None;
@@ -295,12 +306,15 @@ impl Bottleneck {
         let packet = result(self.sequence, SIZE, at, arrival);
         self.in_flight.push(PacketResult { probe: probe.map(|probe| probe.id), ..packet });
         if self.host.needs_sent() {
-            let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog: Size::ZERO };
+            let backlog = Size::from_bytes(self.backlog as u64);
+            let sent = Sent { sequence: self.sequence, size, in_flight: size, backlog };
             let decision = *self.host.sent(at, &sent).expect("contract");
             self.heed(&decision);
         }
         self.sequence += 1;
-        let rate = probe.map_or(self.host.decision().target, |probe| probe.rate);
+        let decision = self.host.decision();
+        let usual = if self.host.in_flight().is_some() { decision.pacing } else { decision.target };
+        let rate = probe.map_or(usual, |probe| probe.rate);
         self.next_send = at + rate.time_for(size);
         if let Some(probing) = self.probes.front_mut().filter(|_| probe.is_some()) {
             probing.bytes = probing.bytes.saturating_sub(SIZE);
@@ -309,6 +323,34 @@ impl Bottleneck {
                 self.probes.pop_front();
             }
         }
+    }
+
+    /// Whether a scheme that counts what is in flight has nothing to send, or no room for it; then it looks again. Its source
+    /// makes a frame each 20 ms, and nothing while two seconds of it wait.
+    fn waits(&mut self, at: Time) -> bool {
+        let Some(flying) = self.host.in_flight() else { return false };
+        let Decision { target, window, .. } = *self.host.decision();
+        let made = target.bytes_in(at - self.made_until).as_bytes() as f64;
+        self.made_until = at;
+        self.backlog = (self.backlog + made).min(target.as_bps_f64() / 4.0);
+        if at >= self.frame_at {
+            self.frame_at = at + Span::from_millis(20);
+            let size = target.bytes_in(Span::from_millis(20));
+            let backlog = Size::from_bytes(self.backlog as u64);
+            let frame = NewFrame { video: true, size, backlog, pacer_delay: target.time_for(backlog) };
+            let decision = *self.host.frame(at, &frame).expect("contract");
+            self.heed(&decision);
+        }
+        let least = Span::from_millis(1);
+        let size = Size::from_bytes(SIZE);
+        let lacks = size.saturating_sub(Size::from_bytes(self.backlog as u64));
+        let shut = flying > Size::ZERO && window.is_some_and(|window| flying + size > window);
+        if lacks > Size::ZERO || shut {
+            self.next_send = at + target.time_for(lacks).max(least);
+            return true;
+        }
+        self.backlog -= SIZE as f64;
+        false
     }
 
     /// Lets the receiver half hear and speak until `until`, and the sender hear it, unless feedback is `cut`.
@@ -377,7 +419,8 @@ impl Bottleneck {
         self.expected += packets.len() as u32;
         self.lost += (packets.len() - received) as u32;
         let in_flight = Size::from_bytes(SIZE) * self.in_flight.len() as u64;
-        Report { packets, in_flight, ..Report::default() }
+        let backlog = Size::from_bytes(self.backlog as u64);
+        Report { packets, in_flight, backlog, ..Report::default() }
     }
 
     /// What the receiver says of losses every second.

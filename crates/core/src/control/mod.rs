@@ -19,5 +19,5 @@ pub use messages::{
     Arrived, Ask, Decision, EcnCounts, Feedback, Limits, LossReport, NewFrame, Outgoing, PacketResult,
     Report, Sent, Urgency,
 };
-pub use needs::{Counts, EcnUse, FeedbackKind, Needs};
+pub use needs::{Counts, EcnUse, FeedbackKind, Needs, ReportRule};
 pub use probes::{Probe, Probes, TooManyProbes};

@@ -94,6 +94,31 @@ impl Counts {
     }
 }
 
+/// When the receiver is to report on packets, where nobody says otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReportRule {
+    /// At the intervals of libwebrtc's receiver.
+    #[default]
+    Usual,
+    /// With the last packet of each frame, after 16 packets, and 40 ms apart at most
+    /// (draft-ietf-ccwg-rfc8298bis-screamv2, section "Receiver Requirements on Feedback Intensity").
+    Frame,
+}
+
+impl ReportRule {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Usual, Self::Frame];
+
+    /// The name used in scenarios, in tables and by Python.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Frame => "frame",
+        }
+    }
+}
+
 /// What a controller needs of its session. A scenario that leaves the choice to it (`auto`) goes by this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
@@ -103,12 +128,14 @@ pub struct Needs {
     pub ecn: EcnUse,
     /// Which bytes its rates and sizes count.
     pub counts: Counts,
+    /// When it is to be told.
+    pub interval: ReportRule,
 }
 
 impl Needs {
-    /// This feedback, no ECN, and rates of RTP packets.
+    /// This feedback at the usual times, no ECN, and rates of RTP packets.
     #[must_use]
     pub const fn feedback(feedback: FeedbackKind) -> Self {
-        Self { feedback, ecn: EcnUse::Off, counts: Counts::Rtp }
+        Self { feedback, ecn: EcnUse::Off, counts: Counts::Rtp, interval: ReportRule::Usual }
     }
 }

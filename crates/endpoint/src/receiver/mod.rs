@@ -154,6 +154,7 @@ impl Receiver {
                 at: clock(now, clock_offset),
                 ecn: packet.ecn,
                 first: placed.first,
+                marker: body.marker,
             },
         );
         let rtp_size = packet.size.saturating_sub(overhead);

@@ -361,12 +361,14 @@ pub struct FeedbackSettings {
     /// Whether it reports what it counts of ECN as RFC 6679 has it: a summary with each regular report, and feedback between
     /// them on the first packet that is ECN-capable and on marks.
     pub ecn_reports: bool,
+    /// Whether reports go with frames instead: with the last packet of each, after 16 packets, and 40 ms apart at most.
+    pub frames: bool,
 }
 
 impl Default for FeedbackSettings {
     /// TWCC as often as libwebrtc's receiver sends it.
     fn default() -> Self {
-        Self { format: FeedbackFormat::Twcc, interval: None, ecn_reports: false }
+        Self { format: FeedbackFormat::Twcc, interval: None, ecn_reports: false, frames: false }
     }
 }
 

@@ -3,7 +3,9 @@
 use super::{bytes_of, describe, maybe, or_none, rate_of, span_of};
 use crate::errors::bad;
 use pyo3::prelude::*;
-use tidegate_core::control::{Counts, Decision, EcnUse, FeedbackKind, Limits, Needs, Probe, Probes};
+use tidegate_core::control::{
+    Counts, Decision, EcnUse, FeedbackKind, Limits, Needs, Probe, Probes, ReportRule,
+};
 use tidegate_core::{Rate, Size, Span, Time};
 
 /// What the session allows and wants.
@@ -78,24 +80,28 @@ pub(crate) struct PyNeeds {
     ecn: &'static str,
     /// Which bytes its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP).
     counts: &'static str,
+    /// When it is to be told: "usual" (libwebrtc's intervals) or "frame" (with frames, after 16 packets, 40 ms apart at most).
+    interval: &'static str,
 }
 
 #[pymethods]
 impl PyNeeds {
     #[new]
-    #[pyo3(signature = (feedback="per-packet", ecn="off", counts="rtp"))]
-    fn new(feedback: &str, ecn: &str, counts: &str) -> PyResult<Self> {
+    #[pyo3(signature = (feedback="per-packet", ecn="off", counts="rtp", interval="usual"))]
+    fn new(feedback: &str, ecn: &str, counts: &str, interval: &str) -> PyResult<Self> {
         let kinds = FeedbackKind::ALL.map(FeedbackKind::name);
         let uses = EcnUse::ALL.map(EcnUse::name);
         Ok(Self {
             feedback: one_of("feedback", feedback, &kinds)?,
             ecn: one_of("ecn", ecn, &uses)?,
             counts: one_of("counts", counts, &Counts::ALL.map(Counts::name))?,
+            interval: one_of("interval", interval, &ReportRule::ALL.map(ReportRule::name))?,
         })
     }
 
     fn __repr__(&self) -> String {
-        format!("Needs(feedback={:?}, ecn={:?}, counts={:?})", self.feedback, self.ecn, self.counts)
+        let Self { feedback, ecn, counts, interval } = self;
+        format!("Needs(feedback={feedback:?}, ecn={ecn:?}, counts={counts:?}, interval={interval:?})")
     }
 }
 
@@ -106,17 +112,24 @@ fn one_of(what: &str, found: &str, known: &[&'static str]) -> PyResult<&'static 
 
 impl PyNeeds {
     pub(super) fn from_core(needs: Needs) -> Self {
-        Self { feedback: needs.feedback.name(), ecn: needs.ecn.name(), counts: needs.counts.name() }
+        Self {
+            feedback: needs.feedback.name(),
+            ecn: needs.ecn.name(),
+            counts: needs.counts.name(),
+            interval: needs.interval.name(),
+        }
     }
 
     pub(super) fn to_core(&self) -> Needs {
         let feedback = FeedbackKind::ALL.into_iter().find(|kind| kind.name() == self.feedback);
         let ecn = EcnUse::ALL.into_iter().find(|ecn| ecn.name() == self.ecn);
         let counts = Counts::ALL.into_iter().find(|counts| counts.name() == self.counts);
+        let interval = ReportRule::ALL.into_iter().find(|rule| rule.name() == self.interval);
         Needs {
             feedback: feedback.unwrap_or_default(),
             ecn: ecn.unwrap_or_default(),
             counts: counts.unwrap_or_default(),
+            interval: interval.unwrap_or_default(),
         }
     }
 }

@@ -112,9 +112,9 @@ pub struct ControllerSpec {
 pub struct FeedbackSpec {
     /// Format of per-packet feedback.
     pub format: FeedbackFormat,
-    /// Time between two reports; as libwebrtc's receiver has it if not given.
+    /// Time between two reports, or the rule that they go by; as libwebrtc's receiver has it if not given.
     #[serde(default)]
-    pub interval: Option<Span>,
+    pub interval: FeedbackInterval,
     /// The least time between two RTCP reports of either end, before its randomisation (RFC 3550 section
     /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
     #[serde(default)]
@@ -135,6 +135,30 @@ pub struct FeedbackSpec {
     /// Whether receivers report what they count of ECN (RFC 6679 section 5).
     #[serde(default)]
     pub ecn_reports: bool,
+}
+
+/// When there are reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum FeedbackInterval {
+    /// By a rule that has a name.
+    Rule(FeedbackRule),
+    /// After so long; as libwebrtc's receiver has it if not given.
+    Every(Option<Span>),
+}
+
+impl Default for FeedbackInterval {
+    fn default() -> Self {
+        Self::Every(None)
+    }
+}
+
+/// The rules of reports that have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FeedbackRule {
+    /// With the last packet of each frame, after 16 packets, and 40 ms apart at most.
+    Frame,
 }
 
 /// Format of per-packet feedback.

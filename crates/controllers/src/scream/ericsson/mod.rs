@@ -15,7 +15,7 @@ use encoder::Encoder;
 use settings::Settings;
 use std::collections::VecDeque;
 use tidegate_core::control::{
-    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, Sent,
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, ReportRule, Sent,
 };
 use tidegate_core::{Rate, Size, Span, Time};
 use window::{Events, Step, Window};
@@ -366,7 +366,11 @@ impl Sender {
 
 impl Controller for Sender {
     fn needs(&self) -> Needs {
-        Needs { ecn: self.settings.ecn.codepoint(), ..Needs::feedback(FeedbackKind::PerPacket) }
+        Needs {
+            ecn: self.settings.ecn.codepoint(),
+            interval: ReportRule::Frame,
+            ..Needs::feedback(FeedbackKind::PerPacket)
+        }
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
@@ -445,5 +449,19 @@ impl Controller for Sender {
 
     fn in_flight(&self) -> Option<Size> {
         Some(self.flight.size())
+    }
+
+    /// The rate that its window makes. RFC 8699 knows no scheme with a window: this is ours.
+    fn coupled_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps_f64(self.encoder.target()))
+    }
+
+    /// The window becomes what would have made this rate.
+    fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        let factor = rate.as_bps_f64() / self.encoder.target().max(1.0);
+        self.window.multiply(factor);
+        self.share *= factor;
+        self.encoder.set_target(self.share, self.limits.min.as_bps_f64(), self.most());
+        self.decide(now)
     }
 }

@@ -147,6 +147,11 @@ impl Window {
         ((now - self.last_congestion) as f64 / (set.post_congestion_rtts * rtt.slow as f64)).clamp(0.0, 1.0)
     }
 
+    /// Makes the window so many times as large: for coupling with other flows.
+    pub fn multiply(&mut self, factor: f64) {
+        self.bytes = self.scaled(factor);
+    }
+
     /// Reduces the window for `events`, and lets it grow.
     pub fn update(&mut self, step: &Step, events: &Events, delay: &Delay, rtt: &RoundTrips, set: &Settings) {
         self.ratio = step.mss as f64 / self.bytes as f64;

@@ -4,7 +4,8 @@ use super::{Builder, Makers, Refusal, Wanted, label};
 use crate::engine::coupled::Coupled;
 use crate::engine::host::{Host, Talks};
 use crate::scenario::{
-    EcnSpec, FeedbackFormat, FlowKind, FlowSpec, MediaSpec, PlayoutSpec, SpurtsSpec, VideoSource,
+    EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
+    SpurtsSpec, VideoSource,
 };
 use std::sync::Arc;
 use tidegate_core::control::Limits;
@@ -220,7 +221,10 @@ fn connect(
     send.streams = streams(&flow.name, media, id, make)?;
     let mut receive = ReceiveSettings::new(&send);
     receive.half = half;
-    receive.feedback.interval = media.feedback.interval;
+    match media.feedback.interval {
+        FeedbackInterval::Every(interval) => receive.feedback.interval = interval,
+        FeedbackInterval::Rule(FeedbackRule::Frame) => receive.feedback.frames = true,
+    }
     receive.feedback.ecn_reports = media.feedback.ecn_reports;
     receive.playout = match media.playout {
         PlayoutSpec::Fixed { delay } => Playout::Fixed { delay },

@@ -1,0 +1,294 @@
+//! SCReAM version 1 (RFC 8298): a window by the queue's delay as LEDBAT has it, and a target that goes by what the window lets through.
+
+pub mod rate;
+pub mod settings;
+pub mod trend;
+pub mod window;
+
+use super::competing::{LossEvents, Target as QdelayTarget};
+use super::delay::{QueueDelay, SmoothedRtt};
+use super::flight::Flight;
+use super::loss::Losses;
+use super::settings::Marks;
+use rate::{Interval, Target};
+use settings::Settings;
+use tidegate_core::control::{
+    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, ReportRule, Sent,
+};
+use tidegate_core::{Rate, Size, Span, Time};
+use trend::Trend;
+use window::{Acknowledged, MaxInFlight, Window};
+
+/// The delay is sampled so often (section 4.1.2).
+const SAMPLE: Span = Span::from_millis(50);
+
+/// The sending half.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: Settings,
+    limits: Limits,
+    flight: Flight,
+    max_in_flight: MaxInFlight,
+    losses: Losses,
+    rtt: SmoothedRtt,
+    queue: QueueDelay,
+    qdelay: f64,
+    qdelay_target: QdelayTarget,
+    events: LossEvents,
+    round_began: Option<Time>,
+    round_lost: bool,
+    trend: Trend,
+    window: Window,
+    target: Target,
+    last_event: Option<Time>,
+    sample_at: Option<Time>,
+    adjust_at: Time,
+    /// Bytes of this interval: sent, acknowledged, made; and what waits in the pacer.
+    sent: f64,
+    acked: f64,
+    made: f64,
+    backlog: f64,
+}
+
+impl Sender {
+    /// A controller that begins with the first limits.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            limits: Limits::default(),
+            flight: Flight::default(),
+            max_in_flight: MaxInFlight::default(),
+            losses: Losses::new(Span::from_millis_f64(settings.reordering)),
+            rtt: SmoothedRtt::default(),
+            queue: QueueDelay::default(),
+            qdelay: 0.0,
+            qdelay_target: QdelayTarget::new(settings.qdelay_target, settings.qdelay_target_max),
+            events: LossEvents::default(),
+            round_began: None,
+            round_lost: false,
+            trend: Trend::default(),
+            window: Window::new(&settings),
+            target: Target::new(0.0),
+            last_event: None,
+            sample_at: None,
+            adjust_at: Time::ZERO,
+            sent: 0.0,
+            acked: 0.0,
+            made: 0.0,
+            backlog: 0.0,
+            settings,
+        }
+    }
+
+    fn interval(&self) -> Span {
+        Span::from_secs_f64(self.settings.adjust_interval)
+    }
+
+    fn most(&self) -> f64 {
+        let Limits { min, max, wanted, .. } = self.limits;
+        wanted.map_or(max, |wanted| wanted.min(max)).max(min).as_bps_f64()
+    }
+
+    /// Samples the delay and adjusts the target, as often as it was time to since the last call.
+    fn pass(&mut self, now: Time) {
+        let Some(mut sample_at) = self.sample_at else { return };
+        // a driver that has slept for minutes need not be made up for
+        if now - sample_at > Span::from_secs(10) {
+            (sample_at, self.adjust_at) = (now, now);
+        }
+        while sample_at <= now {
+            self.trend.take(self.qdelay / self.qdelay_target.get(), self.settings.qdelay_weight);
+            sample_at += SAMPLE;
+        }
+        self.sample_at = Some(sample_at);
+        while self.adjust_at <= now {
+            let seconds = self.settings.adjust_interval;
+            let rate = |bytes: f64| bytes * 8.0 / seconds;
+            let interval = Interval {
+                transmit: rate(self.sent),
+                acked: rate(self.acked),
+                media: rate(self.made),
+                queue: self.backlog * 8.0,
+                fast: self.window.fast,
+                trend: self.trend.get(),
+                trend_memory: self.trend.memory(),
+                min: self.limits.min.as_bps_f64(),
+                max: self.most(),
+            };
+            self.target.adjust(&interval, &self.settings);
+            (self.sent, self.acked, self.made) = (0.0, 0.0, 0.0);
+            self.adjust_at += self.interval();
+        }
+        let restart = Span::from_secs_f64(self.settings.restart);
+        if self.flight.waits_since().is_some_and(|last| now >= last + restart) {
+            self.flight.clear();
+        }
+    }
+
+    fn decide(&self) -> Decision {
+        let set = &self.settings;
+        let Limits { min, max, start, .. } = self.limits;
+        let target = Rate::from_bps_f64(self.target.rate).min(max).max(min);
+        let pacing = self.rtt.get().map_or(start.as_bps_f64(), |rtt| self.window.bytes * 8.0 / rtt);
+        let window = self.window.send(self.qdelay, self.qdelay_target.get(), set);
+        let restart = Span::from_secs_f64(set.restart);
+        let restart = self.flight.waits_since().map_or(Time::MAX, |last| last + restart);
+        Decision {
+            pacing: Rate::from_bps_f64(pacing.max(set.pace_min)),
+            pace_audio: true,
+            burst: Some(Span::ZERO),
+            window: self.rtt.get().map(|_| Size::from_bytes(window as u64)),
+            alarm: Some(self.adjust_at.min(restart)),
+            ..Decision::rate(target)
+        }
+    }
+
+    /// Whether this report is a congestion event: losses and marks are ignored for a round trip after one.
+    fn congestion(&mut self, now: Time, lost: bool, marked: bool, s_rtt: f64) -> bool {
+        let waits = self.last_event.is_some_and(|then| (now - then).as_secs_f64() < s_rtt);
+        if !(lost || marked) || waits {
+            return false;
+        }
+        self.last_event = Some(now);
+        let (factor, min) = (
+            if lost { self.settings.beta_rate } else { self.settings.beta_ecn },
+            self.limits.min.as_bps_f64(),
+        );
+        self.window.congestion(lost, &self.settings);
+        self.target.reduce(factor, min);
+        true
+    }
+
+    fn hear(&mut self, now: Time, report: &Report) {
+        let acked = self.flight.acknowledge(now, report, self.settings.ecn != Marks::Off);
+        self.acked += acked.bytes;
+        if let Some((_, _, rtt)) = acked.newest {
+            self.rtt.sample(rtt);
+        }
+        let counted = self.losses.take(now, report, self.rtt.get());
+        if let Some(qdelay) = self.queue.update(now, report) {
+            self.qdelay = qdelay.as_secs_f64().max(0.0);
+        }
+        let Some(s_rtt) = self.rtt.get() else { return };
+        let (lost, marked) = (counted.lost > 0, acked.marked > 0);
+        self.round_lost |= lost;
+        let began = *self.round_began.get_or_insert(now);
+        if (now - began).as_secs_f64() >= s_rtt {
+            self.events.take(self.round_lost);
+            (self.round_began, self.round_lost) = (Some(now), false);
+        }
+        let congested = self.congestion(now, lost, marked, s_rtt);
+        if !congested && acked.packets > 0 {
+            let step = Acknowledged {
+                bytes: acked.bytes,
+                in_flight: self.flight.bytes() as f64,
+                max_in_flight: self.max_in_flight.get() as f64,
+                qdelay: self.qdelay,
+                qdelay_target: self.qdelay_target.get(),
+                trend: self.trend.get(),
+            };
+            if self.window.acknowledged(&step, &self.settings) {
+                self.target.congestion();
+            }
+            self.window.resume(now, self.trend.get(), &self.settings);
+        }
+        if self.settings.competing_flows && acked.packets > 0 {
+            self.qdelay_target.take(now, self.qdelay, self.events);
+        }
+    }
+
+    fn note(&self, cx: &mut Context<'_>) {
+        if !cx.wants_notes() {
+            return;
+        }
+        cx.note("cwnd_bytes", self.window.bytes);
+        cx.note("bytes_in_flight", self.flight.bytes() as f64);
+        cx.note("s_rtt_ms", self.rtt.get().unwrap_or_default() * 1e3);
+        cx.note("qdelay_ms", self.qdelay * 1e3);
+        cx.note("qdelay_target_ms", self.qdelay_target.get() * 1e3);
+        cx.note("qdelay_trend", self.trend.get());
+        cx.note("fast_increase", f64::from(u8::from(self.window.fast)));
+    }
+}
+
+impl Controller for Sender {
+    fn needs(&self) -> Needs {
+        Needs {
+            ecn: self.settings.ecn.codepoint(),
+            interval: ReportRule::Frame,
+            ..Needs::feedback(FeedbackKind::PerPacket)
+        }
+    }
+
+    fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        // with the delay as it was until now
+        self.pass(now);
+        self.backlog = report.backlog.as_bytes() as f64;
+        self.hear(now, report);
+        self.note(cx);
+        self.decide()
+    }
+
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Decision {
+        self.pass(now);
+        self.decide()
+    }
+
+    fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
+        self.limits = *limits;
+        if self.sample_at.is_none() {
+            self.target = Target::new(limits.start.as_bps_f64());
+            (self.sample_at, self.adjust_at) = (Some(now + SAMPLE), now + self.interval());
+        }
+        if limits.route_changed {
+            (self.rtt, self.queue, self.qdelay) = (SmoothedRtt::default(), QueueDelay::default(), 0.0);
+            (self.trend, self.last_event) = (Trend::default(), None);
+        }
+        self.pass(now);
+        self.decide()
+    }
+
+    fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
+        let began = self.flight.waits_since().is_none();
+        self.flight.sent(now, packet);
+        self.max_in_flight.take(now, self.flight.bytes());
+        self.sent += packet.size.as_bytes().min(65_535) as f64;
+        self.backlog = packet.backlog.as_bytes() as f64;
+        if began {
+            self.pass(now);
+            return self.decide();
+        }
+        cx.unchanged()
+    }
+
+    fn needs_sent(&self) -> bool {
+        true
+    }
+
+    fn on_frame(&mut self, _now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
+        self.made += frame.size.as_bytes() as f64;
+        self.backlog = frame.backlog.as_bytes() as f64;
+        cx.unchanged()
+    }
+
+    fn needs_frames(&self) -> bool {
+        true
+    }
+
+    fn in_flight(&self) -> Option<Size> {
+        Some(self.flight.size())
+    }
+
+    /// The target that it has come to. RFC 8699 knows no scheme with a window: this is ours.
+    fn coupled_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps_f64(self.target.rate))
+    }
+
+    /// Target and window are changed by the same factor.
+    fn on_coupled(&mut self, _now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        let factor = rate.as_bps_f64() / self.target.rate.max(1.0);
+        self.window.bytes = (self.window.bytes * factor).max(self.settings.min_cwnd);
+        self.target.rate = rate.as_bps_f64();
+        self.decide()
+    }
+}
