@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use support::halves::{Halves, said};
 use support::{Bottleneck, arrived, golden, half, host, result};
 use tidegate_controllers::nada::wire::{Feedback, Stamp};
-use tidegate_core::control::{Arrived, EcnUse, FeedbackKind, Limits, PacketResult, Report, Urgency};
+use tidegate_core::control::{
+    Arrived, EcnCounts, EcnUse, FeedbackKind, Limits, PacketResult, Report, Urgency,
+};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Ecn, Rate, Size, Span, Time};
 
@@ -205,6 +207,25 @@ fn feedback_that_is_lost_is_no_loss_of_packets() {
     assert_eq!(interval, Some(30.0));
     // ns3-rmcat cannot tell, and takes it for a loss of packets
     assert!(loss("ns3-rmcat", false).0 > 0.0);
+}
+
+#[test]
+fn marks_that_are_only_counted_are_marks_of_the_next_packets() {
+    let mut ours = host("nada", "rfc8698", &Value::Null, &limits(Rate::from_mbps(2)));
+    ours.notes.wanted = true;
+    let counts = |ce| Some(EcnCounts { ce, ..EcnCounts::default() });
+    let counted = Report { ecn: counts(3), ..Report::default() };
+    let _ = ours.report(Time::from_millis(150), &counted).expect("fine");
+    // of the two that this one counts, one is known: with the three from before, five of ten packets
+    let mut report = Report { ecn: counts(2), ..ten(0, 0) };
+    report.packets[9].ecn = Ecn::Ce;
+    let _ = ours.report(Time::from_millis(200), &report).expect("fine");
+    let found = said(&ours.notes, "p_mark").expect("an update");
+    assert!((found - 0.1 * 0.5).abs() < 1e-12, "{found}");
+    // none is left
+    let _ = ours.report(Time::from_millis(300), &ten(10, 100)).expect("fine");
+    let found = said(&ours.notes, "p_mark").expect("an update");
+    assert!((found - (0.1 * 0.25 + 0.9 * 0.05)).abs() < 1e-12, "{found}");
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub struct Sender {
     /// a gap nothing was told: the feedback itself was lost.
     told: i64,
     lost: u64,
+    /// Marks that were told as counts (RFC 6679), not yet of any packet.
+    marks: u64,
 }
 
 /// As much as a delay that feedback tells may be too long: RFC 8888 tells arrivals in 1/1024 s (its section 3.1).
@@ -67,6 +69,7 @@ impl Sender {
             begun: false,
             told: -1,
             lost: 0,
+            marks: 0,
             settings,
         }
     }
@@ -117,12 +120,18 @@ impl Sender {
             let sent = first.sent.max(Time::ZERO);
             self.updated.get_or_insert(if sent < now { sent } else { now });
         }
+        let marked = report.packets.iter().filter(|packet| packet.ecn == Ecn::Ce).count() as u64;
+        let counted = report.ecn.map_or(0, |counts| u64::from(counts.ce));
+        self.marks = self.marks.saturating_add(counted.saturating_sub(marked));
         let mut newest = None;
         for result in &report.packets {
-            let Some(packet) = Self::packet(result) else {
+            let Some(mut packet) = Self::packet(result) else {
                 self.lost(result);
                 continue;
             };
+            if !packet.marked && self.marks > 0 {
+                (packet.marked, self.marks) = (true, self.marks - 1);
+            }
             let heard = match &mut self.estimator {
                 Estimator::Rfc8698(window) => window.add(now, packet, Some(self.lost)),
                 Estimator::Ns3Rmcat(history) => history.add(now.as_nanos(), &packet),
