@@ -114,6 +114,13 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
         "no TCP": Mutation("TCP becomes UDP at a constant 1.2 Mb/s", _udp_for_tcp),
     },
     "hermanns2013": {"gcc": Mutation("Sprout becomes GCC", controller("sprout", "gcc:libwebrtc-v1"))},
+    "scream_l4s": {
+        "constant": Mutation("SCReAM becomes a sender at a constant 40 Mb/s", controller("scream", "fixed:40Mbps")),
+        "no L4S": Mutation(
+            "SCReAM's packets bear no codepoint: it answers losses and delay, in the classic queue",
+            controller("scream", "scream:ericsson-2026-07,ecn=off"),
+        ),
+    },
     "lissah2019": {
         "none": Mutation(
             "the table answers no loss: frames go out as they come", controller("lookup_table", "lookup_table:none")
@@ -122,7 +129,7 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
 }
 """By paper, then by name."""
 
-SEEDS = {"hoang2017": 6, "burmeister2001": 1, "vardhan": 3, "hermanns2013": 1, "lissah2019": 2}
+SEEDS = {"hoang2017": 6, "burmeister2001": 1, "vardhan": 3, "hermanns2013": 1, "lissah2019": 2, "scream_l4s": 2}
 """So few that all of it takes minutes; two are needed for an interval."""
 
 

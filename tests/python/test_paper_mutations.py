@@ -32,6 +32,7 @@ MUST_TURN = {
         "gcc": ["false-congestion", "not-enough-data", "does-not-use-the-network", "rate-limited-sources"]
     },
     "lissah2019": {"none": ["formula"]},
+    "scream_l4s": {"constant": ["fixed/25 ms/2 TCP", "varied-is-less"], "no L4S": ["low-delay"]},
 }
 """Statements about the mechanism itself: a rule that still holds without it would be no rule."""
 

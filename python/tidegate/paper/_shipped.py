@@ -26,8 +26,8 @@ def find(what: str | Path) -> Path:
     Raises:
         InputError: when there is neither.
     """
-    if isinstance(what, str) and what in names():
-        return FOLDER / what
+    if isinstance(what, str) and (key := what.replace("-", "_")) in names():
+        return FOLDER / key
     path = Path(what)
     if path.is_dir():
         if not (path / PAPER_TOML).is_file():

@@ -1,0 +1,1 @@
+"""The record of SCReAM's authors: beside TCP Prague over DualPI2."""

@@ -1,0 +1,257 @@
+"""SCReAM's published L4S record again: one flow beside 0 to 4 flows of TCP Prague over DualPI2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tidegate import Scenario
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
+from tidegate.paper import Experiment as Base
+from tidegate.paper.measures import CellValue
+from tidegate.running import Run, RunJob
+from tidegate.running.pool import Job
+
+CONTROLLER = "scream:l4s_gain_up=0.03125,l4s_gain_down=0.03125,mul_increase=0.05,head_room=2,mss=1360B"
+"""The draft with the numbers of the record's commit, 76a298a of October 2024: kL4sG, which was one for both ways,
+kMultiplicativeIncreaseScalefactor, kBytesInFlightHeadRoom, and the segment of -mtu 1360."""
+JULY = "scream:ericsson-2026-07"
+"""The authors' program of July 2026."""
+RTTS = (5, 10, 25, 50, 100)
+"""Milliseconds."""
+PRAGUE = (0, 1, 2, 3, 4)
+"""Flows of TCP Prague beside it."""
+FROM_S, TO_S = 20, 40
+"""What is counted: Prague is there from the first second on."""
+PACKET = 1400
+"""Bytes of an IP packet of SCReAM's (the record's -mtu 1360)."""
+EQUAL: Mapping[str, Any] = {"source": "ideal", "fps": 50, "max": "150Mbps"}
+"""Frames of the size that the rate asks for (-rand 0)."""
+VARIED: Mapping[str, Any] = {
+    **EQUAL,
+    "source": "statistical",
+    "scale_t": 0.0,
+    "scale_b": 0.204,
+    "burst": "1B",
+}
+"""Frames whose sizes vary as much as those of -rand 50, uniform within 50 %: a standard deviation of 0.5 / sqrt(3),
+which is that of a Laplace scale of 0.5 / sqrt(6). RFC 8593's encoder without its bursts."""
+FRAMES = {"fixed": EQUAL, "varied": VARIED}
+
+
+@dataclass(frozen=True)
+class Network:
+    """Who is beside whom, and over what."""
+
+    rtt_ms: int
+    prague: int
+    controller: str = CONTROLLER
+    video: Mapping[str, Any] = field(default_factory=lambda: EQUAL)
+    dualpi2: Mapping[str, Any] = field(default_factory=lambda: {"min_th": "1ms", "range": "0s"})
+    """Linux's step of 1 ms, where RFC 9332 has a ramp from 0.8 to 1.2 ms."""
+    feedback: Mapping[str, Any] = field(default_factory=dict)
+
+    def scenario(self) -> Scenario:
+        """All delay is on the way back, as the record's script has it."""
+        media = {
+            "controller": self.controller,
+            "max_rate": "150Mbps",
+            "payload": "1348B",  # with 12 bytes of RTP, 12 of its extension and 28 of IP and UDP
+            "video": dict(self.video),
+            "feedback": dict(self.feedback),
+        }
+        link = {
+            "name": "link",
+            "capacity": "100Mbps",
+            "delay": "0.1ms",
+            "discipline": {"name": "dualpi2", **self.dualpi2},
+        }
+        back = {"capacity": "infinite", "delay": f"{self.rtt_ms}ms", "discipline": "drop-tail"}
+        return Scenario.from_dict(
+            {
+                "duration": f"{TO_S}s",
+                "warmup": f"{FROM_S}s",
+                "record": "summary",
+                "links": [{**link, "back": back}],
+                "flows": [
+                    {"name": "scream", "media": media},
+                    *(
+                        {"name": f"prague-{n}", "start": f"{200 * (n + 1)}ms", "tcp": {"algorithm": "prague"}}
+                        for n in range(self.prague)
+                    ),
+                ],
+            }
+        )
+
+    def job(self, seed: int) -> Job[Any]:
+        """A run of it, of which little is kept."""
+        return Then(RunJob(self.scenario(), seed), Seen.of)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is kept of a run."""
+
+    rate: float
+    """SCReAM's, Mbit/s of media that arrived."""
+    prague: float
+    """The mean of Prague's flows, Mbit/s."""
+    marked: float
+    """The share of SCReAM's packets that were marked."""
+    marks: float
+    """How many that are in a second."""
+    prague_marked: float
+    prague_marks: float
+    """Of a flow of Prague's."""
+    wait: float
+    """Milliseconds that SCReAM's packets waited in the link."""
+    digest: str
+
+    @classmethod
+    def of(cls, run: Run) -> Seen:
+        """What is kept of this one."""
+        first, *others = run.summary["flows"]
+        sent = max(first["packets_received"], 1)
+        received = sum(one["packets_received"] for one in others)
+        return cls(
+            rate=first["goodput_bps"] / 1e6,
+            prague=sum(one["goodput_bps"] for one in others) / 1e6 / len(others) if others else float("nan"),
+            marked=first["marked"] / sent,
+            marks=first["marked"] / (TO_S - FROM_S),
+            prague_marked=sum(one["marked"] for one in others) / received if received else float("nan"),
+            prague_marks=sum(one["marked"] for one in others) / len(others) / (TO_S - FROM_S)
+            if others
+            else float("nan"),
+            wait=first["queueing_delay_ms_mean"],
+            digest=run.digest,
+        )
+
+
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "july": ("the authors' program of July 2026", {"controller": JULY}),
+    "draft": ("the draft of August 2026", {"controller": "scream"}),
+    "fast": (
+        "as run, but with the draft's average of marks, which rises sixteen times as fast as it falls",
+        {"controller": CONTROLLER.replace("l4s_gain_up=0.03125,l4s_gain_down=0.03125,", "")},
+    ),
+    "libwebrtc": ("libwebrtc's numbers", {"controller": "scream:libwebrtc"}),
+    "often": ("feedback every 5 ms instead of 50", {"feedback": {"format": "ccfb", "interval": "5ms"}}),
+    "ramp": ("RFC 9332's ramp instead of Linux's step", {"dualpi2": {}}),
+}
+"""What may be other at 25 ms, beside 0, 1 and 4 flows."""
+VARIANT_PRAGUE = (0, 1, 4)
+
+
+class Experiment(Base):
+    """Both tables of the record."""
+
+    quick_seeds: ClassVar[int] = 2
+    full_seeds: ClassVar[int] = 5
+
+    def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
+        """Every cell of both tables, and what else it may have been."""
+        jobs: dict[Any, Job[Any]] = {}
+        for seed in plan.seeds:
+            for frames, video in FRAMES.items():
+                for rtt in RTTS:
+                    for prague in PRAGUE:
+                        jobs[frames, rtt, prague, seed] = Network(rtt, prague, video=video).job(seed)
+            for name, (_, other) in VARIANTS.items():
+                for prague in VARIANT_PRAGUE:
+                    jobs[name, 25, prague, seed] = Network(25, prague, **other).job(seed)
+        return jobs
+
+    def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
+        """A measure for each cell, and what marks say."""
+        del plan
+        cells: dict[tuple[str, int, int], list[Seen]] = {}
+        for (frames, rtt, prague, _), seen in done.items():
+            cells.setdefault((frames, rtt, prague), []).append(seen)
+        measures: dict[str, Measure] = {}
+        for (frames, rtt, prague), seen in cells.items():
+            about = f"rate of SCReAM beside {prague} flows"
+            measures[f"{frames}/{rtt} ms/{prague} TCP"] = Measure.of([one.rate for one in seen], "Mbit/s", about)
+        titles = {"own": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
+        for name, title in titles.items():
+            for prague in VARIANT_PRAGUE:
+                rates = [one.rate for one in cells["fixed" if name == "own" else name, 25, prague]]
+                measures[f"{name}.{prague}"] = Measure.of(rates, "Mbit/s", f"{title}, beside {prague} flows")
+        for prague in PRAGUE:
+            measures |= dict(_marks(prague, cells["fixed", 25, prague]))
+        return Outcome(
+            measures,
+            tables=[_shares(cells), _variants(cells)],
+            figures=list(_figures(measures)),
+            notes=[
+                "Seconds 20 to 40 of each run. The record's are of one run each, off by some 5 %.",
+                "What flows of Prague get is in the table of shares; together the link is full wherever there is one.",
+            ],
+            digests={
+                f"{frames}, {rtt} ms, {n} flows, seed {seed}": one.digest
+                for (frames, rtt, n, seed), one in done.items()
+            },
+        )
+
+
+def _marks(prague: int, seen: list[Seen]) -> Iterator[tuple[str, Measure]]:
+    yield f"marked.scream.{prague}", Measure.of([one.marked for one in seen], "", "share of SCReAM's packets marked")
+    yield f"marked.prague.{prague}", Measure.of([one.prague_marked for one in seen], "", "... of Prague's")
+    yield f"rounds.{prague}", Measure.of([one.marks * 0.025 for one in seen], "", "marks of SCReAM in 25 ms")
+    yield (
+        f"rounds.prague.{prague}",
+        Measure.of([one.prague_marks * 0.025 for one in seen], "", "... of a flow of Prague"),
+    )
+    yield f"wait.{prague}", Measure.of([one.wait for one in seen], "ms", "mean wait of SCReAM's packets")
+    yield f"prague.{prague}", Measure.of([one.prague for one in seen], "Mbit/s", "mean rate of Prague's flows")
+
+
+def _shares(cells: Mapping[tuple[str, int, int], list[Seen]]) -> Table:
+    rows: list[list[CellValue]] = [
+        [
+            n,
+            Measure.of([one.rate for one in cells["fixed", 25, n]], "Mbit/s"),
+            Measure.of([one.prague for one in cells["fixed", 25, n]], "Mbit/s") if n else "",
+            100 / (n + 1),
+            Measure.of([100 * one.marked for one in cells["fixed", 25, n]], "%"),
+            Measure.of([100 * one.prague_marked for one in cells["fixed", 25, n]], "%") if n else "",
+            Measure.of([one.wait for one in cells["fixed", 25, n]], "ms"),
+        ]
+        for n in PRAGUE
+    ]
+    head = [
+        "flows of Prague",
+        "SCReAM",
+        "a flow of Prague",
+        "equal shares",
+        "SCReAM's marked",
+        "Prague's marked",
+        "wait",
+    ]
+    return Table("shares", "Who gets what at 25 ms with frames of fixed size", head, rows)
+
+
+def _variants(cells: Mapping[tuple[str, int, int], list[Seen]]) -> Table:
+    titles = {"fixed": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
+    rows: list[list[CellValue]] = [
+        [title, *(Measure.of([one.rate for one in cells[name, 25, n]], "Mbit/s") for n in VARIANT_PRAGUE)]
+        for name, title in titles.items()
+    ]
+    return Table("variants", "What else it may have been, at 25 ms", ["", *(f"{n} TCP" for n in VARIANT_PRAGUE)], rows)
+
+
+PUBLISHED: Mapping[str, Mapping[int, tuple[float, ...]]] = {
+    "fixed": {25: (78, 60, 48, 38, 29)},
+    "varied": {25: (68, 50, 44, 32, 25)},
+}
+"""The record's rows that the figure shows, Mbit/s."""
+
+
+def _figures(measures: Mapping[str, Measure]) -> Iterator[Drawing]:
+    sheet = Sheet(
+        "Tests 2 and 3", "SCReAM beside Prague over DualPI2, 25 ms", x="flows of TCP Prague", y="Mbit/s", ylim=(0, 100)
+    )
+    for frames, title in (("fixed", "frames of fixed size"), ("varied", "frames that vary")):
+        sheet.bars(title, {str(n): measures[f"{frames}/25 ms/{n} TCP"] for n in PRAGUE})
+        sheet.published(title, [str(n) for n in PRAGUE], PUBLISHED[frames][25])
+    yield sheet.drawing("shares", "Bars: ours; marks: the record.")
