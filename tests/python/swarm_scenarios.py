@@ -339,7 +339,7 @@ def media(dice: Dice, end: float) -> Table:
         "feedback": lambda: feedback(dice),
         "ecn": lambda: dice.pick("off", "ect0", "ect1"),
         "ecn_initiation": lambda: "rtp",
-        "circuit_breaker": lambda: "off",
+        "circuit_breaker": lambda: dice.pick("off", "act"),
         "payload": lambda: dice.size(64, 1400),
         "overhead": lambda: dice.size(8, 60),
         "queue_limit": lambda: dice.span(0.01, 3),

@@ -113,3 +113,19 @@ def test_a_wrong_word_is_refused(tmp_path: Path, word: str) -> None:
     """With what would be right."""
     with pytest.raises(tidegate.ScenarioError, match=r"circuit_breaker.*watch"):
         tidegate.Scenario.load(call(tmp_path, "gcc", f'circuit_breaker = "{word}"'))
+
+
+def test_a_sender_that_obeys_stops_for_good(tmp_path: Path) -> None:
+    """What comes before is the same run."""
+    watched = tidegate.run(call(tmp_path, "fixed:10Mbps"))
+    run = tidegate.run(call(tmp_path, "fixed:10Mbps", 'circuit_breaker = "act"'), record="packets")
+    metrics = run.metrics()
+    at = metrics["circuit_breaker_s"]
+    assert at == watched.metrics()["circuit_breaker_s"]
+    table = run.table("packets")
+    sent, kind = table.to_numpy("sent_s"), table.to_numpy("kind")
+    media = sent[kind == "video"]
+    assert at - 0.1 < media.max() <= at
+    (warning,) = run.warnings
+    assert warning.startswith(f"flows.call.media.circuit_breaker: fixed stopped at {at:.1f} s because ")
+    assert (metrics["circuit_breaker_stopped"], watched.metrics()["circuit_breaker_stopped"]) == (True, False)

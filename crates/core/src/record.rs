@@ -297,7 +297,7 @@ pub trait Recorder: Send + Any {
     fn ecn_checked(&mut self, now: Time, flow: FlowId, check: EcnCheck) {}
 
     /// A circuit breaker of a media flow has tripped (RFC 8083): its sender stops, or would have to if its settings said so.
-    fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker) {}
+    fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker, stops: bool) {}
 
     /// A packet died at `node`.
     fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {}

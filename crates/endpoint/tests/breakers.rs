@@ -130,6 +130,28 @@ fn feedback_without_a_report_keeps_rtcp_from_timing_out_and_says_nothing_else() 
 }
 
 #[test]
+fn who_obeys_stops_at_once_and_says_goodbye() {
+    let lose = |from: usize, _: Time, packet: &Packet, _: u64| from == 1 && packet.kind == Kind::Rtcp;
+    let told = call(CircuitBreakerUse::Act, FeedbackFormat::None, lose);
+    assert_eq!(told.tripped, [(Time::from_secs(15), Breaker::RtcpTimeout)]);
+    let last = media(&told).last().expect("media").0;
+    assert!(last >= Time::from_millis(14_980) && last < Time::from_secs(15), "{last}");
+    let byes: Vec<Time> = rtcp_packets(&told)
+        .iter()
+        .filter(|(_, packets)| packets.iter().any(|packet| matches!(packet, Rtcp::Bye(_))))
+        .map(|&(at, _)| at)
+        .collect();
+    assert_eq!(byes, [Time::from_secs(15)]);
+    // and where a report trips it
+    let told = call(CircuitBreakerUse::Act, FeedbackFormat::None, |from, now, packet, _| {
+        from == 0 && now >= Time::from_secs(10) && packet.kind == Kind::Video
+    });
+    let [(at, Breaker::MediaTimeout)] = told.tripped[..] else { panic!("{:?}", told.tripped) };
+    let last = media(&told).last().expect("media").0;
+    assert!(last <= at && at - last <= Span::from_millis(10), "{last} {at}");
+}
+
+#[test]
 fn a_watch_changes_nothing_and_off_says_nothing() {
     let lose = |from: usize, _: Time, packet: &Packet, _: u64| from == 1 && packet.kind == Kind::Rtcp;
     let watched = call(CircuitBreakerUse::Watch, FeedbackFormat::None, lose);

@@ -241,9 +241,9 @@ class Media(Said, Model):
     ecn_initiation: Literal["none", "rtp"] = "none"
     """Whether the sender first finds out that the path carries ECN: by a small part of its packets and the receiver's
     ECN reports (rtp; RFC 6679 section 7.2.1). If it does not, or no longer, packets bear no codepoint (section 7.4)."""
-    circuit_breaker: Literal["watch", "off"] = "watch"
-    """RTP circuit breakers (RFC 8083): whether a run tells when its sender would have had to stop (watch), or nothing
-    (off). They go by RTCP alone, whatever the controller does."""
+    circuit_breaker: Literal["watch", "act", "off"] = "watch"
+    """RTP circuit breakers (RFC 8083): a run tells when its sender would have had to stop (watch), the sender stops for
+    good (act), or neither (off). They go by RTCP alone, whatever the controller does."""
     payload: Size = Size(1200)
     """RTP payload of a full packet; headers come on top."""
     overhead: Size = Size(28)

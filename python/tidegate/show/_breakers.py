@@ -17,7 +17,7 @@ _ONE_BY_ONE = 3
 
 
 def told(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each flow whose sender would have had to stop, with the key of the setting; of many flows one.
+    """A sentence for each flow whose sender stopped, or would have had to, with the key of the setting; of many one.
 
     >>> flow = {"flow": "call", "controller": "fixed", "circuit_breaker": "congestion", "circuit_breaker_s": 12.34}
     >>> told([{"flows": [flow]}])[0].partition(" because ")[0]
@@ -25,7 +25,7 @@ def told(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
     >>> told([{"flows": [flow]}, {"flows": [{**flow, "circuit_breaker_s": 15}]}])[0].partition(" because ")[0]
     'flows.call.media.circuit_breaker: fixed would have stopped in 2 of 2 runs, at 12.3 to 15.0 s,'
     """
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     runs: dict[tuple[str, str], int] = {}
     for summary in summaries:
         for flow in summary.get("flows", ()):
@@ -34,13 +34,14 @@ def told(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
             at = flow.get("circuit_breaker_s")
             if isinstance(at, int | float):
                 why = str(flow.get("circuit_breaker"))
-                found.setdefault((who[0], why), {}).setdefault(who[1], []).append(float(at))
+                did = "stopped" if flow.get("circuit_breaker_stopped") else "would have stopped"
+                found.setdefault((who[0], did, why), {}).setdefault(who[1], []).append(float(at))
     sentences = []
-    for (controller, why), flows in found.items():
+    for (controller, did, why), flows in found.items():
         because = f"because {_WHY.get(why, why)}"
         if len(flows) > _ONE_BY_ONE:
             earliest = min(at for times in flows.values() for at in times)
-            which = f"{len(flows)} flows of {controller} would have stopped, the first at {earliest:.1f} s,"
+            which = f"{len(flows)} flows of {controller} {did}, the first at {earliest:.1f} s,"
             sentences.append(f"media.circuit_breaker: {which} {because}")
             continue
         for name, times in flows.items():
@@ -50,5 +51,5 @@ def told(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
             if of > 1:
                 when = f"in {len(times)} of {of} runs, {when},"
             which = f"flows.{name}.media.circuit_breaker"
-            sentences.append(f"{which}: {controller} would have stopped {when} {because}")
+            sentences.append(f"{which}: {controller} {did} {when} {because}")
     return sentences

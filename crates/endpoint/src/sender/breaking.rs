@@ -46,7 +46,12 @@ impl Sender {
     }
 
     fn tripped(&mut self, at: Time, breaker: Breaker, out: &mut dyn Driver) {
-        out.record().tripped(at, self.flow, breaker);
+        out.record().tripped(at, self.flow, breaker, self.obeys_breaker);
         self.breaker = None;
+        if self.obeys_breaker {
+            // what waits in the pacer is not sent any more
+            self.stop = self.stop.min(at);
+            self.update_wakeup();
+        }
     }
 }

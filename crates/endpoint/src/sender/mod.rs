@@ -17,7 +17,7 @@ use crate::coupling::Told;
 use crate::media::Source;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
-use crate::settings::{FeedbackFormat, MediaKind, SendSettings};
+use crate::settings::{CircuitBreakerUse, FeedbackFormat, MediaKind, SendSettings};
 use alr::AppLimit;
 use history::History;
 use pacer::Pacer;
@@ -95,6 +95,8 @@ pub(crate) struct Sender {
     app_limit: AppLimit,
     /// Until it trips.
     breaker: Option<CircuitBreaker>,
+    /// Whether it ceases transmission then.
+    obeys_breaker: bool,
     skipped_frames: u64,
     report: Report,
     /// The last round trip.
@@ -185,6 +187,7 @@ impl Sender {
             history: History::new(),
             app_limit: AppLimit::new(settings.start),
             breaker,
+            obeys_breaker: settings.circuit_breaker == CircuitBreakerUse::Act,
             skipped_frames: 0,
             report: Report::default(),
             rtt: None,
@@ -247,13 +250,13 @@ impl Sender {
             self.update_wakeup();
             return false;
         }
+        self.expire(now, out);
         if now >= self.stop {
             return true;
         }
         if now >= self.media_due {
             self.media(now, out);
         }
-        self.expire(now, out);
         if self.decision.alarm.is_some_and(|at| at <= now) {
             self.call(now, out, true, |host| host.alarm(now));
         }

@@ -86,6 +86,8 @@ pub enum CircuitBreakerUse {
     /// The first one that trips is told of, and nothing else changes.
     #[default]
     Watch,
+    /// The sender ceases transmission, and says goodbye (section 4.5).
+    Act,
 }
 
 /// What an endpoint sends.

@@ -75,7 +75,7 @@ impl Recorder for Log {
     fn refused(&mut self, _now: Time, _flow: FlowId, count: u32) {
         self.0.lock().unwrap().refused += count;
     }
-    fn tripped(&mut self, now: Time, _flow: FlowId, breaker: Breaker) {
+    fn tripped(&mut self, now: Time, _flow: FlowId, breaker: Breaker, _stops: bool) {
         self.0.lock().unwrap().tripped.push((now, breaker));
     }
     fn decision(&mut self, now: Time, _flow: FlowId, decision: &Decision) {

@@ -70,8 +70,8 @@ pub struct FlowStats {
     pub ecn_check: Option<EcnCheck>,
     /// Things in feedback that cannot be.
     pub refused: u64,
-    /// The circuit breaker that tripped first, and when.
-    pub tripped: Option<(Time, Breaker)>,
+    /// The circuit breaker that tripped first, when, and whether the sender stopped.
+    pub tripped: Option<(Time, Breaker, bool)>,
     /// One-way delay.
     pub delay: Histogram,
     /// Last one-way delay, and its jitter.

@@ -147,6 +147,8 @@ rows! {
         circuit_breaker: Option<String> => "circuit breaker", "", neither, 1.0, 1;
         "When it tripped, in simulated time: there the sender stopped, or would have if `circuit_breaker` said so."
         circuit_breaker_s: Metric => "circuit breaker trips at", "s", neither, 1.0, 1;
+        "Whether the sender stopped then."
+        circuit_breaker_stopped: Option<bool>;
         "Mean of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_mean: Metric => "one-way delay, mean", "ms", lower, 1.0, 1;

@@ -234,8 +234,8 @@ impl Recorder for Recording {
     }
 
     // not in the digest: it follows from what reports say, and a watch changes nothing
-    fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker) {
-        self.stats[flow.0 as usize].tripped.get_or_insert((now, breaker));
+    fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker, stops: bool) {
+        self.stats[flow.0 as usize].tripped.get_or_insert((now, breaker, stops));
     }
 
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {
