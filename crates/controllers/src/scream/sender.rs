@@ -304,6 +304,7 @@ impl Controller for Sender {
 
     /// The window becomes what would have made this rate.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        self.restart(now);
         if self.rtt.get().is_some() {
             self.window.multiply(rate.as_bps_f64() / self.target.max(1.0), &self.settings);
             self.set_target(now);

@@ -433,6 +433,7 @@ impl Controller for Sender {
     }
 
     fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
+        self.restart(now);
         let clock = self.clock(now);
         self.encoder.tick(clock, &self.settings);
         if !self.encoder.frame(clock, frame) {
@@ -458,6 +459,7 @@ impl Controller for Sender {
 
     /// The window becomes what would have made this rate.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        self.restart(now);
         let factor = rate.as_bps_f64() / self.encoder.target().max(1.0);
         self.window.multiply(factor);
         self.share *= factor;

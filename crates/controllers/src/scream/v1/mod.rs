@@ -285,7 +285,8 @@ impl Controller for Sender {
     }
 
     /// Target and window are changed by the same factor.
-    fn on_coupled(&mut self, _now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+    fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
+        self.pass(now);
         let factor = rate.as_bps_f64() / self.target.rate.max(1.0);
         self.window.bytes = (self.window.bytes * factor).max(self.settings.min_cwnd);
         self.target.rate = rate.as_bps_f64();
