@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow mutations test-codec audit format fuzz swarm bench docs wheel clean
+.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow mutations test-codec audit format fuzz swarm bench docs wheel fairness clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -29,6 +29,7 @@ help:
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
 	@echo "make swarm      random scenarios of every feature for SWARM_SECONDS (60): what must hold for each"
+	@echo "make fairness   every scheme beside every other: tables and pictures of docs/fairness.md, in minutes"
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
 	@echo "make docs       the documentation site in site/; a dead link fails it"
 	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
@@ -115,6 +116,11 @@ format: setup
 
 fuzz: setup
 	cd fuzz && FUZZ_RUNS=$(FUZZ_RUNS) ./run $(or $(FUZZ_SECONDS),60)
+
+fairness: setup
+	$(BIN)/python tests/python/fairness.py
+	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q tests/python/test_fairness.py
+	$(BIN)/python docs/make_figures.py fairness
 
 swarm: setup
 	$(BIN)/python tests/python/swarm.py --seconds $(or $(SWARM_SECONDS),60) --out out/swarm

@@ -8,8 +8,10 @@ those whose names begin so.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -19,18 +21,23 @@ from matplotlib.ticker import NullFormatter
 
 import tidegate
 from tidegate import Run, Scenario, plot
+from tidegate.control.registry import registry
 from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
 from tidegate.show._view import flow_series
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "python"))
 
-import gcc_experiments as gcc  # noqa: E402 - it lies beside the tests
+import fairness  # noqa: E402 - it lies beside the tests
+import gcc_experiments as gcc  # noqa: E402
 import sprout_traces as traces  # noqa: E402
 import tfrc_experiments as tfrc  # noqa: E402
 import tfrc_situations as after  # noqa: E402
 import today  # noqa: E402
+from support import shared  # noqa: E402
 
+LUMA = (0.299, 0.587, 0.114)
+"""How bright red, green and blue are (ITU-R BT.601)."""
 IMAGES = HERE / "images"
 DPI = 80
 STYLE = {
@@ -434,7 +441,70 @@ def coupled() -> Figure:
     return figure
 
 
+def schemes(link: Mapping[str, Any], seconds: int) -> Figure:
+    """Every scheme of the registry on the same link."""
+    names = [name for name in registry() if name != "fixed"]
+    figure = Figure(figsize=(12, 7), dpi=DPI, layout="constrained")
+    panels = figure.subplots(-(-len(names) // 4), 4, sharex=True, sharey=True)
+    for ax, name in zip(panels.flat, names, strict=False):
+        media = {"controller": name, "video": {"max": "8Mbps"}}
+        data = {"duration": f"{seconds}s", "links": [dict(link)], "flows": [{"name": "call", "media": media}]}
+        run = tidegate.run(Scenario.from_dict(data))
+        _capacity(ax, run, seconds, "link")
+        seen = flow_series(run, "call")
+        _by_second(ax, seen.t, seen.receive_bps, HUES[0], name)
+        call = run.summary["flows"][0]
+        said = f"{call['one_way_delay_ms_p95']:.0f} ms, {100 * call['loss_fraction']:.1f} % lost"
+        ax.set_title(f"{name}: {said}", loc="left", fontsize=9)
+    for ax in panels.flat[len(names) :]:
+        ax.set_visible(False)
+    panels.flat[0].set(xlim=(0, seconds), ylim=(0, 8))
+    figure.supxlabel("Time (s)", fontsize=10)
+    figure.supylabel("Receive rate over 1 s, and capacity (Mbit/s)", fontsize=10)
+    return figure
+
+
+def controllers_step() -> Figure:
+    """A fall of the capacity and its return."""
+    steps = [["0s", "4Mbps"], ["30s", "1.5Mbps"], ["60s", "4Mbps"]]
+    queue = {"time": "300ms"}
+    figure = schemes({"name": "link", "capacity": {"schedule": steps}, "delay": "25ms", "queue": queue}, 90)
+    figure.axes[0].set_ylim(0, 5)
+    return figure
+
+
+def controllers_lte() -> Figure:
+    """A recorded cell, where the recordings are."""
+    trace = str(shared() / "traces/mahimahi/ATT-LTE-driving.down")
+    return schemes({"name": "link", "capacity": {"trace": trace}, "delay": "20ms"}, 90)
+
+
+def pairs(title: str, value: Callable[[fairness.Cell], float], cmap: str, most: float | None) -> Figure:
+    """A value of each pair of schemes, for both queues."""
+    figure = Figure(figsize=(13, 6.5), dpi=DPI, layout="constrained")
+    for ax, queue in zip(figure.subplots(1, 2), fairness.QUEUES, strict=True):
+        values = fairness.matrix(value, queue)
+        top = most or 100.0 * queue
+        image = ax.imshow(values, cmap=cmap, vmin=0, vmax=top)
+        names = fairness.SCHEMES
+        ax.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
+        ax.set_yticks(range(len(names)), names, fontsize=8)
+        for (row, column), one in np.ndenumerate(values):
+            light = np.dot(image.to_rgba(one)[:3], LUMA)
+            ink = "black" if light > np.mean(LUMA) * 1.5 else "white"
+            ax.text(column, row, f"{one:.0f}", ha="center", va="center", fontsize=7, color=ink)
+        ax.grid(visible=False)
+        ax.set(xlabel="comes after 20 s", ylabel="there first")
+        ax.set_title(f"queue of {queue} bandwidth-delay product{'s' if queue > 1 else ''}", loc="left", fontsize=10)
+        figure.colorbar(image, ax=ax, label=title, shrink=0.8)
+    return figure
+
+
 FIGURES = {
+    "controllers-step": controllers_step,
+    "controllers-lte": controllers_lte,
+    "fairness-share": partial(pairs, "share of the first flow (%)", lambda one: 100 * one.share, "RdBu", 100.0),
+    "fairness-wait": partial(pairs, "mean queueing delay (ms)", lambda one: one.wait_ms, "YlOrRd", None),
     "coupled": coupled,
     **{f"scenario-{draw.__name__}": draw for draw in (policer, starlink)},
     **{f"scenario-{name}": partial(beside, name) for name in today.BESIDE},

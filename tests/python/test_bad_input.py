@@ -177,6 +177,11 @@ CASES = [
          "tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"),
     Case("late cross traffic", (*TOY, "--cross", "tcp@20s"),
          "scenario: flows.tcp.start: found \"20s\"; expected before the run's end (2s)"),
+    Case("beside", (*TOY, "--with", "@3s"), '--with: found "@3s"; expected a controller or a TCP, such as nada, '
+         "scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"),
+    Case("beside whom", (*TOY, "--with", "gc"), "--with: gc: no such controller; did you mean gcc?"),
+    Case("beside late", (*TOY, "--with", "gcc@20s"),
+         "scenario: flows.beside.start: found \"20s\"; expected before the run's end (2s)"),
     Case("link and capacity", ("compare", "gcc", "--link", "x", "--capacity", "1Mbps"),
          "a recorded link has its own capacity; give --link or --capacity"),
     Case("queue", (*TOY, "--queue", "some"),

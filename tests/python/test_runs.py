@@ -357,6 +357,21 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 # --- put together on the command line -------------------------------------------------------------
 
 
+def test_another_flow_of_the_same_media_in_a_word() -> None:
+    """It has the sources and limits of the subject, another controller, and times of its own."""
+    one = scenario_for(base="two-calls", beside="nada@20s-60s")
+    first, last = one.flows[0], one.flows[-1]
+    assert (last.name, last.start, last.stop) == ("beside", 20 * 10**9, 60 * 10**9)
+    assert first.media is not None
+    assert last.media is not None
+    assert last.media.controller == "nada"
+    assert last.media.model_copy(update={"controller": first.media.controller}) == first.media
+    assert first == Scenario.load("two-calls").flows[0]
+    run = tidegate.run(scenario_for(capacity="3Mbps", duration="10s", beside="tcp:cubic@2s"))
+    assert [flow["flow"] for flow in run.summary["flows"]] == ["call", "beside"]
+    assert run.summary["flows"][1]["controller"] == "cubic"
+
+
 def test_cross_traffic_in_a_word() -> None:
     made = scenario_for(
         capacity="10Mbps",
@@ -381,6 +396,7 @@ def test_cross_traffic_in_a_word() -> None:
     assert plain["call"].media is not None
     assert plain["call"].media.video is not False
     assert plain["call"].media.video.source == "greedy"
+    assert scenario_for(beside="tcp").flows[-1].tcp is not None
     before = scenario_for(base="tcp-joins", delay="5ms", queue="64kB")
     assert (before.links[0].delay, before.links[0].queue) == (5_000_000, Queue(bytes="64kB"))
 

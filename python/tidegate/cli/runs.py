@@ -132,6 +132,16 @@ def compare(
             help="Competition: tcp:cubic@20s, udp:1Mbps@10s-30s, web*10, media:gcc@5s. May be given again.",
         ),
     ] = [],  # noqa: B006
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            metavar="CONTROLLER",
+            help="Another flow of the same media beside it, under this controller, or a TCP: nada, gcc@20s, "
+            "tcp:cubic@20s.",
+            autocompletion=complete_controllers,
+        ),
+    ] = None,
     media: Media = None,
     media_source: Annotated[str | None, typer.Option(help="Video source: statistical, ideal or greedy.")] = None,
     duration: Annotated[str | None, typer.Option(help="Simulated time, such as 60s.")] = None,
@@ -149,6 +159,8 @@ def compare(
 
     Example: tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
 
+    Example: tidegate compare gcc nada scream --with gcc@20s --capacity 4Mbps --delay 50ms --seeds 5
+
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
     """
     from tidegate import comparing
@@ -165,6 +177,7 @@ def compare(
         delay=delay,
         queue=queue,
         cross=cross,
+        beside=beside,
         duration=duration,
         media_source=media_source,
     )

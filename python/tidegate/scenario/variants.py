@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from tidegate.units import Duration, Rate, Size, show
 DEFAULT = "lte-generated"
 """The scenario of comparisons that name none."""
 _CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+_BESIDE = re.compile(r"(?P<what>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+_BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
 _CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
 
 
@@ -47,6 +51,7 @@ def scenario_for(
     delay: str | None = None,
     queue: str | None = None,
     cross: Iterable[str] = (),
+    beside: str | None = None,
     duration: str | None = None,
     media_source: str | None = None,
     base: Scenario | str | Path | None = None,
@@ -60,6 +65,8 @@ def scenario_for(
         delay: One-way propagation delay.
         queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
         cross: Competing flows, such as `tcp:cubic@20s` or `udp:1Mbps@10s-30s`.
+        beside: A flow like the subject, with the same sources, under another controller, or a TCP: `nada`,
+            `scream@20s`, `tcp:cubic@20s-60s`.
         duration: How long.
         media_source: statistical, ideal or greedy.
         base: A scenario to begin with; its first link and its subject are changed.
@@ -99,13 +106,21 @@ def scenario_for(
         except InputError as error:
             raise InputError(f"--media-source: {error}") from None
         media["video"] = {**(media.get("video") or {}), "source": media_source}
+    _compete(data, scenario, cross, beside)
+    return Scenario.from_dict(data, where)
+
+
+def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], beside: str | None) -> None:
+    """Adds competing flows."""
     taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
     for text in cross:
         if not taken:
             raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
         ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
         data["flows"].append(_cross(text, ends, taken))
-    return Scenario.from_dict(data, where)
+    if beside is not None:
+        at = subject.of_scenario(scenario, "controller")
+        data["flows"].append(_beside(beside, data["flows"][at], taken))
 
 
 def _named(option: str, parse: Any, text: str) -> Any:
@@ -154,6 +169,27 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
             flow["media"] = {"controller": anchored(rest)}
         case _:
             raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+    return flow
+
+
+def _beside(text: str, like: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
+    match = _BESIDE.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"--with: found {show(text)}; expected a controller or a TCP, such as {_BESIDE_FORMS}")
+    flow = copy.deepcopy(dict(like))
+    for key in ("start", "stop", "count", "start_step"):
+        flow.pop(key, None)
+    flow["name"] = _free("beside", taken)
+    for key in ("start", "stop"):
+        if match[key]:
+            flow[key] = str(_named(f"--with {text}", Duration.parse, match[key]))
+    kind, _, algorithm = match["what"].partition(":")
+    if kind == "tcp":
+        del flow["media"]
+        flow["tcp"] = {"algorithm": algorithm} if algorithm else {}
+    else:
+        _named("--with", partial(registry.choose, base=Path()), match["what"])
+        flow["media"]["controller"] = anchored(match["what"])
     return flow
 
 
