@@ -9,37 +9,37 @@ use crate::units::{Rate, Span, Time};
 pub(super) struct AlarmCheck {
     /// The last instant at which an alarm at that instant was asked for.
     granted: Option<Time>,
-    /// Whether it is yet to come.
-    waits: bool,
+    /// The alarm that is yet to come.
+    pending: Option<Time>,
 }
 
 impl AlarmCheck {
-    /// Whether an alarm at `now`, which is the present, is yet to come.
+    /// Whether an alarm at `now`, which is the present, is yet to come: because something else that is due at the same
+    /// instant came first, or because it was granted now.
     pub(super) fn at(&self, now: Time) -> bool {
-        self.waits && self.granted == Some(now)
+        self.pending == Some(now)
     }
 
     /// The alarm has come.
     pub(super) fn fired(&mut self) {
-        self.waits = false;
+        self.pending = None;
     }
 
     /// Takes up what was asked for at `now`.
     pub(super) fn ask(&mut self, now: Time, alarm: Option<Time>) -> Result<(), String> {
         let waits = self.at(now);
-        self.waits = false;
+        self.pending = alarm;
         match alarm {
             Some(at) if at < now => {
                 Err(format!("asked for an alarm at {at}, which is in the past (now is {now})"))
             }
-            Some(at) if at == now => {
-                if self.granted == Some(now) && !waits {
+            Some(at) if at == now && !waits => {
+                if self.granted.replace(now) == Some(now) {
                     return Err(format!(
                         "asked for an alarm at the present instant ({now}) once more; that is granted once, then time \
                          has to pass"
                     ));
                 }
-                (self.granted, self.waits) = (Some(now), true);
                 Ok(())
             }
             _ => Ok(()),

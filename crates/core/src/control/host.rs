@@ -347,6 +347,17 @@ mod tests {
         assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
         assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
         assert!(why(host.alarm(NOW)).contains("once more"));
+        // what is due at the same instant and comes first does not take it away, and is no grant
+        let mut host = self::host(vec![alarm(NOW), None, alarm(NOW), alarm(NOW), alarm(NOW)]);
+        assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
+        assert_eq!(
+            host.report(NOW, &report).expect("no change").alarm,
+            Some(NOW),
+            "it is due and yet to come"
+        );
+        assert_eq!(host.report(NOW, &report).expect("the same").alarm, Some(NOW));
+        assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
+        assert!(why(host.alarm(NOW)).contains("once more"));
         // once it has come, no change means no alarm
         let mut host = self::host(vec![alarm(NOW), None]);
         assert_eq!(host.report(NOW, &report).expect("granted").alarm, Some(NOW));
