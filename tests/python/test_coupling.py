@@ -220,3 +220,19 @@ def test_the_page_shows_what_is_measured() -> None:
     ways = {None: "no", "active": "active", "conservative": "conservative"}
     rows = [[one, said, *row(one, way)] for one in CONTROLLERS for way, said in ways.items()]
     check_table(PAGE, "coupled", markdown(head, 2, rows))
+
+
+@pytest.mark.parametrize(
+    ("controller", "window"),
+    [("scream-v1", "cwnd_bytes"), ("scream", "ref_wnd_bytes"), ("scream:ericsson-2026-07", "ref_wnd_bytes")],
+)
+def test_a_window_does_not_grow_without_bounds(controller: str, window: str) -> None:
+    """Where the window is not what limits the rate, coupling took target and window up again whenever the controller took
+    the target down: scream-v1 had 88 MB, ericsson-2026-07 had 374 MB. Queue and link hold 0.35 MB."""
+    down = {"schedule": [["0s", "5Mbps"], ["20s", "0bps"], ["30s", "5Mbps"]]}
+    changes: dict[str, Any] = {f"flows__{name}__media__controller": controller for name in FLOWS}
+    changes |= {f"flows__{name}__media__min_rate": "1bps" for name in FLOWS}
+    changes |= {"links__uplink__capacity": down, "links__uplink__queue": {"time": "300ms"}}
+    table = tidegate.run(scenario({"priorities": [1000, 1, 0.001]}, **changes, duration="60s")).table("internals")
+    windows = table.to_numpy("value")[table.to_numpy("name") == window]
+    assert 10_000 < windows.max() < 2_000_000

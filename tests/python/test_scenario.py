@@ -428,6 +428,17 @@ def test_changes_that_lead_nowhere(key: str, message: str) -> None:
     assert str(error.value) == message
 
 
+def test_a_list_of_values_is_changed_as_a_whole() -> None:
+    with pytest.raises(InputError) as error:
+        Scenario.load("coupled-calls").with_changes({"couplings.1.priorities.2": 5})
+    assert str(error.value) == (
+        "couplings.1.priorities.2: couplings.1.priorities is a list of values; expected all of it, as "
+        "couplings.1.priorities=[1, 2]"
+    )
+    made = Scenario.load("coupled-calls").with_changes({"couplings.1.priorities": [3, 1, 2]})
+    assert made.couplings[0].priorities == [3, 1, 2]
+
+
 def test_changes_go_where_they_should() -> None:
     made = Scenario.parse(PLAIN, changes={"flows.1.media.controller.beta": 0.9, "links.cable.back.loss": "1%"})
     controller = lower(made).ir["flows"][0]["kind"]["media"]["controller"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -304,7 +304,7 @@ def _inside(here: dict[str, Any], step: str) -> Any:
     return below
 
 
-def _entry(entries: Iterable[Any], steps: list[str], depth: int) -> Any:
+def _entry(entries: list[Any], steps: list[str], depth: int) -> Any:
     listed = [entry for entry in entries if isinstance(entry, dict)]
     step = steps[depth]
     for entry in listed:
@@ -312,6 +312,9 @@ def _entry(entries: Iterable[Any], steps: list[str], depth: int) -> Any:
             return entry
     if step.isascii() and step.isdigit() and 1 <= int(step) <= len(listed):
         return listed[int(step) - 1]
+    if not listed and entries:
+        parent = ".".join(steps[:depth])
+        raise InputError(f"{'.'.join(steps)}: {parent} is a list of values; expected all of it, as {parent}=[1, 2]")
     names = [str(entry.get("name", position)) for position, entry in enumerate(listed, 1)]
     known = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
     hint = did_you_mean(step, names) or f"; {known}"

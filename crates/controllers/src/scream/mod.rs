@@ -11,6 +11,7 @@
 
 pub mod alpha;
 pub mod competing;
+pub mod coupled;
 pub mod delay;
 pub mod ericsson;
 pub mod flight;

@@ -2,6 +2,7 @@
 
 use super::alpha::{DelayAverage, L4sAlpha};
 use super::competing::{LossEvents, Target};
+use super::coupled::window_factor;
 use super::delay::{QueueDelay, SmoothedRtt};
 use super::flight::{Acked, Flight};
 use super::loss::{Counted, LossRate, Losses};
@@ -305,8 +306,10 @@ impl Controller for Sender {
     /// The window becomes what would have made this rate.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
         self.restart(now);
-        if self.rtt.get().is_some() {
-            self.window.multiply(rate.as_bps_f64() / self.target.max(1.0), &self.settings);
+        if let Some(s_rtt) = self.rtt.get() {
+            let rate = rate.as_bps_f64();
+            let factor = window_factor(self.window.bytes, rate / self.target.max(1.0), rate, s_rtt);
+            self.window.multiply(factor, &self.settings);
             self.set_target(now);
         }
         self.decide()

@@ -9,6 +9,7 @@ pub mod window;
 pub use super::settings::Marks;
 
 use super::competing::{LossEvents, Target};
+use super::coupled::window_factor;
 use super::flight::{Acked, Flight};
 use delay::{Delay, RoundTrips, Ticks, since, ticks};
 use encoder::Encoder;
@@ -461,7 +462,8 @@ impl Controller for Sender {
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
         self.restart(now);
         let factor = rate.as_bps_f64() / self.encoder.target().max(1.0);
-        self.window.multiply(factor);
+        let bytes = self.window.bytes as f64;
+        self.window.multiply(window_factor(bytes, factor, rate.as_bps_f64(), self.rtt.s_rtt));
         self.share *= factor;
         self.encoder.set_target(self.share, self.limits.min.as_bps_f64(), self.most());
         self.decide(now)

@@ -6,6 +6,7 @@ pub mod trend;
 pub mod window;
 
 use super::competing::{LossEvents, Target as QdelayTarget};
+use super::coupled::window_factor;
 use super::delay::{QueueDelay, SmoothedRtt};
 use super::flight::Flight;
 use super::loss::Losses;
@@ -287,9 +288,13 @@ impl Controller for Sender {
     /// Target and window are changed by the same factor.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
         self.pass(now);
-        let factor = rate.as_bps_f64() / self.target.rate.max(1.0);
-        self.window.bytes = (self.window.bytes * factor).max(self.settings.min_cwnd);
-        self.target.rate = rate.as_bps_f64();
+        let rate = rate.as_bps_f64().min(self.most()).max(self.limits.min.as_bps_f64());
+        if let Some(s_rtt) = self.rtt.get() {
+            let factor = rate / self.target.rate.max(1.0);
+            let factor = window_factor(self.window.bytes, factor, rate, s_rtt);
+            self.window.bytes = (self.window.bytes * factor).max(self.settings.min_cwnd);
+        }
+        self.target.rate = rate;
         self.decide()
     }
 }
