@@ -382,9 +382,10 @@ fn they_find_their_way_back_when_faults_cease() {
                 // the thesis's threshold has no bounds: it falls to the size of the estimate, and single delays
                 // are over-use for a while; and no clock of its can jump
                 // ns3-rmcat warps delays for good once anything was lost, so that this queue is filled until it overflows
+                // the authors' program grows by a tenth where delays differ, and fills 72 to 80 % of this link, trouble or none
                 let (allowed, least) = match *preset {
                     "hoang2017" => (300.0, 300.0),
-                    "ns3-rmcat" => (allowed, 700.0),
+                    "ns3-rmcat" | "ericsson-2026-07" => (allowed, 700.0),
                     _ => (allowed, 750.0),
                 };
                 let fine = seconds <= allowed && (least..=1050.0).contains(&regained);

@@ -14,8 +14,15 @@ fn rows(text: &str) -> Vec<Vec<f64>> {
     text.lines().skip(1).map(row).collect()
 }
 
-fn at(seconds: f64) -> Time {
-    Time::from_nanos((seconds * 1e9).round() as i64)
+/// The files' seconds in ticks of the program's clock.
+fn ticks(seconds: f64) -> i64 {
+    (seconds * 65_536.0).round() as i64
+}
+
+/// The instant of a frame, of which the files have four digits, in ticks.
+fn on_frame_grid(seconds: f64, fps: f64) -> i64 {
+    let period = (65_536.0 / fps).round();
+    ((seconds * 65_536.0 / period).round() * period) as i64
 }
 
 /// The limits of the recordings' loop.
@@ -86,59 +93,68 @@ impl Replay {
 
 /// Each row's time, then target, window and round trip as recorded and as ours. `file` reads one of a recording's files.
 fn open_loop(name: &str, file: impl Fn(&str) -> Option<String>) -> Option<Vec<[f64; 7]>> {
-    let [packets, series, feedback] =
-        ["packets", "series", "feedback"].map(|what| file(&format!("scream_v2_{name}_10m_{what}.csv")));
-    let (packets, series, feedback) = (rows(&packets?), rows(&series?), feedback?);
     let ecn = if name == "l4s" { "l4s" } else { "off" };
-    let mut replay =
-        Replay { host: host("scream", "ericsson-2026-07", &json!({"ecn": ecn}), &limits()), packets: vec![] };
+    let subject = host("scream", "ericsson-2026-07", &json!({"ecn": ecn}), &limits());
+    replayed(subject, 50.0, |what| file(&format!("scream_v2_{name}_10m_{what}.csv")))
+}
+
+/// A recording fed to `subject`, with as many frames a second as it has.
+fn replayed(
+    subject: ControllerHost,
+    fps: f64,
+    file: impl Fn(&str) -> Option<String>,
+) -> Option<Vec<[f64; 7]>> {
+    let [packets, series, feedback] = ["packets", "series", "feedback"].map(file);
+    let row = |line: &str| line.split(',').map(|cell| cell.parse().unwrap_or(f64::NAN)).collect::<Vec<f64>>();
+    let packets: Vec<Vec<f64>> = packets?.lines().skip(1).map(row).collect();
+    let (series, feedback) = (rows(&series?), feedback?);
+    let mut replay = Replay { host: subject, packets: vec![] };
     replay.host.notes.wanted = true;
-    // what happens when: frames before packets before reports, as in each millisecond of the loop
+    // what happens when, in ticks, and in which order: a frame, what leaves with it, a report, what leaves after it, a row
     let mut events: BTreeMap<(i64, u8), Vec<usize>> = BTreeMap::new();
-    let mut frames: BTreeMap<i64, (u64, Vec<Time>)> = BTreeMap::new();
+    let mut frames: BTreeMap<i64, (u64, Vec<(i64, u64)>)> = BTreeMap::new();
     for (k, row) in packets.iter().enumerate() {
-        let frame = frames.entry(at(row[1]).as_nanos()).or_default();
+        let frame = frames.entry(on_frame_grid(row[1], fps)).or_default();
         frame.0 += row[3] as u64;
-        frame.1.push(at(row[2]));
-        events.entry((at(row[2]).as_nanos(), 2)).or_default().push(k);
+        frame.1.push((ticks(row[2]), row[3] as u64));
+        let kind = if ticks(row[2]) == on_frame_grid(row[1], fps) { 2 } else { 4 };
+        events.entry((ticks(row[2]), kind)).or_default().push(k);
     }
     for &frame in frames.keys() {
         events.entry((frame, 1)).or_default();
     }
-    let reports: Vec<(Time, &str)> = feedback
+    let reports: Vec<(i64, &str)> = feedback
         .lines()
         .skip(1)
         .map(|line| line.split_once(',').expect("two cells"))
-        .map(|(time, hex)| (at(time.parse().expect("a time")), hex))
+        .map(|(time, hex)| (ticks(time.parse().expect("a time")), hex))
         .collect();
     for (k, &(time, _)) in reports.iter().enumerate() {
-        events.entry((time.as_nanos(), 3)).or_default().push(k);
+        events.entry((time, 3)).or_default().push(k);
     }
     for (k, row) in series.iter().enumerate() {
-        // written before the frame of that instant, but for the first
-        let kind = if row[0] > 0.0 { 0 } else { 4 };
-        events.entry((at(row[0]).as_nanos(), kind)).or_default().push(k);
+        events.entry(((row[0] * 65_536.0).ceil() as i64, 5)).or_default().push(k);
     }
     let mut found = vec![];
     let mut notes: BTreeMap<String, f64> = BTreeMap::new();
-    for ((nanos, kind), which) in events {
-        let now = Time::from_nanos(nanos);
+    for ((tick, kind), which) in events {
+        let now = Time::from_nanos((tick * 1_000_000_000 + 32_768) / 65_536);
         match kind {
             1 => {
-                let size = Size::from_bytes(frames[&nanos].0);
+                let size = Size::from_bytes(frames[&tick].0);
                 // the oldest frame that still waits, and what waits of all
-                let waiting = frames.range(..nanos).filter(|(_, (_, left))| left.last() >= Some(&now));
-                let oldest = waiting.clone().next().map_or(now, |(&at, _)| Time::from_nanos(at));
-                let bytes: u64 = waiting
-                    .map(|(_, (bytes, left))| {
-                        bytes * left.iter().filter(|&&at| at >= now).count() as u64 / left.len() as u64
-                    })
-                    .sum();
-                let backlog = size + Size::from_bytes(bytes);
-                let frame = NewFrame { video: true, size, backlog, pacer_delay: now - oldest };
+                let old = |frame: &(u64, Vec<(i64, u64)>)| {
+                    frame.1.iter().filter(|(left, _)| *left >= tick).map(|(_, bytes)| bytes).sum::<u64>()
+                };
+                let waiting = frames.range(tick - 65_536..tick).map(|(at, frame)| (at, old(frame)));
+                let waiting = waiting.filter(|(_, bytes)| *bytes > 0);
+                let oldest = waiting.clone().next().map_or(tick, |(&at, _)| at);
+                let backlog = size + Size::from_bytes(waiting.map(|(_, bytes)| bytes).sum());
+                let pacer_delay = Span::from_nanos((tick - oldest) * 1_000_000_000 / 65_536);
+                let frame = NewFrame { video: true, size, backlog, pacer_delay };
                 replay.host.frame(now, &frame).expect("the contract is kept");
             }
-            2 => {
+            2 | 4 => {
                 for k in which {
                     let size = packets[k][3] as u64;
                     replay.packets.push(Packet { size, sent: now, known: false });
@@ -172,8 +188,8 @@ fn open_loop(name: &str, file: impl Fn(&str) -> Option<String>) -> Option<Vec<[f
     Some(found)
 }
 
-/// How much the window and the target of each row may differ: the program reckons in 32-bit floats and cuts windows to whole bytes
-/// after each step, and a report that arrives in the microsecond of a row may be on either side of it.
+/// How much the window and the target of each row may differ: the program reckons in 32-bit floats, and a report that arrives in the
+/// instant of a row may be on either side of it, which moves the round trip by up to an eighth of its change.
 #[test]
 fn recorded_feedback_gives_the_recorded_windows_and_targets() {
     for name in ["noecn", "l4s"] {
@@ -182,14 +198,15 @@ fn recorded_feedback_gives_the_recorded_windows_and_targets() {
         assert_eq!(found.len(), 400);
         // before the first report ours has said nothing
         let found = &found[1..];
-        for (what, column, usual) in [("target", 1, 0.002), ("window", 3, 0.002), ("round trip", 5, 0.002)] {
+        for (what, column, usual) in [("target", 1, 0.0005), ("window", 3, 0.0005), ("round trip", 5, 0.002)]
+        {
             let off = |row: &[f64; 7]| (row[column + 1] / row[column] - 1.0).abs();
             let worst = found.iter().map(off).fold(0.0, f64::max);
             let far = found.iter().filter(|row| off(row) > usual).count();
             let mean = found.iter().map(off).sum::<f64>() / found.len() as f64;
             println!("{name} {what}: mean {mean:.6}, worst {worst:.4}, {far} rows above {usual}");
-            assert!(worst < if column == 5 { 0.03 } else { 0.01 }, "{name} {what}: {worst}");
-            assert!(far <= found.len() / 20, "{name} {what}: {far} rows");
+            assert!(worst < if column == 5 { 0.04 } else { 0.01 }, "{name} {what}: {worst}");
+            assert!(far <= found.len() / 100, "{name} {what}: {far} rows");
         }
     }
 }

@@ -60,6 +60,12 @@ impl Flight {
         self.last_sent.filter(|_| !self.packets.is_empty())
     }
 
+    /// When the last packet left.
+    #[must_use]
+    pub fn last_sent(&self) -> Option<Time> {
+        self.last_sent
+    }
+
     /// A packet has left.
     pub fn sent(&mut self, now: Time, packet: &Sent) {
         let bytes = packet.size.as_bytes().min(LARGEST);

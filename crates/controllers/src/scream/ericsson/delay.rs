@@ -155,8 +155,21 @@ impl Delay {
         }
         let base = self.history.iter().copied().min().map_or(base, |old| old.min(base));
         self.now = seconds(delay.saturating_sub(base).max(0));
+        self.spread(target);
+    }
+
+    /// The delay counts among the highest and the least ones.
+    fn spread(&mut self, target: f64) {
         self.min = self.min.min(self.now);
         self.max = self.max.max(self.now).min(target);
+    }
+
+    /// A report begins. Those of the program say of each packet more than once that it has arrived, so that the delay of the report before
+    /// counts among those of this one.
+    pub fn again(&mut self, target: f64) {
+        if self.base.is_some() || !self.history.is_empty() {
+            self.spread(target);
+        }
     }
 
     /// Updates the averages, once a round trip or every 30 ms; says whether it did.

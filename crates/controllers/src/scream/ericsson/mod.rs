@@ -151,12 +151,17 @@ impl Sender {
         wanted.map_or(max, |wanted| wanted.min(max)).max(min).as_bps_f64()
     }
 
-    /// The size of a segment of the second that ends, and a packet that is larger.
-    fn note_size(&mut self, now: Ticks, size: i64) {
+    /// What the program does each time that it asks whether it may send (`isOkToTransmit`): rates every 100 ms, the size of a segment every second.
+    fn ask(&mut self, now: Ticks) {
+        self.encoder.tick(now, &self.settings);
         if now - self.mss_updated > MSS_STEP {
             (self.mss_prev, self.mss, self.mss_updated) = (self.mss, FIRST_MSS, now);
             self.window.segments(3, self.mss(), &self.settings);
         }
+    }
+
+    /// A packet of this size was sent.
+    fn note_size(&mut self, size: i64) {
         self.mss = self.mss.max(size);
         self.window.segments(2, self.mss(), &self.settings);
     }
@@ -170,6 +175,7 @@ impl Sender {
         self.acked += acked.bytes as i64 - acked.marked_bytes as i64;
         let previous = self.highest.replace(self.highest.map_or(newest, |highest| highest.max(newest)));
         let target = self.qdelay_target.get();
+        self.delay.again(target);
         for packet in &report.packets {
             let Some(arrival) = packet.arrival else { continue };
             let sent = since(packet.sent, self.origin.unwrap_or(packet.sent));
@@ -341,7 +347,8 @@ impl Sender {
     }
 
     fn restart(&mut self, now: Time) {
-        if self.flight.waits_since().is_some_and(|last| now >= last + RESTART) {
+        // also where all is acknowledged but for what was lost, which nobody will then find
+        if self.flight.last_sent().is_some_and(|last| now >= last + RESTART) {
             self.flight.clear();
             self.open.clear();
         }
@@ -380,8 +387,8 @@ impl Controller for Sender {
         let acked = self.flight.acknowledge(now, report, self.settings.ecn != Marks::Off);
         if acked.packets > 0 {
             self.encoder.acked(acked.bytes);
-            self.encoder.tick(clock, &self.settings);
             self.hear(clock, report, &acked);
+            self.ask(clock);
         }
         self.note(cx);
         self.decide(now)
@@ -421,8 +428,8 @@ impl Controller for Sender {
             self.open.pop_front();
         }
         let before = self.mss();
-        self.note_size(clock, packet.size.as_bytes().min(65_535) as i64);
-        self.encoder.tick(clock, &self.settings);
+        self.ask(clock);
+        self.note_size(packet.size.as_bytes().min(65_535) as i64);
         if began || before != self.mss() {
             return self.decide(now);
         }
@@ -436,8 +443,9 @@ impl Controller for Sender {
     fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
         self.restart(now);
         let clock = self.clock(now);
-        self.encoder.tick(clock, &self.settings);
-        if !self.encoder.frame(clock, frame) {
+        let counts = self.encoder.frame(clock, frame);
+        self.ask(clock);
+        if !counts {
             return cx.unchanged();
         }
         self.new_frame = true;
