@@ -12,6 +12,9 @@ from tidegate.control import registry as controllers
 
 Table = dict[str, Any]
 
+COUPLED = ("gcc", "gcc:draft-02", "gcc:libwebrtc-v1", "gcc:aiortc", "nada", "scream", "scream:libwebrtc", "scream-v1")
+"""Controllers that can be coupled."""
+
 
 class Steady(Controller):
     """A controller in Python."""
@@ -316,7 +319,13 @@ def repair(dice: Dice, *, fec: bool) -> Table:
 
 
 def feedback(dice: Dice) -> Table:
-    table: Table = dice.some({}, 0.5, interval=lambda: dice.span(0.01, 0.3), bandwidth=lambda: dice.rate(1e4, 5e6))
+    table: Table = dice.some(
+        {},
+        0.5,
+        interval=lambda: "frame" if dice.chance(0.2) else dice.span(0.01, 0.3),
+        bandwidth=lambda: dice.rate(1e4, 5e6),
+    )
+    dice.some(table, 0.3, ecn_reports=lambda: dice.pick("on", "off"))
     if dice.chance(0.25):
         table["format"] = dice.pick("twcc", "ccfb", "none")
     if dice.chance(0.3):
@@ -534,7 +543,7 @@ def scenario(seed: int) -> Table:
             }
         ]
         for one in media:
-            one["media"]["controller"] = dice.pick("gcc", "gcc:draft-02", "gcc:libwebrtc-v1", "gcc:aiortc")
+            one["media"]["controller"] = dice.pick(*COUPLED)
     if not flows_of_tcp:
         for one in flows:
             if one.pop("tcp", None) is not None:
