@@ -62,6 +62,8 @@ def test_the_rows_of_metrics_are_the_keys_of_a_summary() -> None:
             "flows",
             "utilisation",
             "marked",
+            # whether it did stop: part of what `circuit_breaker` says
+            "circuit_breaker_stopped",
         }
     assert set().union(*rows.values()) <= set(METRICS)
     assert [name for name in METRICS if name.startswith("picture_")] == list(METRICS)[-17:], "and those of pictures"

@@ -14,7 +14,19 @@ import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
 from tidegate.scenario import _population as population
-from tidegate.scenario import buckets, flows, links, media, radio, repair, sessions, sources, traffic
+from tidegate.scenario import (
+    buckets,
+    couplings,
+    disciplines,
+    flows,
+    links,
+    media,
+    radio,
+    repair,
+    sessions,
+    sources,
+    traffic,
+)
 from tidegate.scenario._model import Model
 
 ABSENT = {
@@ -39,6 +51,8 @@ def kinds() -> Iterator[type[Model]]:
     for module in (
         scenario.scenario,
         buckets,
+        couplings,
+        disciplines,
         flows,
         links,
         media,
@@ -66,7 +80,7 @@ def set_in(value: Any) -> Iterator[str]:
 
 @pytest.mark.timeout(120)
 def test_it_draws_every_key_of_the_schema() -> None:
-    abstract = {"Way", "Video", "Bucket"}
+    abstract = {"Way", "Video", "Bucket", "Managed"}
     known = {
         f"{kind.__name__}.{name}" for kind in kinds() if kind.__name__ not in abstract for name in kind.model_fields
     }

@@ -174,7 +174,10 @@ class TestByHand:
         assert decision.alarm_ns == 501_000_000
 
 
-@pytest.mark.parametrize("name", [name for name in shipped.names() if not Scenario.load(name).sessions])
+# a receiver that decides cannot be coupled
+@pytest.mark.parametrize(
+    "name", [name for name in shipped.names() if not (Scenario.load(name).sessions or Scenario.load(name).couplings)]
+)
 def test_it_works_on_every_shipped_scenario(name: str) -> None:
     scenario = Scenario.load(name, {"duration": "12s"} if name == "hundred-calls" else {})
     comparison = tidegate.compare(["tfrc", "tfrc-sp"], scenario, record="summary")
