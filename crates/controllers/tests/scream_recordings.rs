@@ -98,6 +98,9 @@ fn open_loop(name: &str, file: impl Fn(&str) -> Option<String>) -> Option<Vec<[f
     replayed(subject, 50.0, |what| file(&format!("scream_v2_{name}_10m_{what}.csv")))
 }
 
+/// A frame's bytes, and its packets: when they leave (in ticks), their bytes and numbers.
+type Frame = (u64, Vec<(i64, u64, usize)>);
+
 /// A recording fed to `subject`, with as many frames a second as it has.
 fn replayed(
     subject: ControllerHost,
@@ -112,11 +115,11 @@ fn replayed(
     replay.host.notes.wanted = true;
     // what happens when, in ticks, and in which order: a frame, what leaves with it, a report, what leaves after it, a row
     let mut events: BTreeMap<(i64, u8), Vec<usize>> = BTreeMap::new();
-    let mut frames: BTreeMap<i64, (u64, Vec<(i64, u64)>)> = BTreeMap::new();
+    let mut frames: BTreeMap<i64, Frame> = BTreeMap::new();
     for (k, row) in packets.iter().enumerate() {
         let frame = frames.entry(on_frame_grid(row[1], fps)).or_default();
         frame.0 += row[3] as u64;
-        frame.1.push((ticks(row[2]), row[3] as u64));
+        frame.1.push((ticks(row[2]), row[3] as u64, k));
         let kind = if ticks(row[2]) == on_frame_grid(row[1], fps) { 2 } else { 4 };
         events.entry((ticks(row[2]), kind)).or_default().push(k);
     }
@@ -143,8 +146,8 @@ fn replayed(
             1 => {
                 let size = Size::from_bytes(frames[&tick].0);
                 // the oldest frame that still waits, and what waits of all
-                let old = |frame: &(u64, Vec<(i64, u64)>)| {
-                    frame.1.iter().filter(|(left, _)| *left >= tick).map(|(_, bytes)| bytes).sum::<u64>()
+                let old = |frame: &Frame| {
+                    frame.1.iter().filter(|(left, ..)| *left >= tick).map(|(_, bytes, _)| bytes).sum::<u64>()
                 };
                 let waiting = frames.range(tick - 65_536..tick).map(|(at, frame)| (at, old(frame)));
                 let waiting = waiting.filter(|(_, bytes)| *bytes > 0);
@@ -159,7 +162,11 @@ fn replayed(
                     let size = packets[k][3] as u64;
                     replay.packets.push(Packet { size, sent: now, known: false });
                     let size = Size::from_bytes(size);
-                    let sent = Sent { sequence: k as u64, size, in_flight: size, backlog: Size::ZERO };
+                    // packets leave in the order of their frames: what waits of those that have come by now
+                    let waiting = frames.range(..=tick).rev().take(100);
+                    let waiting = waiting.flat_map(|(_, frame)| &frame.1).filter(|(_, _, later)| *later > k);
+                    let backlog = Size::from_bytes(waiting.map(|(_, bytes, _)| bytes).sum());
+                    let sent = Sent { sequence: k as u64, size, in_flight: size, backlog };
                     replay.host.sent(now, &sent).expect("the contract is kept");
                 }
             }
@@ -223,6 +230,70 @@ fn the_first_reports_give_the_recorded_windows_and_targets() {
             assert!(off < 0.002, "{row:?}");
         }
     }
+}
+
+/// The same loop with 5 % of packets lost, which the program was told without time stamps of frames.
+#[test]
+fn losses_give_the_windows_and_targets_of_the_program() {
+    let run = |stamps: bool| {
+        let settings = json!({"ecn": "off", "frame_stamps": stamps});
+        let subject = host("scream", "ericsson-2026-07", &settings, &limits());
+        replayed(subject, 50.0, |what| Some(read(&format!("tests/data/scream/loss5_{what}.csv"))))
+            .expect("here")
+    };
+    let off = |row: &[f64; 7], column: usize| (row[column + 1] / row[column] - 1.0).abs();
+    let found = run(false);
+    assert_eq!(found.len(), 15);
+    for row in &found[1..] {
+        assert!(off(row, 1) < 0.001 && off(row, 3) < 0.001 && off(row, 5) < 0.003, "{row:?}");
+    }
+    // with the time stamps of frames no loss would be found by then, and the window not be reduced
+    let found = run(true);
+    assert!(off(&found[14], 3) > 0.5, "{:?}", found[14]);
+}
+
+/// Ten packets in the first half of each frame period, of which every twentieth is lost: 30 ms late beside a packet of a later
+/// frame is not late beside the frames, and then it is found only 512 packets behind.
+#[test]
+fn the_time_stamps_of_frames_hide_losses_for_512_packets() {
+    let loss_rate = |stamps: bool, frames: u64| {
+        let settings = json!({"ecn": "off", "frame_stamps": stamps});
+        let mut host = host("scream", "ericsson-2026-07", &settings, &limits());
+        host.notes.wanted = true;
+        let size = Size::from_bytes(1000);
+        for frame in 0..frames {
+            let now = Time::from_millis(20 * frame as i64);
+            let size_of_all = Size::from_bytes(10_000);
+            let told =
+                NewFrame { video: true, size: size_of_all, backlog: size_of_all, pacer_delay: Span::ZERO };
+            host.frame(now, &told).expect("the contract is kept");
+            let mut packets = vec![];
+            for k in 0..10 {
+                let (sequence, sent) = (10 * frame + k, now + Span::from_millis(k as i64));
+                let backlog = Size::from_bytes(1000 * (9 - k));
+                host.sent(sent, &Sent { sequence, size, in_flight: size, backlog })
+                    .expect("the contract is kept");
+                let arrival = Some(RemoteTime::from_nanos((sent + DELAY).as_nanos()));
+                if sequence % 20 != 5 {
+                    packets.push(PacketResult {
+                        sequence,
+                        size,
+                        sent,
+                        arrival,
+                        ecn: Ecn::NotEct,
+                        probe: None,
+                    });
+                }
+            }
+            let report = Report { packets, ..Report::default() };
+            host.report(now + Span::from_millis(18), &report).expect("the contract is kept");
+        }
+        host.notes.values.iter().find(|(name, _)| *name == "loss_rate").expect("it notes that").1
+    };
+    // 0.0025 of each loss
+    assert!((0.01..0.02).contains(&loss_rate(false, 20)), "{}", loss_rate(false, 20));
+    assert_eq!(loss_rate(true, 50), 0.0);
+    assert!((0.01..0.02).contains(&loss_rate(true, 65)), "{}", loss_rate(true, 65));
 }
 
 /// The recordings' loop: 50 frames a second of equal size, 10 Mbit/s, 12.5 ms each way; without `marks` a queue of 500 ms, else marks of

@@ -23,8 +23,9 @@ use window::{Events, Step, Window};
 
 /// kReorderTime: 30 ms.
 const REORDERING: Ticks = 1966;
-/// Packets that are so far behind the highest that was acknowledged are lost for good (`detectLoss`).
+/// Packets that are so far behind the highest that was acknowledged are lost for good (`detectLoss`): as many as that has gone on, 32 at most.
 const FAR_BEHIND: u64 = 512;
+const FAR_WIDTH: u64 = 32;
 /// kInitMss, and kMssUpdateInterval_ntp: the size of a segment is the largest packet of this second and the one before.
 const FIRST_MSS: i64 = 100;
 const MSS_STEP: Ticks = 65_536;
@@ -53,6 +54,9 @@ const RESTART: Span = Span::from_millis(500);
 struct Open {
     sequence: u64,
     sent: Ticks,
+    /// When its frame came, and whether it is the last packet of that.
+    frame: Ticks,
+    ends: bool,
 }
 
 /// The sending half.
@@ -63,7 +67,11 @@ pub struct Sender {
     origin: Option<Time>,
     flight: Flight,
     open: VecDeque<Open>,
-    highest: Option<u64>,
+    highest: u64,
+    /// Frames that wait in the pacer: when they came, and their bytes.
+    frames: VecDeque<(Ticks, u64)>,
+    /// `timeStampAckHigh`: the newest frame of which a packet has arrived.
+    frame_acked: Ticks,
     mss: i64,
     mss_prev: i64,
     mss_updated: Ticks,
@@ -105,7 +113,9 @@ impl Sender {
             origin: None,
             flight: Flight::default(),
             open: VecDeque::new(),
-            highest: None,
+            highest: 0,
+            frames: VecDeque::new(),
+            frame_acked: 0,
             mss: FIRST_MSS,
             mss_prev: FIRST_MSS,
             mss_updated: 0,
@@ -173,7 +183,6 @@ impl Sender {
             None => return false,
         };
         self.acked += acked.bytes as i64 - acked.marked_bytes as i64;
-        let previous = self.highest.replace(self.highest.map_or(newest, |highest| highest.max(newest)));
         let target = self.qdelay_target.get();
         self.delay.again(target);
         for packet in &report.packets {
@@ -181,27 +190,75 @@ impl Sender {
             let sent = since(packet.sent, self.origin.unwrap_or(packet.sent));
             self.delay.packet(now, sent, arrival, target);
         }
-        let far = previous.map_or(0, |previous| previous.saturating_sub(FAR_BEHIND));
+        // losses are looked for at the end of each frame and of the report
+        let mut lost = false;
+        let arrived = |packet: &&Open| {
+            let known = report.packets.binary_search_by_key(&packet.sequence, |known| known.sequence);
+            known.is_ok_and(|at| report.packets[at].arrival.is_some())
+        };
+        let ends = self.open.iter().filter(|packet| packet.ends && packet.sequence < newest).filter(arrived);
+        let ends: Vec<(u64, Ticks)> = ends.map(|packet| (packet.sequence, packet.sent)).collect();
+        for (sequence, sent) in ends.into_iter().chain([(newest, newest_sent)]) {
+            let acked = self.open.iter().filter(|packet| packet.sequence <= sequence).filter(arrived);
+            self.frame_acked = acked.map(|packet| packet.frame).fold(self.frame_acked, Ticks::max);
+            lost |= self.find_losses(now, report, sequence, sent);
+        }
+        lost
+    }
+
+    /// Looks for losses up to the packet `newest`, which has arrived (`detectLoss`).
+    fn find_losses(&mut self, now: Ticks, report: &Report, newest: u64, newest_sent: Ticks) -> bool {
+        let on = newest.saturating_sub(self.highest).min(FAR_WIDTH);
+        let far = self.highest.saturating_sub(FAR_BEHIND);
+        self.highest = self.highest.max(newest);
         let mut lost = false;
         let open = std::mem::take(&mut self.open);
         let mut arrived = report.packets.iter().filter(|packet| packet.arrival.is_some()).peekable();
         for packet in open {
             while arrived.next_if(|known| known.sequence < packet.sequence).is_some() {}
             let is_acked = arrived.peek().is_some_and(|known| known.sequence == packet.sequence);
-            let late =
-                packet.sequence < far || packet.sequence <= newest && packet.sent + REORDERING < newest_sent;
-            if is_acked {
-                self.window.count(false, self.mss);
-            } else if late {
-                if now - self.last_event > self.rtt.slow && self.settings.beta_loss < 1.0 {
-                    lost |= self.window.loss(&self.delay, target, &self.settings);
-                }
-                self.window.count(true, self.mss);
-            } else {
+            if packet.sequence > newest {
                 self.open.push_back(packet);
+                continue;
             }
+            let frames =
+                if self.settings.frame_stamps { (self.frame_acked - packet.frame).max(0) } else { 0 };
+            let late = packet.sent + REORDERING + frames < newest_sent;
+            if packet.sequence < far {
+                // found only among as many as the highest has gone on
+                if is_acked || packet.sequence + on < far {
+                    if !is_acked && packet.sequence + FAR_WIDTH >= far {
+                        self.open.push_back(packet);
+                    }
+                    continue;
+                }
+            } else if is_acked {
+                self.window.count(false, self.mss);
+                continue;
+            } else if !late {
+                self.open.push_back(packet);
+                continue;
+            }
+            if now - self.last_event > self.rtt.slow && self.settings.beta_loss < 1.0 {
+                lost |= self.window.loss(&self.delay, self.qdelay_target.get(), &self.settings);
+            }
+            self.window.count(true, self.mss);
         }
         lost
+    }
+
+    /// When the frame came of which a packet now leaves with `backlog` bytes behind it, and whether that is its last one.
+    fn frame_of(&mut self, now: Ticks, backlog: u64) -> (Ticks, bool) {
+        let mut newer = 0;
+        for at in (0..self.frames.len()).rev() {
+            let (came, bytes) = self.frames[at];
+            if newer + bytes > backlog {
+                self.frames.drain(..at);
+                return (came, newer == backlog);
+            }
+            newer += bytes;
+        }
+        (self.frames.front().map_or(now, |&(came, _)| came), false)
     }
 
     fn average_marks(&mut self, now: Ticks) {
@@ -422,7 +479,8 @@ impl Controller for Sender {
         let clock = self.clock(now);
         let began = self.flight.waits_since().is_none();
         self.flight.sent(now, packet);
-        self.open.push_back(Open { sequence: packet.sequence, sent: clock });
+        let (frame, ends) = self.frame_of(clock, packet.backlog.as_bytes());
+        self.open.push_back(Open { sequence: packet.sequence, sent: clock, frame, ends });
         while self.open.len() > 4096 {
             // kMaxTxPackets
             self.open.pop_front();
@@ -443,6 +501,10 @@ impl Controller for Sender {
     fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
         self.restart(now);
         let clock = self.clock(now);
+        if self.frames.len() == FAR_BEHIND as usize {
+            self.frames.pop_front();
+        }
+        self.frames.push_back((clock, frame.size.as_bytes()));
         let counts = self.encoder.frame(clock, frame);
         self.ask(clock);
         if !counts {

@@ -43,6 +43,9 @@ settings! {
         "what of the mean of window and inflection point is the bound", "kBetaLossPolicer";
     competing_flows: bool, "", Flag, [false],
         "whether the delay's target grows beside flows that fill the queue", "caller: enableSbd is false";
+    frame_stamps: bool, "", Flag, [true],
+        "whether a packet is late only when it is so beside the time between its frame and the newest one: few are then found before they are 512 packets behind",
+        "addTransmitted: timeStamp, which its sender and simulators hand over (0 by default: not)";
     rate_scale: bool, "", Flag, [false],
         "whether an encoder that makes more or less than it is told is told otherwise, by up to a fifth", "isAdaptiveTargetRateScale, on by default";
 }
