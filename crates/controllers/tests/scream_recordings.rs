@@ -299,6 +299,7 @@ fn the_time_stamps_of_frames_hide_losses_for_512_packets() {
 /// The recordings' loop: 50 frames a second of equal size, 10 Mbit/s, 12.5 ms each way; without `marks` a queue of 500 ms, else marks of
 /// a share that rises from 2 to 10 ms of queue.
 struct Loop {
+    path: Path,
     host: ControllerHost,
     marks: bool,
     luck: Stream,
@@ -323,9 +324,29 @@ struct Loop {
 
 const DELAY: Span = Span::from_micros(12_500);
 
+/// What is other than in the recordings' loop.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// In Mbit/s, and from 7 to 13 s.
+    capacity: f64,
+    meanwhile: f64,
+    loss: f64,
+    /// A queue, in ms, above which each packet is marked.
+    threshold: Option<f64>,
+    delay: Span,
+    frames: u64,
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Self { capacity: 10.0, meanwhile: 10.0, loss: 0.0, threshold: None, delay: DELAY, frames: 50 }
+    }
+}
+
 impl Loop {
     fn new(host: ControllerHost, marks: bool) -> Self {
         Self {
+            path: Path::default(),
             host,
             marks,
             luck: Stream::new(1, "loop", "marks"),
@@ -347,7 +368,7 @@ impl Loop {
     }
 
     fn frame(&mut self) {
-        let payload = self.host.decision().target.as_bps() / 400;
+        let payload = self.host.decision().target.as_bps() / 8 / self.path.frames;
         let size = payload + 12 * payload.div_ceil(1000);
         self.waiting.push_back((self.now, size));
         let backlog = Size::from_bytes(self.waiting.iter().map(|(_, bytes)| bytes).sum());
@@ -372,19 +393,26 @@ impl Loop {
             self.sent.push((size, self.now));
             self.in_flight += size;
             let queue = self.free_at.saturating_since(self.now);
-            if queue < Span::from_millis(500) {
-                let share = (queue.as_millis_f64() - 2.0) / 8.0;
+            let path = self.path;
+            if queue < Span::from_millis(500) && (path.loss == 0.0 || self.luck.uniform() >= path.loss) {
+                let queue = queue.as_millis_f64();
+                let share = match path.threshold {
+                    Some(threshold) => f64::from(queue > threshold),
+                    None => (queue - 2.0) / 8.0,
+                };
                 let marked = self.marks && self.luck.uniform() < share;
-                self.free_at =
-                    self.free_at.max(self.now) + Rate::from_mbps(10).time_for(Size::from_bytes(size));
-                self.arriving.push_back((sequence, self.free_at + DELAY, marked, ends));
+                let meanwhile = (Time::from_secs(7)..Time::from_secs(13)).contains(&self.now);
+                let capacity = if meanwhile { path.meanwhile } else { path.capacity };
+                let takes = Rate::from_bps_f64(capacity * 1e6).time_for(Size::from_bytes(size));
+                self.free_at = self.free_at.max(self.now) + takes;
+                self.arriving.push_back((sequence, self.free_at + path.delay, marked, ends));
             }
             let size = Size::from_bytes(size);
             let sent = Sent {
                 sequence: sequence as u64,
                 size,
                 in_flight: Size::from_bytes(self.in_flight),
-                backlog: Size::ZERO,
+                backlog: Size::from_bytes(self.waiting.iter().map(|(_, bytes)| bytes).sum()),
             };
             self.host.sent(self.now, &sent).expect("the contract is kept");
             self.next_send = self.now + self.host.decision().pacing.time_for(size);
@@ -430,7 +458,7 @@ impl Loop {
             }
         });
         let report = Report { packets: packets.collect(), ..Report::default() };
-        self.returning.push_back((at + DELAY, report, last));
+        self.returning.push_back((at + self.path.delay, report, last));
     }
 
     fn run(&mut self, until: Time) {
@@ -446,7 +474,7 @@ impl Loop {
             }
             if self.now >= frame_at {
                 self.frame();
-                frame_at += Span::from_millis(20);
+                frame_at += Span::from_millis(1000 / self.path.frames as i64);
             }
             self.send();
             self.now += tick;
@@ -481,5 +509,50 @@ fn in_the_recordings_loop_it_comes_to_the_same() {
         assert!((found[0] / rate - 1.0).abs() < 0.05, "{name}: {} bit/s, recorded {rate}", found[0]);
         assert!((found[1] - delay).abs() < 0.003, "{name}: {} s on the way, recorded {delay}", found[1]);
         assert!((found[2] - marks).abs() <= 0.2 * marks, "{name}: {} marks, recorded {marks}", found[2]);
+    }
+}
+
+/// More paths: the program's means from 5 to 20 s in Mbit/s, ms on the way and share of marks, of eight runs where there is loss.
+#[test]
+fn beside_losses_steps_and_marks_it_comes_to_the_same() {
+    let base = Path::default();
+    let far = Path { delay: Span::from_millis(50), ..base };
+    let low = Path { capacity: 0.5, meanwhile: 0.5, ..base };
+    let lossy = |loss| Path { loss, ..base };
+    let marking = |threshold| Path { threshold: Some(threshold), ..base };
+    for (path, ecn, stamps, [rate, delay, marks]) in [
+        (lossy(0.01), "off", false, [4.953, 16.07, 0.0]),
+        (lossy(0.01), "off", true, [5.991, 16.60, 0.0]),
+        (lossy(0.05), "off", false, [1.624, 13.22, 0.0]),
+        (lossy(0.05), "off", true, [1.643, 13.23, 0.0]),
+        (lossy(0.01), "l4s", false, [5.698, 14.13, 0.0171]),
+        (lossy(0.01), "l4s", true, [6.786, 14.56, 0.0279]),
+        (Path { meanwhile: 2.0, ..base }, "off", true, [5.539, 27.04, 0.0]),
+        (Path { meanwhile: 2.0, ..base }, "l4s", true, [5.377, 16.48, 0.0551]),
+        (low, "off", true, [0.428, 37.79, 0.0]),
+        (marking(5.0), "classic", true, [8.006, 14.82, 0.0041]),
+        (marking(2.0), "l4s", true, [7.715, 14.33, 0.0530]),
+        (far, "off", true, [8.945, 55.77, 0.0]),
+        (far, "l4s", true, [7.704, 51.98, 0.0121]),
+        (Path { frames: 25, ..base }, "off", true, [9.660, 28.81, 0.0]),
+        (Path { frames: 25, ..base }, "l4s", true, [7.441, 14.97, 0.0419]),
+    ] {
+        let runs = if path.loss > 0.0 { 8 } else { 1 };
+        let mut found = [0.0; 3];
+        for seed in 1..=runs {
+            let settings = json!({"ecn": ecn, "frame_stamps": stamps});
+            let mut ours = Loop::new(host("scream", "ericsson-2026-07", &settings, &limits()), ecn != "off");
+            (ours.path, ours.luck) = (path, Stream::new(seed, "loop", "marks"));
+            ours.run(Time::from_secs(20));
+            let count = ours.packets as f64;
+            let means =
+                [ours.bytes as f64 * 8.0 / 15e6, ours.delay / count * 1e3, ours.marked as f64 / count];
+            found.iter_mut().zip(means).for_each(|(sum, mean)| *sum += mean / runs as f64);
+        }
+        let what = format!("{path:?}, {ecn}, {stamps}: {found:?} beside {rate} {delay} {marks}");
+        println!("{what}");
+        assert!((found[0] / rate - 1.0).abs() < 0.05, "{what}");
+        assert!((found[1] - delay).abs() < 3.0, "{what}");
+        assert!((found[2] - marks).abs() <= 0.2 * marks, "{what}");
     }
 }
