@@ -50,7 +50,8 @@ class Network:
     video: Mapping[str, Any] = field(default_factory=lambda: EQUAL)
     dualpi2: Mapping[str, Any] = field(default_factory=lambda: {"min_th": "1ms", "range": "0s"})
     """Linux's step of 1 ms, where RFC 9332 has a ramp from 0.8 to 1.2 ms."""
-    feedback: Mapping[str, Any] = field(default_factory=dict)
+    feedback: Mapping[str, Any] = field(default_factory=lambda: {"format": "ccfb", "interval": "50ms"})
+    """The record does not say how often; its receiver's own rule, by frames, gives SCReAM less."""
 
     def scenario(self) -> Scenario:
         """All delay is on the way back, as the record's script has it."""
