@@ -5,6 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use support::halves::{Halves, said};
+use support::means::within;
 use support::{Bottleneck, arrived, golden, half, host, result};
 use tidegate_controllers::nada::wire::{Feedback, Stamp};
 use tidegate_core::control::{
@@ -12,10 +13,6 @@ use tidegate_core::control::{
 };
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Ecn, Rate, Size, Span, Time};
-
-fn within(what: &str, value: f64, low: f64, high: f64) {
-    assert!((low..=high).contains(&value), "{what}: {value:.3} is not in {low} to {high}");
-}
 
 fn limits(most: Rate) -> Limits {
     Limits { min: Rate::from_kbps(150), max: most, start: Rate::from_kbps(150), ..Limits::default() }
@@ -26,12 +23,8 @@ fn at_the_sender(preset: &str, settings: &Value, kbps: u64, loss: f64) -> (f64, 
     let mut link = Bottleneck::with("nada", preset, settings, Rate::from_kbps(kbps));
     link.loss = loss;
     (0..800).for_each(|_| _ = link.step(false));
-    let (mut target, mut queue) = (0.0, 0.0);
-    for _ in 0..400 {
-        target += link.step(false).target.as_bps_f64() / 400e3;
-        queue += link.queueing.as_millis_f64() / 400.0;
-    }
-    (target, queue)
+    let last = link.means(Span::from_secs(20));
+    (last.target / 1e3, last.queue_ms)
 }
 
 /// The receiver's placement, the same.
@@ -42,13 +35,8 @@ fn at_the_receiver(settings: &Value, most: Rate, kbps: u64, spoil: impl Fn(&mut 
     pair.capacity = Rate::from_kbps(kbps);
     spoil(&mut pair);
     pair.run(Span::from_secs(40), &mut |_, _, _| {});
-    let (mut target, mut queue) = (0.0, 0.0);
-    for _ in 0..2000 {
-        pair.run(Span::from_millis(10), &mut |_, _, _| {});
-        target += pair.sender.decision().target.as_bps_f64() / 2000e3;
-        queue += pair.backlog().as_millis_f64() / 2000.0;
-    }
-    (target, queue)
+    let last = pair.means(Span::from_secs(20));
+    (last.target / 1e3, last.queue_ms)
 }
 
 #[test]
@@ -74,7 +62,7 @@ fn a_standing_queue_becomes_the_baseline_when_all_else_is_forgotten() {
         let mut link = Bottleneck::with("nada", "rfc8698", &settings, Rate::from_kbps(4000));
         let mut queue = |seconds: u32| {
             (0..20 * (seconds - 5)).for_each(|_| _ = link.step(false));
-            (0..100).map(|_| (link.step(false), link.queueing.as_millis_f64()).1).sum::<f64>() / 100.0
+            link.means(Span::from_secs(5)).queue_ms
         };
         within("before", queue(55), 23.0, 27.0);
         within("after a minute", queue(55), later - 3.0, later + 3.0);
@@ -333,19 +321,12 @@ fn what_it_does_from_the_receiver_on_a_changing_link() {
         if let Some(&(_, capacity, loss, marks)) = PHASES.iter().find(|phase| phase.0 == from) {
             (pair.capacity, pair.loss, pair.marks) = (Rate::from_kbps(capacity), loss, marks);
         }
-        pair.delivered = 0;
-        let (mut target, mut queue) = (0.0, 0.0);
-        for _ in 0..500 {
-            pair.run(Span::from_millis(10), &mut |_, _, _| {});
-            target += pair.sender.decision().target.as_bps_f64() / 500.0 / 1000.0;
-            queue += pair.backlog().as_millis_f64() / 500.0;
-        }
-        let goodput = pair.delivered as f64 * 8.0 / 5.0 / 1000.0;
-        let capacity = pair.capacity.as_bps() / 1000;
+        let row = pair.means(Span::from_secs(5));
+        let [capacity, target, goodput] = [row.capacity, row.target, row.goodput].map(|rate| rate / 1e3);
         writeln!(
             text,
-            "{from:5} {capacity:9} {:5.2} {:6.2} {target:9.0} {goodput:9.0} {queue:6.0}",
-            pair.loss, pair.marks
+            "{from:5} {capacity:9.0} {:5.2} {:6.2} {target:9.0} {goodput:9.0} {:6.0}",
+            pair.loss, pair.marks, row.queue_ms
         )
         .expect("a string");
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use support::decisions::Decisions;
-use support::{golden, halves::said, host};
+use support::{golden, halves::said, host, means::within};
 use tidegate_core::control::{Decision, Limits, LossReport, Report};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Stream, Time};
 
@@ -168,10 +168,6 @@ const LIMITS: Limits = Limits {
     app_limited: false,
     route_changed: false,
 };
-
-fn within(what: &str, value: f64, low: f64, high: f64) {
-    assert!((low..=high).contains(&value), "{what}: {value:.4} is not in {low} to {high}");
-}
 
 /// What each report said and was answered with, once a second.
 fn table(name: &str, preset: &str, mut path: Path) -> String {

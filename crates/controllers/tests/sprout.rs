@@ -259,18 +259,15 @@ fn what_it_does_on_a_changing_link() {
                 let wanted = if all { Rate::from_bps(u64::MAX) } else { Rate::from_kbps(wanted) };
                 pair.want(wanted, !all, &limits());
             }
-            pair.delivered = 0;
-            let (mut target, mut queue) = (0.0, 0.0);
-            for _ in 0..500 {
-                pair.run(Span::from_millis(10), &mut |_, _, _| {});
-                target += pair.sender.decision().target.as_bps_f64() / 500.0 / 1000.0;
-                queue += pair.backlog().as_millis_f64() / 500.0;
-            }
-            let goodput = pair.delivered as f64 * 8.0 / 5.0 / 1000.0;
-            let (capacity, wanted) =
-                (pair.capacity.as_bps() / 1000, pair.wanted.as_bps().min(100_000_000) / 1000);
-            writeln!(text, "{from:5} {capacity:9} {wanted:7} {target:9.0} {goodput:9.0} {queue:6.0}")
-                .expect("a string");
+            let row = pair.means(Span::from_secs(5));
+            let [capacity, target, goodput] = [row.capacity, row.target, row.goodput].map(|rate| rate / 1e3);
+            let wanted = pair.wanted.as_bps().min(100_000_000) / 1000;
+            writeln!(
+                text,
+                "{from:5} {capacity:9.0} {wanted:7} {target:9.0} {goodput:9.0} {:6.0}",
+                row.queue_ms
+            )
+            .expect("a string");
         }
         text += &pair.decisions.line();
         golden(&format!("crates/controllers/tests/golden/{name}-{preset}.txt"), &text);
@@ -305,12 +302,7 @@ fn it_takes_a_source_with_little_for_a_slow_link_unless_it_is_told() {
         pair.capacity = Rate::from_mbps(5);
         pair.want(Rate::from_kbps(500), true, &limits());
         pair.run(Span::from_secs(20), &mut |_, _, _| {});
-        let mut sum = 0.0;
-        for _ in 0..1000 {
-            pair.run(Span::from_millis(10), &mut |_, _, _| {});
-            sum += pair.sender.decision().target.as_bps_f64() / 1000.0;
-        }
-        sum
+        pair.means(Span::from_secs(10)).target
     };
     let trapped = target("sprout", "nsdi2013");
     assert!(trapped < 300e3, "it forecasts less than is sent, so that less is sent: {trapped}");

@@ -145,6 +145,21 @@ fn marks_on_what_was_not_ecn_capable() {
 }
 
 #[test]
+fn counts_that_cannot_be_stay_within_bounds() {
+    let (mut world, heard, _) = call(FeedbackFormat::Twcc, Ecn::Ect0);
+    // in one datagram, each as far ahead as a counter may be
+    let far = |times: u32| times.wrapping_mul(i32::MAX.unsigned_abs());
+    let told = (1..4).map(|times| {
+        let counters = EcnCounters { ect0: far(times), ect1: far(times), ..EcnCounters::default() };
+        Rtcp::EcnFeedback(EcnFeedback { sender_ssrc: 9, media_ssrc: 7, highest_sequence: 0, counters })
+    });
+    hand(&mut world, &told.collect::<Vec<_>>());
+    let heard = heard.lock().unwrap();
+    let counts = heard.reports.iter().find_map(|(_, report)| report.ecn).expect("it is told");
+    assert_eq!((counts.ect0, counts.ect1), (u32::MAX, u32::MAX));
+}
+
+#[test]
 fn ages_that_are_no_times_and_ranges_told_twice_or_backwards() {
     let (mut world, heard, first) = call(FeedbackFormat::Ccfb, Ecn::Ect0);
     let no_time = |offset| Metric::Received { ecn: Ecn::Ce, offset };

@@ -34,14 +34,21 @@ pub struct Acked {
 }
 
 /// Packets in flight.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Flight {
     packets: VecDeque<Packet>,
     bytes: u64,
     last_sent: Option<Time>,
+    restart: Span,
 }
 
 impl Flight {
+    /// Nothing in flight. `restart`: how long nothing need leave until what is in flight is given up.
+    #[must_use]
+    pub fn new(restart: Span) -> Self {
+        Self { packets: VecDeque::new(), bytes: 0, last_sent: None, restart }
+    }
+
     /// Bytes in flight.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -81,6 +88,20 @@ impl Flight {
         let bytes = self.packets.pop_front().map_or(0, |packet| packet.bytes);
         self.bytes = self.bytes.saturating_sub(bytes);
         bytes
+    }
+
+    /// When all that is in flight is given up, if nothing leaves until then.
+    #[must_use]
+    pub fn gives_up_at(&self) -> Option<Time> {
+        self.waits_since().map(|last| last + self.restart)
+    }
+
+    /// Gives all up that is in flight if it is time for that, so that lost feedback does not keep a window shut. Any event may come
+    /// before the alarm that was asked for, so every one of them asks.
+    pub fn give_up(&mut self, now: Time) {
+        if self.gives_up_at().is_some_and(|at| now >= at) {
+            self.clear();
+        }
     }
 
     /// Gives all up that is in flight.
@@ -136,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_highest_that_arrived_takes_all_before_it_out_of_flight() {
-        let mut flight = Flight::default();
+        let mut flight = Flight::new(Span::from_millis(500));
         (0..6).for_each(|k| sent(&mut flight, k, k as i64));
         assert_eq!(flight.bytes(), 6015);
         // 2 is lost and counted, 4 did not arrive and is not the highest
@@ -154,5 +175,18 @@ mod tests {
         assert_eq!(flight.bytes(), 2009);
         sent(&mut flight, 6, 10_500);
         assert_eq!(flight.bytes(), 1006, "what is older than 10 s is forgotten");
+    }
+
+    #[test]
+    fn what_is_in_flight_is_given_up_when_nothing_has_left_for_long() {
+        let mut flight = Flight::new(Span::from_millis(500));
+        assert_eq!(flight.gives_up_at(), None, "nothing is in flight");
+        (0..2).for_each(|k| sent(&mut flight, k, 20 * k as i64));
+        let at = Time::from_millis(20 + 500);
+        assert_eq!(flight.gives_up_at(), Some(at), "after the last one");
+        flight.give_up(at - Span::from_nanos(1));
+        assert_eq!(flight.bytes(), 2001);
+        flight.give_up(at);
+        assert_eq!((flight.bytes(), flight.gives_up_at()), (0, None));
     }
 }

@@ -9,9 +9,7 @@ use super::loss::{Counted, LossRate, Losses};
 use super::rate::{AckedRate, Frames, overhead, pacing, target};
 use super::settings::{Marks, Settings};
 use super::window::{RefWindow, Step};
-use tidegate_core::control::{
-    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, ReportRule, Sent,
-};
+use tidegate_core::control::{Context, Controller, Decision, Limits, Needs, NewFrame, Report, Sent};
 use tidegate_core::{Rate, Size, Span, Time};
 
 /// What is kept for the length of a round trip.
@@ -60,7 +58,7 @@ impl Sender {
     pub fn new(settings: Settings) -> Self {
         Self {
             limits: Limits::default(),
-            flight: Flight::default(),
+            flight: Flight::new(Span::from_secs_f64(settings.restart)),
             losses: Losses::new(Span::from_millis_f64(settings.reordering)),
             loss_rate: LossRate::default(),
             rtt: SmoothedRtt::default(),
@@ -83,12 +81,6 @@ impl Sender {
         }
     }
 
-    /// TARGET_BITRATE_MAX: what the session allows, or what its sources can use.
-    fn most(&self) -> f64 {
-        let Limits { min, max, wanted, .. } = self.limits;
-        wanted.map_or(max, |wanted| wanted.min(max)).max(min).as_bps_f64()
-    }
-
     /// Sends what the session begins with until there is a round trip.
     fn set_target(&mut self, now: Time) {
         let set = &self.settings;
@@ -99,7 +91,7 @@ impl Sender {
         if self.halved_until.is_some_and(|until| now < until) {
             target /= 2.0;
         }
-        self.target = target.min(self.most()).max(self.limits.min.as_bps_f64());
+        self.target = target.min(self.limits.target_max().as_bps_f64()).max(self.limits.min.as_bps_f64());
     }
 
     fn decide(&self) -> Decision {
@@ -107,24 +99,15 @@ impl Sender {
         let Limits { min, max, .. } = self.limits;
         let target = Rate::from_bps_f64(self.target).min(max).max(min);
         let window = self.window.bytes * overhead(self.average.scale(), set);
-        let restart = Span::from_secs_f64(set.restart);
         Decision {
-            pacing: Rate::from_bps_f64(pacing(self.target, self.most(), set)),
+            pacing: Rate::from_bps_f64(pacing(self.target, self.limits.target_max().as_bps_f64(), set)),
             pace_audio: true,
             // the draft spaces single packets
             burst: Some(Span::ZERO),
             // before there is a round trip, the start rate is all that is known
             window: self.rtt.get().map(|_| Size::from_bytes(window as u64)),
-            alarm: self.flight.waits_since().map(|last| last + restart),
+            alarm: self.flight.gives_up_at(),
             ..Decision::rate(target)
-        }
-    }
-
-    /// Gives up what is in flight if nothing has left for long; any event may come before the alarm.
-    fn restart(&mut self, now: Time) {
-        let restart = Span::from_secs_f64(self.settings.restart);
-        if self.flight.waits_since().is_some_and(|last| now >= last + restart) {
-            self.flight.clear();
         }
     }
 
@@ -202,7 +185,7 @@ impl Sender {
             max_in_flight: self.round.max_in_flight,
             max_in_flight_prev: self.round.max_in_flight_prev,
             target: self.target,
-            target_max: self.most(),
+            target_max: self.limits.target_max().as_bps_f64(),
             acked_rate: if set.undershoot { self.acked_rate.get() } else { 0.0 },
             policed: self.policed,
         };
@@ -229,11 +212,7 @@ impl Sender {
 
 impl Controller for Sender {
     fn needs(&self) -> Needs {
-        Needs {
-            ecn: self.settings.ecn.codepoint(),
-            interval: ReportRule::Frame,
-            ..Needs::feedback(FeedbackKind::PerPacket)
-        }
+        self.settings.ecn.needs()
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
@@ -244,14 +223,14 @@ impl Controller for Sender {
         let counted = self.losses.take(now, report, self.rtt.get());
         let qdelay = self.queue.update(now, report);
         self.hear(now, &acked, counted, qdelay);
-        self.restart(now);
+        self.flight.give_up(now);
         self.set_target(now);
         self.note(cx);
         self.decide()
     }
 
     fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Decision {
-        self.restart(now);
+        self.flight.give_up(now);
         self.decide()
     }
 
@@ -263,7 +242,7 @@ impl Controller for Sender {
             (self.limits, self.flight, self.frames, self.video) = (*limits, flight, frames, video);
             self.window.bytes = window.bytes;
         }
-        self.restart(now);
+        self.flight.give_up(now);
         self.set_target(now);
         self.decide()
     }
@@ -305,7 +284,7 @@ impl Controller for Sender {
 
     /// The window becomes what would have made this rate.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
-        self.restart(now);
+        self.flight.give_up(now);
         if let Some(s_rtt) = self.rtt.get() {
             let rate = rate.as_bps_f64();
             let factor = window_factor(self.window.bytes, rate / self.target.max(1.0), rate, s_rtt);

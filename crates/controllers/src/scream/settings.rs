@@ -2,7 +2,7 @@
 
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use serde_json::Value;
-use tidegate_core::control::EcnUse;
+use tidegate_core::control::{EcnUse, FeedbackKind, Needs, ReportRule};
 
 /// SCReAM, version 2.
 pub const SCREAM: &str = "scream";
@@ -19,13 +19,14 @@ words! {
 }
 
 impl Marks {
-    /// The codepoint that packets are to be sent with.
-    pub(crate) const fn codepoint(self) -> EcnUse {
-        match self {
+    /// What SCReAM needs: reports on each packet as often as its documents have them, and the codepoint that brings such marks.
+    pub(crate) const fn needs(self) -> Needs {
+        let ecn = match self {
             Self::L4s => EcnUse::Ect1,
             Self::Classic => EcnUse::Ect0,
             Self::Off => EcnUse::Off,
-        }
+        };
+        Needs { ecn, interval: ReportRule::Frame, ..Needs::feedback(FeedbackKind::PerPacket) }
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod decisions;
 pub mod halves;
 pub mod libwebrtc;
+pub mod means;
 
 use decisions::Decisions;
 use serde_json::Value;

@@ -208,6 +208,20 @@ pub struct Limits {
     pub route_changed: bool,
 }
 
+impl Limits {
+    /// What the sources would use, and the session allows.
+    #[must_use]
+    pub fn desired(&self) -> Rate {
+        self.wanted.map_or(self.max, |wanted| wanted.min(self.max))
+    }
+
+    /// The most that a target need be: [`Self::desired`], but no less than the minimum.
+    #[must_use]
+    pub fn target_max(&self) -> Rate {
+        self.desired().max(self.min)
+    }
+}
+
 impl Default for Limits {
     /// 30 kb/s to 10 Mb/s, starting at 300 kb/s (libwebrtc's defaults for start and minimum).
     fn default() -> Self {
@@ -312,3 +326,20 @@ pub struct Ask {
 
 /// What a receiver half says: RTCP packets to go into the next compound, in order.
 pub type Feedback = Vec<rtcp::Packet>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_that_a_target_need_be_is_what_sources_want_within_the_limits() {
+        let [min, wanted, max] = [100, 500, 900].map(Rate::from_kbps);
+        let limits = |wanted| Limits { min, max, wanted, ..Limits::default() };
+        let both = |wanted| (limits(wanted).desired(), limits(wanted).target_max());
+        assert_eq!(both(None), (max, max), "as much as there is");
+        assert_eq!(both(Some(wanted)), (wanted, wanted));
+        assert_eq!(both(Some(Rate::from_mbps(2))), (max, max));
+        let little = Rate::from_kbps(20);
+        assert_eq!(both(Some(little)), (little, min), "a target is no less than the minimum");
+    }
+}

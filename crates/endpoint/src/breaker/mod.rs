@@ -92,12 +92,6 @@ impl CircuitBreaker {
         self.heard(now);
     }
 
-    /// Whether it has nothing more to say.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.tripped
-    }
-
     /// A frame of `packets` packets and `bytes` bytes, RTP headers included, leaves the encoder of `stream`.
     pub fn frame(&mut self, now: Time, stream: usize, packets: u32, bytes: u32) {
         if let Some(watched) = self.streams.get_mut(stream) {

@@ -230,8 +230,9 @@ impl Sender {
                 return true;
             }
             let EcnCounts { not_ect, ect0, ect1, ce } = self.report.ecn.get_or_insert_default();
-            (*not_ect, *ect0) = (*not_ect + news.not_ect, *ect0 + news.ect0);
-            (*ect1, *ce) = (*ect1 + news.ect1, *ce + news.ce);
+            // they are what the far end says, and need not be true
+            (*not_ect, *ect0) = (not_ect.saturating_add(news.not_ect), ect0.saturating_add(news.ect0));
+            (*ect1, *ce) = (ect1.saturating_add(news.ect1), ce.saturating_add(news.ce));
         }
         true
     }

@@ -112,7 +112,8 @@ impl Sent {
         let (highest, counters) = (self.highest.take(), self.counters.take());
         let before = self.last;
         if let Some(counters) = counters {
-            self.cleared += u32::from(counters.not_ect.wrapping_sub(before.not_ect));
+            let cleared = counters.not_ect.wrapping_sub(before.not_ect);
+            self.cleared = self.cleared.saturating_add(cleared.into());
             self.last = counters;
         }
         // what came without a codepoint beyond what was sent so, but for copies
@@ -141,17 +142,21 @@ impl Sent {
             Stage::Verified if !reports => None,
             Stage::Verified => {
                 self.silent = if highest.is_some() || !sending { 0 } else { self.silent + 1 };
+                // the counters are what the far end says, and need not be true
                 let came = counters.map_or((0, 0, 0), |now| {
-                    let capable = now.ect0.wrapping_sub(before.ect0) + now.ect1.wrapping_sub(before.ect1);
+                    let (ect0, ect1) =
+                        (now.ect0.wrapping_sub(before.ect0), now.ect1.wrapping_sub(before.ect1));
                     let marked = u32::from(now.ce.wrapping_sub(before.ce));
+                    let capable = ect0.saturating_add(ect1).saturating_add(marked);
                     let lost = now.lost.wrapping_sub(before.lost);
                     let lost = if lost > u16::MAX / 2 { 0 } else { lost };
-                    (capable + marked, u32::from(now.not_ect.wrapping_sub(before.not_ect)), lost)
+                    (capable, u32::from(now.not_ect.wrapping_sub(before.not_ect)), lost)
                 });
                 let (capable, cleared, lost) = came;
                 if excess >= PROBES && cleared > capable {
                     Some(EcnCheck::Cleared)
-                } else if self.silent >= SILENT || (lost >= LEAST_LOST && u32::from(lost) > capable + cleared)
+                } else if self.silent >= SILENT
+                    || (lost >= LEAST_LOST && u32::from(lost) > capable.saturating_add(cleared))
                 {
                     Some(EcnCheck::Dropped)
                 } else {
@@ -259,6 +264,9 @@ mod tests {
         assert_eq!(told(&mut verified(), 149, Some(counters(34, 90, 26))), Some(EcnCheck::Dropped));
         assert_eq!(told(&mut verified(), 149, Some(counters(30, 120, 0))), Some(EcnCheck::Cleared));
         assert_eq!(told(&mut verified(), 149, Some(counters(50, 100, 0))), None, "less than half is cleared");
+        // counters that cannot be: sums of them stay within bounds
+        let most = EcnCounters { ect1: u32::MAX, ce: u16::MAX, ..counters(u32::MAX, u16::MAX, 0) };
+        assert_eq!(told(&mut verified(), 149, Some(most)), None);
         let mut silent = verified();
         let checks: Vec<_> = (0..4u16)
             .map(|k| {

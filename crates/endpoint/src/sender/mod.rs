@@ -536,8 +536,12 @@ impl Sender {
         if !self.streams.iter().any(OutStream::on) {
             return None;
         }
-        let desired = self.limits.wanted.map_or(self.limits.max, |wanted| wanted.min(self.limits.max));
-        Some(Told { initial: self.limits.start, rate: host.coupled_rate()?, desired, rtt: self.rtt })
+        Some(Told {
+            initial: self.limits.start,
+            rate: host.coupled_rate()?,
+            desired: self.limits.desired(),
+            rtt: self.rtt,
+        })
     }
 
     /// Goes on with the rate that coupling gives it.

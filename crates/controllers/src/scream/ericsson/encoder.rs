@@ -3,7 +3,7 @@
 use super::delay::{Ticks, seconds};
 use super::settings::Settings;
 use super::window::Window;
-use tidegate_core::control::NewFrame;
+use tidegate_core::control::{Limits, NewFrame};
 
 /// kRateUpdateInterval_ntp: 100 ms; kRateUpDateSize of them.
 const RATE_STEP: Ticks = 6553;
@@ -102,7 +102,8 @@ impl Encoder {
     }
 
     /// `updateTargetBitrate`.
-    pub fn set_target(&mut self, share: f64, min: f64, max: f64) {
+    pub fn set_target(&mut self, share: f64, limits: &Limits) {
+        let (min, max) = (limits.min.as_bps_f64(), limits.target_max().as_bps_f64());
         self.target = (share.min(max) / (1.0 + self.adjust)).max(min).min(max);
         self.told = self.target * self.scale;
     }

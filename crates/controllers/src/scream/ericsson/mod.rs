@@ -3,6 +3,7 @@
 
 pub mod delay;
 pub mod encoder;
+pub mod loss;
 pub mod settings;
 pub mod window;
 
@@ -13,19 +14,13 @@ use super::coupled::window_factor;
 use super::flight::{Acked, Flight};
 use delay::{Delay, RoundTrips, Ticks, since, ticks};
 use encoder::Encoder;
+use loss::Losses;
 use settings::Settings;
 use std::collections::VecDeque;
-use tidegate_core::control::{
-    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, ReportRule, Sent,
-};
+use tidegate_core::control::{Context, Controller, Decision, Limits, Needs, NewFrame, Report, Sent};
 use tidegate_core::{Rate, Size, Span, Time};
 use window::{Events, Step, Window};
 
-/// kReorderTime: 30 ms.
-const REORDERING: Ticks = 1966;
-/// Packets that are so far behind the highest that was acknowledged are lost for good (`detectLoss`): as many as that has gone on, 32 at most.
-const FAR_BEHIND: u64 = 512;
-const FAR_WIDTH: u64 = 32;
 /// kInitMss, and kMssUpdateInterval_ntp: the size of a segment is the largest packet of this second and the one before.
 const FIRST_MSS: i64 = 100;
 const MSS_STEP: Ticks = 65_536;
@@ -49,16 +44,6 @@ const UNPACED: f64 = 80e6;
 /// What is in flight is given up when nothing has left for half a second (`isOkToTransmit`).
 const RESTART: Span = Span::from_millis(500);
 
-/// A packet that was sent and not yet acknowledged or given up.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    sequence: u64,
-    sent: Ticks,
-    /// When its frame came, and whether it is the last packet of that.
-    frame: Ticks,
-    ends: bool,
-}
-
 /// The sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -66,12 +51,7 @@ pub struct Sender {
     limits: Limits,
     origin: Option<Time>,
     flight: Flight,
-    open: VecDeque<Open>,
-    highest: u64,
-    /// Frames that wait in the pacer: when they came, and their bytes.
-    frames: VecDeque<(Ticks, u64)>,
-    /// `timeStampAckHigh`: the newest frame of which a packet has arrived.
-    frame_acked: Ticks,
+    losses: Losses,
     mss: i64,
     mss_prev: i64,
     mss_updated: Ticks,
@@ -111,11 +91,8 @@ impl Sender {
         Self {
             limits: Limits::default(),
             origin: None,
-            flight: Flight::default(),
-            open: VecDeque::new(),
-            highest: 0,
-            frames: VecDeque::new(),
-            frame_acked: 0,
+            flight: Flight::new(RESTART),
+            losses: Losses::new(settings.frame_stamps),
             mss: FIRST_MSS,
             mss_prev: FIRST_MSS,
             mss_updated: 0,
@@ -156,11 +133,6 @@ impl Sender {
         self.mss.max(self.mss_prev)
     }
 
-    fn most(&self) -> f64 {
-        let Limits { min, max, wanted, .. } = self.limits;
-        wanted.map_or(max, |wanted| wanted.min(max)).max(min).as_bps_f64()
-    }
-
     /// What the program does each time that it asks whether it may send (`isOkToTransmit`): rates every 100 ms, the size of a segment every second.
     fn ask(&mut self, now: Ticks) {
         self.encoder.tick(now, &self.settings);
@@ -190,75 +162,15 @@ impl Sender {
             let sent = since(packet.sent, self.origin.unwrap_or(packet.sent));
             self.delay.packet(now, sent, arrival, target);
         }
-        // losses are looked for at the end of each frame and of the report
+        let may_reduce = now - self.last_event > self.rtt.slow && self.settings.beta_loss < 1.0;
         let mut lost = false;
-        let arrived = |packet: &&Open| {
-            let known = report.packets.binary_search_by_key(&packet.sequence, |known| known.sequence);
-            known.is_ok_and(|at| report.packets[at].arrival.is_some())
-        };
-        let ends = self.open.iter().filter(|packet| packet.ends && packet.sequence < newest).filter(arrived);
-        let ends: Vec<(u64, Ticks)> = ends.map(|packet| (packet.sequence, packet.sent)).collect();
-        for (sequence, sent) in ends.into_iter().chain([(newest, newest_sent)]) {
-            let acked = self.open.iter().filter(|packet| packet.sequence <= sequence).filter(arrived);
-            self.frame_acked = acked.map(|packet| packet.frame).fold(self.frame_acked, Ticks::max);
-            lost |= self.find_losses(now, report, sequence, sent);
-        }
+        self.losses.take(report, (newest, newest_sent), |is_lost| {
+            if is_lost && may_reduce {
+                lost |= self.window.loss(&self.delay, target, &self.settings);
+            }
+            self.window.count(is_lost, self.mss);
+        });
         lost
-    }
-
-    /// Looks for losses up to the packet `newest`, which has arrived (`detectLoss`).
-    fn find_losses(&mut self, now: Ticks, report: &Report, newest: u64, newest_sent: Ticks) -> bool {
-        let on = newest.saturating_sub(self.highest).min(FAR_WIDTH);
-        let far = self.highest.saturating_sub(FAR_BEHIND);
-        self.highest = self.highest.max(newest);
-        let mut lost = false;
-        let open = std::mem::take(&mut self.open);
-        let mut arrived = report.packets.iter().filter(|packet| packet.arrival.is_some()).peekable();
-        for packet in open {
-            while arrived.next_if(|known| known.sequence < packet.sequence).is_some() {}
-            let is_acked = arrived.peek().is_some_and(|known| known.sequence == packet.sequence);
-            if packet.sequence > newest {
-                self.open.push_back(packet);
-                continue;
-            }
-            let frames =
-                if self.settings.frame_stamps { (self.frame_acked - packet.frame).max(0) } else { 0 };
-            let late = packet.sent + REORDERING + frames < newest_sent;
-            if packet.sequence < far {
-                // found only among as many as the highest has gone on
-                if is_acked || packet.sequence + on < far {
-                    if !is_acked && packet.sequence + FAR_WIDTH >= far {
-                        self.open.push_back(packet);
-                    }
-                    continue;
-                }
-            } else if is_acked {
-                self.window.count(false, self.mss);
-                continue;
-            } else if !late {
-                self.open.push_back(packet);
-                continue;
-            }
-            if now - self.last_event > self.rtt.slow && self.settings.beta_loss < 1.0 {
-                lost |= self.window.loss(&self.delay, self.qdelay_target.get(), &self.settings);
-            }
-            self.window.count(true, self.mss);
-        }
-        lost
-    }
-
-    /// When the frame came of which a packet now leaves with `backlog` bytes behind it, and whether that is its last one.
-    fn frame_of(&mut self, now: Ticks, backlog: u64) -> (Ticks, bool) {
-        let mut newer = 0;
-        for at in (0..self.frames.len()).rev() {
-            let (came, bytes) = self.frames[at];
-            if newer + bytes > backlog {
-                self.frames.drain(..at);
-                return (came, newer == backlog);
-            }
-            newer += bytes;
-        }
-        (self.frames.front().map_or(now, |&(came, _)| came), false)
     }
 
     fn average_marks(&mut self, now: Ticks) {
@@ -320,7 +232,7 @@ impl Sender {
 
     fn update_window(&mut self, now: Ticks, events: &Events) {
         self.delay.note_least();
-        let most = self.most();
+        let most = self.limits.target_max().as_bps_f64();
         self.pace = self.encoder.pacing(most, &self.settings);
         if now - self.slow_updated > SLOW_STEP {
             self.slow_update(now, most);
@@ -344,7 +256,7 @@ impl Sender {
             (self.was_loss, self.round_began) = (false, now);
         }
         self.share = encoder::share(&self.window, step.mss, self.rtt.s_rtt);
-        self.encoder.set_target(self.share, self.limits.min.as_bps_f64(), most);
+        self.encoder.set_target(self.share, &self.limits);
     }
 
     /// Every 50 ms.
@@ -398,7 +310,7 @@ impl Sender {
             pace_audio: true,
             burst: Some(Span::ZERO),
             window: Some(Size::from_bytes(window)),
-            alarm: self.flight.waits_since().map(|last| last + RESTART),
+            alarm: self.flight.gives_up_at(),
             ..Decision::rate(target)
         }
     }
@@ -407,7 +319,7 @@ impl Sender {
         // also where all is acknowledged but for what was lost, which nobody will then find
         if self.flight.last_sent().is_some_and(|last| now >= last + RESTART) {
             self.flight.clear();
-            self.open.clear();
+            self.losses.clear();
         }
     }
 
@@ -431,11 +343,7 @@ impl Sender {
 
 impl Controller for Sender {
     fn needs(&self) -> Needs {
-        Needs {
-            ecn: self.settings.ecn.codepoint(),
-            interval: ReportRule::Frame,
-            ..Needs::feedback(FeedbackKind::PerPacket)
-        }
+        self.settings.ecn.needs()
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
@@ -464,13 +372,12 @@ impl Controller for Sender {
             (self.rtt, self.delay) = (RoundTrips::default(), Delay::default());
         }
         self.restart(now);
-        let (min, most) = (limits.min.as_bps_f64(), self.most());
         if first {
             let _began = self.clock(now);
-            self.share = min;
-            self.encoder.begin(limits.start.as_bps_f64().clamp(min, most));
+            self.share = limits.min.as_bps_f64();
+            self.encoder.begin(limits.start.clamp(limits.min, limits.target_max()).as_bps_f64());
         } else {
-            self.encoder.set_target(self.share, min, most);
+            self.encoder.set_target(self.share, limits);
         }
         self.decide(now)
     }
@@ -479,12 +386,7 @@ impl Controller for Sender {
         let clock = self.clock(now);
         let began = self.flight.waits_since().is_none();
         self.flight.sent(now, packet);
-        let (frame, ends) = self.frame_of(clock, packet.backlog.as_bytes());
-        self.open.push_back(Open { sequence: packet.sequence, sent: clock, frame, ends });
-        while self.open.len() > 4096 {
-            // kMaxTxPackets
-            self.open.pop_front();
-        }
+        self.losses.sent(clock, packet);
         let before = self.mss();
         self.ask(clock);
         self.note_size(packet.size.as_bytes().min(65_535) as i64);
@@ -501,17 +403,14 @@ impl Controller for Sender {
     fn on_frame(&mut self, now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
         self.restart(now);
         let clock = self.clock(now);
-        if self.frames.len() == FAR_BEHIND as usize {
-            self.frames.pop_front();
-        }
-        self.frames.push_back((clock, frame.size.as_bytes()));
+        self.losses.frame(clock, frame.size.as_bytes());
         let counts = self.encoder.frame(clock, frame);
         self.ask(clock);
         if !counts {
             return cx.unchanged();
         }
         self.new_frame = true;
-        self.encoder.set_target(self.share, self.limits.min.as_bps_f64(), self.most());
+        self.encoder.set_target(self.share, &self.limits);
         self.decide(now)
     }
 
@@ -535,7 +434,7 @@ impl Controller for Sender {
         let bytes = self.window.bytes as f64;
         self.window.multiply(window_factor(bytes, factor, rate.as_bps_f64(), self.rtt.s_rtt));
         self.share *= factor;
-        self.encoder.set_target(self.share, self.limits.min.as_bps_f64(), self.most());
+        self.encoder.set_target(self.share, &self.limits);
         self.decide(now)
     }
 }

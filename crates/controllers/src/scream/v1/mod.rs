@@ -13,9 +13,7 @@ use super::loss::Losses;
 use super::settings::Marks;
 use rate::{Interval, Target};
 use settings::Settings;
-use tidegate_core::control::{
-    Context, Controller, Decision, FeedbackKind, Limits, Needs, NewFrame, Report, ReportRule, Sent,
-};
+use tidegate_core::control::{Context, Controller, Decision, Limits, Needs, NewFrame, Report, Sent};
 use tidegate_core::{Rate, Size, Span, Time};
 use trend::Trend;
 use window::{Acknowledged, MaxInFlight, Window};
@@ -57,7 +55,7 @@ impl Sender {
     pub fn new(settings: Settings) -> Self {
         Self {
             limits: Limits::default(),
-            flight: Flight::default(),
+            flight: Flight::new(Span::from_secs_f64(settings.restart)),
             max_in_flight: MaxInFlight::default(),
             losses: Losses::new(Span::from_millis_f64(settings.reordering)),
             rtt: SmoothedRtt::default(),
@@ -85,11 +83,6 @@ impl Sender {
         Span::from_secs_f64(self.settings.adjust_interval)
     }
 
-    fn most(&self) -> f64 {
-        let Limits { min, max, wanted, .. } = self.limits;
-        wanted.map_or(max, |wanted| wanted.min(max)).max(min).as_bps_f64()
-    }
-
     /// Samples the delay and adjusts the target, as often as it was time to since the last call.
     fn pass(&mut self, now: Time) {
         let Some(mut sample_at) = self.sample_at else { return };
@@ -114,16 +107,13 @@ impl Sender {
                 trend: self.trend.get(),
                 trend_memory: self.trend.memory(),
                 min: self.limits.min.as_bps_f64(),
-                max: self.most(),
+                max: self.limits.target_max().as_bps_f64(),
             };
             self.target.adjust(&interval, &self.settings);
             (self.sent, self.acked, self.made) = (0.0, 0.0, 0.0);
             self.adjust_at += self.interval();
         }
-        let restart = Span::from_secs_f64(self.settings.restart);
-        if self.flight.waits_since().is_some_and(|last| now >= last + restart) {
-            self.flight.clear();
-        }
+        self.flight.give_up(now);
     }
 
     fn decide(&self) -> Decision {
@@ -132,8 +122,7 @@ impl Sender {
         let target = Rate::from_bps_f64(self.target.rate).min(max).max(min);
         let pacing = self.rtt.get().map_or(start.as_bps_f64(), |rtt| self.window.bytes * 8.0 / rtt);
         let window = self.window.send(self.qdelay, self.qdelay_target.get(), set);
-        let restart = Span::from_secs_f64(set.restart);
-        let restart = self.flight.waits_since().map_or(Time::MAX, |last| last + restart);
+        let restart = self.flight.gives_up_at().unwrap_or(Time::MAX);
         Decision {
             pacing: Rate::from_bps_f64(pacing.max(set.pace_min)),
             pace_audio: true,
@@ -214,11 +203,7 @@ impl Sender {
 
 impl Controller for Sender {
     fn needs(&self) -> Needs {
-        Needs {
-            ecn: self.settings.ecn.codepoint(),
-            interval: ReportRule::Frame,
-            ..Needs::feedback(FeedbackKind::PerPacket)
-        }
+        self.settings.ecn.needs()
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
@@ -288,7 +273,7 @@ impl Controller for Sender {
     /// Target and window are changed by the same factor.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
         self.pass(now);
-        let rate = rate.as_bps_f64().min(self.most()).max(self.limits.min.as_bps_f64());
+        let rate = rate.min(self.limits.target_max()).max(self.limits.min).as_bps_f64();
         if let Some(s_rtt) = self.rtt.get() {
             let factor = rate / self.target.rate.max(1.0);
             let factor = window_factor(self.window.bytes, factor, rate, s_rtt);

@@ -1,7 +1,7 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
+use super::coupling::Plans;
 use super::{Builder, Makers, Refusal, Wanted, label};
-use crate::engine::coupled::Coupled;
 use crate::engine::host::{Host, Talks};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
@@ -9,8 +9,7 @@ use crate::scenario::{
 };
 use std::sync::Arc;
 use tidegate_core::control::Limits;
-use tidegate_core::{Ecn, FlowId, NodeId, Port, Rate, Span, Time};
-use tidegate_endpoint::coupling::Algorithm;
+use tidegate_core::{Ecn, FlowId, NodeId, Rate, Span, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
@@ -22,7 +21,7 @@ impl Builder<'_> {
     /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
     pub(super) fn media(&mut self, make: &mut Makers<'_>) -> Result<(), Refusal> {
         let scenario = self.scenario;
-        let mut plans = Plans { groups: self.groups()?, nodes: Vec::new() };
+        let mut plans = Plans::new(scenario)?;
         let mut built = vec![false; scenario.flows.len()];
         for (index, flow) in scenario.flows.iter().enumerate() {
             let FlowKind::Media(media) = &flow.kind else { continue };
@@ -56,47 +55,8 @@ impl Builder<'_> {
             }
             self.call(index, pair, &mut plans, make).map_err(|refusal| refusal.at(&place))?;
         }
-        for NodePlan { endpoints, group } in plans.nodes {
-            match group {
-                Some(group) => {
-                    let algorithm = plans.groups[group].algorithm;
-                    self.nodes.push(Box::new(Coupled::new(endpoints, algorithm)));
-                }
-                None => endpoints.into_iter().for_each(|(host, _)| self.nodes.push(Box::new(host))),
-            }
-        }
+        self.nodes.extend(plans.nodes());
         Ok(())
-    }
-
-    /// The couplings of the scenario.
-    fn groups(&self) -> Result<Vec<Group>, Refusal> {
-        let mut known = Vec::new();
-        let mut groups = Vec::new();
-        for (index, spec) in self.scenario.couplings.iter().enumerate() {
-            let mut flows = Vec::with_capacity(spec.flows.len());
-            let mut from = None;
-            for (name, priority) in &spec.flows {
-                let refuse =
-                    |expected: &str| Refusal::new("flows", name, expected).at(&format!("couplings.{index}"));
-                let found = self.scenario.flows.iter().position(|flow| &flow.name == name);
-                let found = found
-                    .filter(|&found| matches!(self.scenario.flows[found].kind, FlowKind::Media(_)))
-                    .ok_or_else(|| refuse("a media flow"))?;
-                if known.contains(&found) {
-                    return Err(refuse("a flow that is coupled once"));
-                }
-                if *from.get_or_insert(&self.scenario.flows[found].from) != &self.scenario.flows[found].from {
-                    return Err(refuse("a flow of the same sender"));
-                }
-                if !(priority.is_finite() && *priority > 0.0) {
-                    return Err(refuse("a flow with a priority above zero"));
-                }
-                known.push(found);
-                flows.push((FlowId(found as u32), *priority));
-            }
-            groups.push(Group { flows, algorithm: spec.algorithm });
-        }
-        Ok(groups)
     }
 
     fn call(
@@ -123,8 +83,8 @@ impl Builder<'_> {
         let (there, home) = (self.route_to(&path, far), self.route_to(&back, here));
         for (settings, route, (node, _)) in [(caller, there, places[0]), (callee, home, places[1])] {
             let flow = settings.send.as_ref().map(|send| send.flow);
-            let coupled = flow.and_then(|flow| plans.group(flow));
-            if let (Some(_), Some(send)) = (coupled, &settings.send)
+            let priority = flow.and_then(|flow| plans.priority(flow));
+            if let (Some(_), Some(send)) = (priority, &settings.send)
                 && send.controller.coupled_rate().is_none()
             {
                 let expected = "a controller that can be coupled, as gcc";
@@ -134,50 +94,10 @@ impl Builder<'_> {
                     expected,
                 ));
             }
-            let priority = coupled.map_or(1.0, |(_, priority)| priority);
             let host = Host::new(Endpoint::new(settings)?, route, Talks::Call(flow));
-            plans.nodes[node].endpoints.push((host, priority));
+            plans.put(node, host, priority.unwrap_or(1.0));
         }
         Ok(())
-    }
-}
-
-/// Flows that are coupled, with a priority each.
-struct Group {
-    flows: Vec<(FlowId, f64)>,
-    algorithm: Algorithm,
-}
-
-/// A node to be: an endpoint, or those of a group with their priorities.
-struct NodePlan {
-    endpoints: Vec<(Host<Endpoint>, f64)>,
-    group: Option<usize>,
-}
-
-/// The nodes of all calls, in order.
-struct Plans {
-    groups: Vec<Group>,
-    nodes: Vec<NodePlan>,
-}
-
-impl Plans {
-    /// The group of a flow and the flow's priority in it, if it is coupled.
-    fn group(&self, flow: FlowId) -> Option<(usize, f64)> {
-        let within =
-            |group: &Group| group.flows.iter().find(|&&(id, _)| id == flow).map(|&(_, priority)| priority);
-        self.groups.iter().enumerate().find_map(|(index, group)| Some((index, within(group)?)))
-    }
-
-    /// Where an endpoint will be: which node, and which of its ports.
-    fn place(&mut self, settings: &EndpointSettings) -> (usize, Port) {
-        let sends = settings.send.as_ref().map(|send| send.flow);
-        let group = sends.and_then(|flow| self.group(flow)).map(|(group, _)| group);
-        let known = group.and_then(|_| self.nodes.iter().position(|node| node.group == group));
-        let node = known.unwrap_or_else(|| {
-            self.nodes.push(NodePlan { endpoints: Vec::new(), group });
-            self.nodes.len() - 1
-        });
-        (node, Port(self.nodes[node].endpoints.len() as u16))
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a [`Scenario`] to a [`Run`]: nodes, routes, and what the recording has to know of them.
 
+mod coupling;
 mod graph;
 mod links;
 mod makers;
@@ -10,7 +11,6 @@ mod trees;
 
 use crate::engine::bytes::InBytes;
 use crate::engine::world::World;
-
 use crate::link::trace::Trace;
 use crate::radio::Access;
 use crate::record::member::MemberInfo;
