@@ -1,0 +1,182 @@
+"""The command check: a gate for changes of a controller."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.options import AsJson, Force, Workers, complete_controllers, complete_suites
+from tidegate.cli.terminal import print_json, results_only, say, stoppable
+from tidegate.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from tidegate.gate.checking import Outcome
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the command on the command line."""
+    app.command()(check)
+
+
+def check(
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The file to compare with, or to --write.")],
+    controller: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CONTROLLER]",
+            help="What is tried: gcc, python:mine.py:Mine. By default the baseline's, as its code is now.",
+            autocompletion=complete_controllers,
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="SUITE", help="A suite; the baseline's by default.", autocompletion=complete_suites),
+    ] = None,
+    fail_if: Annotated[
+        list[str],
+        typer.Option(
+            metavar="RULE",
+            help="What counts as worse: 'delay_p95 > +5% and > +10ms', 'utilisation < -5%', 'tcp rate < -20% in 5.6*'. "
+            "May be given again. Those of the baseline by default.",
+        ),
+    ] = [],  # noqa: B006
+    write: Annotated[bool, typer.Option("--write", help="Make the baseline instead.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="What stays undecided fails, too.")] = False,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="At most so many seeds: 40, or as many as the baseline has.")
+    ] = None,
+    cases: Annotated[
+        list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
+    ] = [],  # noqa: B006
+    traces: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the runs; the same again does no run twice.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML: a test a rule and case.")] = None,
+    github: Annotated[bool, typer.Option("--github", help="Print annotations for GitHub.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print what stayed within its limits, too.")] = False,
+    force: Force = False,
+    jobs: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Did a change make a controller worse?
+
+    Runs a suite, compares it seed by seed with a baseline that is kept in the repository, and says what became worse
+    and better, by how much, and in which case. A rule fails only where the mean of the differences exceeds its limit
+    for certain: over all rules and cases a change that is within all limits fails in 1 of 100 checks at most. Five
+    seeds are run; cases in which something is open are run with more of them, up to 40. What is open then is undecided.
+
+    Exit codes: 0 nothing is worse, 1 something is or a run failed, 2 wrong usage or input.
+
+    Example: tidegate check baseline.json gcc --suite smoke --write
+
+    Example: tidegate check baseline.json gcc:beta=0.8
+
+    Example: tidegate check baseline.json gcc --fail-if 'delay_p95 > +5% and > +10ms' --junit check.xml --github
+    """
+    from tidegate._files import check_target, write_file
+    from tidegate.cli.tables import console, progress
+    from tidegate.gate import checking, telling
+    from tidegate.gate.baseline import Baseline
+    from tidegate.gate.deciding import LOOKS
+    from tidegate.results._folders import check_folder
+    from tidegate.suite import SUITE_FILE, Suite
+
+    if out is not None:
+        check_folder(out, SUITE_FILE, exchanged=False)
+    if junit is not None:
+        check_target(junit, "JUnit XML", lambda file: b"<testsuites" in file.read_bytes()[:200], force=force)
+    bars = partial(progress, shown=not as_json)
+    if write:
+        _refuse_with_write({"--strict": strict, "--junit": junit, "--github": github, "--all": every})
+        if controller is None or suite is None:
+            missing = "a controller" if controller is None else "--suite SUITE"
+            right = f"tidegate check {baseline} {controller or 'CONTROLLER'} --suite {suite or 'smoke'} --write"
+            raise InputError(f"--write: needs {missing}: {right}")
+        made = Suite.load(suite, traces=traces)
+        with results_only(), stoppable("stopped; no baseline was written"):
+            done = checking.write(
+                baseline,
+                controller,
+                made,
+                named=suite,
+                rules=fail_if,
+                seeds=seeds or LOOKS[-1],
+                cases=cases,
+                out=out,
+                workers=jobs,
+                progress=bars,
+                force=force,
+            )
+        told = f"{len(done.cases)} cases of {made.name}, {done.seeds} seeds, {controller}"
+        console().print(f"written to {baseline}: {told}", soft_wrap=True)
+        return
+    known = Baseline.load(baseline)
+    _same_suite(known.suite, suite)
+    with results_only(), stoppable("stopped"):
+        found = checking.check(
+            known,
+            Suite.load(known.suite if suite is None else suite, traces=traces),
+            controller,
+            rules=fail_if,
+            cases=cases,
+            seeds=seeds,
+            out=out,
+            workers=jobs,
+            progress=bars,
+            made_by=f": {_command(baseline, known.controller, known.suite)}",
+        )
+    if junit is not None:
+        write_file(junit, telling.junit(found, strict=strict))
+    if as_json:
+        print_json(telling.data(found))
+    else:
+        _print(found, every=every)
+    if github:
+        for line in telling.github(found, strict=strict):
+            typer.echo(line, err=as_json)
+    for case, why in found.not_run.items():
+        say(f"{case} was not run: {why}")
+    if not found.passed(strict=strict):
+        reasons = [f"{case}: {why}" for case, why in found.failed.items()]
+        raise RunError("\n".join([telling.verdict(found), *reasons]))
+
+
+def _command(baseline: Path, controller: str, suite: str) -> str:
+    return shlex.join(["tidegate", "check", str(baseline), controller, "--suite", suite, "--write"])
+
+
+def _refuse_with_write(options: dict[str, object]) -> None:
+    for name, value in options.items():
+        if value:
+            raise InputError(f"{name}: is for checks; --write makes a baseline and compares nothing")
+
+
+def _same_suite(known: str, suite: str | None) -> None:
+    if suite is not None and Path(suite).stem != Path(known).stem:
+        raise InputError(f"--suite {suite}: the baseline is of {known}; expected that, or another baseline")
+
+
+def _print(found: Outcome, *, every: bool) -> None:
+    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.gate import telling
+
+    to = console()
+    to.print(telling.headline(found), soft_wrap=True)
+    lines = list(telling.rows(found, every=every))
+    if lines:
+        table = plain_table(*telling.HEADS)
+        for at in (0, 1, 2, 5):
+            table.columns[at].justify = "left"
+        for line in lines:
+            table.add_row(*line)
+        to.print()
+        print_table(table)
+        to.print()
+    to.print(telling.verdict(found), soft_wrap=True)

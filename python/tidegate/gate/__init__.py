@@ -1,0 +1,1 @@
+"""Whether a change made a controller worse."""

@@ -1,0 +1,406 @@
+"""Running a suite against a baseline, with as many seeds as it takes."""
+
+from __future__ import annotations
+
+import glob
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tidegate.errors import InputError, RunError
+from tidegate.gate import baseline as kept
+from tidegate.gate.baseline import Baseline, Known
+from tidegate.gate.deciding import LEVEL, LOOKS, Evidence, Family, Sample, State, looks_up_to
+from tidegate.gate.rules import DEFAULT, Rule
+from tidegate.running import pool
+from tidegate.suite import Plan, Suite, SuiteResult
+
+Progress = Callable[[str], AbstractContextManager[pool.Progress | None]]
+"""Makes a bar for a piece of work, which is told the fraction that is done."""
+
+
+def _quiet(_: str) -> AbstractContextManager[pool.Progress | None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class Question:
+    """One rule in one case."""
+
+    case: str
+    rule: Rule
+
+    def __hash__(self) -> int:
+        return hash((self.case, self.rule.text))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out of one question."""
+
+    case: str
+    """The case."""
+    rule: Rule
+    """The rule."""
+    state: State
+    """`worse`, `fine` or `undecided`."""
+    seeds: int
+    """After how many seeds."""
+    before: float
+    """The baseline's mean over the pairs that both have a value; NaN where there is none."""
+    now: float
+    """The mean of what was tried."""
+    bound: float
+    """By how much it is worse at least, at the level of the verdict; may be negative. In the summary's units."""
+    lost: int
+    """In how many seeds there is no value any more."""
+
+    @property
+    def worse_by(self) -> float:
+        """By how much it is worse; negative where it is better."""
+        return self.rule.sign * (self.now - self.before)
+
+    @property
+    def better(self) -> bool:
+        """Whether it is better by more than the limits that hold for the other direction, in the mean."""
+        return self.state == "fine" and min(self.rule.excess(self.before, 2 * self.before - self.now)) > 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found."""
+
+    suite: str
+    """The suite."""
+    controller: str
+    """What was tried."""
+    against: str
+    """The controller of the baseline."""
+    answers: Sequence[Answer]
+    """Each rule in each case that it is about and has a value in."""
+    failed: Mapping[str, str]
+    """Cases of which a run failed, and why."""
+    not_run: Mapping[str, str]
+    """Cases that cannot be run, and why."""
+    runs: int
+    """How many runs it took."""
+    level: float = LEVEL
+    """How often a check of what is within all limits says worse."""
+
+    def those(self, state: State) -> list[Answer]:
+        """The answers of a kind."""
+        return [one for one in self.answers if one.state == state]
+
+    def passed(self, *, strict: bool = False) -> bool:
+        """Whether nothing is worse, no run failed, and (if `strict`) nothing is undecided."""
+        return not self.failed and not self.those("worse") and not (strict and self.those("undecided"))
+
+
+def write(
+    path: Path,
+    controller: str,
+    suite: Suite,
+    *,
+    named: str,
+    rules: Sequence[str] = (),
+    seeds: int = LOOKS[-1],
+    cases: Sequence[str] = (),
+    out: Path | None = None,
+    workers: int | None = None,
+    progress: Progress = _quiet,
+    force: bool = False,
+) -> Baseline:
+    """Makes a baseline: runs a suite with every seed that a check may ask for.
+
+    Args:
+        path: The file to write.
+        controller: The controller.
+        suite: The suite.
+        named: What the suite was called by: its name, or its file.
+        rules: What checks against it ask where nobody says otherwise; `DEFAULT` if there are none.
+        seeds: How many.
+        cases: Patterns of names of cases, for these alone.
+        out: A folder for the runs; one that goes away by default.
+        workers: How many runs at once; one a core by default.
+        progress: Makes bars.
+        force: Whether to replace a file of another kind, too.
+
+    Raises:
+        InputError: when rules, cases or seeds are not usable.
+        RunError: when a run fails.
+        OutputError: when the file cannot be written.
+    """
+    kept.check_file(path, force=force)
+    texts = tuple(rules) or DEFAULT
+    read = _rules(texts)
+    chosen = suite.only(tuple(cases))
+    _enough(seeds, sum(rule.is_about(case.name) for rule in read for case in chosen.cases if not case.not_run))
+    series = kept.series_of(read, [(rule.metric, rule.of) for rule in chosen.rules])
+    with _folder(out) as folder:
+        plan = Plan.of(chosen, [controller], seeds=seeds)
+        with progress(f"{controller}: {len(plan.points)} runs") as tell:
+            result = plan.run(folder, workers=workers, progress=tell)
+    if result.troubles:
+        raise RunError("\n".join(f"{case}: {why}" for (case, _), why in result.troubles.items()))
+    there = [case for case in chosen.cases if not case.not_run]
+    engine = kept.engines(there, workers=workers)
+    found = {}
+    for case in there:
+        values = {name: kept.values_of(result, case.name, controller, name, seeds) for name in series}
+        some = {name: values for name, values in values.items() if any(value is not None for value in values)}
+        found[case.name] = Known(kept.network(case), engine[case.name], some)
+    made = Baseline(named, controller, seeds, tuple(cases), texts, found, kept.made_with())
+    made.save(path, force=force)
+    return made
+
+
+def check(
+    baseline: Baseline,
+    suite: Suite,
+    controller: str | None = None,
+    *,
+    rules: Sequence[str] = (),
+    cases: Sequence[str] = (),
+    seeds: int | None = None,
+    out: Path | None = None,
+    workers: int | None = None,
+    progress: Progress = _quiet,
+    made_by: str = "",
+) -> Outcome:
+    """Runs a suite and compares it with a baseline.
+
+    Args:
+        baseline: What was before.
+        suite: The suite of the baseline.
+        controller: What is tried; the baseline's by default, which is its code of today.
+        rules: What counts as worse; those of the baseline by default.
+        cases: Patterns of names of cases, for these alone.
+        seeds: How many at most; as many as the baseline has by default.
+        out: A folder for the runs; one that goes away by default.
+        workers: How many runs at once; one a core by default.
+        progress: Makes bars.
+        made_by: A command that makes the baseline again, for messages.
+
+    Raises:
+        InputError: when the baseline is one of another suite, network or engine, or rules and seeds are not usable.
+    """
+    tried = controller or baseline.controller
+    chosen, absent = _comparable(baseline, suite.only(baseline.only).only(tuple(cases)), whole=not cases, again=made_by)
+    read = _rules(rules or baseline.rules)
+    questions = _questions(baseline, read, list(chosen), made_by)
+    looks = looks_up_to(min(baseline.seeds, seeds or baseline.seeds))
+    _enough(looks[-1], len(questions))
+    here = [case for case in suite.cases if case.name in chosen]
+    with progress("is it the same engine?") as tell:
+        engine = kept.engines(here, workers=workers, progress=tell)
+    for name, one in chosen.items():
+        if one.engine != engine[name]:
+            old, new = (_version(made) for made in (baseline.versions, kept.made_with()))
+            why = f"what {kept.REFERENCE} gives in {name} is not what it gave (made by {old}; this is {new})"
+            raise InputError(f"the baseline is of another engine: {why}; make the baseline again{made_by}")
+    with _folder(out) as folder:
+        runs = _SuiteRuns(suite, tried, folder, workers, progress)
+        before = {name: one.values for name, one in chosen.items()}
+        answers = judge(questions, looks, before, runs)
+    return Outcome(suite.name, tried, baseline.controller, answers, runs.failed, absent, runs.count)
+
+
+class Runs(Protocol):
+    """Where the numbers of what is tried come from."""
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """Cases of which a run failed, and why."""
+
+    def reach(self, cases: Sequence[str], seeds: int) -> None:
+        """Sees to it that these cases have runs with seeds 1 to `seeds`."""
+
+    def values(self, case: str, series: str, seeds: int) -> Sequence[float | None]:
+        """A number of each run of a case, as a baseline has it, with seeds 1 to `seeds`."""
+
+
+def judge(
+    questions: Sequence[Question], looks: Sequence[int], before: Mapping[str, kept.Values], runs: Runs
+) -> list[Answer]:
+    """Answers questions with as many seeds as each of them needs.
+
+    Args:
+        questions: Rules and cases.
+        looks: After how many seeds is looked.
+        before: The baseline's numbers by case.
+        runs: Where those of what is tried come from.
+    """
+    family = Family(questions, looks)
+    pairs: dict[Question, _Pairs] = {}
+    for seeds in looks:
+        wanted = [one for one in family.open if one.case not in runs.failed]
+        if not wanted:
+            break
+        runs.reach(list(dict.fromkeys(one.case for one in wanted)), seeds)
+        wanted = [one for one in wanted if one.case not in runs.failed]
+        for one in wanted:
+            old, new = before[one.case][one.rule.series][:seeds], runs.values(one.case, one.rule.series, seeds)
+            pairs[one] = _Pairs(one.rule, list(zip(old, new, strict=True)))
+        family.look(seeds, {one: pairs[one].evidence for one in wanted})
+    states = family.states()
+    levels = {one: family.level_of(one) * family.spent(some.seeds) for one, some in pairs.items()}
+    return [some.answer(one, states[one], levels[one]) for one, some in pairs.items() if one.case not in runs.failed]
+
+
+class _SuiteRuns:
+    """Runs of a suite with one controller."""
+
+    def __init__(self, suite: Suite, controller: str, folder: Path, workers: int | None, progress: Progress) -> None:
+        self.suite, self.controller, self.folder = suite, controller, folder
+        self.workers, self.progress = workers, progress
+        self.failed: dict[str, str] = {}
+        self._done: set[tuple[str, int]] = set()
+        self._result: SuiteResult | None = None
+
+    @property
+    def count(self) -> int:
+        """How many runs there were."""
+        return len(self._done)
+
+    def reach(self, cases: Sequence[str], seeds: int) -> None:
+        plan = Plan.of(self.suite, [self.controller], seeds=seeds, cases=[glob.escape(case) for case in cases])
+        fresh = {(point.case.name, point.seed) for point in plan.points} - self._done
+        with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(fresh)} runs") as tell:
+            self._result = plan.run(self.folder, workers=self.workers, progress=tell)
+        self._done |= fresh
+        self.failed |= {case: why for (case, _), why in self._result.troubles.items()}
+
+    def values(self, case: str, series: str, seeds: int) -> list[float | None]:
+        assert self._result is not None  # noqa: S101
+        return kept.values_of(self._result, case, self.controller, series, seeds)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """A rule's numbers before and now, seed by seed."""
+
+    rule: Rule
+    every: Sequence[tuple[float | None, float | None]]
+
+    @property
+    def seeds(self) -> int:
+        return len(self.every)
+
+    @property
+    def both(self) -> list[tuple[float, float]]:
+        return [(before, now) for before, now in self.every if before is not None and now is not None]
+
+    @property
+    def lost(self) -> int:
+        return sum(before is not None and now is None for before, now in self.every)
+
+    @property
+    def evidence(self) -> Evidence:
+        gained = sum(before is None and now is not None for before, now in self.every)
+        return Evidence.of([self.rule.excess(*pair) for pair in self.both], self.lost, gained)
+
+    @property
+    def means(self) -> tuple[float, float]:
+        if not self.both:
+            return math.nan, math.nan
+        before, now = (math.fsum(column) / len(self.both) for column in zip(*self.both, strict=True))
+        return before, now
+
+    def answer(self, question: Question, state: State, level: float) -> Answer:
+        bound = self._bound(level)
+        return Answer(question.case, self.rule, state, self.seeds, *self.means, bound, self.lost)
+
+    def _bound(self, level: float) -> float:
+        """What the worsening is above at a level: the excess over the limit that is exceeded least, and that limit."""
+        if not self.both:
+            return math.nan
+        samples = [Sample(column) for column in zip(*(self.rule.excess(*pair) for pair in self.both), strict=True)]
+        before, now = self.means
+        worse = self.rule.sign * (now - before)
+        return min(one.lower_bound(level) + worse - one.mean for one in samples)
+
+
+def _rules(texts: Sequence[str]) -> list[Rule]:
+    read = [Rule.parse(text, kept.catalogue()) for text in texts]
+    for at, rule in enumerate(read):
+        if any(rule.text == other.text for other in read[:at]):
+            raise InputError(f"--fail-if: {rule.text!r} is given twice")
+    return read
+
+
+def _comparable(
+    baseline: Baseline, suite: Suite, *, whole: bool, again: str
+) -> tuple[dict[str, Known], dict[str, str]]:
+    """The cases that are compared, and why others are not."""
+    here = {case.name: case for case in suite.cases}
+    absent = {name: case.not_run for name, case in here.items() if case.not_run}
+    again = f"; make the baseline again{again}"
+    for name in here:
+        if name not in baseline.cases and name not in absent:
+            there = ", ".join(baseline.cases)
+            raise InputError(f"{name}: is a case of {suite.name}, and the baseline has none of it ({there}){again}")
+    for name, one in baseline.cases.items():
+        if name not in here:
+            if whole:
+                raise InputError(f"{name}: is a case of the baseline, and there is none in {suite.name}{again}")
+            continue
+        if name not in absent and one.network != kept.network(here[name]):
+            raise InputError(f"{name}: is another network than that of the baseline{again}")
+    chosen = {name: one for name, one in baseline.cases.items() if name in here and name not in absent}
+    if not chosen:
+        raise InputError(f"{suite.name}: no case can be run: {'; '.join(dict.fromkeys(absent.values()))}")
+    return chosen, absent
+
+
+def _questions(baseline: Baseline, rules: Sequence[Rule], cases: Sequence[str], again: str) -> list[Question]:
+    """Every rule in every case that it is about and that has such a number.
+
+    Raises:
+        InputError: when a rule is about no case, or about a number that the baseline lacks everywhere.
+    """
+    found = []
+    for rule in rules:
+        about = [case for case in baseline.cases if rule.is_about(case)]
+        if not about:
+            raise InputError(f"--fail-if {rule.text!r}: is about no case; there are {', '.join(baseline.cases)}")
+        own = [Question(case, rule) for case in about if rule.series in baseline.cases[case].values]
+        if not own:
+            why = f"the baseline has no {rule.series} in {', '.join(about)}"
+            raise InputError(f"--fail-if {rule.text!r}: {why}; make the baseline again with this rule{again}")
+        found += [one for one in own if one.case in cases]
+    if not found:
+        raise InputError(f"no rule is about {', '.join(cases)}; --fail-if says what to ask there")
+    return found
+
+
+def _enough(seeds: int, questions: int) -> None:
+    """Whether anything can be shown with so many seeds.
+
+    Raises:
+        InputError: says how many are needed.
+    """
+    if Family(range(questions), looks_up_to(seeds)).can_convict:
+        return
+    right = next((n for n in range(2, LOOKS[-1] + 1) if Family(range(questions), looks_up_to(n)).can_convict), None)
+    what = f"{questions} questions (rules times cases) at {LEVEL:.0%}"
+    expected = f"expected at least {right}" if right else "expected fewer rules or cases"
+    raise InputError(f"seeds: found {seeds}, which can never show that anything is worse: {what}; {expected}")
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """The folder for runs, or one that goes away."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
+        yield Path(scratch) / "runs"
+
+
+def _version(made: Mapping[str, str]) -> str:
+    commit = made.get("commit", "")
+    return f"tidegate {made.get('tidegate', '?')}{f' ({commit[:12]})' if commit else ''}"

@@ -1,0 +1,252 @@
+"""`tidegate check`: a baseline in a file, a suite against it, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from support import Cli
+from tidegate.gate import baseline as baselines
+from tidegate.gate.baseline import Baseline
+from tidegate.gate.checking import check, write
+from tidegate.suite import Suite
+
+SUITE = """
+description = "two short looks"
+source = "here"
+
+[[cases]]
+name = "steps"
+scenario = "rfc8867-5.1-variable-capacity"
+set = { duration = "10s", "flows.call.stop" = "9s" }
+
+[[cases]]
+name = "tcp"
+scenario = "rfc8867-5.6-long-tcp"
+set = { duration = "12s", "flows.call.stop" = "12s" }
+
+[[cases]]
+name = "wifi"
+not_run = "no Wi-Fi node"
+"""
+MINE = """
+from tidegate import Controller
+
+class Mine(Controller):
+    def on_limits(self, now_ns, limits):
+        return {rate}
+
+    def on_report(self, now_ns, report):
+        return {rate}
+"""
+RULES = ["delay_p95 > +5% and > +10ms", "rate < -5%", "tcp rate < -20% in tcp"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a suite and a baseline of it."""
+    folder = tmp_path_factory.mktemp("gate")
+    (folder / "short.toml").write_text(SUITE)
+    write(folder / "base.json", "fixed:600kbps", Suite.load(folder / "short.toml"), named="short.toml", rules=RULES)
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, cli: Cli) -> Path:
+    """The same, where the command line runs."""
+    for file in made.iterdir():
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+def test_a_baseline_is_small_and_readable_and_says_what_it_was_made_on(here: Path) -> None:
+    text = (here / "base.json").read_text()
+    data = json.loads(text)
+    assert (data["suite"], data["controller"], data["seeds"]) == ("short.toml", "fixed:600kbps", 40)
+    assert data["rules"] == RULES
+    assert list(data["cases"]) == ["steps", "tcp"]
+    one = data["cases"]["tcp"]
+    assert re.fullmatch(r"[0-9a-f]{16}", one["network"])
+    assert re.fullmatch(r"[0-9a-f]{16}", one["engine"])
+    assert len(one["values"]["tcp receive_rate_bps"]) == 40
+    assert one["values"]["worst receive_rate_bps"][0] == pytest.approx(600e3, rel=0.1)
+    assert "tcp receive_rate_bps" not in data["cases"]["steps"]["values"]
+    # a line a number, so that a change shows in review
+    assert sum(line.strip().startswith('"worst receive_rate_bps"') for line in text.splitlines()) == 2
+    assert len(text) < 20_000
+    again = Baseline.load(here / "base.json")
+    again.save(here / "again.json")
+    assert (here / "again.json").read_text() == text
+
+
+def test_the_same_again_passes_with_five_seeds(here: Path, cli: Cli) -> None:
+    done = cli("check", "base.json", "--all")
+    assert done.code == 0, done.err
+    assert "5 questions in 2 cases, 10 runs" in done.out
+    assert "nothing is worse" in done.out
+    assert done.out.count("within") == 5
+    assert "wifi was not run: no Wi-Fi node" in done.err
+
+
+def test_what_became_worse_and_better_is_told_with_case_and_amount(here: Path, cli: Cli) -> None:
+    done = cli("check", "base.json", "fixed:500kbps", "--junit", "check.xml", "--github", "--json")
+    assert done.code == 1
+    assert "2 of 5 worse" in done.err
+    answers = {(one["case"], f"{one['of']} {one['metric']}"): one for one in json.loads(done.out)["answers"]}
+    slow = answers["steps", "worst receive_rate_bps"]
+    assert slow["state"] == "worse"
+    assert slow["now"] / slow["before"] == pytest.approx(5 / 6, rel=0.02)
+    # it is worse by less than is proved, and by more than the limit
+    assert 0.05 * slow["before"] < slow["worse_by_at_least"] <= slow["before"] - slow["now"]
+    assert answers["tcp", "tcp receive_rate_bps"]["state"] == "fine"
+    root = ET.parse(here / "check.xml").getroot()
+    (group,) = root
+    assert (group.get("tests"), group.get("failures"), group.get("errors")) == ("5", "2", "0")
+    failed = [one for one in group if one.find("failure") is not None]
+    assert {(one.get("classname"), one.get("name")) for one in failed} == {
+        ("short.steps", "rate < -5%"),
+        ("short.tcp", "rate < -5%"),
+    }
+    errors = [line for line in done.err.splitlines() if line.startswith("::error ")]
+    assert len(errors) == 2
+    assert errors[0].startswith("::error title=steps became worse::receive rate: ")
+    assert "-16." in errors[0]
+    assert "%25" in errors[0]
+    assert "%2" not in errors[0].replace("%25", "")
+
+
+def test_the_table_names_case_number_change_bound_and_limit(here: Path, cli: Cli) -> None:
+    done = cli("check", "base.json", "fixed:500kbps", "--cases", "steps")
+    (line,) = [line for line in done.out.splitlines() if line.startswith("worse")]
+    assert re.match(r"worse +steps +receive rate +0\.\d\d +0\.\d\d +Mbit/s +-0\.\d\d \(-1\d\.\d%\) +-0\.\d\d \(", line)
+    assert line.split()[-2:] == ["-5%", "20"]
+    better = cli("check", "base.json", "fixed:700kbps", "--cases", "steps", "--fail-if", "rate < -5%")
+    assert better.code == 0
+    assert re.search(r"^better +steps +receive rate", better.out, re.MULTILINE)
+
+
+def test_what_more_seeds_cannot_decide_is_undecided_and_fails_only_if_strict(here: Path, cli: Cli) -> None:
+    assert cli("check", "gcc.json", "gcc", "--suite", "short.toml", "--cases", "tcp", "--write").code == 0
+    # other runs with the same mean are neither surely worse nor surely no worse than exactly this mean
+    tried = ["check", "gcc.json", "gcc:beta=0.850001", "--fail-if", "rate < -0bps"]
+    done = cli(*tried, "--junit", "check.xml", "--github")
+    assert done.code == 0, done.err
+    assert "1 undecided" in done.out
+    assert "1 questions in 1 cases, 40 runs" in done.out
+    assert "::warning title=tcp is undecided::" in done.out
+    assert ET.parse(here / "check.xml").getroot()[0].get("skipped") == "1"
+    strict = cli(*tried, "--junit", "check.xml", "--strict")
+    assert strict.code == 1
+    assert ET.parse(here / "check.xml").getroot()[0].get("failures") == "1"
+
+
+def test_a_controller_of_the_repository_is_tried_as_its_code_is_now(here: Path, cli: Cli) -> None:
+    mine = here / "mine.py"
+    mine.write_text(MINE.format(rate=600_000))
+    some = ["--cases", "steps", "--seeds", "12", "--jobs", "1"]
+    assert cli("check", "own.json", "python:mine.py:Mine", "--suite", "short.toml", "--write", *some).code == 0
+    assert str(here) not in (here / "own.json").read_text()
+    assert cli("check", "own.json", *some).code == 0
+    mine.write_text(MINE.format(rate=400_000))
+    worse = cli("check", "own.json", *some)
+    assert worse.code == 1
+    assert re.search(r"^worse +steps +utilisation", worse.out, re.MULTILINE)
+    mine.write_text(MINE.format(rate="1 / 0"))
+    broken = cli("check", "own.json", "--junit", "check.xml", *some)
+    assert broken.code == 1
+    assert "1 cases failed\nsteps: seed 1: " in broken.err
+    assert "ZeroDivisionError" in broken.err
+    assert ET.parse(here / "check.xml").getroot()[0].get("errors") == "1"
+
+
+def test_a_controller_that_sends_nothing_is_worse_although_it_has_no_delay(here: Path, cli: Cli) -> None:
+    done = cli("check", "base.json", "fixed:1bps", "--fail-if", "frame_delay_p95 > +5%", "--cases", "steps", "--json")
+    (answer,) = json.loads(done.out)["answers"]
+    assert (done.code, answer["state"]) == (1, "worse")
+
+
+def test_an_engine_that_gives_other_numbers_is_refused(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "REFERENCE", "fixed:500001bps")
+    done = cli("check", "base.json")
+    assert done.code == 2
+    assert "the baseline is of another engine: what fixed:500001bps gives in steps is not what it gave" in done.err
+    assert "make the baseline again: tidegate check base.json fixed:600kbps --suite short.toml --write" in done.err
+
+
+def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
+    suite = here / "short.toml"
+    for old, new, why in [
+        ('duration = "10s"', 'duration = "11s"', "steps: is another network than that of the baseline"),
+        ('name = "steps"', 'name = "stairs"', "stairs: is a case of short, and the baseline has none of it"),
+        ('name = "tcp"', 'name = "tcp"\nnot_run = "x"\n[[cases]]\nname = "tcp2"', "tcp2: is a case of short"),
+    ]:
+        suite.write_text(SUITE.replace(old, new))
+        done = cli("check", "base.json")
+        assert (done.code, why in done.err) == (2, True), done.err
+        assert "make the baseline again: tidegate check base.json" in done.err
+    suite.write_text(SUITE[: SUITE.index('[[cases]]\nname = "tcp"')])
+    assert "tcp: is a case of the baseline, and there is none in short" in cli("check", "base.json").err
+    assert "the baseline is of short.toml" in cli("check", "base.json", "--suite", "smoke").err
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (["none.json"], "none.json: cannot be read: No such file or directory; tidegate check none.json CONTROLLER"),
+        (["base.json", "gccc"], "gccc: no such controller; did you mean gcc"),
+        (["base.json", "--cases", "5.1"], "found 5.1, which fits none of short"),
+        (["base.json", "--fail-if", "rate < -5% in 5.6"], "is about no case; there are steps, tcp"),
+        (["base.json", "--fail-if", "jitter_max > +5%"], "the baseline has no worst jitter_ms_max in steps, tcp; make"),
+        (["base.json", "--fail-if", "rate < -5%", "--fail-if", "rate  < -5%"], "'rate < -5%' is given twice"),
+        (["base.json", "--seeds", "1"], "found 1, which can never show that anything is worse: 5 questions"),
+        (["base.json", "--seeds", "5"], "expected at least 10"),
+        (["new.json", "--write", "--suite", "short.toml"], "needs a controller: tidegate check new.json CONTROLLER"),
+        (["new.json", "gcc", "--write"], "needs --suite SUITE"),
+        (["new.json", "gcc", "--write", "--suite", "short.toml", "--seeds", "1"], "found 1, which can never show"),
+        (["new.json", "gcc", "--write", "--suite", "short.toml", "--strict"], "--strict: is for checks"),
+        (["short.toml", "gcc", "--write", "--suite", "short.toml"], "is there already, and is no baseline of tidegate"),
+    ],
+)
+def test_wrong_usage_says_what_is_right(here: Path, cli: Cli, argv: list[str], why: str) -> None:
+    done = cli("check", *argv)
+    assert done.code in (1, 2) if "is there already" in why else done.code == 2
+    assert why in done.err
+    assert not (here / "new.json").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "[]",
+        lambda text: "",
+        lambda text: text.replace('"format": 1', '"format": 2'),
+        lambda text: text.replace('"seeds": 40', '"seeds": 39'),
+        lambda text: text.replace('"engine"', '"motor"'),
+        lambda text: re.sub(r'"cases": \{.*', '"cases": {}}', text, flags=re.DOTALL),
+        lambda text: text.replace("null", "NaN").replace("0.0,", "Infinity,"),
+        lambda text: re.sub(r"\[(\d)", r'["x", \1', text),
+    ],
+)
+def test_a_damaged_baseline_is_refused_in_one_line(here: Path, cli: Cli, damage: object) -> None:
+    file = here / "base.json"
+    assert callable(damage)
+    file.write_text(damage(file.read_text()))
+    done = cli("check", "base.json")
+    assert done.code == 2
+    assert done.err.startswith("tidegate: base.json: is no baseline")
+    assert done.err.count("\n") == 1
+
+
+def test_runs_in_a_folder_are_not_done_twice(here: Path) -> None:
+    known, suite = Baseline.load(here / "base.json"), Suite.load(here / "short.toml")
+    check(known, suite, out=here / "runs")
+    kept = {file: file.stat().st_mtime_ns for file in (here / "runs" / "results").iterdir()}
+    assert len(kept) == 10
+    check(known, suite, out=here / "runs")
+    assert {file: file.stat().st_mtime_ns for file in (here / "runs" / "results").iterdir()} == kept
