@@ -129,7 +129,7 @@ def test_two_sweeps_in_one_folder(small: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "s"
     with (
         Results(out).begun({}, [], []),
-        pytest.raises(OutputError, match="s: another sweep is at work in it; wait for it, or choose another folder"),
+        pytest.raises(OutputError, match="s: somebody is at work in it; wait for it, or choose another folder"),
     ):
         sweep(small, GRID, out=out)
     assert len(sweep(small, GRID, out=out).rows) == 2

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson, ScenarioName, Workers, pair, say_what_code_is_run, split
-from tidegate.cli.terminal import Stopped, print_json, results_only, say, warn
+from tidegate.cli.options import AsJson, ScenarioName, Workers, pair, say_what_code_is_run, values_of
+from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def sweep(
         typer.Option(
             "--set",
             metavar="KEY=A,B,C",
-            help="Values for a key, such as links.uplink.delay=20ms,50ms. May be given again: all combinations.",
+            help="Values for a key, such as links.uplink.delay=20ms,50ms, or a range: 2ms:50ms:5 (five values), "
+            "log:100kbps:10Mbps:4. May be given again: all combinations.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for results; the same again goes on where it was left.")],
@@ -39,7 +40,8 @@ def sweep(
 
     Finished runs are kept and never run again, so that the same command goes on where it was stopped.
 
-    A value that has a comma itself stands in quotes: flows.call.media.controller='gcc,"fixed:rate=2Mbps"'.
+    A value that has a comma itself, and no brackets around it, stands in quotes:
+    flows.call.media.controller='gcc,"gcc:draft-02,k_up=0.02"'. What stands in quotes is never a range.
 
     Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
     """
@@ -57,10 +59,10 @@ def sweep(
         key, values = pair(text)
         if key in grid:
             raise InputError(f"--set {key}: is given twice; write {key}=A,B")
-        grid[key] = split(key, values)
+        grid[key] = values_of(key, values)
     say_what_code_is_run(scenario, made.code)
     with results_only():
-        plan = sweeping.Plan.of(made, grid, seeds_from(seeds))
+        plan = sweeping.Plan.of(made, grid, seeds_from(seeds), typed())
     check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
     try:
         with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
@@ -74,7 +76,9 @@ def sweep(
     elif result.rows:
         _print_sweep(result)
         print_recordings({**row["summary"], "seed": row["seed"]} for row in result.rows)
-        console().print(f"\nwritten to {out}: summary.md, summary.csv, flows.csv, results/")
+        written = ["report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"]
+        there = ", ".join(name for name in written if (out / name).is_file())
+        console().print(f"\nwritten to {out}: {there}, results/")
     warn(_view.warnings(row["summary"] for row in result.rows), made)
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
@@ -83,10 +87,21 @@ def sweep(
 
 
 def _print_sweep(result: SweepResult) -> None:
-    from tidegate.cli.tables import plain_table, print_table
+    from tidegate.cli.tables import broken, console, plain_table, print_table
+    from tidegate.show import _sweep
+    from tidegate.show._sweep import Swept
 
-    lines = [line.strip("|").split(" | ") for line in result.to_markdown().splitlines()]
-    table = plain_table(*(head.strip() for head in lines[0]))
-    for line in lines[2:]:
-        table.add_row(*(cell.strip() for cell in line))
-    print_table(table)
+    swept = Swept.of(result)
+    short = _sweep.shortened(swept.varied)
+    runs = {len(one.rows) for one in swept.combinations}
+    # what is the same in every line is told once
+    same = [f"{key} = {value}" for key, value in swept.constant.items()]
+    same += [f"{count} run{'' if count == 1 else 's'} each" for count in runs if len(runs) == 1]
+    console().print(f"{result.name}: {', '.join(same)}\n")
+    heads = [*(short[key] for key in swept.varied), *(["runs"] if len(runs) > 1 else [])]
+    table = plain_table(*(heads or [""]), *(broken(_sweep.head(name)) for name in swept.names))
+    for one in swept.combinations:
+        begin = [*(one.settings[key] for key in swept.varied), *([str(len(one.rows))] if len(runs) > 1 else [])]
+        numbers = (_sweep.about(name).show_interval(one.mean(name)) for name in swept.names)
+        table.add_row(*(begin or [result.name]), *numbers)
+    print_table(table, len(swept.varied) or 1)

@@ -10,23 +10,22 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tidegate import _core
 from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results._folders import add_file
-from tidegate.results.metrics import HEADLINE, Metric, finite, metric
-from tidegate.results.stats import Interval
+from tidegate.results._saved import Contents, read_json
 from tidegate.running import RunJob, build, pool
 from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import busy_in_python
 from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
 from tidegate.scenario.variants import anchored
-from tidegate.show import _view
+from tidegate.show import _sweep
+from tidegate.show._sweep import Swept
 from tidegate.show.table import flows_csv
 
 _MOST_RUNS = 1_000_000
@@ -53,31 +52,41 @@ class SweepResult:
     keys: Sequence[str]
     """The keys that were varied."""
     rows: Sequence[Mapping[str, Any]]
-    """One for each finished run: `settings`, `seed`, `digest`, `summary`."""
+    """One for each finished run: `settings`, `seed`, `digest`, `versions`, `summary`."""
     failed: Sequence[str]
     """Why each of the other runs failed."""
     resumed: int
     """How many runs were in the folder already, and were not run again."""
+    planned: int = 0
+    """How many runs there are, with those that failed or have not been done."""
+    scenario: str = ""
+    """The scenario that is varied, as TOML."""
+    command: str = ""
+    """What was typed to get it."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(tomllib.loads(self.scenario).get("name") or "sweep")
 
     def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
         """The rows of each combination of settings, in order."""
-        found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-        for row in self.rows:
-            found.setdefault(tuple(row["settings"][key] for key in self.keys), []).append(row)
-        return [(dict(zip(self.keys, values, strict=True)), rows) for values, rows in found.items()]
+        return [(dict(one.settings), list(one.rows)) for one in Swept.of(self).combinations]
 
     def to_csv(self) -> str:
         """Every finished run as one line, with all metrics of its subject, and sums of its sessions."""
-        metrics = list(dict.fromkeys(name for row in self.rows for name in (*_subject(row), *_sessions(row))))
-        numbers = [name for name in metrics if any(_value(row, name) is not None for row in self.rows)]
+        metrics = list(
+            dict.fromkeys(name for row in self.rows for name in (*_sweep.of_subject(row), *_sweep.of_sessions(row)))
+        )
+        numbers = [name for name in metrics if any(_sweep.value(row, name) is not None for row in self.rows)]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([*self.keys, "seed", "digest", "flow", *numbers])
         for row in self.rows:
-            values = [_value(row, name) for name in numbers]
+            values = [_sweep.value(row, name) for name in numbers]
             plain = ["" if value is None else repr(value) for value in values]
             settings = [row["settings"][key] for key in self.keys]
-            writer.writerow([*settings, row["seed"], row["digest"], _subject(row)["flow"], *plain])
+            writer.writerow([*settings, row["seed"], row["digest"], _sweep.of_subject(row)["flow"], *plain])
         return out.getvalue()
 
     def flows_csv(self) -> str:
@@ -88,40 +97,56 @@ class SweepResult:
 
     def to_markdown(self) -> str:
         """A line for each combination: means over seeds with 95 % intervals."""
-        sums = dict.fromkeys(name for row in self.rows for name in _sessions(row))
-        names = [name for name in (*HEADLINE, *sums) if any(_value(row, name) is not None for row in self.rows)]
-        heads = [_head(name) for name in names]
-        lines = [" | ".join([*self.keys, "runs", *heads])]
-        lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(names)]))
-        for settings, rows in self.groups():
-            cells = [_metric(name).show_interval(Interval.of(_value(row, name) for row in rows)) for name in names]
-            values = [str(value).replace("|", "\\|") for value in settings.values()]
-            lines.append(" | ".join([*values, str(len(rows)), *cells]))
+        swept = Swept.of(self)
+        lines = [" | ".join([*self.keys, "runs", *map(_sweep.head, swept.names)])]
+        lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(swept.names)]))
+        for one in swept.combinations:
+            cells = [_sweep.about(name).show_interval(one.mean(name)) for name in swept.names]
+            values = [str(value).replace("|", "\\|") for value in one.settings.values()]
+            lines.append(" | ".join([*values, str(len(one.rows)), *cells]))
         return "\n".join(f"| {line} |" for line in lines) + "\n"
 
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Reads what a sweep left in its folder, also of one that was stopped.
 
-def _subject(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    return subject.of_summary(row["summary"])
+        Raises:
+            InputError: when there is no sweep, it has no finished run, or it is damaged.
+        """
+        path = Path(folder)
+        about = read_json(Contents(path).file(SWEEP_FILE))
+        try:
+            grid, seeds, keys = about["grid"], about["seeds"], about["results"]
+            every = itertools.product(itertools.product(*grid.values()), seeds)
+            results = Results(path)
+            rows = [
+                {**found, "settings": dict(zip(grid, values, strict=True))}
+                for key, (values, _) in zip(keys, every, strict=True)
+                if (found := results.read(str(key))) is not None
+            ]
+            made = cls(list(grid), rows, [], len(rows), len(keys), str(about["scenario"]), str(about["command"]))
+        except KeyError as error:
+            why = "an earlier version wrote it, or it is damaged; the same sweep again completes it"
+            raise InputError(f"{path / SWEEP_FILE}: has no {error}: {why}") from None
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{path / SWEEP_FILE}: is damaged: {error!r}") from None
+        if not rows:
+            raise InputError(f"{path}: none of its {len(keys)} runs is done")
+        return made
 
+    def save_page(self, folder: Path) -> None:
+        """Writes its page and its figure into its folder; no figure where there is nothing to draw.
 
-def _sessions(row: Mapping[str, Any]) -> dict[str, float]:
-    """Sums and means over the members of each session, as `SESSION.METRIC`."""
-    found = _view.sessions(row["summary"]).items()
-    return {f"{session}.{name}": value for session, of in found for name, value in _view.session_sums(of).items()}
+        Raises:
+            OutputError: when they cannot be written.
+        """
+        from tidegate.show import plot, report
 
-
-def _metric(name: str) -> Metric:
-    return metric(name.rpartition(".")[2])
-
-
-def _head(name: str) -> str:
-    session, dot, _ = name.rpartition(".")
-    about = _metric(name)
-    return f"{session}{': ' if dot else ''}{about.label}{f' ({about.unit})' if about.unit else ''}"
-
-
-def _value(row: Mapping[str, Any], name: str) -> float | None:
-    return finite(_sessions(row).get(name) if "." in name else _subject(row).get(name))
+        report.write(folder / "report.html", self)
+        if Swept.of(self).drawn:
+            data = io.BytesIO()
+            plot.sweep(self).savefig(data, format="png")
+            add_file(folder, "sweep.png", data.getvalue())
 
 
 def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[Point]:
@@ -171,15 +196,17 @@ class Plan:
     """The seeds of each combination."""
     points: Sequence[Point]
     """Every combination with every seed."""
+    command: str = ""
+    """What was typed."""
 
     @classmethod
-    def of(cls, scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> Plan:
+    def of(cls, scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int], command: str = "") -> Plan:
         """The plan of a sweep.
 
         Raises:
             InputError: when a key leads nowhere, a value does not fit, or there are too many.
         """
-        return cls(scenario, grid, seeds, points(scenario, grid, seeds))
+        return cls(scenario, grid, seeds, points(scenario, grid, seeds), command)
 
     def run(
         self,
@@ -279,7 +306,8 @@ def _run(
     results = Results(folder)
     scenarios = {id(point.lowered): point.lowered.scenario for point in every}
     variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
-    with results.begun({"scenario": base.to_toml(), "grid": dict(grid)}, variants, plan.seeds):
+    about = {"command": plan.command, "scenario": base.to_toml(), "grid": dict(grid)}
+    with results.begun({**about, "results": [point.key for point in every]}, variants, plan.seeds):
         return _run_in(results, plan, workers, processes, progress)
 
 
@@ -305,11 +333,12 @@ def _run_in(
     # the settings are those of this sweep: another spelling of a value is the same run
     read = ((point, results.read(point.key)) for point in every)
     rows = [{**found, "settings": dict(point.settings)} for point, found in read if found is not None]
-    result = SweepResult(list(grid), rows, failed, len(there))
+    result = SweepResult(list(grid), rows, failed, len(there), len(every), base.to_toml(), plan.command)
     if rows:
         add_file(results.folder, "summary.csv", result.to_csv())
         add_file(results.folder, "flows.csv", result.flows_csv())
         add_file(results.folder, "summary.md", result.to_markdown())
+        result.save_page(results.folder)
     return result
 
 

@@ -1,4 +1,4 @@
-"""The results of a sweep in its folder: each says what it is a result of, and is checked when it is read."""
+"""The results of a sweep or a suite in its folder: each says what it is a result of, and is checked when it is read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ if sys.platform != "win32":
 
 SWEEP_FILE = "sweep.json"
 _FORMAT = 2
-_TEMPORARY = re.compile(rf"\.([0-9a-f]{{32}}|sweep|summary|flows|manifest)\.(json|csv|md){re.escape(TEMPORARY)}.*")
+_TEMPORARY = re.compile(rf"\.([0-9a-f]{{32}}|[a-z]+)\.(json|csv|md|html|xml|png){re.escape(TEMPORARY)}.*")
 
 
 @dataclass(frozen=True)
 class Results:
-    """The folder of a sweep."""
+    """The folder of a sweep, or of a suite."""
 
     folder: Path
+    kind: str = SWEEP_FILE
+    """The file in it that says what is run."""
 
     def file(self, key: str) -> Path:
         """Where a result is, or will be."""
@@ -74,7 +76,7 @@ class Results:
         Raises:
             OutputError: when it cannot be written, holds another plan, or somebody is at work in it.
         """
-        begin_folder(self.folder, SWEEP_FILE)
+        begin_folder(self.folder, self.kind)
         self._check_plan(set(variants), seeds)
         results = self.folder / "results"
         with named(results):
@@ -85,13 +87,13 @@ class Results:
                     if _TEMPORARY.fullmatch(file.name):
                         file.unlink(missing_ok=True)
             about = {"format": _FORMAT, **plan, "seeds": list(seeds), "variants": sorted(set(variants))}
-            add_file(self.folder, SWEEP_FILE, json.dumps(about, indent=1) + "\n")
+            add_file(self.folder, self.kind, json.dumps(about, indent=1) + "\n")
             yield
 
     def _check_plan(self, variants: set[str], seeds: Sequence[int]) -> None:
         """A plan may grow, or be run again; another one has a folder of its own."""
         try:
-            before = read_json(self.folder / SWEEP_FILE)
+            before = read_json(self.folder / self.kind)
             had, with_seeds = set(before["variants"]), list(before["seeds"])
         except (TidegateError, KeyError, TypeError):
             return
@@ -121,7 +123,7 @@ def _alone(folder: Path, shown: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise OutputError(f"{shown}: another sweep is at work in it; wait for it, or choose another folder") from None
+        raise OutputError(f"{shown}: somebody is at work in it; wait for it, or choose another folder") from None
     except OSError:
         pass  # a file system without locks
     try:

@@ -15,5 +15,6 @@ from tidegate.show.plot.one import internals, time_series
 from tidegate.show.plot.points import delay_cdf, rate_delay_scatter
 from tidegate.show.plot.session import session
 from tidegate.show.plot.sheet import comparison
+from tidegate.show.plot.sweep import sweep
 
-__all__ = ["STYLE", "comparison", "delay_cdf", "internals", "rate_delay_scatter", "session", "time_series"]
+__all__ = ["STYLE", "comparison", "delay_cdf", "internals", "rate_delay_scatter", "session", "sweep", "time_series"]

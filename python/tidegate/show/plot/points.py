@@ -128,7 +128,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
                 zorder=4,
             )
             every.extend(points)
-        _reversed_delay_axis(ax, [point[0] for point in every])
+        reversed_delay_axis(ax, [point[0] for point in every])
         ax.set_ylim(0, max((point[1] for point in every), default=1.0) * 1.18)
         ax.set_ylabel("Mean receive rate (Mbit/s)")
         ax.set_xlabel("One-way delay, 95th percentile (ms)")
@@ -146,7 +146,8 @@ def rate_delay_scatter(runs: Runs) -> Figure:
     return finished(figure)
 
 
-def _reversed_delay_axis(ax: Axes, values: Sequence[float]) -> None:
+def reversed_delay_axis(ax: Axes, values: Sequence[float]) -> None:
+    """A delay axis from large to small, logarithmic where the values need it."""
     known = [value for value in values if value > 0]
     if not known:
         ax.invert_xaxis()

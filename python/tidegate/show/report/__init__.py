@@ -15,8 +15,10 @@ from typing import Any
 
 from tidegate.results._folders import add_file
 from tidegate.show import _view
+from tidegate.show._sweep import SweepLike
 from tidegate.show._view import RunLike
 from tidegate.show.report import _page as page
+from tidegate.show.report import _swept as swept
 
 __all__ = ["Source", "html", "write"]
 
@@ -36,6 +38,8 @@ class Source:
     """What made them: tidegate, Python, the platform."""
     attached: Mapping[str, bytes] = field(default_factory=dict)
     """Files that belong to them; PNG pictures are shown."""
+    warnings: Sequence[str] = ()
+    """What is to be said beside what the runs warn of themselves."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why a controller has no runs, by its name."""
 
@@ -49,12 +53,12 @@ def html(source: Any) -> str:
     """The report as one string.
 
     Args:
-        source: A :class:`tidegate.Comparison` (or a :class:`Source`), or a single run.
+        source: A :class:`tidegate.Comparison` (or a :class:`Source`), a :class:`tidegate.SweepResult`, or a single run.
 
     Raises:
         ValueError: If there is no run in it.
     """
-    return page.render(_sourced(source))
+    return swept.render(source) if isinstance(source, SweepLike) else page.render(_sourced(source))
 
 
 def write(path: str | os.PathLike[str], source: Any) -> Path:
@@ -65,7 +69,7 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
 
     Args:
         path: The HTML file to write.
-        source: A :class:`tidegate.Comparison` (or a :class:`Source`), or a single run.
+        source: A :class:`tidegate.Comparison` (or a :class:`Source`), a :class:`tidegate.SweepResult`, or a single run.
 
     Returns:
         The path.
@@ -102,5 +106,6 @@ def _sourced(source: Any) -> Source:
         scenario=about.get("scenario"),
         versions=dict(about.get("versions", {})),
         attached=getattr(source, "attached", {}),
+        warnings=getattr(source, "warnings", ()),
         failed=getattr(source, "failed", {}),
     )

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import metric
-from tidegate.show import _view
+from tidegate.show import _carried, _recordings, _view
 from tidegate.show._palette import Look, looks
 from tidegate.show._view import RunLike
 from tidegate.show.report import _tables as tables
 from tidegate.show.report._markup import Content, Markup, join, tag, text
+from tidegate.show.table import Row
 
 
 def dash(one: Look) -> list[float]:
@@ -28,7 +29,8 @@ def _swatch(own: Look) -> Markup:
     return tag("svg", line, class_="swatch", viewBox="0 0 30 10", aria_hidden="true")
 
 
-def _named(label: str, own: Mapping[str, Look]) -> Markup:
+def named(label: str, own: Mapping[str, Look]) -> Markup:
+    """A controller with a piece of its line."""
     return join([_swatch(own[label]), text(label)])
 
 
@@ -47,7 +49,10 @@ def headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     if seeds > 1:
         note.append(f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t).")
     if len(groups) > 1:
-        note.append("★ marks the best mean, and every other whose interval overlaps with it.")
+        unsure = any(row.best.labels and not row.best.sure for row in rows)
+        maybe = ", ☆ the best mean, perhaps by luck" if unsure else ""
+        note.append(f"★ marks the best{maybe} (paired differences, seed by seed).")
+    note += [f"{label} {why}." for label, why in _carried.too_little(groups).items()]
     return tag(
         "section",
         tag("h2", "In numbers"),
@@ -56,26 +61,28 @@ def headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     )
 
 
-def _numbers(groups: Mapping[str, Sequence[RunLike]], labels: Sequence[str], rows: Sequence[tables.Row]) -> Markup:
+def _numbers(groups: Mapping[str, Sequence[RunLike]], labels: Sequence[str], rows: Sequence[Row]) -> Markup:
     """The columns of some of the controllers."""
     own = looks(groups)
-    heads = [tag("th", "", scope="col"), *(tag("th", _named(label, own), scope="col") for label in labels)]
+    heads = [tag("th", "", scope="col"), *(tag("th", named(label, own), scope="col") for label in labels)]
     lines = []
     for row in rows:
-        name = tag("span", tables.name(row.about), class_="tip", title=row.about.definition, tabindex=0)
+        name = tag("span", tables.name(row.metric), class_="tip", title=row.metric.definition, tabindex=0)
         cells: list[Content] = [tag("th", name, scope="row")]
         for label in labels:
             cell = row.cells[label]
-            written: list[Content] = [tables.write(row.about, cell.mean)]
+            written: list[Content] = [tables.write(row.metric, cell.mean)]
             if cell.half is not None:
-                written.append(tag("span", f" ± {row.about.show(cell.half)}", class_="interval"))
-            cells.append(tag("td", *written, class_="best" if label in row.best else None))
+                written.append(tag("span", f" ± {row.metric.show(cell.half)}", class_="interval"))
+            mark = ("best" if row.best.sure else "best unsure") if label in row.best.labels else None
+            mark = "out" if label in row.out else mark
+            cells.append(tag("td", *written, class_=mark))
         lines.append(tag("tr", *cells))
     for about in tables.defined(groups, tables.VERDICTS):
         name = tag("span", tables.name(about), class_="tip", title=about.definition, tabindex=0)
         several = (groups[label] for label in labels)
         said = [tables.verdict_of(members, _view.subject_of(members[0]), about.name) for members in several]
-        lines.append(tag("tr", tag("th", name, scope="row"), *(tag("td", words) for words in said)))
+        lines.append(tag("tr", tag("th", name, scope="row"), *(tag("td", words) for words in said), class_="words"))
     return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="headline")
 
 
@@ -93,7 +100,7 @@ def flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     rows = []
     for label, members in groups.items():
         if several:
-            rows.append(tag("tr", tag("th", _named(label, own), colspan=len(heads), scope="rowgroup")))
+            rows.append(tag("tr", tag("th", named(label, own), colspan=len(heads), scope="rowgroup")))
         for entry in _view.point_to_point(members[0]):
             name = str(entry["flow"])
             cells = [tag("td", tables.write(about, tables.cell(members, name, about.name).mean)) for about in shown]
@@ -140,7 +147,7 @@ def network(every: Sequence[RunLike]) -> Markup:
         tag("tbody", *rows),
     )
     notes = ["Means over all runs."] if len(every) > 1 else []
-    notes += [f"{one}." for one in _view.recordings(run.summary for run in every)]
+    notes += [f"{one}." for one in _recordings.told(run.summary for run in every)]
     return tag(
         "section",
         tag("h2", "The network"),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.metrics import MEMBERS
 from tidegate.show import _view
 from tidegate.show._view import RunLike
 from tidegate.show.report import _charts as charts
+from tidegate.show.report import _document as document
 from tidegate.show.report import _members as of_members
 from tidegate.show.report import _numbers as numbers
 from tidegate.show.report import _series as series
@@ -22,8 +21,13 @@ from tidegate.show.report._markup import Content, Markup, tag
 if TYPE_CHECKING:
     from tidegate.show.report import Source
 
-#: Nothing may be fetched, from anywhere: what the page needs is in it.
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+NO_CHARTS: Mapping[str, Any] = {
+    "steps": series.STEPS,
+    "columns": [],
+    "cdf": {"x": [], "lines": []},
+    "logDelay": False,
+}
+"""The data of a page without charts over time."""
 
 
 def render(source: Source) -> str:
@@ -35,12 +39,7 @@ def render(source: Source) -> str:
     # a flow that is copied on its way has no far end
     single = not any(_view.subject_of(run) in _view.copied(run.summary) for run in every)
     body = [_head(source, groups), *([numbers.headline(groups)] if single else []), *_pictures(source)]
-    data: dict[str, Any] = {
-        "steps": series.STEPS,
-        "columns": [],
-        "cdf": {"x": [], "lines": []},
-        "logDelay": False,
-    }
+    data = dict(NO_CHARTS)
     if recorded and single:
         data |= charts.data(groups, link)
         body.append(charts.section(data, groups, link))
@@ -60,38 +59,14 @@ def render(source: Source) -> str:
         _reproduce(source, groups),
         _definitions(groups),
     ]
-    title = _title(source, groups)
-    head = [
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="generator", content="tidegate"),
-        tag("title", title),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Markup(_asset("uplot/uPlot.min.css"))),
-        tag("style", Markup(_asset("report.css"))),
-    ]
-    scripts: list[Markup] = [
-        tag("script", Markup(_json(data)), type="application/json", id="data"),
-        tag("script", Markup(_uplot())),
-        tag("script", Markup(_asset("report.js"))),
-    ]
-    content = tag("body", tag("main", *body), *scripts)
-    return f"<!doctype html>\n{tag('html', tag('head', *head), content, lang='en')}\n"
-
-
-def _asset(name: str) -> str:
-    return resources.files("tidegate.show.report").joinpath("assets", name).read_text(encoding="utf-8")
+    styles = [document.asset("uplot/uPlot.min.css"), document.asset("report.css")]
+    scripts = [document.data(data), document.script(_uplot()), document.script(document.asset("report.js"))]
+    return document.page(_title(source, groups), body, styles, scripts)
 
 
 def _uplot() -> str:
     # its licence asks to go with every copy, and the page is one
-    return f"/*\n{_asset('uplot/LICENSE')}\n*/\n{_asset('uplot/uPlot.iife.min.js')}"
-
-
-def _json(value: object) -> str:
-    # a name may hold "</script>": no "<" may reach the parser of HTML
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return f"/*\n{document.asset('uplot/LICENSE')}\n*/\n{document.asset('uplot/uPlot.iife.min.js')}"
 
 
 def _title(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> str:
@@ -103,7 +78,7 @@ def _title(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> str:
     return f"{joined} on {first.summary.get('name') or 'one network'}"
 
 
-def _plural(count: int, what: str) -> str:
+def plural(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
@@ -111,14 +86,15 @@ def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     first = next(iter(groups.values()))[0]
     facts = [
         f"{float(first.summary.get('duration_s') or math.nan):g} s of simulated time",
-        _plural(max(len(members) for members in groups.values()), "seed"),
-        _plural(len(first.summary["flows"]), "flow"),
+        plural(max(len(members) for members in groups.values()), "seed"),
+        plural(len(first.summary["flows"]), "flow"),
     ]
     if version := source.versions.get("tidegate"):
         facts.append(f"tidegate {version}")
     failures = [tag("p", tag("strong", f"{name} failed"), f": {why}") for name, why in source.failed.items()]
     summaries = (run.summary for members in groups.values() for run in members)
-    warnings = [tag("p", tag("strong", "Warning"), f": {one}") for one in _view.warnings(summaries)]
+    told = dict.fromkeys([*_view.warnings(summaries), *source.warnings])
+    warnings = [tag("p", tag("strong", "Warning"), f": {one}") for one in told]
     return tag(
         "header", tag("h1", _title(source, groups)), tag("p", " · ".join(facts), class_="soft"), *failures, *warnings
     )

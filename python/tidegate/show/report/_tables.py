@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
-from tidegate.results.metrics import HEADLINE, PICTURES, Metric, metric
-from tidegate.results.quality import verdict
-from tidegate.results.stats import Interval, best
-from tidegate.show import _view
+from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
+from tidegate.results.quality import verdict, verdict_on
+from tidegate.results.stats import Interval
+from tidegate.show import _carried, _view
 from tidegate.show._view import RunLike
+from tidegate.show.table import Row
 
 NOTHING = "\N{EN DASH}"
 
@@ -36,15 +37,6 @@ FLOWS = (
 VERDICTS = ("quality", "quality_network")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One metric of the headline table."""
-
-    about: Metric
-    cells: Mapping[str, Interval]
-    best: frozenset[str]
-
-
 def write(about: Metric, value: float | None) -> str:
     """A value with its unit; a dash where there is none."""
     number = about.show(value)
@@ -68,7 +60,8 @@ def cell(runs: Sequence[RunLike], flow: str, of: str) -> Interval:
 
 def verdict_of(runs: Sequence[RunLike], flow: str, of: str) -> str:
     """What runs say of a flow in one of `VERDICTS`; a dash where they say nothing."""
-    said = verdict(_view.flow_summary(run, flow).get(of) for run in runs)
+    flows = [_view.flow_summary(run, flow) for run in runs]
+    said = verdict_on(flows) if of == "quality" else verdict(one.get(of) for one in flows)
     return NOTHING if said == "-" else said
 
 
@@ -81,18 +74,22 @@ def defined(groups: Mapping[str, Sequence[RunLike]], names: Iterable[str]) -> li
 
 def headline(groups: Mapping[str, Sequence[RunLike]]) -> list[Row]:
     """The table that compares the subjects, a row for each metric that one of them defines."""
-    rows = []
-    for of in SUBJECT:
-        cells = {label: cell(runs, _view.subject_of(runs[0]), of) for label, runs in groups.items()}
-        if any(one.count for one in cells.values()):
-            about = metric(of)
-            rows.append(Row(about, cells, best(cells, about.better)))
-    for of in FAIRNESS:
-        shares = {
-            label: Interval.of(run.summary.get("fairness", {}).get(of) for run in runs)
-            for label, runs in groups.items()
-        }
-        if any(one.count for one in shares.values()):
-            about = metric(of)
-            rows.append(Row(about, shares, best(shares, about.better)))
-    return rows
+    out = frozenset(_carried.too_little(groups))
+    rows = [_row(of, groups, partial(_of_subject, of), frozenset() if of in _carried.RATES else out) for of in SUBJECT]
+    rows += [_row(of, groups, partial(_of_all, of), out) for of in FAIRNESS]
+    return [row for row in rows if any(one.count for one in row.cells.values())]
+
+
+def _row(
+    of: str, groups: Mapping[str, Sequence[RunLike]], value: Callable[[RunLike], float | None], out: frozenset[str]
+) -> Row:
+    about = metric(of)
+    return Row(of, about.label, about, {label: _view.by_seed(runs, value) for label, runs in groups.items()}, out)
+
+
+def _of_subject(of: str, run: RunLike) -> float | None:
+    return finite(_view.flow_summary(run, _view.subject_of(run)).get(of))
+
+
+def _of_all(of: str, run: RunLike) -> float | None:
+    return finite(run.summary.get("fairness", {}).get(of))

@@ -1,0 +1,379 @@
+"""A search: tries that Optuna proposes, runs that are kept, and what came out."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from tidegate import _core
+from tidegate.errors import InputError, OutputError, RunError, TidegateError
+from tidegate.optimising.found import OPTIMISE_FILE, TRIES_FILE, SearchResult, Tried
+from tidegate.optimising.goals import Goal, Limit, Series
+from tidegate.optimising.space import Setting, Values
+from tidegate.optimising.tasks import One, Task
+from tidegate.results import Results
+from tidegate.results._folders import add_file
+from tidegate.results._saved import read_json
+from tidegate.running import build, pool, versions
+from tidegate.running._seeds import seeds_from
+from tidegate.running.jobs import busy_in_python
+
+if TYPE_CHECKING:
+    import optuna
+
+JOURNAL = "optuna.jsonl"
+"""Optuna's own record of its study."""
+INSTALL = "pip install 'tidegate[optimise]'"
+_FORMAT = 1
+_ABREAST = 4
+"""Tries that are chosen at once, so that cores are busy; the same number on every machine, as what is chosen next
+depends on it."""
+_SHOWN = ("receive_rate_bps", "utilisation", "one_way_delay_ms_p95", "loss_fraction")
+"""What is kept of each try beside what is asked for."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search, checked, before it is run."""
+
+    task: Task
+    """What is tried."""
+    settings: tuple[Setting, ...]
+    """What is chosen."""
+    goal: Goal
+    """What is sought."""
+    limits: tuple[Limit, ...]
+    """What has to hold."""
+    seeds: tuple[int, ...]
+    """The seeds of each try."""
+    identity: str
+    """Hash of code, scenario and engine: what the numbers depend on beside what is chosen."""
+    command: str = ""
+    """What was typed."""
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        settings: Sequence[str],
+        goal: str,
+        limits: Sequence[str] = (),
+        *,
+        seeds: int = 3,
+        command: str = "",
+    ) -> Self:
+        """A search.
+
+        Args:
+            task: A scenario or a suite.
+            settings: What is chosen: `KEY=LOW:HIGH`, `KEY=log:LOW:HIGH`, `KEY=A,B,C`.
+            goal: What is sought: `utilisation`, `lowest delay_p95`.
+            limits: What has to hold: `delay_p95 < 150ms`.
+            seeds: How many runs of a try (of each case of a suite).
+            command: What was typed, for the record.
+
+        Raises:
+            InputError: when something does not fit, or Optuna is not installed.
+        """
+        if importlib.util.find_spec("optuna") is None:
+            raise InputError(f"a search needs Optuna: {INSTALL}")
+        chosen = _settings(settings)
+        made = cls(
+            task,
+            chosen,
+            Goal.parse(goal, task.catalogue),
+            tuple(Limit.parse(text, task.catalogue) for text in limits),
+            tuple(seeds_from(seeds)),
+            "",
+            command,
+        )
+        # both ends of all settings: a key or a value that does not fit is found before any run
+        runs = [run for values in made._corners() for run in task.runs(values, made.seeds, Results(Path()))]
+        text = " ".join([build(), *(run.key for run in runs)])
+        return replace(made, identity=hashlib.sha256(text.encode()).hexdigest()[:32])
+
+    def _corners(self) -> Iterator[Values]:
+        for last in (False, True):
+            yield {
+                one.key: one.value(one.high if last else one.low) if one.ends else one.choices[-last]
+                for one in self.settings
+            }
+
+    def run(
+        self,
+        out: str | Path,
+        *,
+        tries: int = 100,
+        workers: int | None = None,
+        progress: pool.Progress | None = None,
+    ) -> SearchResult:
+        """Does tries until there are so many in the folder, those of earlier calls among them.
+
+        Finished runs are kept; a search that was stopped goes on with what it was at, and comes to the same end as one
+        that was not.
+
+        Raises:
+            InputError: when all tries fail.
+            OutputError: when results cannot be written, or another search is there.
+        """
+        folder = Path(out)
+        results = Results(folder, OPTIMISE_FILE)
+        about = {
+            "name": self.task.name,
+            "command": self.command,
+            "versions": made_with(),
+            "identity": self.identity,
+            "question": self._question(),
+        }
+        self._check_folder(folder)
+        with results.begun(about, [], []):
+            return _Running(self, results, tries, workers, progress).run()
+
+    def _question(self) -> dict[str, Any]:
+        return {
+            **self.task.to_data(),
+            "settings": [f"{one.key}={one.text}" for one in self.settings],
+            "goal": self.goal.text,
+            "limits": [one.text for one in self.limits],
+            "seeds": list(self.seeds),
+        }
+
+    def _check_folder(self, folder: Path) -> None:
+        """The same search may go on; another one has a folder of its own."""
+        try:
+            before = read_json(folder / OPTIMISE_FILE)
+            had, identity = dict(before["question"]), str(before["identity"])
+        except (TidegateError, KeyError, TypeError, ValueError):
+            return
+        now = json.loads(json.dumps(self._question()))
+        different = [key for key in {**had, **now} if had.get(key) != now.get(key)]
+        if different:
+            why = f"holds another search (other {', '.join(different)})"
+        elif identity != self.identity:
+            why = "holds a search with another engine, or with other code or recordings"
+        else:
+            return
+        raise OutputError(f"{folder}: {why}; choose another folder")
+
+    def series(self) -> list[Series]:
+        """What is kept of each try."""
+        asked = [self.goal.series, *(one.series for one in self.limits)]
+        shown = [Series(self.task.catalogue[name], None) for name in _SHOWN if name in self.task.catalogue]
+        return list({one.name: one for one in (*asked, *shown)}.values())
+
+
+def _settings(texts: Sequence[str]) -> tuple[Setting, ...]:
+    found: dict[str, Setting] = {}
+    for one in map(Setting.parse, texts):
+        if one.key in found:
+            raise InputError(f"{one.key}: is given twice")
+        found[one.key] = one
+    if not found:
+        raise InputError("name a setting to choose, such as links.uplink.queue.time=20ms:500ms")
+    return tuple(found.values())
+
+
+class _Ours:
+    """A lock of Optuna's that locks nothing: the folder is locked while a search is at work, until the process ends."""
+
+    def acquire(self) -> bool:
+        """At once."""
+        return True
+
+    def release(self) -> None:
+        """Nothing to do."""
+
+
+@dataclass
+class _Running:
+    """A search at work."""
+
+    search: Search
+    results: Results
+    wanted: int
+    workers: int | None
+    progress: pool.Progress | None
+
+    def run(self) -> SearchResult:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        highest = self.search.goal.best == "highest"
+        study = optuna.create_study(
+            study_name="tidegate",
+            storage=self._storage(),
+            direction="maximize" if highest else "minimize",
+            load_if_exists=True,
+        )
+        self._take_up(study)
+        (unchanged,) = self._try([{}], self.search.seeds, 0, 0)
+        while (done := len(self._finished(study))) < self.wanted:
+            # chosen anew for each few, so that a search that goes on chooses as one that was never stopped
+            study.sampler = optuna.samplers.TPESampler(seed=done)
+            count = min(_ABREAST - done % _ABREAST, self.wanted - done)
+            asked = [study.ask(self._distributions()) for _ in range(count)]
+            chosen = [self._values(trial.params) for trial in asked]
+            for trial, one in zip(asked, self._try(chosen, self.search.seeds, done, self.wanted), strict=True):
+                trial.set_user_attr("tried", one.to_data())
+                if one.goal is None:
+                    study.tell(trial, state=_states().FAIL)
+                    continue
+                for limit, over in zip(self.search.limits, one.over, strict=True):
+                    trial.set_constraint(limit.text, over)
+                study.tell(trial, one.goal)
+            self._write(self._result(study, unchanged, None))
+        result = self._result(study, unchanged, None)
+        if all(one.goal is None for one in result.tries):
+            raise InputError(f"every try failed; the first: {result.tries[0].why}")
+        if result.best is not None:
+            others = [self.search.seeds[-1] + seed for seed in self.search.seeds]
+            (checked,) = self._try([result.best.values], others, self.wanted, self.wanted)
+            result = replace(result, checked=checked)
+        self._write(result)
+        return result
+
+    def _storage(self) -> optuna.storages.JournalStorage:
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        file = self.results.folder / JOURNAL
+        if file.is_file():
+            # what a killed search was about to write is no line
+            data = file.read_bytes()
+            if not data.endswith(b"\n"):
+                file.write_bytes(data[: data.rfind(b"\n") + 1])
+        try:
+            return JournalStorage(JournalFileBackend(str(file), lock_obj=cast("Any", _Ours())))
+        except (ValueError, KeyError) as error:
+            raise InputError(f"{file}: is damaged: {error}; choose another folder: runs are kept in this one") from None
+
+    def _take_up(self, study: optuna.Study) -> None:
+        """What was under way when a search was stopped is done again, if others that were chosen with it are done."""
+        state = _states()
+        begun = study.get_trials(deepcopy=False, states=(state.RUNNING,))
+        for one in begun:
+            study.tell(one.number, state=state.FAIL)
+        # where none is done, all will be chosen again, and will be the same
+        if len(self._finished(study)) % _ABREAST:
+            for one in begun:
+                study.enqueue_trial(one.params)
+
+    def _finished(self, study: optuna.Study) -> list[Tried]:
+        state = _states()
+        trials = study.get_trials(deepcopy=False, states=(state.COMPLETE, state.FAIL))
+        tried = ((one.state, Tried.of_data(one.user_attrs["tried"])) for one in trials if "tried" in one.user_attrs)
+        # one that was stopped between its runs and their telling is done again
+        return [one for found, one in tried if found == state.COMPLETE or one.goal is None]
+
+    def _distributions(self) -> dict[str, Any]:
+        return {one.key: one.distribution() for one in self.search.settings}
+
+    def _values(self, params: Mapping[str, Any]) -> Values:
+        return {one.key: one.value(params[one.key]) for one in self.search.settings}
+
+    def _try(self, chosen: Sequence[Values], seeds: Sequence[int], done: int, of: int) -> list[Tried]:
+        """Runs what is not there of some tries, all at once."""
+        tried: list[list[One] | str] = []
+        for values in chosen:
+            try:
+                tried.append(self.search.task.runs(values, seeds, self.results))
+            except InputError as error:
+                tried.append(str(error))
+        every = {one.key: one for some in tried if not isinstance(some, str) for one in some}
+        missing = [one for key, one in every.items() if self.results.read(key) is None]
+        for one in missing:
+            self.results.clear_way(one.key)
+        tell = self.progress
+
+        def told(fraction: float) -> None:
+            if tell is not None:
+                tell((done + fraction * len(chosen)) / max(of, 1) if of else 0.0)
+
+        busy = busy_in_python((one.busy for one in missing), len(missing), self.workers)
+        jobs = [one.job for one in missing]
+        outcomes = pool.run_all(jobs, workers=self.workers, processes=busy, progress=told, keep_going=True)
+        failed = {}
+        for one, outcome in zip(missing, outcomes, strict=True):
+            if isinstance(outcome, RunError | InputError | _core.InternalError):
+                failed[one.key] = str(outcome)
+            elif isinstance(outcome, BaseException):
+                raise outcome
+        return [self._tried(values, some, failed) for values, some in zip(chosen, tried, strict=True)]
+
+    def _tried(self, values: Values, runs: list[One] | str, failed: Mapping[str, str]) -> Tried:
+        if isinstance(runs, str):
+            return Tried(values, {}, None, (), runs)
+        numbers: dict[str, dict[str, list[float | None]]] = {}
+        for one in runs:
+            row = self.results.read(one.key)
+            if row is None:
+                return Tried(values, {}, None, (), failed.get(one.key, "its result cannot be read"))
+            for series in self.search.series():
+                of = numbers.setdefault(series.name, {}).setdefault(one.case, [])
+                of.append(self.search.task.number(row, series))
+        goal = self.search.goal.value(numbers[self.search.goal.series.name])
+        over = tuple(limit.over(numbers[limit.series.name]) for limit in self.search.limits)
+        return Tried(values, numbers, goal, over, "" if goal is not None else f"no run has a {self.search.goal.text}")
+
+    def _result(self, study: optuna.Study, unchanged: Tried, checked: Tried | None) -> SearchResult:
+        task, about = self.search.task, self.search.task.to_data()
+        made = SearchResult(
+            task.name,
+            self.search.settings,
+            self.search.goal,
+            self.search.limits,
+            self.search.seeds,
+            tuple(self._finished(study)),
+            unchanged,
+            checked,
+            _importances(study),
+            "",
+            about.get("scenario") or about["suite"],
+            self.search.command,
+            made_with(),
+        )
+        return replace(made, again=task.again(made.best.values) if made.best else "")
+
+    def _write(self, result: SearchResult) -> None:
+        data = {
+            "format": _FORMAT,
+            "tries": [one.to_data() for one in result.tries],
+            "unchanged": result.unchanged.to_data() if result.unchanged else None,
+            "checked": result.checked.to_data() if result.checked else None,
+            "importances": dict(result.importances),
+            "again": result.again,
+        }
+        add_file(self.results.folder, TRIES_FILE, json.dumps(data) + "\n")
+
+
+def made_with() -> dict[str, str]:
+    """What results are made with, Optuna among it."""
+    return {**versions(), "optuna": importlib.metadata.version("optuna")}
+
+
+def _states() -> Any:
+    """Optuna's states of a trial."""
+    from optuna.trial import TrialState
+
+    return TrialState
+
+
+def _importances(study: optuna.Study) -> dict[str, float]:
+    """By Optuna; nothing where there are too few tries, or all are alike."""
+    import optuna
+
+    with warnings.catch_warnings():
+        # that there are too few is said as a warning, and all are alike then
+        warnings.simplefilter("error", UserWarning)
+        try:
+            found = optuna.importance.get_param_importances(study)
+        except (ValueError, RuntimeError, ZeroDivisionError, UserWarning):
+            return {}
+    return {str(key): float(value) for key, value in found.items() if value == value}  # noqa: PLR0124

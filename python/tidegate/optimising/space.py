@@ -1,0 +1,125 @@
+"""What is chosen from: settings with their ranges or values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any, Self
+
+from tidegate.comparing import ranges
+from tidegate.comparing.ranges import Ends
+from tidegate.errors import InputError
+
+_FORMS = "KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"
+_DIGITS = 3  # beyond the first of a range's width: so fine are values told apart
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting, and what it may be."""
+
+    key: str
+    """A key of the scenario, or `controller.NAME` for a setting of the controller."""
+    text: str
+    """Its range or values, as they were typed."""
+    choices: tuple[str, ...] = ()
+    """The values; none for a range."""
+    ends: Ends | None = None
+    """The ends of a range, the smaller one first."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads `KEY=LOW:HIGH`, `KEY=log:LOW:HIGH` or `KEY=A,B,C`.
+
+        Two ends without a unit and without a point are whole numbers, and so are all values between.
+
+        Raises:
+            InputError: says what was found and what would be right.
+
+        >>> Setting.parse("links.a.delay=2ms:50ms").value(12.3456)
+        '12.35ms'
+        """
+        key, equals, what = (part.strip() for part in text.partition("="))
+        if not equals or not key or not what:
+            raise InputError(f"{text}: expected {_FORMS}")
+        try:
+            parts = what.split(":")
+            log = parts[0].strip() == "log"
+            if ranges.is_range(what) and len(parts) == 2 + log:
+                low, high = parts[log:]
+                return cls(key, what, (), Ends.parse(what, low, high, log=log).rising())
+            choices = tuple(dict.fromkeys(ranges.values(what)))
+        except InputError as error:
+            raise InputError(f"{key}: {error}") from None
+        if len(choices) < 2:  # noqa: PLR2004
+            raise InputError(f"{text}: one value leaves nothing to choose; expected {_FORMS}")
+        return cls(key, what, choices)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number."""
+        ends = self.ends
+        return (
+            ends is not None
+            and not ends.low.unit
+            and bool(re.fullmatch(r"(log:)?\s*[+-]?\d+\s*:\s*[+-]?\d+", self.text))
+        )
+
+    @property
+    def unit(self) -> str:
+        """The unit of the numbers that are chosen."""
+        return self.ends.high.unit if self.ends else ""
+
+    @property
+    def low(self) -> float:
+        """The smaller end, in `unit`."""
+        return self._in_unit(self.ends.low.size) if self.ends else math.nan
+
+    @property
+    def high(self) -> float:
+        """The larger end, in `unit`."""
+        return self._in_unit(self.ends.high.size) if self.ends else math.nan
+
+    @property
+    def log(self) -> bool:
+        """Whether ratios count."""
+        return self.ends is not None and self.ends.log
+
+    def _in_unit(self, size: Decimal) -> float:
+        assert self.ends is not None  # noqa: S101
+        kind = self.ends.high.kind
+        return float(size / kind.units[self.unit] if kind else size)
+
+    def value(self, number: float | str) -> str:
+        """A value as a scenario has it, of what was chosen: a number in `unit`, or one of the choices."""
+        if isinstance(number, str):
+            return number
+        if self.whole:
+            return str(int(number))
+        # finer than that nothing is told apart; an end stays itself
+        width = number if self.log else self.high - self.low
+        place = math.floor(math.log10(width)) - _DIGITS
+        rounded = Decimal(repr(number)).quantize(Decimal(1).scaleb(place), ROUND_HALF_EVEN)
+        inside = min(max(rounded, Decimal(repr(self.low))), Decimal(repr(self.high)))
+        return f"{ranges.plain(inside)}{self.unit}"
+
+    def number(self, value: str) -> float:
+        """The number, in `unit`, of a value of a range."""
+        return self._in_unit(ranges.end(value).size)
+
+    def distribution(self) -> Any:
+        """What Optuna chooses from."""
+        from optuna import distributions
+
+        if self.choices:
+            return distributions.CategoricalDistribution(self.choices)
+        if self.whole:
+            return distributions.IntDistribution(int(self.low), int(self.high), log=self.log)
+        return distributions.FloatDistribution(self.low, self.high, log=self.log)
+
+
+Values = Mapping[str, str]
+"""One value for each setting, by key."""

@@ -1,0 +1,371 @@
+"""A search for settings: what is chosen and sought, that it finds what formulas say, goes on, and loses nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import re
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import PLAIN, Cli, begin
+from tidegate import InputError, OutputError, Scenario, optimising
+from tidegate.optimising import ScenarioTask, Search, SearchResult, SuiteTask, Tried, page, search
+from tidegate.optimising.goals import Goal, Limit
+from tidegate.optimising.space import Setting
+from tidegate.results.metrics import METRICS
+from tidegate.running import pool
+from tidegate.suite import Suite
+from tidegate.units import Rate
+
+pytest.importorskip("optuna", reason="needs Optuna: pip install 'tidegate[optimise]'")
+
+SMALL = PLAIN.replace('"4s"', '"1s"')
+SUITE = """
+seeds = 1
+[[cases]]
+name = "one"
+scenario = "x.toml"
+[[cases]]
+name = "two"
+scenario = "x.toml"
+set = { "links.cable.capacity" = "1Mbps" }
+"""
+
+
+@pytest.fixture
+def task() -> ScenarioTask:
+    return ScenarioTask(Scenario.parse(SMALL), "fixed")
+
+
+# --- what is typed --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "middle", "high"),
+    [
+        ("k=2ms:50ms", "2ms", "26ms", "50ms"),
+        ("k=50ms:2ms", "2ms", "26ms", "50ms"),
+        ("k=100us:2ms", "0.1ms", "1.05ms", "2ms"),
+        ("k=log:100kbps:10Mbps", "0.1Mbps", "1Mbps", "10Mbps"),
+        ("k=0.5:1", "0.5", "0.75", "1"),
+        ("k=1:9", "1", "5", "9"),
+        ("k=1%:3%", "1%", "2%", "3%"),
+    ],
+)
+def test_ranges(text: str, low: str, middle: str, high: str) -> None:
+    one = Setting.parse(text)
+    centre = math.sqrt(one.low * one.high) if one.log else (one.low + one.high) / 2
+    assert [one.value(at) for at in (one.low, centre, one.high)] == [low, middle, high]
+    assert one.number(one.value(one.high)) == one.high
+    assert one.whole == (text == "k=1:9")
+
+
+def test_values_are_no_finer_than_a_thousandth_of_the_range_and_stay_inside() -> None:
+    one = Setting.parse("k=0.123456:0.123499")
+    assert all(0.123456 <= float(one.value(one.low + (one.high - one.low) * at / 99)) <= 0.123499 for at in range(100))
+    assert Setting.parse("k=2ms:50ms").value(12.345678) == "12.35ms"
+
+
+def test_choices() -> None:
+    assert Setting.parse('k=gcc,gcc:draft-02,"a,b"').choices == ("gcc", "gcc:draft-02", "a,b")
+    assert Setting.parse("k=1ms:3ms:3").choices == ("1ms", "2ms", "3ms")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("k", "k: expected KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"),
+        ("k=", "k=: expected KEY="),
+        ("k=gcc", "k=gcc: one value leaves nothing to choose"),
+        ("k=1ms:1ms", "k: 1ms:1ms: both ends are the same"),
+        ("k=1:2ms", "k: 1:2ms: both ends need their unit: 1ms?"),
+        ("k=log:0:1", "k: log:0:1: with log both ends must be above zero"),
+    ],
+)
+def test_wrong_settings(text: str, why: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Setting.parse(text)
+    assert str(caught.value).startswith(why)
+
+
+def test_goals_and_limits() -> None:
+    goal = Goal.parse("utilisation", METRICS)
+    assert (goal.series.name, goal.best) == ("utilisation", "highest")
+    assert Goal.parse("delay_p95", METRICS).best == "lowest"
+    assert Goal.parse("lowest call rate", METRICS).series.name == "call receive_rate_bps"
+    limit = Limit.parse("tcp delay_p95 < 150ms", METRICS)
+    assert (limit.series.name, limit.below, limit.bound) == ("tcp one_way_delay_ms_p95", True, 150.0)
+    assert Limit.parse("loss<=2%", METRICS).bound == 0.02
+    assert not Limit.parse("rate >= 1.5Mbps", METRICS).below
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "why"),
+    [
+        (Goal, "utilization", "--for: utilization: no such metric; did you mean utilisation?"),
+        (Goal, "best of all", "--for: found 'best of all'; expected a metric"),
+        (Goal, "sending_rate", "say 'highest sending_rate' or 'lowest sending_rate'"),
+        (Limit, "delay_p95", "--subject-to: found 'delay_p95'; expected something like 'delay_p95 < 150ms'"),
+        (Limit, "delay_p95 < 150", 'a time needs a unit, for example "150ms"'),
+        (Limit, "delay_p59 < 150ms", "no such metric; did you mean"),
+        (Limit, "loss < 2", "it is a share, so expected per cent"),
+    ],
+)
+def test_wrong_goals(parse: type[Goal | Limit], text: str, why: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse.parse(text, METRICS)
+    assert why in str(caught.value)
+
+
+def test_a_limit_holds_in_the_worst_case_and_a_goal_is_a_mean() -> None:
+    numbers = {"a": [10.0, 30.0], "b": [100.0, 120.0]}
+    assert Goal.parse("delay_p95", METRICS).value(numbers) == 65.0
+    assert Limit.parse("delay_p95 < 100ms", METRICS).over(numbers) == pytest.approx(0.1)
+    assert Limit.parse("delay_p95 < 110ms", METRICS).over(numbers) == 0.0
+    assert Limit.parse("delay_p95 > 25ms", METRICS).over(numbers) == pytest.approx(0.2)
+    # what is not there is neither good nor held
+    gap: dict[str, list[float | None]] = {"a": [10.0, None], "b": [1.0, 1.0]}
+    assert Goal.parse("delay_p95", METRICS).value(gap) is None
+    assert Limit.parse("delay_p95 < 100ms", METRICS).over({"a": [None], "b": [1.0]}) == 1.0
+
+
+def test_the_best_holds_all_limits_and_the_nearest_comes_next(task: ScenarioTask) -> None:
+    def tried(goal: float | None, *over: float) -> Tried:
+        return Tried({"k": str(goal)}, {}, goal, over)
+
+    tries = (tried(0.9, 0.5), tried(0.7, 0.0), tried(0.8, -0.1), tried(0.8, 0.0), tried(None), tried(0.95, 0.2))
+    made = Search.of(task, ["controller.rate=300kbps:3Mbps"], "utilisation", ["loss < 1%"])
+    empty = SearchResult("x", made.settings, made.goal, made.limits, (1,), tries, None, None, {}, "", "", "", {})
+    assert empty.best is tries[2]
+    assert [one.goal for one in empty.ranked] == [0.8, 0.8, 0.7, 0.95, 0.9]
+
+
+# --- searches -------------------------------------------------------------------------------------
+
+
+def test_it_finds_the_largest_rate_that_fits(tmp_path: Path) -> None:
+    scenario = Scenario.parse(
+        PLAIN.replace('media = { controller = "gcc" }', 'media = { video = { source = "greedy", max = "5Mbps" } }')
+    )
+    asked = Search.of(
+        ScenarioTask(scenario, "fixed"), ["controller.rate=log:200kbps:8Mbps"], "rate", ["loss < 1%"], seeds=1
+    )
+    found = asked.run(tmp_path / "o", tries=40)
+    best = found.best
+    assert best is not None
+    assert best.goal is not None
+    # the link carries 2 Mbit/s, headers of IP and UDP among them (28 B of some 1200 B)
+    assert 1.85e6 < best.goal <= 2.0e6
+    fits = Rate.parse(best.values["controller.rate"])
+    faster = [one for one in found.tries if Rate.parse(one.values["controller.rate"]) > fits]
+    assert faster
+    assert not any(one.held for one in faster)
+    assert found.checked is not None
+    assert found.checked.values == best.values
+    assert found.importances == {"controller.rate": 1.0}
+    assert len({one.values["controller.rate"] for one in found.tries}) > 35
+
+
+def params(found: SearchResult) -> list[dict[str, str]]:
+    return [dict(one.values) for one in found.tries]
+
+
+def asked(task: ScenarioTask, **more: Any) -> Search:
+    settings = ["controller.rate=300kbps:3Mbps", "links.cable.delay=5ms,50ms"]
+    return Search.of(task, settings, "utilisation", ["delay_p95 < 100ms"], **{"seeds": 1, **more})
+
+
+@pytest.mark.parametrize("place", ["run", "tell"])
+def test_a_search_that_was_stopped_comes_to_the_same_end(
+    task: ScenarioTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    import optuna
+
+    whole = asked(task).run(tmp_path / "whole", tries=20)
+    calls = 0
+    module, name = (pool, "run_all") if place == "run" else (optuna.Study, "tell")
+    plain: Callable[..., Any] = getattr(module, name)
+
+    def stopped(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        # the third few tries; or in the midst of telling of the second few
+        if calls == (4 if place == "run" else 7):
+            raise KeyboardInterrupt
+        return plain(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            asked(task).run(tmp_path / "parts", tries=20)
+    before = SearchResult.load(tmp_path / "parts")
+    assert 0 < len(before.tries) < 20
+    parts = asked(task).run(tmp_path / "parts", tries=20)
+    assert params(parts) == params(whole)
+    assert parts.to_csv() == whole.to_csv()
+
+
+def test_no_run_is_done_twice(task: ScenarioTask, tmp_path: Path) -> None:
+    first = asked(task).run(tmp_path / "o", tries=8)
+    files = {file: file.stat().st_mtime_ns for file in (tmp_path / "o" / "results").iterdir()}
+    assert asked(task).run(tmp_path / "o", tries=8) == first
+    more = asked(task).run(tmp_path / "o", tries=12)
+    assert params(more)[:8] == params(first)
+    assert all(file.stat().st_mtime_ns == at for file, at in files.items())
+    assert SearchResult.load(tmp_path / "o").tries == more.tries
+
+
+def test_a_killed_search_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN)
+    argv = [
+        "optimise", "links.cable.delay=1ms:90ms", "--scenario", "x.toml", "--for", "rate", "--seeds", "2",
+        "--tries", "24", "--out", "o", "--json",
+    ]  # fmt: skip
+    process = begin(argv, tmp_path)
+    tries = tmp_path / "o" / "tries.json"
+    while not tries.is_file():
+        assert process.poll() is None, process.communicate()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = list((tmp_path / "o" / "results").glob("*.json"))
+    before = {file: file.stat().st_mtime_ns for file in kept}
+    # the kill came as the record was written
+    with (tmp_path / "o" / "optuna.jsonl").open("ab") as file:
+        file.write(b'{"op_code":4,"half')
+    done = begin(argv, tmp_path)
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == 0, err
+    assert len(json.loads(out)["tries"]) == 24
+    assert all(file.stat().st_mtime_ns == at for file, at in before.items())
+
+
+def test_another_search_is_refused(task: ScenarioTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(task).run(tmp_path / "o", tries=4)
+    with pytest.raises(OutputError, match=r"holds another search \(other seeds\); choose another folder"):
+        asked(task, seeds=2).run(tmp_path / "o", tries=4)
+    monkeypatch.setattr(search, "build", lambda: "another")
+    with pytest.raises(OutputError, match="holds a search with another engine"):
+        asked(task).run(tmp_path / "o", tries=4)
+
+
+def test_tries_that_fail_are_told_and_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import tidegate\nclass Mine(tidegate.Controller):\n    def __init__(self, rate=1.0):\n        self.rate = rate\n"
+        "    def on_limits(self, now_ns, limits):\n        return int(self.rate * 1e6)\n"
+        "    def on_report(self, now_ns, report):\n        if self.rate > 2:\n            raise ValueError('too fast')\n"
+    )
+    made = ScenarioTask(Scenario.parse(SMALL), f"python:{tmp_path}/mine.py:Mine")
+    found = Search.of(made, ["controller.rate=0.2:3.0"], "rate", seeds=1).run(tmp_path / "o", tries=8)
+    failed = [one for one in found.tries if one.goal is None]
+    assert 0 < len(failed) < 8
+    assert all("too fast" in one.why and float(one.values["controller.rate"]) > 2 for one in failed)
+    assert found.best is not None
+    assert "Failed" in page.html(found)
+    wrong = Search.of(made, ["controller.rate=2.5:3.0"], "rate", seeds=1)
+    with pytest.raises(InputError, match=r"every try failed; the first: .*too fast"):
+        wrong.run(tmp_path / "p", tries=4)
+
+
+def test_over_a_suite(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(SMALL)
+    (tmp_path / "s.toml").write_text(SUITE)
+    suite = Suite.load(tmp_path / "s.toml")
+    made = Search.of(
+        SuiteTask(suite, "fixed"), ["controller.rate=log:100kbps:8Mbps"], "mean rate", ["loss < 2%"], seeds=2
+    )
+    found = made.run(tmp_path / "o", tries=8)
+    one = found.tries[0]
+    assert {case: len(some) for case, some in one.numbers["mean receive_rate_bps"].items()} == {"one": 2, "two": 2}
+    assert found.best is None or found.best.goal is not None
+    again = SearchResult.load(tmp_path / "o")
+    assert again.tries == found.tries
+    assert "and 2 cases" in page.html(again)
+    with pytest.raises(
+        InputError, match=r"links\.cable\.delay: over a suite only the controller's settings are chosen"
+    ):
+        Search.of(SuiteTask(suite, "fixed"), ["links.cable.delay=1ms:2ms"], "rate")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "x.toml").write_text(SMALL)
+    argv = (
+        "optimise",
+        "controller.rate=300kbps:3Mbps",
+        "--controller",
+        "fixed",
+        "--scenario",
+        "x.toml",
+        "--seeds",
+        "2",
+    )
+    got = cli(*argv, "--for", "utilisation", "--subject-to", "loss < 1%", "--tries", "12", "--out", "o")
+    assert got.code == 0, got.err
+    assert re.search(r"^best +\S+(kbps|Mbps) +\d", got.out, re.MULTILINE)
+    assert re.search(r"^unchanged ", got.out, re.MULTILINE)
+    assert re.search(r"^best, on other seeds", got.out, re.MULTILINE)
+    assert "to see the best: tidegate compare fixed fixed:rate=" in got.out
+    text = (tmp_path / "o" / "report.html").read_text()
+    # each try in the history and over its setting
+    assert text.partition("<main>")[2].count("<circle") == 2 * 12
+    assert "What mattered" in text
+    assert not re.search(r'(?:src|href)="(?!data:)', text)
+    (tmp_path / "o" / "report.html").unlink()
+    assert cli("report", "o").code == 0
+    assert (tmp_path / "o" / "report.html").read_text() == text
+    rows = (tmp_path / "o" / "tries.csv").read_text().splitlines()
+    assert len(rows) == 13
+    assert rows[0].startswith("try,controller.rate,goal,limits_held,utilisation,loss_fraction,")
+    assert (
+        cli("report", "o", "--out", "o.png").err == "tidegate: --out o.png: a search has no picture; expected .html\n"
+    )
+    # what it says is what a run says
+    best = SearchResult.load(tmp_path / "o").best
+    assert best is not None
+    label = f"fixed:rate={best.values['controller.rate']}"
+    run = cli("compare", label, "--scenario", "x.toml", "--seeds", "2", "--json")
+    found = [one["summary"]["flows"][0]["utilisation"] for one in json.loads(run.out)["runs"]]
+    assert found == best.numbers["utilisation"][""]
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (("controller.beta=0.5:0.9",), "controller.beta: whose? Name the controller: --controller gcc"),
+        (("links.cable.dealy=1ms:2ms",), "links.cable.dealy"),
+        (("controller.betta=0.5:0.9", "--controller", "gcc"), "betta"),
+        (("links.cable.delay=1ms:2ms", "links.cable.delay=1ms:3ms"), "links.cable.delay: is given twice"),
+        (("links.cable.delay=1ms:2ms", "--cases", "5*"), "--cases: are of a suite; name it with --suite"),
+        (("controller.beta=0.5:0.9", "--suite", "smoke"), "--suite: whose settings? Name the controller"),
+        (("links.cable.delay=1ms:2ms", "--subject-to", "nobody loss < 1%"), "there is no flow nobody; there are call"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, cli: Cli, argv: Sequence[str], why: str) -> None:
+    (tmp_path / "x.toml").write_text(SMALL)
+    where = () if "--suite" in argv else ("--scenario", "x.toml")
+    got = cli("optimise", *argv, *where, "--for", "utilisation", "--out", "o", "--tries", "4")
+    assert got.code == 2, got.err
+    assert why in got.err
+
+
+def test_without_optuna_it_says_what_to_install(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, task: ScenarioTask
+) -> None:
+    plain = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "optuna" else plain(name, *more)
+    )
+    (tmp_path / "x.toml").write_text(SMALL)
+    argv = ("optimise", "links.cable.delay=1ms:2ms", "--scenario", "x.toml", "--for", "rate", "--out", "o")
+    got = cli(*argv)
+    assert (got.code, got.err) == (2, "tidegate: a search needs Optuna: pip install 'tidegate[optimise]'\n")
+    assert not (tmp_path / "o").exists()
+    assert optimising.OPTIMISE_FILE == "optimise.json"
