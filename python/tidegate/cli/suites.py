@@ -1,0 +1,236 @@
+"""The commands of suites: list, show, check, metrics, run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate import _shipped
+from tidegate.cli.options import AsJson, Workers, complete_controllers, complete_suites
+from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
+from tidegate.errors import RunError
+
+if TYPE_CHECKING:
+    from tidegate.suite import SuiteResult
+
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="SUITE", help="A name from `tidegate suite list`, or a file.", autocompletion=complete_suites
+    ),
+]
+Traces = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them (traces)."),
+]
+
+suites = typer.Typer(no_args_is_help=True, help="Many controllers on many networks, judged by rules.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the commands on the command line."""
+    app.add_typer(suites, name="suite")
+
+
+@suites.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the suites that come with tidegate."""
+    from tidegate.cli.tables import console
+    from tidegate.suite import Suite
+
+    every = [Suite.load(name) for name in _shipped.suites()]
+    if as_json:
+        print_json([{"name": one.name, "cases": len(one.cases), "description": one.table.description} for one in every])
+        return
+    width = max(len(one.name) for one in every)
+    for one in every:
+        console().print(f"{one.name:{width}}  {len(one.cases):3} cases  {one.table.description}", soft_wrap=True)
+
+
+@suites.command()
+def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
+    """Show the cases and rules of a suite.
+
+    Example: tidegate suite show rmcat
+    """
+    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.suite import Suite
+
+    made = Suite.load(suite, traces=traces)
+    if as_json:
+        cases = [{key: value for key, value in case.to_data().items() if key != "base"} for case in made.cases]
+        print_json({"name": made.name, "cases": cases, "rules": [rule.to_dict() for rule in made.rules]})
+        return
+    to = console()
+    to.print(f"{made.name}: {made.table.description}\n", soft_wrap=True)
+    table = plain_table("case", "", "")
+    for column in table.columns:
+        column.justify = "left"
+    for case in made.cases:
+        table.add_row(case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source)
+    print_table(table)
+    for rule in made.rules:
+        to.print(f"\n{rule.name}: {rule.says}", soft_wrap=True)
+        to.print(f"  {' '.join(rule.cases)}; {rule.source}{'; ' if rule.why else ''}{rule.why}", soft_wrap=True)
+
+
+@suites.command()
+def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's file.")], traces: Traces = None) -> None:
+    """Check a suite's file: its keys, its scenarios, its rules.
+
+    Example: tidegate suite check my-suite.toml
+    """
+    from tidegate.cli.tables import console
+    from tidegate.suite import Suite
+
+    made = Suite.load(suite, traces=traces)
+    absent = [case for case in made.cases if case.not_run]
+    for case in made.cases:
+        if case.scenario is not None:
+            case.scenario.check()
+    skipped = f", {len(absent)} of them not run here" if absent else ""
+    console().print(f"{suite}: {len(made.cases)} cases{skipped}, {len(made.rules)} rules")
+
+
+@suites.command()
+def metrics() -> None:
+    """List the numbers that rules can speak of."""
+    from tidegate.cli.tables import console
+    from tidegate.suite import numbers
+
+    for name in numbers.known():
+        one = numbers.about(name)
+        unit = f" [{one.unit}]" if one.unit else ""
+        console().print(f"{name}: {one.label}{unit}. {one.definition}", soft_wrap=True)
+
+
+@suites.command()
+def run(
+    suite: Name,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CONTROLLER...",
+            help="Who takes part: gcc, nada, fixed:2Mbps, python:mine.py:Mine.",
+            autocompletion=complete_controllers,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for page and tables; the same again does only what changed. SUITE by default."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as the suite says by default.")] = None,
+    cases: Annotated[
+        list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
+    ] = [],  # noqa: B006
+    baseline: Annotated[
+        str | None, typer.Option(metavar="CONTROLLER", help="Whom the others are compared with, seed by seed.")
+    ] = None,
+    traces: Traces = None,
+    jobs: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a suite: every controller on every case, and a verdict for each by the suite's rules.
+
+    Finished runs are kept in the folder by what they depend on, so that the same command goes on where it was stopped,
+    and does only what changed. One that fails is a cell that says why, and the exit code is 1.
+
+    Example: tidegate suite run smoke gcc nada --out DIR
+
+    Example: tidegate suite run traces gcc scream --traces FOLDER --seeds 1 --out DIR
+    """
+    from tidegate.cli.tables import console, progress
+    from tidegate.results._folders import check_folder
+    from tidegate.suite import SUITE_FILE, Plan, Suite
+
+    with results_only():
+        plan = Plan.of(Suite.load(suite, traces=traces), names, seeds=seeds, cases=cases)
+    out = Path(plan.suite.name) if out is None else out
+    check_folder(out, SUITE_FILE, exchanged=False)
+    try:
+        with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
+            result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
+    except KeyboardInterrupt:
+        kept, total = plan.kept(out)
+        what = f"{kept} of {total} runs are done and kept in {out}"
+        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    if as_json:
+        print_json(_data(result))
+    else:
+        _print(result)
+        console().print(
+            f"\nwritten to {out}: index.html, scorecard.md, scores.csv, junit.xml, results/", soft_wrap=True
+        )
+    if result.resumed:
+        say(f"{result.resumed} of {len({point.key for point in plan.points})} runs were there already")
+    if broken := [cell for cell in result.cells if cell.state == "error"]:
+        why = [f"{cell.case}, {cell.controller}: {cell.why}" for cell in broken]
+        raise RunError("\n".join([f"{len(broken)} of {len(result.cells)} cells failed:", *why]))
+
+
+def _data(result: SuiteResult) -> dict[str, object]:
+    from tidegate.suite.scores import scores
+
+    return {
+        "suite": result.suite.name,
+        "baseline": result.baseline,
+        "cells": [
+            {
+                "case": cell.case,
+                "controller": cell.controller,
+                "state": cell.state,
+                "why": cell.why,
+                "checks": [
+                    {
+                        "rule": one.rule.name,
+                        "passed": one.passed,
+                        "mean": one.value.mean,
+                        "half_interval_95": one.value.half,
+                    }
+                    for one in cell.checks
+                ],
+            }
+            for cell in result.cells
+        ],
+        "scores": [
+            {"controller": one.controller, "rank": one.rank, "passed": one.passed, "of": one.of, **one.means}
+            for one in scores(result)
+        ],
+    }
+
+
+def _print(result: SuiteResult) -> None:
+    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.suite.scores import SHOWN, label, scores
+    from tidegate.suite.tables import mean, short
+
+    to = console()
+    seeds = len(result.seeds)
+    to.print(f"{result.suite.name}: {len(result.suite.cases)} cases, {seeds} {'seed' if seeds == 1 else 'seeds'}\n")
+    card = plain_table("case", *result.controllers)
+    for column in card.columns:
+        column.justify = "left"
+    for case in result.suite.cases:
+        if case.not_run:
+            continue
+        cells = [result.cell(case.name, one) for one in result.controllers]
+        card.add_row(
+            case.name, *(cell.state if cell.state == "pass" else f"{cell.state}: {short(cell)}" for cell in cells)
+        )
+    print_table(card)
+    to.print()
+    table = plain_table("rank", "controller", "passed", *(label(name) for name, _ in SHOWN))
+    for one in scores(result):
+        rank = "-" if one.rank is None else str(one.rank)
+        table.add_row(rank, one.controller, f"{one.passed} of {one.of}", *(mean(one, name) for name, _ in SHOWN))
+    print_table(table)
+    for one in scores(result):
+        if one.out:
+            to.print(f"{one.controller}: {one.out}", soft_wrap=True)
+    skipped = {case.not_run for case in result.suite.cases if case.not_run}
+    absent = sum(bool(case.not_run) for case in result.suite.cases)
+    if absent:
+        to.print(f"\n{absent} cases were not run: {'; '.join(sorted(skipped))}", soft_wrap=True)

@@ -1,0 +1,208 @@
+"""Cases: a scenario with its changes, and the flows in it that take the controller that is tried."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tidegate.control import registry
+from tidegate.errors import InputError, did_you_mean
+from tidegate.scenario import Scenario
+from tidegate.scenario import _toml as toml
+from tidegate.scenario.links import TraceCapacity
+from tidegate.scenario.variants import anchored
+from tidegate.suite import oracle, windows
+from tidegate.suite._model import CaseTable
+
+_ONE_OF_SEVERAL = r"([-.]\d+)*(\.back)?"  # what a run adds to the name of a flow: its number, its direction
+
+
+@dataclass(frozen=True)
+class Case:
+    """One network that each controller is tried on."""
+
+    name: str
+    """What it is called in tables."""
+    title: str
+    """What it is, in a few words."""
+    source: str
+    """Where it comes from."""
+    scenario: Scenario | None
+    """What is run; `None` for one that is not."""
+    contenders: tuple[str, ...] = ()
+    """The flows of the scenario that take the controller."""
+    not_run: str = ""
+    """Why it is not run; empty for one that is."""
+    begin_between: tuple[int, int] | None = None
+    """Only contenders that begin in this time are judged, in nanoseconds; all where it is `None`."""
+
+    @property
+    def who(self) -> str:
+        """Who takes the controller and is judged, as text: numbers of a run depend on it beside the scenario."""
+        return " ".join((*self.contenders, *map(str, self.begin_between or ())))
+
+    def with_controller(self, controller: str) -> Scenario:
+        """Its scenario with a controller in all its contenders.
+
+        Raises:
+            InputError: when the controller does not fit.
+        """
+        assert self.scenario is not None  # noqa: S101
+        if controller == oracle.NAME:
+            return oracle.with_oracle(self.scenario, self.contenders)
+        data = self.scenario.to_dict()
+        for flow in data["flows"]:
+            if flow.get("name", "flow") in self.contenders:
+                flow["media"]["controller"] = anchored(controller)
+        return Scenario.from_dict(data, self.scenario.base)
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data, from which [of_data][tidegate.suite.cases.Case.of_data] makes it again."""
+        made = self.scenario
+        about = {"scenario": made.to_toml(), "base": str(made.base.resolve())} if made is not None else {}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "contenders": list(self.contenders),
+            "not_run": self.not_run,
+            **({} if self.begin_between is None else {"begin_between": list(self.begin_between)}),
+            **about,
+        }
+
+    @classmethod
+    def of_data(cls, data: Mapping[str, Any]) -> Self:
+        """From plain data, as [to_data][tidegate.suite.cases.Case.to_data] gives it."""
+        made = None
+        if "scenario" in data:
+            made = Scenario.parse(data["scenario"], Path(data["base"]) / "scenario.toml")
+        names = tuple(data["contenders"])
+        time = data.get("begin_between")
+        between = None if time is None else (int(time[0]), int(time[1]))
+        return cls(data["name"], data["title"], data["source"], made, names, data["not_run"], between)
+
+    def judged(self, flows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Those of a run's flows, as its summary has them, whose numbers rules are held against."""
+        names = self.contending([str(flow["flow"]) for flow in flows])
+        if self.begin_between is None:
+            return names
+        begin, end = (time / 1e9 for time in self.begin_between)
+        starts = {str(flow["flow"]): float(flow["start_s"]) for flow in flows}
+        return [name for name in names if begin <= starts[name] < end]
+
+    def contending(self, flows: Sequence[str]) -> list[str]:
+        """Those of a run's flows that take the controller: several of one name have numbers, and some a way back."""
+        names = "|".join(re.escape(name) for name in self.contenders)
+        others = {flow.name for flow in self.scenario.flows} - {*self.contenders} if self.scenario else set()
+        found = [flow for flow in flows if re.fullmatch(f"({names}){_ONE_OF_SEVERAL}", flow)]
+        return [flow for flow in found if flow not in others]
+
+
+def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
+    """The cases that a table stands for: each combination of what it varies, and each window.
+
+    Args:
+        table: The table.
+        base: Where names of scenario files begin.
+        traces: The folder of recorded networks, if there is one.
+
+    Raises:
+        InputError: when scenario, keys, values or contenders do not fit.
+    """
+    if table.not_run:
+        yield Case(table.name, table.title, table.source, None, not_run=table.not_run)
+        return
+    if table.scenario is None:
+        raise InputError("has no scenario; expected the name of one, or not_run with the reason")
+    scenario = _load(table.scenario, base)
+    if table.windows is not None and traces is None:
+        yield Case(table.name, table.title, table.source, None, not_run="no folder of recordings: --traces FOLDER")
+        return
+    found = windows.spread(traces, table.windows) if table.windows is not None and traces is not None else [None]
+    for values in itertools.product(*table.vary.values()):
+        varied = dict(zip(table.vary, values, strict=True))
+        for window in found:
+            changes = {**table.set, **varied}
+            parts = [table.name, *(f"{_short(key)}={_plain(value)}" for key, value in varied.items())]
+            title = table.title
+            if window is not None:
+                changes |= {f"links.{scenario.links[0].name}.capacity": window.capacity, "duration": window.length}
+                parts.append(window.name)
+                title = title or window.title
+            name = ",".join(parts)
+            made = scenario.with_changes({**changes, "name": re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)[:64]})
+            missing = _missing(made)
+            between = _between(made, table)
+            whole = None if missing else made
+            yield Case(name, title, table.source, whole, _contenders(made, table), missing, between)
+
+
+def _load(what: str, base: Path) -> Scenario:
+    beside = base / what
+    return Scenario.load(beside if beside.is_file() else what)
+
+
+def _contenders(made: Scenario, table: CaseTable) -> tuple[str, ...]:
+    media = [flow.name for flow in made.flows if flow.media is not None]
+    for name in table.contenders:
+        if name not in media:
+            hint = did_you_mean(name, media) or f"; there are {', '.join(media) or 'none'}"
+            raise InputError(f"contenders: found {name}; expected media flows of {made.name}{hint}")
+    if not media:
+        raise InputError(f"{made.name} has no media flow that could take a controller")
+    return tuple(table.contenders or media)
+
+
+def _between(made: Scenario, table: CaseTable) -> tuple[int, int] | None:
+    if table.begin_between is None:
+        return None
+    begin, end = table.begin_between
+    if not begin < end <= made.duration:
+        what = f'begin_between: found "{begin}" to "{end}"; expected two times of the {made.duration} of {made.name}'
+        raise InputError(f"{what}, the earlier one first")
+    return int(begin), int(end)
+
+
+def _missing(made: Scenario) -> str:
+    """Why it cannot be run here: a recording that is not there."""
+    for link in made.links:
+        for capacity in (link.capacity, getattr(link.back, "capacity", None)):
+            if isinstance(capacity, TraceCapacity) and not (made.base / capacity.trace).is_file():
+                return f"the recording {Path(capacity.trace).name} is not there"
+    return ""
+
+
+def _short(key: str) -> str:
+    """A key without the table and the entry that it is in: `links.x.queue.time` is `queue.time`."""
+    parts = key.split(".")
+    return ".".join(parts[2:]) or key
+
+
+def _plain(value: Any) -> str:
+    """A value as a part of a name: of a table the name of its kind, or its values.
+
+    >>> _plain("50ms"), _plain(0.5), _plain({"rfc8868": {"std": "5ms"}}), _plain({"mean": "1%", "burst": 5})
+    ('50ms', '0.5', 'rfc8868', '1%/5')
+    """
+    if isinstance(value, dict):
+        return next(iter(value)) if len(value) == 1 else "/".join(map(_plain, value.values()))
+    return value if isinstance(value, str) else toml.inline(value)
+
+
+def check_controllers(controllers: Sequence[str]) -> None:
+    """Whether there are such controllers, each once.
+
+    Raises:
+        InputError: names the first one that there is not.
+    """
+    if not controllers:
+        raise InputError("name at least one controller, for example gcc")
+    for label in controllers:
+        if list(controllers).count(label) > 1:
+            raise InputError(f"{label}: is named twice")
+        if label != oracle.NAME:
+            registry.choose(label, Path())

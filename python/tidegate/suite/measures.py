@@ -1,0 +1,166 @@
+"""Measures of a run beyond its summary: what RFC 8868 section 3 asks for, and what rules of suites are about.
+
+A flow's *share* is what it could have had, by [shares][tidegate.suite.shares]. A *static period* begins 10 s after the
+last event (a capacity changes, a flow comes or goes) and ends with the next one: RFC 8868 has ratios taken "during
+static periods of a test (i.e., when bottleneck bandwidth is constant and no arrival/departure of streams)". The 10 s
+are ours, because ratios of flows that still move tell of convergence, which is measured by itself.
+
+Where shares are not defined (radio networks, members of sessions), and on links whose capacity moves all the time
+(recorded and generated ones), what is about shares or static periods has no value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tidegate.results.metrics import Metric, finite
+from tidegate.suite import _catalogue, _demands, _fairness, _rates, filling
+from tidegate.suite import _fairness as fairness
+from tidegate.suite import shares as sharing
+from tidegate.suite._catalogue import OF_FLOW, OF_RUN
+from tidegate.suite._rates import STARTUP, Rates, Stretch
+from tidegate.suite.shares import Floats, Shares
+
+if TYPE_CHECKING:
+    from tidegate.running import Run
+
+_PARTS = (_catalogue, _demands, _fairness, _rates, filling, sharing)
+
+FILES: tuple[Path, ...] = (Path(__file__), *(Path(str(part.__file__)) for part in _PARTS))
+"""What measures depend on beside the run: results of another state of these files are measured anew."""
+
+CATALOGUE: tuple[Metric, ...] = (*OF_FLOW, *OF_RUN)
+"""What each measure is: first those of flows, then those of the run."""
+
+_MOST_SERIES = 24
+"""Flows whose series are kept, contenders first: a picture of more shows nothing, and 1000 would be megabytes."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What a run's recording tells beyond its summary."""
+
+    flows: Mapping[str, Mapping[str, float | None]]
+    """Further numbers by flow: of media, and of TCP."""
+    run: Mapping[str, float | None]
+    """Numbers of the run as a whole."""
+    events: Sequence[Mapping[str, Any]]
+    """Of each contender and event: `at_s`, `what`, `flow`, `until_s` (the next event), and `seconds` until its rate had
+    converged; `None` if it had not by then."""
+    series: Mapping[str, Any]
+    """Means over seconds: `t_s`; in `flows` by flow, at most 24 of them, `rate_bps`, `delay_ms` and `share_bps`; in
+    `links` by link `capacity_bps`."""
+
+
+def measure(run: Run, contenders: Sequence[str]) -> Measures:
+    """Measures a run that was recorded with series.
+
+    Args:
+        run: The run.
+        contenders: The names of its flows under the controller that is tried.
+    """
+    shares = sharing.of_run(run)
+    series = _series(run)
+    warmup = float(run.summary.get("warmup_s", 0.0))
+    flows = {
+        str(one["flow"]): Rates(str(one["flow"]), series[str(one["flow"])], shares, _lives(one, shares, warmup))
+        for one in run.summary["flows"]
+        if one["kind"] in ("media", "tcp", "udp") and str(one["flow"]) in series
+    }
+    kinds = {str(one["flow"]): str(one["kind"]) for one in run.summary["flows"]}
+    some = [flows[name] for name in contenders if name in flows]
+    told = [event for flow in some for event in flow.convergence]
+    return Measures(
+        flows={
+            name: {**flow.numbers(), "power": power(run.metrics(name))}
+            for name, flow in flows.items()
+            if kinds[name] != "udp"
+        },
+        run=_run_numbers(run, shares, flows, some),
+        events=sorted(told, key=lambda event: (event["at_s"], event["flow"])),
+        series=_by_seconds(run, (some + [flow for name, flow in flows.items() if kinds[name] != "udp"])[:_MOST_SERIES]),
+    )
+
+
+def _series(run: Run) -> dict[str, dict[str, Floats]]:
+    names = ("t_s", "sending_rate_bps", "receive_rate_bps", "one_way_delay_ms_mean", "packets_arrived")
+    end = float(run.summary["duration_s"])
+    found = sharing.columns(run, "series", "flow", names)
+    # what happens at the very last instant opens a bin of no width
+    return {flow: {name: column[own["t_s"] < end] for name, column in own.items()} for flow, own in found.items()}
+
+
+def _lives(one: Mapping[str, Any], shares: Shares | None, warmup: float) -> list[Stretch]:
+    """When a flow has something to send, after the warm-up."""
+    name = str(one["flow"])
+    known = shares is not None and name in shares.demands
+    lives = shares.life(name) if shares is not None and known else [(float(one["start_s"]), float(one["stop_s"]))]
+    return [(max(begin, warmup), end) for begin, end in lives if end > warmup]
+
+
+def _run_numbers(
+    run: Run, shares: Shares | None, flows: Mapping[str, Rates], contenders: Sequence[Rates]
+) -> dict[str, float | None]:
+    tcp = [str(one["flow"]) for one in run.summary["flows"] if one["kind"] == "tcp"]
+    rates = [float(one["receive_rate_bps"] or 0.0) for one in run.summary["flows"] if one["kind"] == "tcp"]
+    found: dict[str, float | None] = dict.fromkeys(one.name for one in OF_RUN)
+    found["cross_rate_bps"] = sum(rates) if rates else None
+    lives = [one.lives[0][0] for one in contenders if one.lives]
+    if shares is None or not lives:
+        return found
+    for length in (1, 5, 20):
+        found[f"fairness_min_{length}s"] = fairness.least_ratio(shares, contenders, float(length))
+    found["jain_min_20s"] = fairness.least_jain(shares, contenders)
+    others = [flows[name] for name in tcp if name in flows]
+    found["cross_ratio_20s"] = fairness.over_cross_traffic(shares, contenders, others)
+    found["delivered_fraction"] = fairness.delivered(shares, list(flows.values()), min(lives) + STARTUP)
+    return found
+
+
+def _by_seconds(run: Run, flows: Sequence[Rates]) -> dict[str, Any]:
+    count = int(float(run.summary["duration_s"]) + 1e-6)
+    starts = np.arange(count, dtype=np.float64)
+    kept = {}
+    for name, flow in {flow.name: flow for flow in flows}.items():
+        arrived, delay = flow.series["packets_arrived"], flow.series["one_way_delay_ms_mean"]
+        second = np.minimum((flow.start + 1e-6).astype(np.int64), count)
+        packets = np.bincount(second, arrived, count + 1)[:count]
+        total = np.bincount(second, np.where(arrived > 0, np.nan_to_num(delay) * arrived, 0.0), count + 1)[:count]
+        kept[name] = {
+            "rate_bps": _whole(flow.received(starts, starts + 1.0)),
+            "delay_ms": [round(t / n, 1) if n else None for t, n in zip(total.tolist(), packets.tolist(), strict=True)],
+        }
+        if flow.shares is not None:
+            kept[name]["share_bps"] = _whole(flow.shares.bits(name, starts, starts + 1.0))
+    return {"t_s": list(range(count)), "flows": kept, "links": _capacities(run, starts)}
+
+
+def _capacities(run: Run, starts: Floats) -> dict[str, Any]:
+    found = {}
+    for link, own in sharing.columns(run, "truth", "link", ("t_s", "capacity_bps")).items():
+        if not (own["capacity_bps"] < sharing.UNLIMITED).any():
+            continue
+        edges = np.append(own["t_s"], float(run.summary["duration_s"]))
+        total = np.concatenate([[0.0], np.cumsum(own["capacity_bps"] * np.diff(edges))])
+        found[link] = {"capacity_bps": _whole(np.interp(starts + 1.0, edges, total) - np.interp(starts, edges, total))}
+    return found
+
+
+def _whole(values: Floats) -> list[int | None]:
+    return [round(value) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def power(flow: Mapping[str, Any]) -> float | None:
+    """Kleinrock's power of a flow with these metrics.
+
+    >>> round(power({"receive_rate_bps": 2e6, "one_way_delay_ms_p95": 100.0}), 4)
+    2.9957
+    """
+    rate, delay = finite(flow.get("receive_rate_bps")), finite(flow.get("one_way_delay_ms_p95"))
+    return math.log(rate / 1e6 / (delay / 1e3)) if rate and delay else None

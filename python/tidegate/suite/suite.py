@@ -1,0 +1,160 @@
+"""A suite: many networks, and what is asked of a controller on each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from tidegate import _shipped
+from tidegate.errors import InputError, ScenarioError, did_you_mean
+from tidegate.scenario import _toml as toml
+from tidegate.scenario._explain import Path as KeyPath
+from tidegate.scenario._explain import Problem, explain
+from tidegate.suite import verdicts
+from tidegate.suite._model import RuleTable, SuiteTable
+from tidegate.suite.cases import Case, expand
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cases and rules, read from a file and checked."""
+
+    name: str
+    """Its name; the file's."""
+    table: SuiteTable
+    """What its file says."""
+    cases: tuple[Case, ...]
+    """Its cases, in order."""
+    text: str
+    """The text of its file."""
+
+    @property
+    def rules(self) -> list[RuleTable]:
+        """What is asked of a controller."""
+        return self.table.rules
+
+    @classmethod
+    def load(cls, what: str | Path, *, traces: str | Path | None = None) -> Self:
+        """Reads a suite's file, or one that tidegate ships, by its name.
+
+        Args:
+            what: A path, or a name from `tidegate suite list`.
+            traces: A folder of recorded networks, for suites that take windows of them.
+
+        Raises:
+            InputError: names file, line, key, what was found and what would be right; lists every problem.
+
+        >>> len(Suite.load("rfc8868").cases)
+        123
+        """
+        path = find(what)
+        return cls.parse(toml.read(path), path, traces=traces)
+
+    @classmethod
+    def parse(cls, text: str, path: str | Path = "suite.toml", *, traces: str | Path | None = None) -> Self:
+        """Reads the text of a suite's file; `path` names it in errors and anchors its scenarios.
+
+        Raises:
+            InputError: lists every problem.
+        """
+        path = Path(path)
+        data = toml.parse(text, str(path))
+        lines = toml.lines(text)
+        named = _names(data)
+
+        def where(place: KeyPath) -> str:
+            while place and place not in lines:
+                place = place[:-1]
+            return f"{path}:{lines[place]}" if place else str(path)
+
+        try:
+            table = SuiteTable.model_validate(data)
+        except ValidationError as error:
+            found = list(explain(error, SuiteTable))
+            raise ScenarioError(one.text(where(one.path), named) for one in found) from None
+        problems: list[Problem] = []
+        cases: list[Case] = []
+        for at, one in enumerate(table.cases):
+            try:
+                cases += expand(one, path.parent, None if traces is None else Path(traces))
+            except InputError as error:
+                problems += [Problem(("cases", at), line) for line in str(error).split("\n")]
+        problems += _repeated(cases, table)
+        if not problems:
+            problems += _rule_problems(table, cases)
+        if problems:
+            raise ScenarioError(one.text(where(one.path), named) for one in problems)
+        return cls(path.stem, table, tuple(cases), text)
+
+    def only(self, patterns: tuple[str, ...]) -> Self:
+        """The suite with those cases alone that a pattern of their names fits.
+
+        Raises:
+            InputError: when a pattern fits no case.
+        """
+        if not patterns:
+            return self
+        for pattern in patterns:
+            if not any(fnmatchcase(case.name, pattern) for case in self.cases):
+                names = [case.name for case in self.cases]
+                hint = did_you_mean(pattern, names) or f"; there are {', '.join(names[:20])}"
+                raise InputError(f"cases: found {pattern}, which fits none of {self.name}{hint}")
+        kept = tuple(case for case in self.cases if any(fnmatchcase(case.name, one) for one in patterns))
+        return type(self)(self.name, self.table, kept, self.text)
+
+
+def find(what: str | Path) -> Path:
+    """The file of a suite given by path, or by the name of one that ships with tidegate.
+
+    Raises:
+        InputError: when there is neither.
+    """
+    path = Path(what)
+    if path.is_file():
+        return path
+    ours = _shipped.SUITES / f"{what}.toml"
+    if isinstance(what, str) and "/" not in what and ours.is_file():
+        return ours
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        raise InputError(
+            f"{path}: {'is a folder; expected a suite file' if path.is_dir() else 'there is no such file'}"
+        )
+    hint = did_you_mean(str(what), _shipped.suites()) or f"; there are {', '.join(_shipped.suites())}"
+    raise InputError(f"{what}: no such suite{hint} (see tidegate suite list)")
+
+
+def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
+    named: dict[KeyPath, str] = {}
+    for key in ("cases", "rules"):
+        entries = data.get(key)
+        for at, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                named[(key, at)] = entry["name"]
+    return named
+
+
+def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
+    for what, names in (("cases", [case.name for case in cases]), ("rules", [rule.name for rule in table.rules])):
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield Problem((what,), f"{name} is there twice; every name is one of its own")
+
+
+def _rule_problems(table: SuiteTable, cases: list[Case]) -> Iterator[Problem]:
+    names = [case.name for case in cases]
+    flows = {flow.name for case in cases if case.scenario is not None for flow in case.scenario.flows}
+    for at, rule in enumerate(table.rules):
+        place: KeyPath = ("rules", at)
+        for pattern in rule.cases:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                yield Problem((*place, "cases"), f"found {pattern}, which fits no case")
+        if rule.relative_to is not None and rule.relative_to not in names:
+            yield Problem(
+                (*place, "relative_to"),
+                f"found {rule.relative_to}{did_you_mean(rule.relative_to, names)}; expected a case",
+            )
+        yield from (Problem((*place, key), message) for key, message in verdicts.problems(rule, flows))

@@ -1,0 +1,169 @@
+"""Verdicts: a rule and the numbers of a cell, held against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tidegate.errors import did_you_mean
+from tidegate.results.stats import Interval
+from tidegate.suite import numbers
+from tidegate.suite._model import RuleTable
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule in one cell."""
+
+    rule: RuleTable
+    """The rule."""
+    value: Interval
+    """The number's mean over seeds with its 95 % interval."""
+    missing: tuple[int, ...] = ()
+    """Seeds whose run has no such number."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every seed has the number, and their mean is within the limits."""
+        if self.missing or not self.value.count:
+            return False
+        least, most = self.rule.at_least, self.rule.at_most
+        return (least is None or self.value.mean >= least) and (most is None or self.value.mean <= most)
+
+    @property
+    def close(self) -> bool:
+        """Whether a limit lies within the interval: other seeds could say otherwise."""
+        half = self.value.half or 0.0
+        return any(
+            limit is not None and abs(self.value.mean - limit) < half
+            for limit in (self.rule.at_least, self.rule.at_most)
+        )
+
+    @property
+    def slack(self) -> float:
+        """How far within its limits the number is, in parts of the limit that is nearer; negative where it is broken.
+
+        A number that is missing is as far out as can be.
+        """
+        if self.missing or not self.value.count:
+            return -math.inf
+        value, least, most = self.value.mean, self.rule.at_least, self.rule.at_most
+        room = [(value - least) / (abs(least) or 1.0)] if least is not None else []
+        room += [(most - value) / (abs(most) or 1.0)] if most is not None else []
+        return min(room)
+
+    @property
+    def beyond(self) -> str:
+        """By how much a limit is broken, in words; nothing where it is not."""
+        if self.passed:
+            return ""
+        if self.slack == -math.inf:
+            return "there is no number"
+        value, least, most = self.value.mean, self.rule.at_least, self.rule.at_most
+        if most is not None and value > most:
+            if most <= 0:
+                return f"{_show(self.rule, value - most)} too much"
+            if value > 2 * most:
+                return f"{value / most:.1f} times the limit"
+            return f"{100 * (value / most - 1):.0f} % over the limit"
+        assert least is not None  # noqa: S101
+        if least <= 0 or value < 0:
+            return f"{_show(self.rule, least - value)} too little"
+        return f"{100 * value / least:.0f} % of what is asked"
+
+    @property
+    def text(self) -> str:
+        """The number beside its limit: `delay, 95th percentile 812 ms, at most 400 ms`."""
+        if self.missing:
+            return f"{self._label}: no value with seed {', '.join(str(seed) for seed in self.missing)}"
+        return f"{self._label} {self.shown}, {self.limit}"
+
+    @property
+    def _label(self) -> str:
+        label = numbers.about(self.rule.metric).label
+        beside = f" relative to {self.rule.relative_to}" if self.rule.relative_to else ""
+        return f"{label}{beside}"
+
+    @property
+    def shown(self) -> str:
+        """The number with its unit."""
+        return _show(self.rule, self.value.mean)
+
+    @property
+    def interval(self) -> str:
+        """Half of its 95 % interval, with the unit; nothing with one seed."""
+        return "" if self.value.half is None else _show(self.rule, self.value.half)
+
+    @property
+    def limit(self) -> str:
+        """What it has to be."""
+        return limit(self.rule)
+
+
+def limit(rule: RuleTable) -> str:
+    """What a rule's number has to be: `at least 0.5 Mbit/s and at most 2 Mbit/s`."""
+    parts = [("at least", rule.at_least), ("at most", rule.at_most)]
+    return " and ".join(f"{words} {_show(rule, one, '.6g')}" for words, one in parts if one is not None)
+
+
+def _show(rule: RuleTable, value: float, form: str | None = None) -> str:
+    one = numbers.about(rule.metric)
+    scale, digits, unit = (1.0, 2, "times") if rule.relative_to else (one.scale, one.digits, one.unit)
+    return f"{value * scale:{form or f'.{digits}f'}} {unit}".strip()
+
+
+def applies(rule: RuleTable, case: str, controller: str) -> bool:
+    """Whether a rule is for a cell."""
+    return any(fnmatchcase(case, one) for one in rule.cases) and any(
+        fnmatchcase(controller, one) for one in rule.controllers
+    )
+
+
+def check(rule: RuleTable, rows: Mapping[int, numbers.Row], beside: Mapping[int, numbers.Row] | None) -> Check:
+    """A rule held against the runs of a cell.
+
+    Args:
+        rule: The rule.
+        rows: The runs by seed.
+        beside: Those of the case that the rule is relative to.
+    """
+    values = {seed: value(rule, row, None if beside is None else beside.get(seed)) for seed, row in rows.items()}
+    missing = tuple(seed for seed, one in values.items() if one is None)
+    return Check(rule, Interval.of(values.values()), missing)
+
+
+def value(rule: RuleTable, row: numbers.Row, beside: numbers.Row | None) -> float | None:
+    """The number that a rule is about in one run."""
+    own = numbers.number(row, rule.metric, rule.of)
+    if rule.relative_to is None:
+        return own
+    other = None if beside is None else numbers.number(beside, rule.metric, rule.of)
+    return own / other if own is not None and other else None
+
+
+def problems(rule: RuleTable, flows: set[str]) -> Iterator[tuple[str, str]]:
+    """What is wrong with a rule: the key, and a sentence.
+
+    Args:
+        rule: The rule.
+        flows: Names of the flows of the suite's scenarios.
+    """
+    known = numbers.known()
+    if rule.metric not in known:
+        hint = did_you_mean(rule.metric, known) or "; tidegate suite metrics lists them"
+        yield "metric", f"found {rule.metric}; expected a metric{hint}"
+        return
+    if rule.at_least is None and rule.at_most is None:
+        yield "at_least", "is missing, and so is at_most; expected at least one of them"
+    elif rule.at_least is not None and rule.at_most is not None and rule.at_least > rule.at_most:
+        yield "at_least", f"found {rule.at_least:g}, which is above at_most ({rule.at_most:g})"
+    words = (*numbers.WORDS, *sorted(flows))
+    if rule.of is not None and rule.of not in numbers.WORDS and not any(rule.of.startswith(flow) for flow in flows):
+        yield "of", f"found {rule.of}{did_you_mean(rule.of, words)}; expected worst, mean, sum, or the name of a flow"
+    if rule.of in (None, "worst") and numbers.about(rule.metric).better == "neither":
+        yield (
+            "of",
+            f"is missing: {rule.metric} is neither better high nor low; expected mean, sum, or the name of a flow",
+        )

@@ -1,0 +1,133 @@
+"""Every shipped scheme on `rmcat`: what is run for `docs/scorecards.md`, and what is said of it.
+
+`make scorecards` (`python tests/python/scorecards.py`) runs all of it and writes `tests/golden/scorecards.csv`, from which
+the tables and sentences of the page are made.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import Progress
+
+from tidegate.control.registry import registry
+from tidegate.suite import Plan, Suite, SuiteResult
+from tidegate.suite.scores import SHOWN, scores
+
+RECORD = Path(__file__).parents[1] / "golden" / "scorecards.csv"
+SUITE = "rmcat"
+SCHEMES = tuple(registry())
+"""All that is in the registry, by its default preset."""
+SCORES = tuple(name for name, _ in SHOWN)
+FIELDS = ("case", "controller", "state", "rules", "broken", *SCORES)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A line of the record."""
+
+    case: str
+    controller: str
+    state: str
+    rules: int
+    """How many rules are for it."""
+    broken: tuple[str, ...]
+    """Those that are not met, each `NAME VALUE`."""
+    means: tuple[float | None, ...]
+    """Over seeds, of each number in `SCORES`."""
+
+    def line(self) -> list[str]:
+        """As it stands in the file."""
+        numbers = ["" if one is None else f"{one:.9g}" for one in self.means]
+        return [self.case, self.controller, self.state, str(self.rules), "; ".join(self.broken), *numbers]
+
+
+def run(schemes: Sequence[str] = SCHEMES, cases: Sequence[str] = (), out: str | Path | None = None) -> SuiteResult:
+    """The suite for some schemes, with its own number of seeds."""
+    with tempfile.TemporaryDirectory() as scratch, Progress() as bar:
+        task = bar.add_task(SUITE, total=1.0)
+        plan = Plan.of(Suite.load(SUITE), schemes, cases=cases)
+        return plan.run(out or Path(scratch) / "out", progress=lambda done: bar.update(task, completed=done))
+
+
+def cells(result: SuiteResult) -> Iterator[Cell]:
+    """The lines of the record that a result makes."""
+    for cell in result.cells:
+        broken = tuple(f"{one.rule.name} {one.shown}" for one in cell.broken)
+        intervals = [result.interval(cell.case, cell.controller, name, of) for name, of in SHOWN]
+        means = tuple(one.mean if one.count else None for one in intervals)
+        yield Cell(cell.case, cell.controller, cell.state, len(cell.checks), broken, means)
+
+
+def read() -> tuple[str, list[tuple[str, ...]], list[Cell]]:
+    """The record: when it was made, the ranking, its cells."""
+    with RECORD.open(newline="") as file:
+        lines = list(csv.reader(file))
+    date = lines[0][1]
+    until = lines.index([])
+    ranks = [tuple(line) for line in lines[1:until]]
+    found = []
+    for line in lines[until + 2 :]:
+        case, controller, state, rules, broken, *numbers = line
+        means = tuple(float(one) if one else None for one in numbers)
+        parts = tuple(broken.split("; ")) if broken else ()
+        found.append(Cell(case, controller, state, int(rules), parts, means))
+    return date, ranks, found
+
+
+def write(result: SuiteResult, date: str) -> None:
+    """Writes the record."""
+    with RECORD.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["made", date])
+        for one in scores(result):
+            rank = "-" if one.rank is None else str(one.rank)
+            means = [f"{one.means[name]:.9g}" for name in SCORES]
+            out.writerow([rank, one.controller, str(one.passed), str(one.of), one.out, *means])
+        out.writerow([])
+        out.writerow(FIELDS)
+        out.writerows(cell.line() for cell in cells(result))
+
+
+def sentences(record: Sequence[Cell], schemes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What follows, each sentence with the rule that it follows from."""
+    suite = Suite.load(SUITE)
+    for rule in suite.rules:
+        names = [case.name for case in suite.cases if not case.not_run]
+        breaking = {
+            scheme: [cell for cell in record if cell.controller == scheme and _breaks(cell, rule.name)]
+            for scheme in schemes
+        }
+        never = [scheme for scheme in schemes if not breaking[scheme]]
+        most = max(schemes, key=lambda scheme: len(breaking[scheme]))
+        if len(never) == len(schemes):
+            yield "Everybody keeps it.", rule.name
+            continue
+        kept = (
+            f"{_listed(never)} {'keeps' if len(never) == 1 else 'keep'} it everywhere"
+            if never
+            else "nobody keeps it everywhere"
+        )
+        count = len(breaking[most])
+        others = ", ".join(f"{scheme} {len(some)}" for scheme, some in breaking.items() if some and scheme != most)
+        worst = f"{most} breaks it most often, in {count} of {len(names)} cases"
+        yield f"{kept[:1].upper()}{kept[1:]}; {worst}{f' ({others})' if others else ''}.", rule.name
+
+
+def _breaks(cell: Cell, rule: str) -> bool:
+    return any(one.split(" ")[0] == rule for one in cell.broken)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+if __name__ == "__main__":
+    made = run(out=sys.argv[1] if len(sys.argv) > 1 else None)
+    write(made, dt.datetime.now(tz=dt.UTC).date().isoformat())

@@ -1,0 +1,357 @@
+"""The page of a suite's result: what it says, whole, escaped, small, and in the colours of all other figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegate.show._palette import looks
+from tidegate.show.plot import rate_delay_scatter
+from tidegate.show.report import _series as series
+from tidegate.suite import Suite, SuiteResult, page
+from tidegate.suite.cases import Case
+from tidegate.suite.page._cloud import Ellipse, points
+from tidegate.suite.verdicts import Check
+
+TWELVE = (
+    "gcc", "gcc:draft-02", "gcc-remb", "nada", "scream", "scream-v1", "sprout", "sprout-ewma", "tfrc", "tfrc-sp",
+    "rrb-simd", "fixed:700kbps",
+)  # fmt: skip
+RULES = """
+description = "networks that nobody ran"
+source = "here"
+
+[[cases]]
+name = "any"
+scenario = "two-calls"
+
+[[rules]]
+name = "rate"
+says = "carries a megabit"
+metric = "receive_rate_bps"
+at_least = 1_000_000
+source = "RFC 8836 section 2"
+why = "a megabit is a picture"
+
+[[rules]]
+name = "delay"
+says = "keeps the queue short."
+metric = "queueing_delay_ms_p95"
+at_most = 100
+source = "here"
+"""
+
+
+def row(seed: int, rate: float, delay: float, *, series: bool = True) -> dict[str, Any]:
+    """What is kept of a run of a call beside a TCP."""
+    seconds = range(120)
+    call = {"flow": "call", "kind": "media", "receive_rate_bps": rate, "queueing_delay_ms_p95": delay}
+    call |= {"one_way_delay_ms_p95": 50 + delay, "loss_fraction": 0.01, "freeze_time_s": 0.5, "utilisation": rate / 3e6}
+    call |= {f"sender_delay_ms_{name}": 3.25 + seed for name in ("mean", "p50", "p95", "p99", "max")}
+    kept = {
+        "t_s": list(seconds),
+        "flows": {
+            "call": {
+                "rate_bps": [rate * (1 + 0.2 * math.sin(t / 5 + seed)) for t in seconds],
+                "delay_ms": [None if t < 2 else delay + t % 7 for t in seconds],
+                "share_bps": [1.5e6 for _ in seconds],
+            },
+            "tcp": {"rate_bps": [3e6 - rate for _ in seconds], "delay_ms": [delay for _ in seconds]},
+        },
+        "links": {"up": {"capacity_bps": [3e6 if t < 60 else 2e6 for t in seconds]}},
+    }
+    return {
+        "seed": seed,
+        "digest": f"{seed:016x}",
+        "contenders": ["call"],
+        "flows": [call, {"flow": "tcp", "kind": "tcp", "receive_rate_bps": 3e6 - rate}],
+        "links": [],
+        "warnings": ["video.max: is below the capacity"],
+        "measures": {
+            "flows": {"call": {"power": math.log(rate / 1e6 / (50 + delay) * 1e3)}},
+            "run": {},
+            "events": [{"at_s": 60.0, "what": "capacity falls", "flow": "call", "seconds": None}],
+            "series": kept if series else None,
+        },
+    }
+
+
+def made(
+    controllers: tuple[str, ...] = ("gcc", "nada", "fixed:700kbps"),
+    cases: int = 6,
+    seeds: int = 3,
+    names: Mapping[str, str] | None = None,
+    **kwargs: Any,
+) -> SuiteResult:
+    """A result that nobody had to wait for: each controller a little slower than the one before, cases ever longer."""
+    whole = Suite.parse(RULES, "mine.toml")
+    every = [Case(f"5.{at},delay={10 * at}ms", f"title {at}", "RFC 8867", None) for at in range(cases)]
+    every += [Case(name, title, "", None) for name, title in (names or {}).items()]
+    suite = Suite("mine", whole.table, (*every, Case("wifi", "3.1", "", None, not_run="no node")), whole.text)
+    rows = {
+        (case.name, one): {
+            seed: row(seed, 2e6 - 1.5e5 * at + 1e4 * seed, 20.0 * (place + 1) + 9 * at, **kwargs)
+            for seed in range(1, seeds + 1)
+        }
+        for place, case in enumerate(every)
+        for at, one in enumerate(controllers)
+    }
+    about = {"command": "tidegate suite run mine", "versions": {"tidegate": "0.1.0"}, "runs": [], "refused": []}
+    return SuiteResult(suite, controllers, controllers[0], rows, {}, about=about)
+
+
+def block(text: str) -> dict[str, Any]:
+    """The data of a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+class Texts(HTMLParser):
+    """Every text with the elements that it is in, and every element with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.broken = False
+        self.texts: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.broken = tag == "wbr"
+        if tag not in {"meta", "link", "wbr"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & {*self.open}:
+            # a name that may be broken somewhere is one name
+            before = self.texts.pop() if self.broken else ""
+            self.texts.append(before + data)
+        self.broken = False
+
+
+def test_every_cell_has_its_verdict_and_the_number_that_decides() -> None:
+    result = made()
+    text = page.render(result)
+    shown = re.findall(
+        r'<td class="(\w+)"><button data-at="(\d+),(\d+)"><b>([^<]*)</b><span>([^<]*)</span>',
+        text.replace("\N{NO-BREAK SPACE}", " "),
+    )
+    assert len(shown) == 6 * 3
+    for state, at, who, sign, number in shown:
+        cell = result.cell(result.suite.cases[int(at)].name, result.controllers[int(who)])
+        assert cell.state == state
+        assert sign.startswith({"pass": "✓ pass", "fail": "✗ fail"}[state])
+        one = cell.deciding
+        assert one is not None
+        assert number == f"{one.rule.name} {one.shown}"
+    assert {state for state, *_ in shown} == {"pass", "fail"}
+    # one that breaks the delay by little has most of it to say of the delay, else of the rate
+    assert result.cell("5.0,delay=0ms", "gcc").deciding == min(
+        result.cell("5.0,delay=0ms", "gcc").checks, key=lambda check: check.slack
+    )
+
+
+def test_what_decides_is_what_is_broken_most() -> None:
+    result = made(cases=8)
+    worst = result.cell("5.7,delay=70ms", "fixed:700kbps")
+    # delay 178 of at most 100 ms is farther out than 1.72 of at least 1 Mbit/s is in
+    assert worst.deciding is not None
+    assert worst.deciding.rule.name == "delay"
+    assert worst.deciding.slack == pytest.approx((100 - 178) / 100)
+    assert worst.deciding.beyond == "78 % over the limit"
+    rate = next(check for check in worst.checks if check.rule.name == "rate")
+    assert rate.slack == pytest.approx(0.72)
+    assert rate.beyond == ""
+    twice = result.cell("5.7,delay=70ms", "gcc").deciding
+    assert twice is not None
+    assert Check(twice.rule.model_copy(update={"at_most": 40.0}), twice.value).beyond == "4.0 times the limit"
+    lower = twice.rule.model_copy(update={"at_most": None, "at_least": 640.0})
+    assert Check(lower, twice.value).beyond == "25 % of what is asked"
+    none = twice.rule.model_copy(update={"at_most": 0.0})
+    assert Check(none, twice.value).beyond == "160.0 ms too much"
+    assert Check(lower, twice.value, missing=(2,)).slack == -math.inf
+
+
+def test_ranks_differences_rules_and_reasons_are_said() -> None:
+    result = made()
+    said = " ".join(" ".join(Texts(page.render(result)).texts).split())
+    for one in (
+        "has the first rank",
+        "Beside gcc",
+        "The worst case of each",
+        "Carries a megabit.",
+        "a megabit is a picture",
+        "Keeps the queue short. ",
+        "at most 100 ms, in every case",
+        "no node",
+        "wifi (3.1)",
+        "tidegate suite run mine",
+        "video.max: is below the capacity",
+        "such as 5.0,delay=0ms, fixed:700kbps",
+    ):
+        assert one in said, one
+    assert "short.." not in said
+    silent = made()
+    for cell in list(silent.rows):
+        if cell[1] == "nada":
+            vars(silent)["rows"][cell] = {1: row(1, 1e5, 1.0)}
+    assert "nada has no rank : receive rate 0.10 Mbit/s; it takes" in " ".join(
+        " ".join(Texts(page.render(silent)).texts).split()
+    )
+
+
+def test_data_behind_a_cell_is_that_of_its_runs() -> None:
+    result = made()
+    data = block(page.render(result))
+    at = [case.name for case in result.suite.cases].index("5.2,delay=20ms")
+    cell = data["cells"][at * 3 + 1]
+    values = [one["flows"][0]["receive_rate_bps"] / 1e6 for one in result.rows["5.2,delay=20ms", "nada"].values()]
+    place = [one[0] for one in data["metrics"]].index("receive_rate_bps")
+    mean, half = cell["flows"][0]["values"][place]
+    assert mean == pytest.approx(sum(values) / 3, abs=1e-3)
+    assert half == pytest.approx(result.interval("5.2,delay=20ms", "nada", "receive_rate_bps").half / 1e6, abs=1e-3)  # type: ignore[operator]
+    assert cell["digest"] == f"{1:016x}"
+    assert cell["events"] == [[60.0, "capacity falls", "call", None]]
+    assert cell["beside"] == [["tcp", "tcp", 3 - mean]] or cell["beside"][0][2] == pytest.approx(3 - mean, abs=2e-3)
+    kept = result.rows["5.2,delay=20ms", "nada"][1]["measures"]["series"]["flows"]["call"]
+    call, tcp = cell["series"]["flows"]
+    np.testing.assert_allclose(series.unpack(call["rate"], data["steps"]["rate"]), kept["rate_bps"], atol=5001)
+    delay = series.unpack(call["delay"], data["steps"]["delay"])
+    assert np.isnan(delay[:2]).all()
+    np.testing.assert_allclose(delay[2:], kept["delay_ms"][2:], atol=0.51)
+    assert (call["own"], tcp["own"], tcp["delay"]) == (1, 0, [])
+    capacity = series.unpack(cell["series"]["capacity"], data["steps"]["rate"])
+    assert (capacity[0], capacity[-1]) == (3e6, 2e6)
+    assert data["cells"][-1] == {"state": "not run", "why": "no node"}
+
+
+def test_runs_without_series_have_a_page(tmp_path: Path) -> None:
+    data = block(page.render(made(series=False)))
+    assert not any("series" in cell for cell in data["cells"])
+    assert data["cells"][0]["flows"][0]["values"]
+    # and so has a result of which nothing is there yet
+    result = made()
+    empty = SuiteResult(
+        result.suite, ("gcc",), "gcc", {}, {(case.name, "gcc"): "stopped" for case in result.suite.cases}
+    )
+    said = Texts(page.render(empty)).texts
+    assert "stopped" in said
+    assert "no case was run to its end" in said
+
+
+def test_nothing_is_asked_of_the_network_and_nothing_of_this_machine_is_in_it() -> None:
+    text = page.render(made(TWELVE))
+    assert "default-src &#x27;none&#x27;" in text
+    for _, attributes in Texts(text).elements:
+        assert not {"src", "srcset", "action"} & attributes.keys()
+        assert attributes.get("href") in (None, "data:,")
+    addresses = {one for one in re.findall(r"https?://[^\s\"'<)]+", text) if "w3.org/2000/svg" not in one}
+    assert addresses == set()
+    assert page.render(made(TWELVE)) == text
+
+
+def test_names_from_outside_cannot_become_markup() -> None:
+    evil = "</script><img src=x onerror=alert(1)>\"'&"
+    long = f"python:/home/{'x' * 300}/mine.py:Mine"
+    result = made(("gcc", evil, long, "日本語\u202e"), names={"<b>case</b>": evil})
+    vars(result)["troubles"] = {("5.0,delay=0ms", evil): evil}
+    text = page.render(result)
+    parsed = Texts(text)
+    assert not any(name in {"img", "iframe"} or "onerror" in attributes for name, attributes in parsed.elements)
+    assert evil in parsed.texts
+    assert "</script><img" not in text
+    data = block(text)
+    assert data["controllers"][1]["name"] == evil
+    assert data["cases"][6]["name"] == "<b>case</b>"
+
+
+def test_a_controller_has_its_colour_everywhere() -> None:
+    result = made(TWELVE)
+    text = page.render(result)
+    own = looks(TWELVE)
+    for name in TWELVE:
+        style = f"--light:{own[name].colour};--dark:{own[name].on_dark}"
+        assert f'style="{style}" data-name="{name}"' in text
+    for controller, one in zip(block(text)["controllers"], own.values(), strict=True):
+        assert (controller["light"], controller["dark"]) == (one.colour, one.on_dark)
+
+
+def test_the_colours_are_those_of_figures() -> None:
+    import synthetic_runs as synthetic
+
+    axes = rate_delay_scatter({name: [synthetic.run("gcc")] for name in TWELVE}).axes[0]
+    drawn = {one.get_text(): str(one.get_color()) for one in axes.texts}
+    for controller in block(page.render(made(TWELVE)))["controllers"]:
+        assert drawn[controller["name"]] == controller["light"]
+
+
+def test_the_ellipse_is_the_covariance_of_the_points() -> None:
+    rng = np.random.default_rng(7)
+    cloud = rng.multivariate_normal([3.0, -1.0], [[4.0, 1.5], [1.5, 1.0]], 400)
+    one = Ellipse.of([(float(a), float(b)) for a, b in cloud])
+    assert one is not None
+    values, vectors = np.linalg.eigh(np.cov(cloud.T))
+    assert (one.short**2, one.long**2) == pytest.approx(tuple(values))
+    assert abs(math.tan(math.radians(one.angle)) - vectors[1, 1] / vectors[0, 1]) < 1e-6
+    # one standard deviation of two normal numbers holds 1 - exp(-1/2) of the points
+    centred = cloud - cloud.mean(axis=0)
+    inside = (centred @ np.linalg.inv(np.cov(cloud.T)) * centred).sum(axis=1) <= 1
+    assert inside.mean() == pytest.approx(1 - math.exp(-0.5), abs=0.06)
+    assert Ellipse.of([(0.0, 1.0), (1.0, 2.0)]) is None
+
+
+def test_every_case_is_a_point() -> None:
+    result = made(TWELVE, cases=9)
+    text = page.render(result)
+    assert text.count('class="dot"') == 12 * 9
+    assert text.count("<ellipse ") == 12
+    delay, rate = points(result, "gcc")["5.3,delay=30ms"]
+    assert delay == pytest.approx(50 + 80)
+    assert rate == pytest.approx(2.02)
+    assert "gcc, 5.3,delay=30ms: 2.02 Mbit/s, 130 ms" in text
+    # delay runs from right to left
+    places = dict(re.findall(r"<title>gcc, (5\.\d).*?</title><circle cx=\"([\d.]+)\"", text))
+    ordered = [float(places[f"5.{at}"]) for at in range(9)]
+    assert ordered == sorted(ordered, reverse=True)
+
+
+@pytest.mark.parametrize(("cases", "seeds"), [(60, 5), pytest.param(450, 1, marks=pytest.mark.slow)])
+def test_a_page_stays_below_five_megabytes(cases: int, seeds: int) -> None:
+    text = page.render(made(TWELVE, cases=cases, seeds=seeds))
+    size = len(text.encode())
+    assert size < 5_000_000
+    data = block(text)
+    with_series = sum("series" in cell for cell in data["cells"])
+    if cases == 60:
+        assert size > 1_000_000
+        assert with_series == 12 * 60
+        assert data["note"] == ""
+    else:
+        assert "To keep the page small" in data["note"]
+        assert data["note"] in text
+
+
+def test_paper_has_every_cell_in_tables_that_fit() -> None:
+    text = page.render(made(TWELVE))
+    tables = text.split('<div class="card paper">')[1:]
+    assert len(tables) == 3
+    tables[-1] = tables[-1].partition("</div>")[0]
+    assert sum(one.count("<td class=") for one in tables) == 12 * 6
+    for name in TWELVE:
+        assert sum(f'title="{name}"' in one for one in tables) == 1
