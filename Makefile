@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow mutations test-codec audit format fuzz swarm bench docs wheel fairness clean
+.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow mutations test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -30,6 +30,7 @@ help:
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
 	@echo "make swarm      random scenarios of every feature for SWARM_SECONDS (60): what must hold for each"
 	@echo "make fairness   every scheme beside every other: tables and pictures of docs/fairness.md, in minutes"
+	@echo "make scorecards every scheme on every case of RFC 8867: tables of docs/scorecards.md, in minutes"
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
 	@echo "make docs       the documentation site in site/; a dead link fails it"
 	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
@@ -121,6 +122,10 @@ fairness: setup
 	$(BIN)/python tests/python/fairness.py
 	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q tests/python/test_fairness.py
 	$(BIN)/python docs/make_figures.py fairness
+
+scorecards: setup
+	$(BIN)/python tests/python/scorecards.py
+	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q -m 'not slow' tests/python/test_scorecards.py
 
 swarm: setup
 	$(BIN)/python tests/python/swarm.py --seconds $(or $(SWARM_SECONDS),60) --out out/swarm

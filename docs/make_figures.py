@@ -1,16 +1,17 @@
-"""Draws the figures of docs/gcc-behaviour.md, tfrc-behaviour.md, sprout-traces.md and scenarios.md into docs/images/.
+"""Draws the figures that are listed in `FIGURES` into docs/images/.
 
-The runs are those of the tests' tables (`tests/python/gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`),
-so that table and figure cannot part. `python docs/make_figures.py` draws all, `python docs/make_figures.py tfrc` only
-those whose names begin so.
+The runs are those of the tests' tables (`gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`, `today.py`
+and `fairness.py` in `tests/python`), so that table and figure cannot part. `python docs/make_figures.py` draws all,
+`python docs/make_figures.py tfrc` only those whose names begin so.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib as mpl
@@ -21,6 +22,7 @@ from matplotlib.ticker import NullFormatter
 
 import tidegate
 from tidegate import Run, Scenario, plot
+from tidegate.comparing import ranges
 from tidegate.control.registry import registry
 from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
 from tidegate.show._view import flow_series
@@ -112,7 +114,7 @@ def ramp() -> Figure:
         ax.step(table.to_numpy("t_s"), target, where="post", color=colour, label=preset)
     ax.axhline(5, color=CAPACITY_EDGE)
     ax.set(yscale="log", xlim=(0, 100), ylim=(0.25, 6), ylabel="Target (Mbit/s)")
-    ax.set_title("dashed: 8 % and 5 % a second", loc="left", fontsize=10)
+    ax.set_title("dashed: 8 % and 5 % a second; grey: the capacity", loc="left", fontsize=10)
     ax.set_yticks([0.3, 0.5, 1, 2, 5], ["0.3", "0.5", "1", "2", "5"])
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.legend(loc="lower right")
@@ -288,15 +290,18 @@ def tfrc_voice() -> Figure:
     ):
         rates.plot(tfrc.VOICE_LOSSES, [row[f"{column} (kb/s)"] for row in rows], style, color=colour, label=column)
     rates.axhline(88, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))  # 220 bytes on the wire each 20 ms
-    rates.set(yscale="log", ylabel="Sending rate (kbit/s)", title="dashed: a voice call on the wire")
+    rates.set(yscale="log", ylabel="Sending rate (kbit/s)")
+    rates.set_title("flows that send all they may; dashed: a voice call on the wire", loc="left", fontsize=10)
     for colour, kind in ((HUES[0], "tfrc"), (HUES[2], "tfrc-sp")):
-        unsent.plot(tfrc.VOICE_LOSSES, [row[f"voice not sent, {kind} (%)"] for row in rows], "o-", color=colour)
+        missing = [row[f"voice not sent, {kind} (%)"] for row in rows]
+        unsent.plot(tfrc.VOICE_LOSSES, missing, "o-", color=colour, label=kind)
     unsent.set(ylim=(0, 100), ylabel="Voice never sent (%)")
+    unsent.set_title("a voice call of 64 kbit/s", loc="left", fontsize=10)
+    unsent.legend(loc="upper left", fontsize=9)
     for ax in (rates, unsent):
         ax.set(xscale="log", xlabel="Random loss (%)")
         ax.set_xticks(tfrc.VOICE_LOSSES, [f"{loss:g}" for loss in tfrc.VOICE_LOSSES])
         ax.xaxis.set_minor_formatter(NullFormatter())
-    rates.title.set(fontsize=10)
     rates.legend(fontsize=9)
     return figure
 
@@ -378,26 +383,32 @@ def policer() -> Figure:
     return figure
 
 
-def beside(name: str) -> Figure:
-    """A call of today beside another flow, as it is in a scenario, and with something else instead."""
-    other = today.BESIDE[name]
+def side_by_side(runs: Mapping[str, Scenario], link: str, colours: Mapping[str, str], waits: Iterable[str]) -> Figure:
+    """Two runs: the rates of flows on a link, and under them the delays of some of these flows."""
     figure = Figure(figsize=(10, 4.5), dpi=DPI, layout="constrained")
     grid = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 2))
-    for (rate, delay), (title, changes) in zip(grid.T, ((name, {}), (other.title, other.instead)), strict=True):
-        run = tidegate.run(Scenario.load(name, dict(changes)))
+    for (rate, delay), (title, scenario) in zip(grid.T, runs.items(), strict=True):
+        run = tidegate.run(scenario)
         end = float(run.summary["duration_s"])
-        _capacity(rate, run, end, other.link)
-        for flow, colour in (("call", HUES[0]), (other.flow, MUTED)):
+        _capacity(rate, run, end, link)
+        for flow, colour in colours.items():
             seen = flow_series(run, flow)
             _by_second(rate, seen.t, seen.receive_bps, colour, flow)
-        call = flow_series(run, "call")
-        delay.plot(call.t, call.delay_max_ms, color=HUES[0], linewidth=1)
+            if flow in waits:
+                delay.plot(seen.t, seen.delay_max_ms, color=colour, linewidth=1)
         rate.set_title(title, loc="left", fontsize=10)
         delay.set(xlim=(0, end), xlabel="Time (s)")
     grid[0, 0].set(ylim=(0, None), ylabel="Receive rate over 1 s (Mbit/s)")
     grid[1, 0].set(ylim=(0, None), ylabel="Largest delay (ms)")
     grid[0, 1].legend(loc="upper right")
     return figure
+
+
+def beside(name: str) -> Figure:
+    """A call of today beside another flow, as it is in a scenario, and with something else instead."""
+    other = today.BESIDE[name]
+    runs = {name: Scenario.load(name), other.title: Scenario.load(name, dict(other.instead))}
+    return side_by_side(runs, other.link, {"call": HUES[0], other.flow: MUTED}, ["call"])
 
 
 def starlink() -> Figure:
@@ -420,25 +431,10 @@ def starlink() -> Figure:
 
 def coupled() -> Figure:
     """Three videos of one sender, coupled and not."""
-    figure = Figure(figsize=(10, 4.5), dpi=DPI, layout="constrained")
-    grid = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 2))
     made = Scenario.load("coupled-calls")
     alone = Scenario.from_dict({**made.to_dict(), "couplings": []})
-    for (rate, delay), title, scenario in zip(
-        grid.T, ("coupled, 2 : 1 : 1", "each for itself"), (made, alone), strict=True
-    ):
-        run = tidegate.run(scenario)
-        _capacity(rate, run, 140, "uplink")
-        for flow, colour in zip(("camera", "slides", "second"), HUES, strict=False):
-            seen = flow_series(run, flow)
-            _by_second(rate, seen.t, seen.receive_bps, colour, flow)
-            delay.plot(seen.t, seen.delay_max_ms, color=colour, linewidth=1)
-        rate.set_title(title, loc="left", fontsize=10)
-        delay.set(xlim=(0, 140), xlabel="Time (s)")
-    grid[0, 0].set(ylim=(0, None), ylabel="Receive rate over 1 s (Mbit/s)")
-    grid[1, 0].set(ylim=(0, None), ylabel="Largest delay (ms)")
-    grid[0, 1].legend(loc="upper right")
-    return figure
+    colours = dict(zip(("camera", "slides", "second"), HUES, strict=False))
+    return side_by_side({"coupled, 2 : 1 : 1": made, "each for itself": alone}, "uplink", colours, colours)
 
 
 def schemes(link: Mapping[str, Any], seconds: int) -> Figure:
@@ -500,7 +496,21 @@ def pairs(title: str, value: Callable[[fairness.Cell], float], cmap: str, most: 
     return figure
 
 
-FIGURES = {
+def swept(grid: Mapping[str, str]) -> Figure:
+    """A sweep of docs/sweeps.md."""
+    values = {key: ranges.values(text) for key, text in grid.items()}
+    made = Scenario.load("home-broadband", {"duration": "30s"})
+    with TemporaryDirectory() as folder:
+        return plot.sweep(tidegate.sweep(made, values, seeds=5, out=Path(folder) / "sweep"))
+
+
+CONTROLLER = "flows.call.media.controller"
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "sweep-line": partial(swept, {"links.uplink.capacity": "log:500kbps:2.5Mbps:4", CONTROLLER: "gcc,nada,scream"}),
+    "sweep-map": partial(
+        swept,
+        {"links.uplink.capacity": "500kbps:2Mbps:4", "links.uplink.queue.time": "50ms:350ms:4", CONTROLLER: "gcc,nada"},
+    ),
     "controllers-step": controllers_step,
     "controllers-lte": controllers_lte,
     "fairness-share": partial(pairs, "share of the first flow (%)", lambda one: 100 * one.share, "RdBu", 100.0),

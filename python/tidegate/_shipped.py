@@ -1,4 +1,4 @@
-"""What comes with tidegate as files: scenarios and papers."""
+"""What comes with tidegate as files: scenarios, suites and papers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ _HERE = Path(__file__).resolve().parent
 
 SCENARIOS = _HERE / "scenarios"
 """Where scenarios are."""
+
+SUITES = _HERE / "suites"
+"""Where suites are."""
 
 PAPERS = _HERE / "papers"
 """Where papers are."""
@@ -27,3 +30,8 @@ def scenarios() -> list[str]:
 def papers() -> list[str]:
     """The keys of the papers, in order."""
     return sorted(path.parent.name for path in PAPERS.glob("*/paper.toml"))
+
+
+def suites() -> list[str]:
+    """The names of the suites, in order."""
+    return sorted(path.stem for path in SUITES.glob("*.toml"))

@@ -101,8 +101,6 @@ class Cell:
     """Of the link, for flows alone."""
     share: float
     """Of the first flow; in all that both received."""
-    share_half: float
-    """Half of its 95 % interval."""
     rate_bps: float
     """Of both."""
     wait_ms: float
@@ -131,6 +129,7 @@ def cell(first: str, second: str, queue: int, loss: float) -> Cell:
         waits = [flow["queueing_delay_ms_mean"] or 0.0 for flow in flows]
         lost = sum(flow["lost_queue"] + flow["lost_wire"] for flow in flows)
         known = lost + sum(packets)
+        # in the order of the fields of a cell
         rows.append(
             [
                 rates[0] / max(sum(rates), 1.0),
@@ -140,10 +139,7 @@ def cell(first: str, second: str, queue: int, loss: float) -> Cell:
                 0.0 if second else found(run),
             ]
         )
-    share, rate, wait, fraction, when = np.mean(rows, axis=0)
-    # Student's t for nine degrees of freedom
-    half = 2.262 * float(np.std([row[0] for row in rows], ddof=1)) / len(SEEDS) ** 0.5
-    return Cell(first, second, queue, loss, *(float(f"{x:.5g}") for x in (share, half, rate, wait, fraction, when)))
+    return Cell(first, second, queue, loss, *(float(f"{mean:.5g}") for mean in np.mean(rows, axis=0)))
 
 
 def all_keys() -> list[tuple[str, str, int, float]]:

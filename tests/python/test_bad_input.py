@@ -265,7 +265,7 @@ CASES = [
          files=scenario()),
     Case("under a file", ("run", "x.toml", "--out", "x.toml/y"), "x.toml/y: {cwd}/x.toml is no folder", 1,
          files=scenario()),
-    Case("no result", ("report", "."), ".: holds neither a run nor a comparison (no run.json or comparison.json)"),
+    Case("no result", ("report", "."), ".: holds no run, comparison, sweep or search (no comparison.json, run.json, sweep.json, optimise.json)"),
     Case("damaged result", ("report", "."), "run.json: is damaged: Expecting value: line 1 column 1 (char 0)",
          files={"run.json": "x"}),
 ]  # fmt: skip

@@ -92,7 +92,8 @@ def test_it_is_told_wherever_warnings_are(tmp_path: Path, cli: Cli) -> None:
     assert saved.warnings[0] in report.html(saved)
 
     both = tidegate.compare(["fixed:10Mbps", "gcc"], file, seeds=2)
-    (warning,) = both.warnings
+    warning, seed = both.warnings
+    assert seed.startswith("seed: ")
     assert warning.startswith("flows.call.media.circuit_breaker: fixed would have stopped in 2 of 2 runs, at ")
     assert warning in both.table.to_markdown()
 

@@ -12,6 +12,7 @@ import tidegate
 from gcc_experiments import Seen
 from support import check_table, markdown
 from tidegate import Run, Scenario, ScenarioError, TidegateError
+from tidegate.control.registry import choose, registry
 
 FLOWS = ("camera", "slides", "second")
 CAPACITY = 4e6
@@ -158,6 +159,31 @@ def test_controllers_in_python_can_be_coupled() -> None:
 
 
 @pytest.mark.parametrize(
+    ("controller", "parts"),
+    [
+        ("gcc:libwebrtc-v1", "preset=libwebrtc-v1"),
+        ("nada", ""),
+        ("scream", ""),
+    ],
+)
+def test_a_coupled_controller_through_python_is_itself(controller: str, parts: str) -> None:
+    """Rates that it tells and takes go to Python and back."""
+    chosen = choose(controller, Path())
+    (feedback, ecn), interval = chosen.session("auto", "auto"), chosen.needs.interval
+    needs = {"format": feedback, "interval": "frame" if interval == "frame" else "auto"}
+    through = f"python:twins:make:name={controller.partition(':')[0]}" + (f",{parts}" if parts else "")
+    digests = set()
+    for one in (controller, through):
+        media = {"controller": one, "ecn": ecn, "feedback": needs}
+        changes = {f"flows__{name}__media__{key}": value for name in FLOWS for key, value in media.items()}
+        run = tidegate.run(scenario({"priorities": [2, 1, 1]}, **changes, duration="4s"))
+        coupled = run.table("internals").to_numpy("name").tolist().count("coupled_rate")
+        assert coupled > 10, "rates are exchanged"
+        digests.add(run.digest)
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
     ("coupling", "said"),
     [
         ({"flows": ["camera", "slids"]}, 'couplings[1].flows[2]: found "slids"; no media flow has that name'),
@@ -188,14 +214,31 @@ def test_flows_of_two_senders_and_flows_without_media_are_refused() -> None:
         Scenario.from_dict(data)
 
 
-@pytest.mark.parametrize("controller", ["sprout", "tfrc", "gcc-remb", "fixed:1Mbps"])
+PAGE = Path(__file__).parents[2] / "docs/coupled.md"
+ALONE = ("gcc-remb", "tfrc", "tfrc-sp", "sprout", "sprout-ewma", "lookup_table", "rrb-simd", "fixed")
+
+
+@pytest.mark.parametrize("controller", ALONE)
 def test_a_controller_that_takes_no_rate_is_refused(controller: str) -> None:
     """The error names the flow, the key, and what would do."""
     with pytest.raises(TidegateError, match=r"flows\.slides\.media\.controller: .*that can be coupled"):
         tidegate.run(scenario({}, flows__slides__media__controller=controller))
 
 
-PAGE = Path(__file__).parents[2] / "docs/coupled.md"
+def test_the_page_names_those_that_cannot_be_coupled() -> None:
+    """All of the registry that the page does not say how to couple."""
+    assert f"The other schemes ({', '.join(f'`{name}`' for name in ALONE)}) cannot be coupled" in PAGE.read_text()
+    assert {*ALONE, "gcc", "nada", "scream", "scream-v1"} == {*registry()}
+
+
+def test_a_comparison_keeps_those_that_can_be_coupled() -> None:
+    """One that cannot is a column that says why."""
+    done = tidegate.compare(["gcc", "sprout"], scenario({}, duration="5s"), record="summary")
+    assert list(done.runs) == ["gcc"]
+    assert list(done.failed) == ["sprout"]
+    assert "found sprout; expected a controller that can be coupled" in done.failed["sprout"]
+
+
 CONTROLLERS = ("gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc", "nada", "scream")
 SEEDS = (1, 2, 3)
 FALL = {"links__uplink__capacity": {"schedule": [["0s", "4Mbps"], ["60s", "1Mbps"]]}}

@@ -132,7 +132,7 @@ def test_the_others_are_kept_when_one_controller_fails(
     )
     got = cli(*argv, "--out", "o")
     assert got.code == 1
-    assert re.match(r"tidegate: 1 of 3 controllers failed:\npython:mine\.py:Mine: ", got.err), got.err
+    assert re.search(r"^tidegate: 1 of 3 controllers failed:\npython:mine\.py:Mine: ", got.err, re.MULTILINE), got.err
     assert why in got.err
     assert "Traceback" not in got.err
     head, *lines = (line for line in got.out.splitlines()[2:] if line)

@@ -271,12 +271,39 @@ def test_bad_numbers_are_named(call: Any, name: str) -> None:
 def test_a_comparison_says_who_is_fit_for_a_call() -> None:
     bad = scenario([media("gcc", video={"source": "greedy", "max": "5Mbps"})], capacity="1Mbps", queue={"time": "1s"})
     done = tidegate.compare(["fixed:500kbps", "fixed:2Mbps"], bad.with_changes({"duration": "10s"}), seeds=2)
-    assert done.table.verdicts == {"fixed:500kbps": "met", "fixed:2Mbps": "loss, delay"}
-    last = done.table.to_markdown().splitlines()[-1]
-    assert last == "| fit for a call |  | met | loss, delay |"
+    assert done.table.verdicts == {"fixed:500kbps": "yes", "fixed:2Mbps": "no: loss, delay"}
+    (last,) = (line for line in done.table.to_markdown().splitlines() if line.startswith("| fit for a call"))
+    assert last == "| fit for a call |  | yes | no: loss, delay |"
     assert done.to_data()["quality"] == done.table.verdicts
     assert not any("quality" in row.key for row in done.table.rows), "it is no number"
     page = report.html(done)
     words = Counter(page.split("<td>")[at].split("</td>")[0] for at in range(1, page.count("<td>") + 1))
-    assert words["met"] == 4, "of sender and network, in two tables"
-    assert words["loss, delay"] == 4
+    assert words["yes"] == 4, "of sender and network, in two tables"
+    assert words["no: loss, delay"] == 4
+
+
+def test_a_verdict_says_where() -> None:
+    """It said `loss` beside a loss of 0.00 %: what a listener misses was skipped at the sender."""
+    rate = {"source": "cbr", "packet_size": "1000B", "rate": "1Mbps"}
+    made = scenario([media("fixed:500kbps", video=rate, queue_limit="100ms")]).with_changes({"duration": "10s"})
+    run = tidegate.run(made)
+    assert (run.metrics()["loss_fraction"], run.metrics()["quality_network"]) == (0.0, "met")
+    table = tidegate.compare(["fixed:500kbps", "fixed:1.2Mbps"], made, seeds=2).table
+    assert table.verdicts == {"fixed:500kbps": "no: loss at the sender", "fixed:1.2Mbps": "yes"}
+    assert "no: loss at the sender" in report.html(run)
+
+
+@pytest.mark.parametrize(
+    ("found", "network", "said"),
+    [
+        (["met", "met"], ["met", "met"], "yes"),
+        (["loss", "met", "met"], ["met", "met", "met"], "in 2 of 3, else loss at the sender"),
+        (["loss, delay, jitter"], ["delay"], "no: delay; loss and jitter at the sender"),
+        (["loss, delay, jitter"], ["met"], "no: loss, delay and jitter at the sender"),
+        (["loss", "loss"], ["met", "loss"], "no: loss"),
+        (["delay"], [None], "no: delay"),
+        ([None, None], [None, None], "-"),
+    ],
+)
+def test_the_words_of_a_verdict(found: list[str | None], network: list[str | None], said: str) -> None:
+    assert quality.verdict(found, network) == said

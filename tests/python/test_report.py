@@ -174,12 +174,12 @@ def test_the_files_of_uplot_are_those_that_were_published() -> None:
 
 def test_the_headline_table_says_what_the_summaries_say() -> None:
     groups = synthetic.comparison(("gcc", "fixed"), 4)
-    row = next(r for r in tables.headline(groups) if r.about.name == "one_way_delay_ms_p95")
-    values = [_view.metric(run, "subject", row.about.name) for run in groups["gcc"]]
+    row = next(r for r in tables.headline(groups) if r.metric.name == "one_way_delay_ms_p95")
+    values = [_view.metric(run, "subject", row.metric.name) for run in groups["gcc"]]
     assert row.cells["gcc"].mean == pytest.approx(np.mean(values))
     # Student's t with three degrees of freedom
     assert row.cells["gcc"].half == pytest.approx(3.182 * np.std(values, ddof=1) / 2, rel=1e-3)
-    assert row.best == {"gcc"}
+    assert row.best.labels == {"gcc"}
     assert f'class="best">{np.mean(values):.1f} ms' in report.html(report.Source(groups))
 
 

@@ -372,6 +372,29 @@ def test_another_flow_of_the_same_media_in_a_word() -> None:
     assert run.summary["flows"][1]["controller"] == "cubic"
 
 
+def test_several_flows_beside_the_subject(cli: Cli) -> None:
+    """Each `--with` is one."""
+    got = cli(
+        "compare",
+        "fixed",
+        "--capacity",
+        "3Mbps",
+        "--duration",
+        "3s",
+        "--with",
+        "nada",
+        "--with",
+        "tcp:newreno@1s",
+        "--json",
+    )
+    flows = json.loads(got.out)["runs"][0]["summary"]["flows"]
+    assert [(flow["flow"], flow["controller"]) for flow in flows] == [
+        ("call", "fixed"),
+        ("beside", "nada"),
+        ("beside2", "newreno"),
+    ]
+
+
 def test_cross_traffic_in_a_word() -> None:
     made = scenario_for(
         capacity="10Mbps",

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Sequence
 
 import pytest
 
 from support import PLAIN
 from tidegate import Scenario, _core, run
 from tidegate.results.metrics import HEADLINE, METRICS, PICTURES, metric
-from tidegate.results.stats import Interval, best, t_probability, t_quantile
+from tidegate.results.stats import (
+    Best,
+    Interval,
+    best,
+    chance_above,
+    chance_apart,
+    differences,
+    holm,
+    paired,
+    t_probability,
+    t_quantile,
+)
 
 # NIST/SEMATECH e-Handbook, table 1.3.6.7.2, two-sided 95 % (one-sided 0.975)
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.228, 19: 2.093, 30: 2.042, 100: 1.984}
@@ -36,13 +49,107 @@ def test_an_interval_by_hand() -> None:
     assert (math.isnan(nothing.mean), nothing.half, nothing.count) == (True, None, 0)
 
 
+def spread(mean: float, half: float, shape: Sequence[float]) -> dict[int, float]:
+    """Numbers by seed with this mean and half-interval, whose deviations have this shape."""
+    middle = sum(shape) / len(shape)
+    plain = Interval.of(shape).half
+    scale = half / plain if plain else 0.0
+    return {seed: mean + (one - middle) * scale for seed, one in enumerate(shape, 1)}
+
+
+def test_differences_are_of_the_same_seed() -> None:
+    a, b = {3: 30.0, 1: 11.0, 2: 22.0, 4: None}, {1: 10.0, 2: 20.0, 4: 1.0, 5: 2.0}
+    assert differences(a, b) == [1.0, 2.0]
+    # a link that is another one for each seed costs both the same: the interval is of what is left
+    got = paired({1: 110.0, 2: 220.0, 3: 333.0}, {1: 109.0, 2: 218.0, 3: 330.0})
+    assert got == Interval.of([1.0, 2.0, 3.0])
+    assert paired({1: 1.0}, {1: 0.5}) == Interval(0.5, None, 1)
+
+
+def test_chances_are_those_of_published_tables() -> None:
+    # one-sided: half of what the two-sided table leaves; t = mean / (s / sqrt(n))
+    for freedom, t in TABLE.items():
+        shape = [float(one) for one in range(freedom + 1)]
+        around = spread(t / t_quantile(freedom), 1.0, shape)
+        assert chance_above(list(around.values())) == pytest.approx(0.025, rel=2e-3)
+        assert chance_apart(list(around.values())) == pytest.approx(0.05, rel=2e-3)
+        assert chance_above(list(around.values()), limit=2 * t / t_quantile(freedom)) == pytest.approx(0.975, rel=2e-3)
+    assert (chance_above([5.0]), chance_above([])) == (1.0, 1.0), "one value says nothing"
+    assert (chance_above([0.5, 0.5], limit=0.5), chance_apart([-0.5, -0.5])) == (1.0, 0.0)
+
+
+def test_holm_by_hand() -> None:
+    # Holm 1979: 0.005, 0.011, 0.02, 0.04 of four: times 4, 3, 2, 1, and never less than one before
+    assert holm({"a": 0.005, "b": 0.011, "c": 0.02, "d": 0.04}) == pytest.approx(
+        {"a": 0.02, "b": 0.033, "c": 0.04, "d": 0.04}
+    )
+    assert holm({"a": 0.6, "b": 0.7}) == {"a": 1.0, "b": 1.0}
+
+
 def test_who_is_best() -> None:
-    far, near = Interval(1.0, 0.1, 5), Interval(2.0, 0.1, 5)
-    assert best({"a": far, "b": near}, "higher") == {"b"}
-    assert best({"a": far, "b": near}, "lower") == {"a"}
-    assert best({"a": far, "b": near}, "neither") == frozenset()
-    assert best({"a": far, "b": Interval(1.15, 0.1, 5)}, "lower") == frozenset(), "nobody can be told apart"
-    assert best({"a": far, "b": Interval(math.nan, None, 0)}, "lower") == frozenset()
+    far, near = spread(1.0, 0.1, [1, 5, 2, 4, 3]), spread(2.0, 0.1, [5, 1, 2, 3, 4])
+    assert best({"a": far, "b": near}, "higher") == Best(frozenset("b"), True)
+    assert best({"a": far, "b": near}, "lower") == Best(frozenset("a"), True)
+    assert best({"a": far, "b": near}, "neither") == Best()
+    assert best({"a": far}, "lower") == Best(), "alone"
+    assert best({"a": far, "b": {1: None, 2: math.nan}}, "lower") == Best()
+    same = {1: 1.0, 2: 1.0}
+    assert best({"a": same, "b": same}, "lower", margin=0.05) == Best(), "nobody stands out"
+
+
+def test_noise_is_no_merit() -> None:
+    """A star went to whoever's interval overlapped with the best one's: the wider, the likelier."""
+    # frame delays as they were: sprout had a star and gcc, which is better, had none
+    first = spread(5700.0, 60.0, [1, 2, 4, 5, 3])
+    gcc, sprout = spread(5780.0, 0.0, [0] * 5), spread(5823.0, 65.0, [5, 2, 1, 4, 3])
+    found = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower")
+    assert found == Best(frozenset({"nada"}), False)
+    found = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower", margin=0.05)
+    assert "gcc" in found.labels or "sprout" not in found.labels
+    for margin in (0.0, 0.01, 0.02, 0.05, 0.5):
+        labels = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower", margin=margin).labels
+        assert "sprout" not in labels or "gcc" in labels, "nobody stands after one that is better and out"
+    # ten controllers on two seeds: 743 ± 368 was starred beside 281.5 ± 0
+    ten = {"tfrc": spread(743.0, 368.0, [1, 2]), "gcc": spread(281.5, 0.0, [0, 0])}
+    ten |= {f"other{n}": spread(300.0 + 100 * n, 50.0, [n % 2, 1 - n % 2]) for n in range(8)}
+    assert best(ten, "lower", margin=0.05) == Best(frozenset({"gcc"}), False), "and two seeds do not make it sure"
+
+
+def test_same_luck_tells_apart_what_intervals_do_not() -> None:
+    """Each seed is another link; on each of them `a` is a little better."""
+    links = [200.0, 500.0, 900.0, 350.0, 620.0]
+    a = dict(enumerate(links))
+    b = {seed: link * 1.02 + wobble for (seed, link), wobble in zip(a.items(), (1, -1, 2, 0, -1), strict=True)}
+    one, other = Interval.of(a.values()), Interval.of(b.values())
+    assert abs(one.mean - other.mean) < (one.half or 0) / 10, "the intervals overlap by far"
+    assert best({"a": a, "b": b}, "lower", margin=0.05) == Best(frozenset("a"), True)
+    shuffled = dict(zip(b, [b[3], b[0], b[4], b[1], b[2]], strict=True))
+    assert best({"a": a, "b": shuffled}, "lower", margin=0.05) == Best(), "without the same luck they are alike"
+
+
+def test_a_difference_that_nobody_sees_is_none() -> None:
+    a, b = {1: 0.0, 2: 0.0}, {1: 0.0004, 2: 0.0004}
+    assert best({"a": a, "b": b}, "lower") == Best(frozenset("a"), True)
+    assert metric("loss_fraction").best({"a": a, "b": b}) == Best(), "0.00 % and 0.04 %"
+    assert metric("loss_fraction").best({"a": a, "b": {1: 0.002, 2: 0.002}}) == Best(frozenset("a"), True)
+    delay = metric("one_way_delay_ms_p95")
+    assert delay.best({"a": {1: 1.0}, "b": {1: 1.9}}) == Best()
+    assert delay.best({"a": {1: 1.0}, "b": {1: 2.1}}) == Best(frozenset("a"), False), "one seed is never sure"
+    assert delay.best({"a": {1: 100.0}, "b": {1: 104.0}, "c": {1: 106.0}}) == Best(frozenset("ab"), False)
+
+
+def test_those_that_are_the_same_are_seldom_told_apart() -> None:
+    """At most one row of twenty, however many contend; pairs one by one would do so in one of two."""
+    rng = random.Random(18)
+    rows = 400
+    for contenders, seeds in ((3, 5), (10, 5)):
+        apart = 0
+        for _ in range(rows):
+            luck = [rng.gauss(0, 5) for _ in range(seeds)]
+            of = {f"{n}": {s: 100 + luck[s] + rng.gauss(0, 1) for s in range(seeds)} for n in range(contenders)}
+            apart += best(of, "lower", margin=1.0) != Best()
+        # 20 expected at most; a binomial of 400 and 0.05 exceeds 33 in 3 of 1000
+        assert apart <= 33, (contenders, apart)
 
 
 def test_the_rows_of_metrics_are_the_keys_of_a_summary() -> None:

@@ -114,8 +114,11 @@ def test_a_comparison_tells_each_warning_once(tmp_path: Path, cli: Cli) -> None:
     """Of all its runs, in the terminal and in the table."""
     told = cli("compare", "fixed:300kbps", "fixed:200kbps", "--capacity", "1Mbps", "--queue", "0ms", "--duration", "2s",
                "--seeds", "2", "--out", "out")  # fmt: skip
-    (line,) = [line for line in told.err.splitlines() if "warning" in line]
+    line, seed = (line for line in told.err.splitlines() if "warning" in line)
+    assert seed.startswith("tidegate: warning: seed: ")
     assert line.startswith("tidegate: warning: links.bottleneck.queue: its 0 bytes hold no packet of ")
     assert line.partition("warning: ")[2] in (tmp_path / "out" / "table.md").read_text("utf-8")
-    assert tidegate.Comparison.load(tmp_path / "out").warnings == [line.partition("warning: ")[2]]
+    assert tidegate.Comparison.load(tmp_path / "out").warnings == [
+        one.partition("warning: ")[2] for one in (line, seed)
+    ]
     assert "warning" not in cli("compare", "fixed:300kbps", "--capacity", "1Mbps", "--duration", "2s").err

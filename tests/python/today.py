@@ -12,7 +12,7 @@ import tidegate
 from support import markdown
 from tidegate import Comparison, Scenario
 from tidegate.control import registry
-from tidegate.results.quality import verdict
+from tidegate.results.quality import verdict_on
 
 SEEDS = 5
 CONTROLLERS = list(registry.registry())
@@ -77,7 +77,7 @@ def table(name: str) -> str:
             controller,
             *_cells(comparison, controller, COLUMNS),
             *([f"{mean(comparison, controller, 'receive_rate_bps', beside.flow) / 1000:.0f}"] if beside else []),
-            verdict(run.metrics().get("quality") for run in comparison.runs[controller]),
+            verdict_on(run.metrics() for run in comparison.runs[controller]),
         ]
         for controller in CONTROLLERS
     ]

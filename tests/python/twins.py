@@ -57,6 +57,12 @@ class Twin(tidegate.Controller):
     def on_frame(self, now_ns: int, frame: NewFrame) -> Decision:
         return again(self.host.on_frame(now_ns, again(frame)))
 
+    def coupled_rate(self) -> int | None:
+        return self.host.coupled_rate()
+
+    def on_coupled(self, now_ns: int, rate_bps: int) -> Decision:
+        return again(self.host.on_coupled(now_ns, rate_bps))
+
     def in_flight(self) -> int | None:
         return self.host.in_flight()
 

@@ -5,7 +5,6 @@ A shell waits for this file at each press of Tab: it loads nothing but the engin
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -46,6 +45,11 @@ def complete_controllers(ctx: typer.Context, incomplete: str) -> list[str]:
         begun = f"{typed[colon - 1] if colon else ''}:{''.join(typed[colon + 1 :])}"
         return [_Behind(preset.partition(":")[2]) for preset in presets if preset.startswith(begun)]
     return [name for name in [*names, *presets] if name.startswith(incomplete)]
+
+
+def complete_suites(incomplete: str) -> list[str]:
+    """Names of suites that go on from what was typed."""
+    return [name for name in _shipped.suites() if name.startswith(incomplete)]
 
 
 ScenarioName = Annotated[
@@ -112,19 +116,18 @@ def changes(sets: Sequence[str]) -> dict[str, Any]:
     return {key: plain_value(value) for key, value in map(pair, sets)}
 
 
-def split(key: str, values: str) -> list[str]:
-    """Values at their commas, those in quotes left whole.
+def values_of(key: str, text: str) -> list[str]:
+    """The values of a `--set KEY=A,B,C`, ranges spread out.
 
-    >>> split("x", 'gcc,"fixed:rate=2Mbps,y=1",a')
-    ['gcc', 'fixed:rate=2Mbps,y=1', 'a']
+    Raises:
+        InputError: says what was found and what would be right.
     """
+    from tidegate.comparing import ranges
+
     try:
-        found = next(csv.reader([values], skipinitialspace=True))
-    except csv.Error:
-        found = []
-    if not found or not all(found):
-        raise InputError(f"--set {key}={values}: expected values with commas between them")
-    return found
+        return ranges.values(text)
+    except InputError as error:
+        raise InputError(f"--set {key}={text}: {error}") from None
 
 
 def say_what_code_is_run(file: str, named: Sequence[str]) -> None:

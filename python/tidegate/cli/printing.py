@@ -10,9 +10,9 @@ from rich.text import Text
 
 from tidegate.cli.tables import console, plain_table, print_table
 from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, metric
-from tidegate.results.quality import verdict
+from tidegate.results.quality import verdict_on
 from tidegate.running import Run
-from tidegate.show import _view
+from tidegate.show import _recordings, _view
 from tidegate.show.table import ComparisonTable
 
 
@@ -28,7 +28,7 @@ def print_run(done: Run) -> None:
             str(flow["flow"]),
             str(flow.get("controller") or flow["kind"]),
             *(metric(name).show(flow.get(name)) for name in shown),
-            verdict([flow.get("quality")]),
+            verdict_on([flow]),
         ]
         for flow in flows
     ]
@@ -52,9 +52,15 @@ def print_run(done: Run) -> None:
     print_recordings([done.summary])
 
 
+def print_too_little(table: ComparisonTable) -> None:
+    """Prints who carried too little to be compared by delay, loss and freezes."""
+    if table.too_little:
+        console().print("\n" + "\n".join(f"{name} {why}" for name, why in table.too_little.items()))
+
+
 def print_recordings(summaries: Iterable[Mapping[str, Any]]) -> None:
     """Prints how much of each recorded network was played, if there is one."""
-    if told := _view.recordings(summaries):
+    if told := _recordings.told(summaries):
         console().print("\n" + "\n".join(told))
 
 
@@ -80,15 +86,26 @@ def _head(name: str) -> str:
 
 
 def comparison_table(table: ComparisonTable) -> Table:
-    """The comparison, the best value of each row in bold green with a star."""
+    """The comparison, the best value of each row with a star: in bold green where it is sure, else with a `?`."""
     shown = plain_table("", *table.controllers, "unit")
     for row in table.rows:
         cells = []
         for name in table.controllers:
-            best = name in row.best
-            text = table.cell(row, name)
-            cells.append(Text(f"{text} *" if best else f"{text}  ", "bold green" if best else ""))
+            best = name in row.best.labels
+            mark = f"*{' ' if row.best.sure else '?'}" if best else "  "
+            style = "bold green" if best and row.best.sure else "dim" if name in row.out else ""
+            cells.append(Text(f"{table.cell(row, name)} {mark}", style))
         shown.add_row(row.label, *cells, row.metric.unit)
     if table.verdicts:
-        shown.add_row(metric("quality").label, *(f"{table.verdicts[name]}  " for name in table.controllers), "")
+        shown.add_row(metric("quality").label, *(_answer(table.verdicts[name]) for name in table.controllers), "")
     return shown
+
+
+_ANSWER = 24
+"""Letters of an answer that is not broken into lines: such as `no: delay at the sender`."""
+
+
+def _answer(verdict: str) -> str:
+    if len(verdict) > _ANSWER:
+        verdict = verdict.replace("; ", ";\n").replace(", else ", ",\nelse ")
+    return "\n".join(f"{line}   " for line in verdict.splitlines())

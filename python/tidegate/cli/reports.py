@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from tidegate.errors import InputError
 
 if TYPE_CHECKING:
     from tidegate.comparing import Comparison
+    from tidegate.comparing.sweeping import SweepResult
     from tidegate.running import Run
 
 
@@ -22,17 +24,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What `run` or `compare` wrote with --out.")],
+    folder: Annotated[Path, typer.Argument(help="What `run`, `compare`, `sweep` or `optimise` wrote with --out.")],
     out: Annotated[
         Path | None,
         typer.Option(help="File to write, .html, .png, .svg or .pdf; report.html in the folder by default."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Make the HTML report of a run or a comparison again, or its picture.
+    """Make the HTML report of a run, a comparison, a sweep or a search again, or its picture.
 
     The picture of a run has all that its two ends knew over one time axis, as a browser's webrtc-internals shows it;
-    that of a comparison is its sheet.
+    that of a comparison is its sheet, that of a sweep delay against rate. Of a sweep or a search that was stopped the
+    report has what is done.
 
     Example: tidegate report DIR --out talk.html
 
@@ -41,6 +44,8 @@ def report(
     from tidegate import comparing
     from tidegate._files import check_target
     from tidegate.cli.tables import console
+    from tidegate.comparing.sweeping import SWEEP_FILE, SweepResult
+    from tidegate.optimising import OPTIMISE_FILE, SearchResult, page
     from tidegate.running import RUN_FILE, Run
     from tidegate.show import report as reporting
 
@@ -52,15 +57,22 @@ def report(
         raise InputError(f"--out {out}: found {found}; expected .html, {', '.join(sorted(_PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
-    if (folder / comparing.COMPARISON_FILE).is_file():
-        source: Any = comparing.Comparison.load(folder)
-    elif (folder / RUN_FILE).is_file():
-        source = Run.load(folder)
-    else:
-        wanted = f"{RUN_FILE} or {comparing.COMPARISON_FILE}"
-        raise InputError(f"{folder}: holds neither a run nor a comparison (no {wanted})")
+    kinds: dict[str, Callable[[Path], Any]] = {
+        comparing.COMPARISON_FILE: comparing.Comparison.load,
+        RUN_FILE: Run.load,
+        SWEEP_FILE: SweepResult.load,
+        OPTIMISE_FILE: SearchResult.load,
+    }
+    load = next((load for file, load in kinds.items() if (folder / file).is_file()), None)
+    if load is None:
+        raise InputError(f"{folder}: holds no run, comparison, sweep or search (no {', '.join(kinds)})")
+    source = load(folder)
     target = out or folder / "report.html"
-    if picture:
+    if isinstance(source, SearchResult):
+        if picture:
+            raise InputError(f"--out {out}: a search has no picture; expected .html")
+        page.write(target, source)
+    elif picture:
         _draw(source, target)
     else:
         reporting.write(target, source)
@@ -70,12 +82,21 @@ def report(
 _PICTURES = {".png", ".svg", ".pdf"}
 
 
-def _draw(source: Run | Comparison, target: Path) -> None:
+def _draw(source: Run | Comparison | SweepResult, target: Path) -> None:
     from tidegate._files import write_file
+    from tidegate.comparing import Comparison
     from tidegate.running import Run
     from tidegate.show import plot
 
-    figure = plot.session(source) if isinstance(source, Run) else plot.comparison(source.runs)
+    if isinstance(source, Run):
+        figure = plot.session(source)
+    elif isinstance(source, Comparison):
+        figure = plot.comparison(source.runs)
+    else:
+        try:
+            figure = plot.sweep(source)
+        except ValueError as error:
+            raise InputError(f"{target}: {error}") from None
     data = io.BytesIO()
     figure.savefig(data, format=target.suffix.lower()[1:])
     write_file(target, data.getvalue())

@@ -133,15 +133,15 @@ def compare(
         ),
     ] = [],  # noqa: B006
     beside: Annotated[
-        str | None,
+        list[str],
         typer.Option(
             "--with",
             metavar="CONTROLLER",
             help="Another flow of the same media beside it, under this controller, or a TCP: nada, gcc@20s, "
-            "tcp:cubic@20s.",
+            "tcp:cubic@20s. May be given again.",
             autocompletion=complete_controllers,
         ),
-    ] = None,
+    ] = [],  # noqa: B006
     media: Media = None,
     media_source: Annotated[str | None, typer.Option(help="Video source: statistical, ideal or greedy.")] = None,
     duration: Annotated[str | None, typer.Option(help="Simulated time, such as 60s.")] = None,
@@ -164,7 +164,7 @@ def compare(
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
     """
     from tidegate import comparing
-    from tidegate.cli.printing import comparison_table, print_recordings
+    from tidegate.cli.printing import comparison_table, print_recordings, print_too_little
     from tidegate.cli.tables import console, print_table, progress
     from tidegate.results._folders import check_folder
     from tidegate.scenario import _subject as subject
@@ -215,8 +215,10 @@ def compare(
         return
     to = console()
     last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
-    to.print(f"{made.name}, {made.duration}, {last}; * best\n")
+    maybe = ", *? best mean, perhaps by luck" if done.table.unsure else ""
+    to.print(f"{made.name}, {made.duration}, {last}; * best{maybe}\n")
     print_table(comparison_table(done.table))
+    print_too_little(done.table)
     print_recordings(run.summary for some in done.runs.values() for run in some)
     warn(done.warnings, made)
     if out is not None:

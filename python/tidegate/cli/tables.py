@@ -26,11 +26,16 @@ def _console(width: int | None) -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def print_table(table: Table) -> None:
-    """A table with all its numbers: on a terminal that is too narrow, its columns are told in several parts."""
+def print_table(table: Table, first: int = 1) -> None:
+    """A table with all its numbers: on a terminal that is too narrow, its columns are told in several parts.
+
+    Args:
+        table: The table.
+        first: How many of its columns say what a line is, and are in each part.
+    """
     to = console()
     if all(column.no_wrap for column in table.columns):
-        parts = _split(table, to.width) if sys.stdout.isatty() else [table]
+        parts = _split(table, to.width, first) if sys.stdout.isatty() else [table]
         to = _console(max(to.width, *(_width(part) for part in parts)))
         for number, part in enumerate(parts):
             if number:
@@ -44,16 +49,16 @@ def _width(table: Table) -> int:
     return _console(_WIDEST).measure(table).maximum
 
 
-def _split(table: Table, width: int) -> list[Table]:
-    """A table's columns in parts that fit, the first column in each of them."""
+def _split(table: Table, width: int, first: int) -> list[Table]:
+    """A table's columns in parts that fit, the first ones in each of them."""
     parts: list[Table] = []
-    chosen: list[int] = []
-    for number in range(1, len(table.columns)):
-        if chosen and _width(_part(table, [0, *chosen, number])) > width:
-            parts.append(_part(table, [0, *chosen]))
+    said, chosen = [*range(first)], list[int]()
+    for number in range(first, len(table.columns)):
+        if chosen and _width(_part(table, [*said, *chosen, number])) > width:
+            parts.append(_part(table, [*said, *chosen]))
             chosen = []
         chosen.append(number)
-    return [*parts, _part(table, [0, *chosen])]
+    return [*parts, _part(table, [*said, *chosen])]
 
 
 def _part(table: Table, columns: Sequence[int]) -> Table:
@@ -102,3 +107,8 @@ def plain_table(*heads: str) -> Table:
     for number, head in enumerate(heads):
         table.add_column(head, justify="right" if number else "left", no_wrap=True)
     return table
+
+
+def broken(head: str) -> str:
+    """A head of a column on several lines: a column is no wider than its numbers then."""
+    return head.replace(", ", ",\n").replace(" (", "\n(")

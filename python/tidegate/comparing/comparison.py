@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from tidegate import _core
 from tidegate._files import file_names, named, write_file
+from tidegate.comparing._doubts import doubts
 from tidegate.errors import InputError, RunError
 from tidegate.results._folders import write_folder
 from tidegate.results._saved import Contents, read_json
@@ -43,6 +44,8 @@ class Comparison:
     """Further files by their names: of real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why the runs of a controller are not there, by its name."""
+    warnings: Sequence[str] = field(init=False)
+    """What its runs warn of, and what they cannot tell: the key of a setting, and a sentence about it."""
     table: ComparisonTable = field(init=False)
     """Means over seeds with 95 % intervals."""
 
@@ -50,7 +53,12 @@ class Comparison:
         """Gives each run its controller's name, and makes the table."""
         named = {name: [run.under(name) for run in some] for name, some in self.runs.items()}
         object.__setattr__(self, "runs", named)
-        object.__setattr__(self, "table", ComparisonTable.of(self.runs, self.failed))
+        warnings = [
+            *_view.warnings(run.summary for some in named.values() for run in some),
+            *doubts(self.scenario, named),
+        ]
+        object.__setattr__(self, "warnings", warnings)
+        object.__setattr__(self, "table", ComparisonTable.of(named, self.failed, warnings))
 
     @property
     def controllers(self) -> list[str]:
@@ -62,23 +70,19 @@ class Comparison:
         """The seeds, in the order of the runs."""
         return [run.seed for run in next(iter(self.runs.values()))]
 
-    @property
-    def warnings(self) -> list[str]:
-        """What its runs warn of, each once: the key of a setting, and a sentence about it."""
-        return _view.warnings(run.summary for some in self.runs.values() for run in some)
-
     def to_data(self) -> dict[str, Any]:
         """As plain data: what `--json` prints."""
         return {
             "scenario": self.scenario.name,
             "controllers": self.controllers,
             "failed": dict(self.failed),
-            "warnings": self.warnings,
+            "warnings": list(self.warnings),
             "seeds": self.seeds,
             "command": self.command,
             "versions": dict(versions()),
             "table": self.table.to_data(),
             "quality": dict(self.table.verdicts),
+            "carried_too_little": dict(self.table.too_little),
             "runs": [
                 {"controller": name, "seed": run.seed, "digest": run.digest, "summary": run.summary}
                 for name, some in self.runs.items()

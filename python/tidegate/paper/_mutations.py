@@ -50,11 +50,6 @@ class Mutations:
             return None
         return [name for name in self.about if known[name].verdict is not known[AS_RUN].verdict]
 
-    def met_by(self, claim: str) -> list[str]:
-        """The mutations that agree with the document as well: the mechanism is not needed for that."""
-        known = self.answers.get(claim, {})
-        return [name for name in self.about if name in known and known[name].verdict is Verdict.AGREES]
-
     def count(self, name: str, claims: Sequence[str]) -> tuple[int, int]:
         """Of so many judged claims, and how many of them turn under a mutation."""
         turned = [by for one in claims if (by := self.turned_by(one)) is not None]

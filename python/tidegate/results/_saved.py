@@ -92,6 +92,9 @@ def _check_summary(summary: Any) -> None:
         _expect(f"summary.{key}", summary.get(key), isinstance(summary.get(key), list), "a list")
     fairness = summary.get("fairness", {})
     _expect("summary.fairness", fairness, isinstance(fairness, dict), "metrics by name")
+    _expect(
+        "summary.fairness.flows", fairness.get("flows"), isinstance(fairness.get("flows", []), list), "names of flows"
+    )
     for key in ("members", "sessions"):
         _expect(f"summary.{key}", summary.get(key), isinstance(summary.get(key, []), list), "a list")
     _expect("summary.flows", [], bool(summary["flows"]), "at least one")

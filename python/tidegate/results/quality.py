@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
 
 from tidegate import _core
 
@@ -17,7 +19,7 @@ G711_BPL = 4.3
 G711_CONCEALED_BPL = 25.1
 """With the concealment of G.711 appendix I (ITU-T G.113 appendix I)."""
 MET = "met"
-"""The verdict of a flow of which nothing is over the limits."""
+"""`quality` of a flow of which nothing is over the limits; else it names what is."""
 
 
 def r_factor(delay_ms: float, loss_fraction: float, *, ie: float = 0.0, bpl: float = G711_CONCEALED_BPL) -> float:
@@ -47,19 +49,40 @@ def mos(rating: float) -> float:
     return _core.mos(rating)
 
 
-def verdict(found: Iterable[str | None]) -> str:
-    """What several runs say in one word or two: `quality` or `quality_network` of each.
+def verdict(found: Iterable[str | None], network: Iterable[str | None] = ()) -> str:
+    """What several runs say, as an answer: `yes`, `no` and why, or in how many of them.
 
-    >>> verdict(["met", "met"]), verdict(["delay", "loss, delay"]), verdict(["met", "loss"]), verdict([None])
-    ('met', 'loss, delay', 'met in 1 of 2', '-')
+    What is over at both ends and not on the network alone is "at the sender": skipped there, or waiting.
+
+    Args:
+        found: `quality` of each run (or `quality_network`).
+        network: `quality_network` of each of the same runs, where it is known.
+
+    >>> verdict(["met", "met"]), verdict(["delay", "loss, delay"]), verdict([None])
+    ('yes', 'no: loss, delay', '-')
+    >>> verdict(["loss"], ["met"]), verdict(["met", "loss, delay", "met"], ["met", "delay", "met"])
+    ('no: loss at the sender', 'in 2 of 3, else delay; loss at the sender')
     """
-    known = [one for one in found if one is not None]
-    if not known:
+    pairs = [(one, of) for one, of in zip_longest(found, network) if one is not None]
+    failing = [(one.split(", "), one if of is None else of) for one, of in pairs if one != MET]
+    if not pairs:
         return "-"
-    met = known.count(MET)
-    if met == len(known):
-        return MET
-    if met:
-        return f"met in {met} of {len(known)}"
-    over = {part for one in known for part in one.split(", ")}
-    return ", ".join(part for part in ("loss", "delay", "jitter") if part in over)
+    if not failing:
+        return "yes"
+    parts = [part for part in ("loss", "delay", "jitter") if any(part in over for over, _ in failing)]
+    by_network = [part for part in parts if any(part in over and part in of.split(", ") for over, of in failing)]
+    by_sender = [part for part in parts if part not in by_network]
+    at_sender = " and ".join(filter(None, (", ".join(by_sender[:-1]), *by_sender[-1:])))
+    told = [", ".join(by_network), f"{at_sender} at the sender" if by_sender else ""]
+    passed = len(pairs) - len(failing)
+    return f"{f'in {passed} of {len(pairs)}, else ' if passed else 'no: '}{'; '.join(filter(None, told))}"
+
+
+def verdict_on(flows: Iterable[Mapping[str, Any]]) -> str:
+    """The [verdict][tidegate.results.quality.verdict] on a flow, by its summaries in several runs.
+
+    >>> verdict_on([{"quality": "loss", "quality_network": "loss"}])
+    'no: loss'
+    """
+    some = list(flows)
+    return verdict([one.get("quality") for one in some], [one.get("quality_network") for one in some])

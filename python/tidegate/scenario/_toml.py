@@ -212,7 +212,7 @@ def _table(data: Mapping[str, Any], name: str) -> Iterator[str]:
     below = {key: value for key, value in data.items() if _is_tables(value) or _is_long(value)}
     for key, value in data.items():
         if key not in below:
-            yield f"{_key(key)} = {_inline(value)}"
+            yield f"{_key(key)} = {inline(value)}"
     for key, value in below.items():
         inner = f"{name}.{_key(key)}" if name else _key(key)
         if isinstance(value, dict):
@@ -223,7 +223,7 @@ def _table(data: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _is_long(value: object) -> bool:
-    return isinstance(value, dict) and len(_inline(value)) > _LINE
+    return isinstance(value, dict) and len(inline(value)) > _LINE
 
 
 def _is_tables(value: object) -> bool:
@@ -248,17 +248,17 @@ def _escaped(text: str) -> Iterator[str]:
             yield char
 
 
-def _inline(value: object) -> str:
+def inline(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
         case str():
             return _quoted(value)
         case dict():
-            pairs = ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in value.items())
+            pairs = ", ".join(f"{_key(key)} = {inline(item)}" for key, item in value.items())
             return f"{{ {pairs} }}" if pairs else "{}"
         case list() | tuple():
-            return "[" + ", ".join(_inline(item) for item in value) + "]"
+            return "[" + ", ".join(inline(item) for item in value) + "]"
         case int() | float():
             return repr(value)
     raise InputError(f"{value!r} cannot be written as TOML")

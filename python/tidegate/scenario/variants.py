@@ -51,7 +51,7 @@ def scenario_for(
     delay: str | None = None,
     queue: str | None = None,
     cross: Iterable[str] = (),
-    beside: str | None = None,
+    beside: str | Iterable[str] = (),
     duration: str | None = None,
     media_source: str | None = None,
     base: Scenario | str | Path | None = None,
@@ -65,8 +65,8 @@ def scenario_for(
         delay: One-way propagation delay.
         queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
         cross: Competing flows, such as `tcp:cubic@20s` or `udp:1Mbps@10s-30s`.
-        beside: A flow like the subject, with the same sources, under another controller, or a TCP: `nada`,
-            `scream@20s`, `tcp:cubic@20s-60s`.
+        beside: Flows like the subject, with the same sources, under other controllers, or TCP: `nada`, `scream@20s`,
+            `tcp:cubic@20s-60s`; one, or several.
         duration: How long.
         media_source: statistical, ideal or greedy.
         base: A scenario to begin with; its first link and its subject are changed.
@@ -106,11 +106,11 @@ def scenario_for(
         except InputError as error:
             raise InputError(f"--media-source: {error}") from None
         media["video"] = {**(media.get("video") or {}), "source": media_source}
-    _compete(data, scenario, cross, beside)
+    _compete(data, scenario, cross, [beside] if isinstance(beside, str) else beside)
     return Scenario.from_dict(data, where)
 
 
-def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], beside: str | None) -> None:
+def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], beside: Iterable[str]) -> None:
     """Adds competing flows."""
     taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
     for text in cross:
@@ -118,9 +118,9 @@ def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], bes
             raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
         ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
         data["flows"].append(_cross(text, ends, taken))
-    if beside is not None:
+    for text in beside:
         at = subject.of_scenario(scenario, "controller")
-        data["flows"].append(_beside(beside, data["flows"][at], taken))
+        data["flows"].append(_beside(text, data["flows"][at], taken))
 
 
 def _named(option: str, parse: Any, text: str) -> Any:

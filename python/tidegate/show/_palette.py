@@ -8,6 +8,7 @@ reach for all controllers, and nobody prints in colour only.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -157,3 +158,31 @@ def colours(labels: Iterable[str]) -> dict[str, str]:
             free = (hue for hue in range(len(HUES)) if hue not in taken.values())
             taken[label] = next(free, len(taken) % len(HUES))
     return {label: HUES[taken[label]] for label in given}
+
+
+#: Past this ratio between the largest and the smallest value, shades go by ratios.
+_SHADES_BY_RATIO = 30.0
+#: The darkest shade by which direction is better; none is of a controller's line.
+_DARKEST: dict[str, tuple[int, int, int]] = {
+    "higher": (0x0B, 0x3C, 0x6F), "lower": (0x8A, 0x2D, 0x04), "neither": (0x33, 0x3A, 0x45),
+}  # fmt: skip
+_LIGHTEST = (0xF4, 0xF6, 0xF9)
+_LUMA = (0.299, 0.587, 0.114)
+
+
+def shade(value: float, low: float, top: float, better: str) -> tuple[str, str]:
+    """The colour of a cell of a map whose values reach from `low` to `top`, and a colour to write on it.
+
+    What is large is dark: blue where that is good, brown where it is bad.
+
+    >>> shade(1.0, 1.0, 2.0, "higher"), shade(2.0, 1.0, 2.0, "higher")
+    (('#f4f6f9', '#1b2028'), ('#0b3c6f', '#ffffff'))
+    """
+    if not math.isfinite(value):
+        return "#ffffff", "#1b2028"
+    if low > 0 and top / low > _SHADES_BY_RATIO:
+        value, low, top = math.log(value), math.log(low), math.log(top)
+    part = (value - low) / (top - low) if top > low else 0.5
+    mixed = [round(a + part * (b - a)) for a, b in zip(_LIGHTEST, _DARKEST[better], strict=True)]
+    light = sum(share * one for share, one in zip(_LUMA, mixed, strict=True))
+    return "#" + "".join(f"{one:02x}" for one in mixed), "#1b2028" if light > 140 else "#ffffff"  # noqa: PLR2004

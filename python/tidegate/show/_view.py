@@ -6,9 +6,9 @@ names are those of the recording (see ``docs/results.md``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ class RunLike(Protocol):
     def table(self, name: str) -> Any:
         """A recorded table; :class:`KeyError` where the run has none of that name."""
 
+
+OneRun = TypeVar("OneRun", bound=RunLike)
 
 #: Runs of several controllers: by label, one run a seed. A plain sequence is grouped by controller.
 Runs: TypeAlias = Mapping[str, Sequence[RunLike]] | Sequence[RunLike]
@@ -145,39 +147,6 @@ def warnings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
     some = list(summaries)
     told = (f"{one['key']}: {one['says']}" for summary in some for one in summary.get("warnings", ()))
     return [*dict.fromkeys(told), *_breakers.told(some)]
-
-
-def recordings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """How much runs with these summaries play of each recorded network: a sentence for each link that plays one.
-
-    >>> one = {"link": "lte", "trace": "lte.csv", "from_s": 700.0, "used_s": 60.0, "length_s": 2668.0}
-    >>> recordings([{"recordings": [one]}])
-    ['lte plays lte.csv: 60 s of 2668 s, from 700 s on']
-    >>> recordings([{"seed": 1, "recordings": [one]}, {"seed": 2, "recordings": [{**one, "from_s": 730.0}]}])
-    ['lte plays lte.csv: 60 s of 2668 s in each run, from 2 places; 3 % of it in all']
-    """
-    links: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for summary in summaries:
-        for one in summary.get("recordings", ()):
-            links.setdefault((str(one["link"]), str(one["trace"])), []).append({**one, "seed": summary.get("seed")})
-    return [f"{link} plays {trace}: {_played(some)}" for (link, trace), some in links.items()]
-
-
-def _played(some: Sequence[Mapping[str, Any]]) -> str:
-    length, used = some[0]["length_s"], max(one["used_s"] for one in some)
-    places = sorted({float(one["from_s"]) for one in some})
-    part = f"{used:.10g} s of {length:.10g} s"
-    if len(places) == 1:
-        several = len({one["seed"] for one in some}) > 1
-        same = ", whatever the seed" if several and used < length else ""
-        return f"{part}, from {places[0]:.10g} s on{same}"
-    # what goes over the end goes on at the beginning; stretches in order, each without what those before had
-    stretches = sorted((start - lap, start - lap + used) for start in places for lap in (0.0, length))
-    covered = reached = 0.0
-    for begin, end in stretches:
-        covered += max(0.0, min(end, length) - max(begin, reached))
-        reached = max(reached, min(end, length))
-    return f"{part} in each run, from {len(places)} places; {100 * covered / length:.0f} % of it in all"
 
 
 def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -353,6 +322,13 @@ def on_grid(series_t: Floats, values: Floats, grid: Floats) -> Floats:
 def seed_of(run: RunLike) -> Any:
     """The run's seed."""
     return run.summary.get("seed")
+
+
+def by_seed(runs: Sequence[OneRun], value: Callable[[OneRun], float | None]) -> dict[int, float | None]:
+    """A number of each run by its seed; by its place where two have the same seed, or none."""
+    seeds = [seed_of(run) for run in runs]
+    told_apart = all(type(seed) is int for seed in seeds) and len(set(seeds)) == len(seeds)
+    return {place: value(run) for place, run in zip(seeds if told_apart else range(len(seeds)), runs, strict=True)}
 
 
 def label_of(run: RunLike, flow: str) -> str:

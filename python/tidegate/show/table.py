@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
-from tidegate.results.quality import verdict
-from tidegate.results.stats import Interval, best
-from tidegate.show import _view
+from tidegate.results.quality import verdict_on
+from tidegate.results.stats import Best, BySeed, Interval
+from tidegate.show import _carried, _recordings, _view
 
 if TYPE_CHECKING:
     from tidegate.running import Run
@@ -29,13 +30,20 @@ class Row:
     """The metric's name, with the flow it belongs to."""
     metric: Metric
     """Its label, unit and definition."""
-    cells: Mapping[str, Interval]
-    """Mean and interval over seeds, by controller."""
+    values: Mapping[str, BySeed]
+    """The numbers by seed, by controller."""
+    out: frozenset[str] = frozenset()
+    """Who is not compared in it, because it carried too little."""
 
-    @property
-    def best(self) -> frozenset[str]:
-        """The controllers with the best mean; see [best][tidegate.results.stats.best]."""
-        return best(self.cells, self.metric.better)
+    @cached_property
+    def cells(self) -> Mapping[str, Interval]:
+        """Mean and interval over seeds, by controller."""
+        return {name: Interval.of(by_seed.values()) for name, by_seed in self.values.items()}
+
+    @cached_property
+    def best(self) -> Best:
+        """Who is best at it of those that carried enough; see [best][tidegate.results.stats.best]."""
+        return self.metric.best({name: of for name, of in self.values.items() if name not in self.out})
 
 
 @dataclass(frozen=True)
@@ -50,51 +58,71 @@ class ComparisonTable:
     """Why a controller has no values, by its name; it has a column, too."""
     verdicts: Mapping[str, str] = field(default_factory=dict)
     """By controller whether its subject was fit for a call; see [verdict][tidegate.results.quality.verdict]."""
+    too_little: Mapping[str, str] = field(default_factory=dict)
+    """Who carried too little for its delay, loss and freezes to be compared, and how little in words."""
     warnings: Sequence[str] = ()
-    """What the runs warn of."""
+    """What the runs warn of, and what they cannot tell."""
     recordings: Sequence[str] = ()
     """How much the runs play of recorded networks."""
 
     @classmethod
-    def of(cls, runs: Mapping[str, Sequence[Run]], failed: Mapping[str, str] | None = None) -> ComparisonTable:
+    def of(
+        cls, runs: Mapping[str, Sequence[Run]], failed: Mapping[str, str] | None = None, warnings: Sequence[str] = ()
+    ) -> ComparisonTable:
         """Over the runs of each controller, with a column for each that failed."""
         failed = failed or {}
-        none = dict.fromkeys(failed, Interval.of(()))
         rows = [_row(name, runs, None) for name in (*HEADLINE, *PICTURES)]
         first = next(iter(runs.values()))[0]
         others = [flow for flow in first.flows if flow != first.subject]
         rows += [_row("receive_rate_bps", runs, flow) for flow in others]
         if any(finite(run.summary.get("fairness", {}).get("jain_5s")) for run in _all(runs)):
-            cells = {
-                name: Interval.of(finite(run.summary["fairness"].get("jain_5s")) for run in some)
+            one = metric("jain_5s")
+            shares = {
+                name: _view.by_seed(some, lambda run: finite(run.summary["fairness"].get("jain_5s")))
                 for name, some in runs.items()
             }
-            one = metric("jain_5s")
-            rows.append(Row("fairness:jain_5s", one.label, one, cells))
+            rows.append(Row("fairness:jain_5s", one.label, one, shares))
+        little = _carried.too_little(runs)
         kept = [
-            replace(row, cells={**row.cells, **none}) for row in rows if any(cell.count for cell in row.cells.values())
+            Row(
+                row.key,
+                row.label,
+                row.metric,
+                {**row.values, **{name: {} for name in failed}},
+                frozenset() if row.key in _carried.RATES else frozenset(little),
+            )
+            for row in rows
+            if any(cell.count for cell in row.cells.values())
         ]
-        warnings = _view.warnings(run.summary for run in _all(runs))
-        recordings = _view.recordings(run.summary for run in _all(runs))
-        verdicts = {name: verdict(run.metrics().get("quality") for run in some) for name, some in runs.items()}
-        return cls([*runs, *failed], kept, failed, {**verdicts, **dict.fromkeys(failed, FAILED)}, warnings, recordings)
+        recordings = _recordings.told(run.summary for run in _all(runs))
+        verdicts = {name: verdict_on(run.metrics() for run in some) for name, some in runs.items()}
+        verdicts |= dict.fromkeys(failed, FAILED)
+        return cls([*runs, *failed], kept, failed, verdicts, little, warnings, recordings)
 
     def cell(self, row: Row, controller: str) -> str:
         """The text of a cell: mean and interval, or that the controller failed."""
         return FAILED if controller in self.failed else row.metric.show_interval(row.cells[controller])
 
+    @property
+    def unsure(self) -> bool:
+        """Whether somebody has the best mean of a row perhaps by luck."""
+        return any(row.best.labels and not row.best.sure for row in self.rows)
+
     def to_markdown(self) -> str:
-        """As a Markdown table; the best value of each row in bold."""
+        """As a Markdown table; the best value of each row in bold, with a `?` where it may be luck."""
         head = ["metric", "unit", *self.controllers]
         lines = [pipes(head), pipes(["---", "---", *["---:"] * len(self.controllers)])]
         for row in self.rows:
             cells = []
             for name in self.controllers:
                 text = self.cell(row, name)
-                cells.append(f"**{text}**" if name in row.best else text)
+                cells.append(f"**{text}**{'' if row.best.sure else ' ?'}" if name in row.best.labels else text)
             lines.append(pipes([row.label, row.metric.unit, *cells]))
         if self.verdicts:
             lines.append(pipes([metric("quality").label, "", *(self.verdicts[name] for name in self.controllers)]))
+        if any(row.best.labels for row in self.rows):
+            lines.append(f"\nBold: best{', with ? the best mean, perhaps by luck' if self.unsure else ''}.")
+        lines += [f"\n`{name}` {why}." for name, why in self.too_little.items()]
         lines += [f"\n`{name}` failed: {why}" for name, why in self.failed.items()]
         lines += [f"\n{one}." for one in self.recordings]
         lines += [f"\nWarning: {one}" for one in self.warnings]
@@ -122,7 +150,8 @@ class ComparisonTable:
                 "mean": row.cells[name].mean if row.cells[name].count else None,
                 "half_interval_95": row.cells[name].half,
                 "runs": row.cells[name].count,
-                "best": name in row.best,
+                "best": name in row.best.labels,
+                "sure": row.best.sure if name in row.best.labels else None,
             }
             for row in self.rows
             for name in self.controllers
@@ -165,9 +194,11 @@ def _all(runs: Mapping[str, Sequence[Run]]) -> Iterable[Run]:
 
 def _row(name: str, runs: Mapping[str, Sequence[Run]], flow: str | None) -> Row:
     one = metric(name)
-    cells = {label: Interval.of(finite(run.metrics(flow).get(name)) for run in some) for label, some in runs.items()}
+    values = {
+        label: _view.by_seed(some, lambda run: finite(run.metrics(flow).get(name))) for label, some in runs.items()
+    }
     key = name if flow is None else f"{flow}:{name}"
-    return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, cells)
+    return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, values)
 
 
 def pipes(cells: Iterable[str]) -> str:

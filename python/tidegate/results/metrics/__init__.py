@@ -14,7 +14,7 @@ from tidegate.results.metrics import _pictures as pictures
 from tidegate.results.metrics._model import Metric, finite
 from tidegate.results.metrics._pictures import PICTURES
 
-__all__ = ["HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
+__all__ = ["FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
 
 
 _PARTS = {part: [(Metric(*row[:7], headline=row[7] > 0), row[7]) for row in rows] for part, rows in _core.METRICS}
@@ -22,6 +22,9 @@ _ALL = [one for part in _PARTS.values() for one, _ in part] + pictures.catalogue
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
 """Every metric by its name."""
+
+FLOWS: tuple[str, ...] = tuple(one.name for one, _ in _PARTS["flows"])
+"""Names of the numbers of a flow."""
 
 MEMBERS: tuple[str, ...] = tuple(one.name for one, _ in _PARTS["members"])
 """What tables of the members of sessions show, in order."""

@@ -1,0 +1,125 @@
+"""What a comparison says that it cannot answer, and that it says nothing where it can."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidegate
+from support import Cli
+from tidegate import Scenario
+from tidegate.show import report
+
+
+def call(**media: Any) -> dict[str, Any]:
+    return {"name": "call", "media": {"controller": "gcc", **media}}
+
+
+def network(*flows: dict[str, Any], duration: str = "20s", **link: Any) -> Scenario:
+    way = {"name": "way", "from": "left", "to": "right", "capacity": "10Mbps", "delay": "20ms", **link}
+    return Scenario.from_dict(
+        {"name": "doubts", "duration": duration, "links": [way], "flows": list(flows) or [call()]}
+    )
+
+
+def keys(scenario: Scenario, *controllers: str, seeds: int = 1) -> list[str]:
+    """Settings that a comparison warns of, but for circuit breakers."""
+    names = controllers or ("fixed:5Mbps", "fixed:4Mbps")
+    told = tidegate.compare(names, scenario, seeds=seeds, record="summary").warnings
+    return [key for key in (one.partition(": ")[0] for one in told) if not key.endswith("circuit_breaker")]
+
+
+MAX = "flows.call.media.video.max"
+IDEAL = {"source": "ideal"}
+
+
+@pytest.mark.parametrize(
+    ("flow", "link", "key"),
+    [
+        (call(), {}, MAX),
+        (call(video=IDEAL, audio={"rate": "32kbps"}), {}, MAX),
+        (call(), {"capacity": "infinite"}, MAX),
+        (call(max_rate="1Mbps"), {}, "flows.call.media.max_rate"),
+        # the link bounds them: all of it is used, or it is less than the source has
+        (call(), {"capacity": "2.6Mbps"}, None),
+        (call(), {"capacity": "2Mbps"}, None),
+        # what it sends is the question
+        (call(video={"source": "cbr", "rate": "1Mbps", "packet_size": "1000B"}), {}, None),
+        (call(video={"schedule": [["0s", "1Mbps"]], "max": "1Mbps"}), {}, None),
+    ],
+)
+def test_a_source_that_holds_them_is_named(flow: dict[str, Any], link: dict[str, Any], key: str | None) -> None:
+    assert keys(network(flow, **link)) == ([key] if key else [])
+
+
+def test_it_takes_two_that_are_held() -> None:
+    """Where one fills what the source has and another does not, their rates do say something."""
+    assert keys(network(), "fixed:5Mbps", "fixed:1Mbps") == []
+    assert keys(network(), "fixed:5Mbps", "fixed:1Mbps", "fixed:4Mbps") == [MAX]
+    assert keys(network(), "fixed:5Mbps") == [MAX], "or one that is alone"
+    # 4 Mbit/s of others: the link is full, and the delay is what is compared
+    beside = {"name": "others", "udp": {"rate": "7.4Mbps", "packet_size": "1200B"}}
+    assert keys(network(call(), beside)) == []
+
+
+@pytest.mark.parametrize(
+    ("link", "others", "told"),
+    [
+        ({}, [], True),
+        ({"capacity": {"schedule": [["0s", "2Mbps"], ["5s", "1Mbps"]]}}, [], True),
+        ({"discipline": "codel"}, [], True),
+        ({"loss": 0.01}, [], False),
+        ({"back": {"loss": 0.01}}, [], False),
+        ({"jitter": {"uniform": "5ms"}}, [], False),
+        ({"discipline": "pie"}, [], False),
+        ({"capacity": {"brownian": {}}}, [], False),
+        ({}, [{"name": "bulk", "tcp": {"algorithm": "cubic"}}], False),
+    ],
+)
+def test_seeds_that_change_only_noise_are_named(link: dict[str, Any], others: list[Any], told: bool) -> None:
+    slow = {"capacity": "2Mbps"}
+    made = network(call(), *others, **{**slow, **link}, duration="5s")
+    assert keys(made, "fixed:1Mbps", "fixed:500kbps", seeds=2) == (["seed"] if told else [])
+    assert keys(made, "fixed:1Mbps", "fixed:500kbps") == [], "of one seed there are no intervals"
+    drawn = {name for name in tidegate.run(made, 1, record="summary").draws if not name.startswith("call.")}
+    assert bool(drawn) != told, "whoever else draws"
+
+
+def test_a_recording_of_which_little_is_played_is_named(tmp_path: Path) -> None:
+    rows = [f"{second},{3000 + second}" for second in range(600)]
+    (tmp_path / "hour.csv").write_text("\n".join(["# duration_s=600", "time_s,rate_kbps", *rows, ""]), "utf-8")
+    trace = str(tmp_path / "hour.csv")
+    random = network(capacity={"trace": trace, "offset": "random"}, duration="20s")
+    done = tidegate.compare(["fixed:1Mbps", "fixed:2Mbps"], random, record="summary")
+    (told,) = done.warnings
+    assert told.startswith("links.way.capacity.trace: 3 % of hour.csv was played")
+    assert keys(random, "fixed:1Mbps", "fixed:2Mbps", seeds=6) == [], "six places of 20 s are a tenth and more"
+    # six seeds in one place are no more of it than one
+    assert keys(network(capacity={"trace": trace}, duration="20s"), "fixed:1Mbps", "fixed:2Mbps", seeds=6) == [
+        "links.way.capacity.trace"
+    ]
+    assert keys(network(capacity={"trace": trace}, duration="60s"), "fixed:1Mbps", "fixed:2Mbps") == []
+
+
+def test_doubts_are_told_wherever_warnings_are(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "wide.toml").write_text(network(duration="5s").to_toml(), "utf-8")
+    argv = ("compare", "fixed:5Mbps", "fixed:4Mbps", "--scenario", "wide.toml", "--seeds", "2")
+    told = cli(*argv, "--out", "out")
+    rate = "fixed:5Mbps, fixed:4Mbps sent all that the source has (2.5Mbps), on a link that was 2"
+    assert f": {MAX}: {rate}" in told.err
+    assert ": seed: it changes nothing but the noise" in told.err
+    assert f"Warning: {MAX}: {rate}" in (tmp_path / "out" / "table.md").read_text("utf-8")
+    assert f"{MAX}: {rate}" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert json.loads(cli(*argv, "--json").out)["warnings"][0].startswith(f"{MAX}: {rate}")
+    loaded = tidegate.Comparison.load(tmp_path / "out")
+    assert len(loaded.warnings) == 2
+    assert f"{MAX}: {rate}" in report.html(loaded)
+
+
+@pytest.mark.parametrize("name", ["rfc8867-5.1-variable-capacity", "rfc8867-5.2-two-flows", "rfc8867-5.6-long-tcp"])
+def test_the_cases_of_rfc_8867_raise_no_doubts(name: str) -> None:
+    """Their encoders stop at 1.5 Mbit/s because the RFC says so, and their capacities go with that."""
+    assert keys(Scenario.load(name), "gcc", "nada", seeds=2) == []
