@@ -1,0 +1,7 @@
+//! tidegate by the wall clock: what connects its models with real packets.
+//!
+//! The pure crates are told the time. This one asks the kernel for it, reads packets and writes them; it is the only
+//! crate that does, and it is empty where there is no Linux.
+#![cfg(target_os = "linux")]
+
+pub mod clock;
