@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,12 +40,10 @@ def report(
 
     Example: tidegate report my-run --out session.png
     """
-    from tidegate import comparing
     from tidegate._files import check_target
+    from tidegate.cli.folders import opened
     from tidegate.cli.tables import console
-    from tidegate.comparing.sweeping import SWEEP_FILE, SweepResult
-    from tidegate.optimising import OPTIMISE_FILE, SearchResult, page
-    from tidegate.running import RUN_FILE, Run
+    from tidegate.optimising import SearchResult, page
     from tidegate.show import report as reporting
 
     picture = out is not None and out.suffix.lower() in _PICTURES
@@ -57,16 +54,7 @@ def report(
         raise InputError(f"--out {out}: found {found}; expected .html, {', '.join(sorted(_PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
-    kinds: dict[str, Callable[[Path], Any]] = {
-        comparing.COMPARISON_FILE: comparing.Comparison.load,
-        RUN_FILE: Run.load,
-        SWEEP_FILE: SweepResult.load,
-        OPTIMISE_FILE: SearchResult.load,
-    }
-    load = next((load for file, load in kinds.items() if (folder / file).is_file()), None)
-    if load is None:
-        raise InputError(f"{folder}: holds no run, comparison, sweep or search (no {', '.join(kinds)})")
-    source = load(folder)
+    source = opened(folder, ["run", "comparison", "sweep", "search"])
     target = out or folder / "report.html"
     if isinstance(source, SearchResult):
         if picture:

@@ -214,11 +214,16 @@ def about(name: str) -> Metric:
     return metric(name.rpartition(".")[2])
 
 
+def label(name: str) -> str:
+    """A number's name for people, with the session that it is of."""
+    session, dot, _ = name.rpartition(".")
+    return f"{session}{': ' if dot else ''}{about(name).label}"
+
+
 def head(name: str) -> str:
     """A number as the head of a column."""
-    session, dot, _ = name.rpartition(".")
-    one = about(name)
-    return f"{session}{': ' if dot else ''}{one.label}{f' ({one.unit})' if one.unit else ''}"
+    unit = about(name).unit
+    return f"{label(name)}{f' ({unit})' if unit else ''}"
 
 
 def shortened(keys: Iterable[str]) -> dict[str, str]:

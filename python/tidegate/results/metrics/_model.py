@@ -53,8 +53,12 @@ class Metric:
         >>> sorted(METRICS["loss_fraction"].best(far).labels)
         ['b', 'c']
         """
-        least = max(_LEAST.get(self.unit, 0.0), 10.0**-self.digits) / self.scale
-        return best(values, self.better, margin=MARGIN, least=least)
+        return best(values, self.better, margin=MARGIN, least=self.least)
+
+    @property
+    def least(self) -> float:
+        """The least difference that matters in practice, in the summary's unit."""
+        return max(_LEAST.get(self.unit, 0.0), 10.0**-self.digits) / self.scale
 
     def show(self, value: float | None) -> str:
         """A value with the metric's digits, without unit; a dash where there is none.

@@ -1,0 +1,218 @@
+"""One of two results that are compared: what it is made of, and its numbers, whatever kind of result it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tidegate.comparing import Comparison
+from tidegate.comparing.sweeping import SweepResult
+from tidegate.differing.settings import Settings
+from tidegate.errors import InputError
+from tidegate.results.metrics import Metric
+from tidegate.results.stats import BySeed
+from tidegate.running import Run
+from tidegate.show import _sweep
+from tidegate.show._sweep import Swept
+from tidegate.show.table import ComparisonTable
+from tidegate.suite import SuiteResult, numbers
+from tidegate.suite.scores import SHOWN
+from tidegate.suite.tables import short
+
+Result: TypeAlias = Run | Comparison | SweepResult | SuiteResult
+"""What can be compared."""
+
+Place: TypeAlias = tuple[str, ...]
+"""Which of a result's runs: of a comparison a controller, of a sweep its settings, of a suite case and controller."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A number of several runs."""
+
+    label: str
+    """What it is called in tables, with the flow that it is of."""
+    metric: Metric
+    """What it is."""
+    values: BySeed
+    """By seed."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A run, by two hashes."""
+
+    digest: str
+    """Of its recording: equal ones are of runs that are the same to the bit."""
+    content: str
+    """Of all that it was made from but the engine: the scenario, the files that it names, the controllers' code."""
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Made:
+        """Of what is kept of a run."""
+        return cls(str(about["digest"]), str(about.get("scenario_hash", "")))
+
+
+@dataclass(frozen=True)
+class Side:
+    """A result, as it is compared."""
+
+    kind: str
+    """`run`, `comparison`, `sweep` or `suite result`."""
+    title: str
+    """What it is, in a few words."""
+    settings: Settings
+    """What it was made of."""
+    series: Mapping[Place, Mapping[str, Series]]
+    """The numbers of its tables, by where they are from and by a key."""
+    answers: Mapping[Place, str]
+    """Verdicts: whether a flow was fit for a call, or what a suite's rules say."""
+    made: Mapping[Place, Mapping[int, Made]]
+    """Its runs, by where they are and by seed."""
+
+    @classmethod
+    def of(cls, result: Result) -> Side:
+        """A side of its kind.
+
+        Raises:
+            InputError: when it is none of `KINDS`.
+        """
+        for type_, (_, make) in KINDS.items():
+            if isinstance(result, type_):
+                return make(result)
+        kinds = ", ".join(word for word, _ in KINDS.values())
+        raise InputError(f"found a {type(result).__name__}; expected one of {kinds}")
+
+
+def _of_run(run: Run) -> Side:
+    table = ComparisonTable.of({run.controller: [run]})
+    about = {"seed": run.seed, "engine": _engine([run.about]), "inputs": _inputs([run.about])}
+    return Side(
+        "run",
+        f"{run.name}: {run.controller}, seed {run.seed}",
+        Settings.of_text(str(run.about["scenario"])).beside(about),
+        {(): _of_table(table, run.controller)},
+        {(): table.verdicts[run.controller]},
+        {(): {run.seed: Made.of(run.about)}},
+    )
+
+
+def _of_comparison(result: Comparison) -> Side:
+    runs = [run.about for some in result.runs.values() for run in some]
+    about = {
+        "controllers": ", ".join(result.table.controllers),
+        "seeds": _listed(result.seeds),
+        "engine": _engine(runs),
+        "inputs": _inputs(runs),
+    }
+    verdicts = result.table.verdicts.items()
+    return Side(
+        "comparison",
+        f"{result.scenario.name}: {', '.join(result.table.controllers)}; {_seeds(result.seeds)}",
+        Settings.of_scenario(result.scenario).without("seed").beside(about),
+        {(one,): _of_table(result.table, one) for one in result.controllers},
+        {(one,): f"failed: {result.failed[one]}" if one in result.failed else says for one, says in verdicts},
+        {(one,): {run.seed: Made.of(run.about) for run in some} for one, some in result.runs.items()},
+    )
+
+
+def _of_table(table: ComparisonTable, controller: str) -> dict[str, Series]:
+    return {row.key: Series(row.label, row.metric, row.values[controller]) for row in table.rows}
+
+
+def _of_sweep(result: SweepResult) -> Side:
+    swept = Swept.of(result)
+    seeds = sorted({int(row["seed"]) for row in result.rows})
+    about: dict[str, Any] = {
+        "values": {key: ", ".join(swept.values[key]) for key in swept.varied},
+        "set": dict(swept.constant),
+        "seeds": _listed(seeds),
+        "engine": _engine(result.rows),
+    }
+    if len(result.rows) < result.planned:
+        about["runs"] = f"{len(result.rows)} of {result.planned}"
+    series, made = {}, {}
+    for one in swept.combinations:
+        # a key with one value tells no two runs apart; where the other sweep has another one, the settings say so
+        place = tuple(f"{key}={one.settings[key]}" for key in sorted(swept.varied))
+        series[place] = {
+            name: Series(
+                _sweep.label(name),
+                _sweep.about(name),
+                {int(row["seed"]): _sweep.value(row, name) for row in one.rows},
+            )
+            for name in swept.names
+        }
+        made[place] = {int(row["seed"]): Made.of(row) for row in one.rows}
+    title = f"{result.name}: {', '.join(swept.varied) or 'nothing'} varied; {_seeds(seeds)}"
+    settings = Settings.of_text(result.scenario).without("seed").beside(about)
+    return Side("sweep", title, settings, series, {}, made)
+
+
+def _of_suite(result: SuiteResult) -> Side:
+    cases = {
+        case.name: Settings.of_scenario(case.scenario).without("seed").beside({"contenders": list(case.contenders)})
+        for case in result.suite.cases
+        if case.scenario is not None
+    }
+    rules = {rule.name: rule.to_dict() for rule in result.suite.rules}
+    parts = {"cases": Settings.joined(cases), "rules": Settings.plain(rules)}
+    about = {
+        "suite": result.suite.name,
+        "controllers": ", ".join(result.controllers),
+        "baseline": result.baseline,
+        "seeds": _listed(result.seeds),
+        "engine": _engine([row for *_, row in result.runs()]),
+    }
+    shown = {name: numbers.about(name) for name, _ in SHOWN}
+    return Side(
+        "suite result",
+        f"{result.suite.name}: {', '.join(result.controllers)}; {_seeds(result.seeds)}",
+        Settings.joined(parts).beside(about),
+        {
+            place: {name: Series(shown[name].label, shown[name], result.values(*place, name, of)) for name, of in SHOWN}
+            for place in result.rows
+        },
+        {
+            (one.case, one.controller): one.state if one.state == "pass" else f"{one.state}: {short(one)}"
+            for one in result.cells
+        },
+        {place: {seed: Made.of(row) for seed, row in rows.items()} for place, rows in result.rows.items()},
+    )
+
+
+def _engine(about: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What made some runs; the same bits come of it on every machine, so that Python and platform are no matter."""
+    some = [one.get("versions") or {} for one in about]
+    found = {key: dict.fromkeys(str(one[key]) for one in some if key in one) for key in ("tidegate", "commit")}
+    return {key: " and ".join(values) for key, values in found.items() if values}
+
+
+def _inputs(about: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Hashes of the files that some runs read, and of their controllers' code."""
+    return {str(name): str(content)[:12] for one in about for name, content in (one.get("inputs") or {}).items()}
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    """Seeds in few words.
+
+    >>> _listed([1, 2, 3]), _listed([2, 5]), _listed([7])
+    ('1 to 3', '2, 5', '7')
+    """
+    if len(seeds) > 2 and list(seeds) == [*range(seeds[0], seeds[-1] + 1)]:  # noqa: PLR2004
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}"
+
+
+KINDS: Mapping[type[Any], tuple[str, Callable[[Any], Side]]] = {
+    Run: ("run", _of_run),
+    Comparison: ("comparison", _of_comparison),
+    SweepResult: ("sweep", _of_sweep),
+    SuiteResult: ("suite result", _of_suite),
+}
+"""The kinds of results that are compared, each with its word."""
