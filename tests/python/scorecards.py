@@ -17,7 +17,8 @@ from pathlib import Path
 from rich.progress import Progress
 
 from tidegate.control.registry import registry
-from tidegate.suite import Plan, Suite, SuiteResult
+from tidegate.suite import Plan, Suite, SuiteResult, verdicts
+from tidegate.suite._model import RuleTable
 from tidegate.suite.scores import SHOWN, scores
 
 RECORD = Path(__file__).parents[1] / "golden" / "scorecards.csv"
@@ -99,29 +100,35 @@ def sentences(record: Sequence[Cell], schemes: Sequence[str]) -> Iterator[tuple[
     """What follows, each sentence with the rule that it follows from."""
     suite = Suite.load(SUITE)
     for rule in suite.rules:
-        names = [case.name for case in suite.cases if not case.not_run]
-        breaking = {
-            scheme: [cell for cell in record if cell.controller == scheme and _breaks(cell, rule.name)]
-            for scheme in schemes
+        asked = {
+            scheme: [cell for cell in record if cell.controller == scheme and _asked(cell, rule)] for scheme in schemes
         }
-        never = [scheme for scheme in schemes if not breaking[scheme]]
-        most = max(schemes, key=lambda scheme: len(breaking[scheme]))
-        if len(never) == len(schemes):
-            yield "Everybody keeps it.", rule.name
+        breaking = {
+            scheme: sum(any(one.split(" ")[0] == rule.name for one in cell.broken) for cell in cells)
+            for scheme, cells in asked.items()
+        }
+        absent = [scheme for scheme in schemes if not asked[scheme]]
+        never = [scheme for scheme in schemes if asked[scheme] and not breaking[scheme]]
+        most = max(schemes, key=lambda scheme: breaking[scheme])
+        if not breaking[most]:
+            kept = f"All that could run keep it ({_listed(never)})" if absent else "Everybody keeps it"
+            yield f"{kept}.", rule.name
             continue
         kept = (
             f"{_listed(never)} {'keeps' if len(never) == 1 else 'keep'} it everywhere"
             if never
             else "nobody keeps it everywhere"
         )
-        count = len(breaking[most])
-        others = ", ".join(f"{scheme} {len(some)}" for scheme, some in breaking.items() if some and scheme != most)
-        worst = f"{most} breaks it most often, in {count} of {len(names)} cases"
+        cases = len(asked[most])
+        others = ", ".join(f"{scheme} {count}" for scheme, count in breaking.items() if count and scheme != most)
+        often = f"in {breaking[most]} of {cases} cases" if cases > 1 else "in its one case"
+        worst = f"{most} breaks it {'most often, ' if cases > 1 else ''}{often}"
         yield f"{kept[:1].upper()}{kept[1:]}; {worst}{f' ({others})' if others else ''}.", rule.name
 
 
-def _breaks(cell: Cell, rule: str) -> bool:
-    return any(one.split(" ")[0] == rule for one in cell.broken)
+def _asked(cell: Cell, rule: RuleTable) -> bool:
+    """Whether the rule is for it, and it was run."""
+    return bool(cell.rules) and verdicts.applies(rule, cell.case, cell.controller)
 
 
 def _listed(names: Sequence[str]) -> str:

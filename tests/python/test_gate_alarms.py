@@ -7,7 +7,7 @@ docs/ci.md.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 
@@ -117,36 +117,6 @@ def test_a_true_change_of_12_per_cent_beside_tcp_is_caught_in_95_of_100(bank: Ba
         seeds += found.seeds
     print(f"caught: {caught} of 100, after {seeds / 100:.0f} seeds; true change {means[1] / means[0] - 1:+.1%}")
     assert caught >= 95
-
-
-@pytest.mark.parametrize("part", ["every look at the whole level", "no correction for many", "Student alone"])
-def test_without_its_parts_the_gate_would_alarm_more_often(
-    bank: Bank, part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # a limit of nothing at all is where differences are as often above it as below
-    from tidegate.gate import deciding
-
-    mutations: dict[str, Callable[[], None]] = {
-        "every look at the whole level": lambda: monkeypatch.setattr(deciding.Family, "spent", lambda *_: 1.0),
-        "no correction for many": lambda: monkeypatch.setattr(deciding, "holm", dict),
-        "Student alone": lambda: monkeypatch.setattr(deciding.Sample, "p_above", deciding.Sample.student),
-    }
-    rules = [Rule.parse(text) for text in ("delay_p95 > +0ms", "mean utilisation < -0pp", "freeze_time > +0s")]
-    monkeypatch.setattr(f"{__name__}.RULES", rules)
-    whole = alarms_at_zero(bank)
-    mutations[part]()
-    assert whole <= 5 < alarms_at_zero(bank)
-
-
-def alarms_at_zero(bank: Bank) -> int:
-    draw = random.Random(3)
-    alarms = 0
-    for _ in range(200):
-        before, now = draw.sample(NULLS, 2)
-        seeds = draw.sample(range(SEEDS), LOOKS[-1])
-        answers, _ = compared(bank, before, now, seeds, seeds)
-        alarms += any(one.state == "worse" for one in answers)
-    return alarms
 
 
 def different(bank: Bank, case: str, one: str, other: str) -> float:

@@ -67,13 +67,13 @@ def here(made: Path, tmp_path: Path, cli: Cli) -> Path:
 def test_a_baseline_is_small_and_readable_and_says_what_it_was_made_on(here: Path) -> None:
     text = (here / "base.json").read_text()
     data = json.loads(text)
-    assert (data["suite"], data["controller"], data["seeds"]) == ("short.toml", "fixed:600kbps", 40)
+    assert (data["suite"], data["controller"], data["seeds"]) == ("short.toml", "fixed:600kbps", 80)
     assert data["rules"] == RULES
     assert list(data["cases"]) == ["steps", "tcp"]
     one = data["cases"]["tcp"]
     assert re.fullmatch(r"[0-9a-f]{16}", one["network"])
     assert re.fullmatch(r"[0-9a-f]{16}", one["engine"])
-    assert len(one["values"]["tcp receive_rate_bps"]) == 40
+    assert len(one["values"]["tcp receive_rate_bps"]) == 80
     assert one["values"]["worst receive_rate_bps"][0] == pytest.approx(600e3, rel=0.1)
     assert "tcp receive_rate_bps" not in data["cases"]["steps"]["values"]
     # a line a number, so that a change shows in review
@@ -137,7 +137,7 @@ def test_what_more_seeds_cannot_decide_is_undecided_and_fails_only_if_strict(her
     done = cli(*tried, "--junit", "check.xml", "--github")
     assert done.code == 0, done.err
     assert "1 undecided" in done.out
-    assert "1 questions in 1 cases, 40 runs" in done.out
+    assert "1 questions in 1 cases, 80 runs" in done.out
     assert "::warning title=tcp is undecided::" in done.out
     assert ET.parse(here / "check.xml").getroot()[0].get("skipped") == "1"
     strict = cli(*tried, "--junit", "check.xml", "--strict")
@@ -226,7 +226,7 @@ def test_wrong_usage_says_what_is_right(here: Path, cli: Cli, argv: list[str], w
         lambda text: "[]",
         lambda text: "",
         lambda text: text.replace('"format": 1', '"format": 2'),
-        lambda text: text.replace('"seeds": 40', '"seeds": 39'),
+        lambda text: text.replace('"seeds": 80', '"seeds": 79'),
         lambda text: text.replace('"engine"', '"motor"'),
         lambda text: re.sub(r'"cases": \{.*', '"cases": {}}', text, flags=re.DOTALL),
         lambda text: text.replace("null", "NaN").replace("0.0,", "Infinity,"),

@@ -25,14 +25,14 @@ def test_every_scheme_and_every_case_is_there() -> None:
 
 
 def test_the_ranking_is_what_was_run() -> None:
-    head = ["rank", "scheme", "passed", *map(label, scorecards.SCORES)]
+    head = ["scheme", "cases passed", "rank by power", *map(label, scorecards.SCORES)]
     rows = []
     for rank, scheme, passed, of, out, *means in RANKS:
         shown = [numbers.about(name).show(float(one)) for name, one in zip(scorecards.SCORES, means, strict=True)]
         if out:
             shown[2:] = ["-"] * len(shown[2:])
-        rows.append([rank, scheme, f"{passed} of {of}", *shown])
-    check_table(PAGE, "ranking", markdown(head, 2, rows))
+        rows.append([scheme, f"{passed} of {of}", rank, *shown])
+    check_table(PAGE, "ranking", markdown(head, 1, rows))
 
 
 def test_the_scorecard_is_what_was_run() -> None:

@@ -20,6 +20,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from support import Cli
 from tidegate.errors import InputError
 from tidegate.scenario import _toml as toml
 from tidegate.suite import Plan, Suite, SuiteResult, windows
@@ -228,6 +229,21 @@ def test_a_run_that_fails_is_a_cell_that_says_why(tmp_path: Path) -> None:
     assert result.cell("steps,delay=50ms", "gcc").state in {"pass", "fail"}
     again = SuiteResult.load(tmp_path / "out")
     assert again.cell("steps,delay=50ms", label).why == cell.why
+
+
+def test_who_cannot_take_part_in_a_case_is_not_run_in_it(tmp_path: Path, cli: Cli) -> None:
+    plan = Plan.of("rmcat", ["tfrc", "gcc"], seeds=1, cases=["6.1", "5.4"])
+    for result in (plan.run(tmp_path), SuiteResult.load(tmp_path), plan.run(tmp_path)):
+        cell = result.cell("6.1", "tfrc")
+        assert cell.state == "not run"
+        assert "a controller that can be coupled" in cell.why
+        assert result.cell("5.4", "tfrc").state == "fail"
+        assert result.cell("6.1", "gcc").state == "pass"
+    assert "a controller that can be coupled" in (tmp_path / "index.html").read_text()
+    lone = ["suite", "run", "rmcat", "tfrc", "--cases", "6.1", "--seeds", "1", "--out", str(tmp_path / "lone")]
+    refused = cli(*lone)
+    assert refused.code == 2
+    assert "tfrc: fits no case: " in refused.err
 
 
 def test_a_killed_suite_keeps_what_is_done(tmp_path: Path) -> None:

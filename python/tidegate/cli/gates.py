@@ -47,7 +47,7 @@ def check(
     write: Annotated[bool, typer.Option("--write", help="Make the baseline instead.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="What stays undecided fails, too.")] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="At most so many seeds: 40, or as many as the baseline has.")
+        int | None, typer.Option(min=1, help="At most so many seeds: 80, or as many as the baseline has.")
     ] = None,
     cases: Annotated[
         list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
@@ -70,7 +70,7 @@ def check(
     Runs a suite, compares it seed by seed with a baseline that is kept in the repository, and says what became worse
     and better, by how much, and in which case. A rule fails only where the mean of the differences exceeds its limit
     for certain: over all rules and cases a change that is within all limits fails in 1 of 100 checks at most. Five
-    seeds are run; cases in which something is open are run with more of them, up to 40. What is open then is undecided.
+    seeds are run; cases in which something is open are run with more of them, up to 80. What is open then is undecided.
 
     Exit codes: 0 nothing is worse, 1 something is or a run failed, 2 wrong usage or input.
 

@@ -10,7 +10,7 @@ import typer
 from tidegate import _shipped
 from tidegate.cli.options import AsJson, Workers, complete_controllers, complete_suites
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
-from tidegate.errors import RunError
+from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from tidegate.suite import SuiteResult
@@ -169,6 +169,10 @@ def run(
     if broken := [cell for cell in result.cells if cell.state == "error"]:
         why = [f"{cell.case}, {cell.controller}: {cell.why}" for cell in broken]
         raise RunError("\n".join([f"{len(broken)} of {len(result.cells)} cells failed:", *why]))
+    for controller in result.controllers:
+        reasons = [why for (_, one), why in result.troubles.items() if one == controller]
+        if reasons and not any(one == controller for _, one in result.rows):
+            raise InputError(f"{controller}: fits no case: {reasons[0]}")
 
 
 def _data(result: SuiteResult) -> dict[str, object]:
@@ -222,10 +226,10 @@ def _print(result: SuiteResult) -> None:
         )
     print_table(card)
     to.print()
-    table = plain_table("rank", "controller", "passed", *(label(name) for name, _ in SHOWN))
+    table = plain_table("controller", "cases passed", "rank by power", *(label(name) for name, _ in SHOWN))
     for one in scores(result):
         rank = "-" if one.rank is None else str(one.rank)
-        table.add_row(rank, one.controller, f"{one.passed} of {one.of}", *(mean(one, name) for name, _ in SHOWN))
+        table.add_row(one.controller, f"{one.passed} of {one.of}", rank, *(mean(one, name) for name, _ in SHOWN))
     print_table(table)
     for one in scores(result):
         if one.out:

@@ -30,7 +30,7 @@ from tidegate.results.stats import chance_above, holm, t_quantile
 
 LEVEL = 0.01
 """How often a family of questions about what is within its limits may have one that reads worse."""
-LOOKS = (5, 10, 20, 40)
+LOOKS = (5, 10, 20, 40, 80)
 """After how many seeds is looked."""
 
 State = Literal["worse", "fine", "undecided"]
@@ -178,8 +178,8 @@ class Family(Generic[K]):
 def looks_up_to(seeds: int) -> tuple[int, ...]:
     """The looks where there are so many seeds and no more.
 
-    >>> looks_up_to(40), looks_up_to(30), looks_up_to(3)
-    ((5, 10, 20, 40), (5, 10, 20, 30), (3,))
+    >>> looks_up_to(80), looks_up_to(30), looks_up_to(3)
+    ((5, 10, 20, 40, 80), (5, 10, 20, 30), (3,))
     """
     most = min(seeds, LOOKS[-1])
     return (*(one for one in LOOKS if one < most), most)

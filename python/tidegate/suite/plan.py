@@ -154,13 +154,16 @@ class Plan:
             if processes is None:
                 processes = busy_in_python((point.lowered for point in self.points), len(jobs), workers)
             done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
-            failed = {}
+            failed, refused = {}, dict(self.refused)
             for job, outcome in zip(jobs, done, strict=True):
-                if isinstance(outcome, RunError | InputError | _core.InternalError):
+                if isinstance(outcome, InputError):
+                    refused[job.point.case.name, job.point.controller] = str(outcome)
+                elif isinstance(outcome, RunError | _core.InternalError):
                     failed[job.point.key] = str(outcome)
                 elif isinstance(outcome, BaseException):
                     raise outcome
-            result = SuiteResult.gather(results, {**about, "format": FORMAT, "failed": failed}, self.suite, len(there))
+            about |= {"format": FORMAT, "failed": failed, "refused": _refusals(refused)}
+            result = SuiteResult.gather(results, about, self.suite, len(there))
             result.write_pages(results.folder)
             return result
 
@@ -175,9 +178,6 @@ class Plan:
             {"case": point.case.name, "controller": point.controller, "seed": point.seed, "key": point.key}
             for point in self.points
         ]
-        refused = [
-            {"case": case, "controller": controller, "why": why} for (case, controller), why in self.refused.items()
-        ]
         return {
             "suite": self.suite.name,
             "text": self.suite.text,
@@ -186,9 +186,13 @@ class Plan:
             "baseline": baseline,
             "command": command,
             "versions": dict(versions()),
-            "refused": refused,
+            "refused": _refusals(self.refused),
             "runs": runs,
         }
+
+
+def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
+    return [{"case": case, "controller": controller, "why": why} for (case, controller), why in refused.items()]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +74,8 @@ class SuiteResult:
     """What is kept of each run: by case and controller, and by seed."""
     troubles: Mapping[tuple[str, str], str]
     """Why a cell lacks runs."""
+    unfit: AbstractSet[tuple[str, str]] = frozenset()
+    """Those of them whose controller cannot take part in the case, which is no failure: it cannot be coupled, say."""
     resumed: int = 0
     """How many runs were there already, and were not done again."""
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -120,9 +123,9 @@ class SuiteResult:
             else:
                 why = failed.get(key, "was stopped before it was done")
                 troubles.setdefault(cell, f"seed {run['seed']}: {why}")
-        return cls(
-            suite, tuple(about["controllers"]), about["baseline"], rows, troubles, resumed, about, results.folder
-        )
+        unfit = {(one["case"], one["controller"]) for one in about["refused"]}
+        who = tuple(about["controllers"])
+        return cls(suite, who, about["baseline"], rows, troubles, unfit, resumed, about, results.folder)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -146,7 +149,7 @@ class SuiteResult:
         if case.not_run:
             return Cell(*here, "not run", why=case.not_run)
         if here in self.troubles:
-            return Cell(*here, "error", why=self.troubles[here])
+            return Cell(*here, "not run" if here in self.unfit else "error", why=self.troubles[here])
         checks = []
         for rule in self.suite.rules:
             if verdicts.applies(rule, *here):

@@ -77,13 +77,13 @@ def _passed(result: SuiteResult) -> Iterator[tuple[int, int]]:
 
 
 def _scores(result: SuiteResult) -> Iterator[str]:
-    heads = ["rank", "controller", "passed", *(label(name) for name, _ in SHOWN)]
-    lines = [pipes(heads), pipes(["---:", "---", "---:", *["---:"] * len(SHOWN)])]
+    heads = ["controller", "cases passed", "rank by power", *(label(name) for name, _ in SHOWN)]
+    lines = [pipes(heads), pipes(["---", "---:", "---:", *["---:"] * len(SHOWN)])]
     every = scores(result)
     for one in every:
         cells = [mean(one, name) for name, _ in SHOWN]
         lines.append(
-            pipes(["-" if one.rank is None else str(one.rank), one.controller, f"{one.passed} of {one.of}", *cells])
+            pipes([one.controller, f"{one.passed} of {one.of}", "-" if one.rank is None else str(one.rank), *cells])
         )
     yield "\n".join(lines)
     yield "Means over the cases. A rank is one more than the number of those whose power is greater for certain (95 %)."

@@ -23,18 +23,19 @@ def sections(result: SuiteResult, every: Sequence[Score], own: Mapping[str, Look
     rows: list[list[Content]] = [
         [
             words.named(one.controller, own),
-            NOTHING if one.rank is None else str(one.rank),
             f"{one.passed} of {one.of}",
+            NOTHING if one.rank is None else str(one.rank),
             *(tables.mean(one, name) for name, _ in SHOWN),
         ]
         for one in every
     ]
-    parts.append(words.table(["Controller", "Rank", "Cases passed", *_heads()], rows, "scores"))
+    parts.append(words.table(["Controller", "Cases passed", "Rank by power", *_heads()], rows, "scores"))
     parts.append(
         tag(
             "p",
-            "Means over the cases. A rank goes by power (log of rate over delay): one more than the number of those "
-            "whose power is greater for certain (95 %, paired run by run). Who cannot be told apart shares a rank.",
+            "Means over the cases; who passes most stands first. A rank goes by power (log of rate over delay): one "
+            "more than the number of those whose power is greater for certain (95 %, paired run by run). Who cannot be "
+            "told apart shares a rank.",
             class_="soft",
         )
     )
@@ -64,7 +65,7 @@ def _sentence(every: Sequence[Score]) -> Markup:
         told = [tag("strong", words.joined(passing)), text(f" {verb} most: {most} of {words.plural(ran, 'case')}.")]
     if first and len(every) > 1:
         verb = "has" if len(first) == 1 else "share"
-        told += [text(" "), tag("strong", words.joined(first)), text(f" {verb} the first rank.")]
+        told += [text(" "), tag("strong", words.joined(first)), text(f" {verb} the first rank by power.")]
     return join(told)
 
 

@@ -79,7 +79,7 @@ def verdict(cell: Cell) -> Markup:
     if one is not None:
         value = "no value" if one.missing else one.shown
         parts.append(tag("span", f"{one.rule.name} ", value.replace(" ", "\N{NO-BREAK SPACE}")))
-    elif cell.state == "error":
+    elif cell.why:
         parts.append(tag("span", cell.why.partition("\n")[0][:90]))
     else:
         parts.append(text(" no rule"))
