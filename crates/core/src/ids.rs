@@ -1,7 +1,9 @@
 //! Numbers that name the parts of a world: flows, routes, nodes and their ports.
 
+use serde::{Deserialize, Serialize};
+
 /// A flow: one controlled media session, one TCP connection, one cross-traffic source.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct FlowId(pub u32);
 
 /// A static route of the world: the nodes that a packet visits, in order.

@@ -4,10 +4,11 @@ use crate::datagram::Datagram;
 use crate::frame::Frame;
 use crate::ids::{FlowId, RouteId};
 use crate::units::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
 /// What a packet is, for the record. The discriminants are the codes in recorded tables.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
     /// RTP with video.

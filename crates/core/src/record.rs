@@ -5,6 +5,7 @@ use crate::ids::{FlowId, NodeId};
 use crate::packet::{Kind, Packet};
 use crate::units::{Rate, Size, Span, Time};
 use crate::wire::rtcp::Contents;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Why a packet died. The discriminants are the codes in recorded tables.
@@ -72,7 +73,7 @@ pub struct Backlog {
 /// Two halves make the story of a frame: this one, told by its sender at the time of capture, and the
 /// [`FrameRecord`], told by its receiver when the frame's fate is known. Neither end could tell both
 /// without knowledge that it does not have. They belong together by (flow, video, frame).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrameSent {
     /// Whose frame.
     pub flow: FlowId,
@@ -87,7 +88,7 @@ pub struct FrameSent {
 }
 
 /// What became of one media frame at its receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrameRecord {
     /// Whose frame.
     pub flow: FlowId,
@@ -102,7 +103,7 @@ pub struct FrameRecord {
 }
 
 /// One RTCP packet (compound or not) put on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RtcpRecord {
     /// Whose session.
     pub flow: FlowId,
@@ -154,7 +155,7 @@ impl Reporting {
 }
 
 /// What a sender has found out about ECN on its path (RFC 6679 sections 7.2.1 and 7.4).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum EcnCheck {
     /// The codepoint arrives and is reported.
     Verified,
@@ -180,7 +181,7 @@ impl EcnCheck {
 }
 
 /// Which of the circuit breakers of RFC 8083 has tripped. The discriminants are their numbers there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Breaker {
     /// Media was sent, and no RTCP came back (section 4.1).
@@ -264,7 +265,7 @@ pub struct CellRecord {
 }
 
 /// One media packet that did not arrive and was restored at its receiver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RepairRecord {
     /// Whose packet.
     pub flow: FlowId,

@@ -99,6 +99,23 @@ pub fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
     Ok(Datagram { hosts: header.hosts, ecn: header.ecn, dscp: header.dscp, ..read })
 }
 
+/// Appends what a datagram of RTP or RTCP carries above UDP to `out`: for a socket, which has headers of its own. Its size
+/// counts `overhead` bytes of headers below RTP and RTCP. What is beyond the fields that are read is zeros.
+///
+/// # Errors
+/// When a value does not fit its field, or the fields do not fit the size; `out` is then as it was.
+pub fn encode_payload(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(), Error> {
+    media::encode(datagram, overhead, out)
+}
+
+/// Reads what [`encode_payload`] writes; ports, hosts, ECN and DSCP are the socket's to say.
+///
+/// # Errors
+/// When the bytes are malformed.
+pub fn decode_payload(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
+    media::decode(bytes, overhead)
+}
+
 fn decode_tcp(header: &ip::Header, segment: &[u8]) -> Result<Datagram, Error> {
     let (ports, body, options) = tcp::decode(segment)?;
     if !header.checks(segment) {

@@ -290,7 +290,8 @@ impl StreamSettings {
 }
 
 /// What a receiver knows of a stream from signalling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Signalled {
     /// What it carries.
     pub kind: MediaKind,

@@ -1,6 +1,6 @@
 //! Media flows: controller, feedback, playout and sources.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::coupling::Algorithm;
@@ -87,7 +87,7 @@ pub struct CouplingSpec {
 }
 
 /// A controller and its settings.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     /// Registry name, or the key of a Python object handed over.

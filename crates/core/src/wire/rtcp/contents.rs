@@ -1,10 +1,11 @@
 //! Which types of packet a datagram of RTCP has inside, as a set of bits for the record.
 
 use super::Packet;
+use serde::{Deserialize, Serialize};
 use std::ops::BitOr;
 
 /// A set of types of RTCP packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Contents(u16);
 
 impl Contents {

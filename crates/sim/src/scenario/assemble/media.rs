@@ -1,11 +1,11 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::coupling::Plans;
-use super::{Builder, Makers, Refusal, Wanted, label};
+use super::{Builder, Makers, Refusal, Wanted, label, seed_of};
 use crate::engine::host::{Host, Talks};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
-    SpurtsSpec, VideoSource,
+    Scenario, SpurtsSpec, VideoSource,
 };
 use std::sync::Arc;
 use tidegate_core::control::Limits;
@@ -99,6 +99,27 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// The settings of the two ends, sender and receiver, of the only flow of `scenario`: for whoever drives them himself.
+///
+/// # Errors
+/// When it is not one flow of media, one way, or its settings make no sense.
+pub fn ends(scenario: &Scenario, make: &mut Makers<'_>) -> Result<[EndpointSettings; 2], Refusal> {
+    let [flow] = scenario.flows.as_slice() else {
+        return Err(Refusal::new("flows", format!("{} of them", scenario.flows.len()), "one, of media"));
+    };
+    if let FlowKind::Media(media) = &flow.kind
+        && let Some(name) = &media.pair
+    {
+        return Err(Refusal::new("media.pair", name, "a flow one way").at(&format!("flows.{}", flow.name)));
+    }
+    let seed = seed_of(scenario, &flow.name);
+    let end = |end: &str| EndpointSettings::new(format!("{}.{end}", flow.name), seed);
+    let (mut sender, mut receiver) = (end("sender"), end("receiver"));
+    connect(&mut sender, &mut receiver, flow, 0, make)
+        .map_err(|refusal| refusal.at(&format!("flows.{}", flow.name)))?;
+    Ok([sender, receiver])
 }
 
 /// Lets `sender` send `flow` to `receiver`.

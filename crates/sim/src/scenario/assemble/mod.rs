@@ -24,6 +24,7 @@ use crate::scenario::{
 };
 use graph::Graph;
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
+pub use media::ends;
 use std::sync::Arc;
 use tidegate_core::RouteId;
 use tidegate_core::wire::ip::UDP_HEADERS;
@@ -104,8 +105,7 @@ impl<'a> Builder<'a> {
     }
 
     fn seed(&self, component: &str) -> u64 {
-        let special = self.scenario.seeds.iter().find(|(name, _)| name == component);
-        special.map_or(self.scenario.seed, |&(_, seed)| seed)
+        seed_of(self.scenario, component)
     }
 
     fn build(mut self, make: &mut Makers<'_>) -> Result<Run, Refusal> {
@@ -254,6 +254,12 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// The seed of a component: one of its own, or the run's.
+fn seed_of(scenario: &Scenario, component: &str) -> u64 {
+    let special = scenario.seeds.iter().find(|(name, _)| name == component);
+    special.map_or(scenario.seed, |&(_, seed)| seed)
+}
+
 /// What makes the network of a kind.
 fn access(spec: &AccessSpec) -> &dyn Access {
     match spec {
@@ -261,7 +267,9 @@ fn access(spec: &AccessSpec) -> &dyn Access {
     }
 }
 
-fn label(kind: &FlowKind) -> String {
+/// What a flow is called by what controls it: the controller and its preset, the TCP algorithm, the UDP pattern.
+#[must_use]
+pub fn label(kind: &FlowKind) -> String {
     match kind {
         FlowKind::Media(media) if media.controller.preset.is_empty() => media.controller.name.clone(),
         FlowKind::Media(media) => format!("{}:{}", media.controller.name, media.controller.preset),
