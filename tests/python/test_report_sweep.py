@@ -35,6 +35,7 @@ class Made:
     failed: Sequence[str] = ()
     scenario: str = 'name = "made"'
     command: str = "tidegate sweep made"
+    verdicts: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -80,7 +81,8 @@ WHOS = {WHO: ["gcc", "nada", "fixed:1Mbps"]}
         ({**TWO, "links.up.queue.time": ["1s", "2s"], **WHOS}, [UP, DOWN],
          [f"queue.time {time}, {who}" for time in ("1s", "2s") for who in WHOS[WHO]], 1,
          "Axes: up.delay and down.delay. A panel for each queue.time and controller."),
-        ({"case": ["5.1", "5.2"], **ONE, **WHOS}, [UP], ["5.1", "5.2"], 3, "Axes: up.delay. A panel for each case."),
+        ({"case": ["5.1", "5.2"], **ONE, **WHOS}, [UP], ["all cases", "5.1", "5.2"], 3,
+         "Axes: up.delay. A panel for each case."),
     ],
 )  # fmt: skip
 def test_which_setting_is_drawn_how(
@@ -131,7 +133,7 @@ def test_the_figure_of_two_settings_is_two_maps_for_each_controller() -> None:
 
 def test_panels_that_are_left_out_are_told() -> None:
     many = {"case": [f"c{number}" for number in range(15)], **ONE}
-    assert any("The first 12 of 15 panels." in one for one in words(plot.sweep(Made(many))))
+    assert any("The first 12 of 16 panels." in one for one in words(plot.sweep(Made(many))))
     with pytest.raises(ValueError, match="needs two combinations of settings with rate and delay"):
         plot.sweep(Made({UP: ["1ms"]}))
 

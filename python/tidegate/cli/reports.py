@@ -23,14 +23,14 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What `run`, `compare`, `sweep` or `optimise` wrote with --out.")],
+    folder: Annotated[Path, typer.Argument(help="What `run`, `compare`, `sweep`, `optimise` or `suite run` wrote.")],
     out: Annotated[
         Path | None,
         typer.Option(help="File to write, .html, .png, .svg or .pdf; report.html in the folder by default."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Make the HTML report of a run, a comparison, a sweep or a search again, or its picture.
+    """Make the HTML report of a run, a comparison, a sweep, a search or a suite again, or its picture.
 
     The picture of a run has all that its two ends knew over one time axis, as a browser's webrtc-internals shows it;
     that of a comparison is its sheet, that of a sweep delay against rate. Of a sweep or a search that was stopped the
@@ -43,8 +43,13 @@ def report(
     from tidegate._files import check_target
     from tidegate.cli.folders import opened
     from tidegate.cli.tables import console
-    from tidegate.optimising import SearchResult, page
+    from tidegate.optimising import SearchResult
+    from tidegate.optimising import page as searched
+    from tidegate.results._folders import add_file
     from tidegate.show import report as reporting
+    from tidegate.suite import SuiteResult
+    from tidegate.suite import page as scorecard
+    from tidegate.suite.sweeping import SuiteSweep, is_sweep
 
     picture = out is not None and out.suffix.lower() in _PICTURES
     if out is not None and picture:
@@ -54,12 +59,17 @@ def report(
         raise InputError(f"--out {out}: found {found}; expected .html, {', '.join(sorted(_PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
-    source = opened(folder, ["run", "comparison", "sweep", "search"])
-    target = out or folder / "report.html"
+    source = opened(folder, ["run", "comparison", "sweep", "search", "suite result"])
+    if isinstance(source, SuiteResult) and is_sweep(source):
+        source = SuiteSweep.of(source)
+    target = out or folder / ("index.html" if isinstance(source, SuiteResult) else "report.html")
+    if picture and isinstance(source, SearchResult | SuiteResult):
+        what = "a search" if isinstance(source, SearchResult) else "a suite's result"
+        raise InputError(f"--out {out}: {what} has no picture; expected .html")
     if isinstance(source, SearchResult):
-        if picture:
-            raise InputError(f"--out {out}: a search has no picture; expected .html")
-        page.write(target, source)
+        searched.write(target, source)
+    elif isinstance(source, SuiteResult):
+        add_file(target.parent, target.name, scorecard.render(source))
     elif picture:
         _draw(source, target)
     else:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson, ScenarioName, Workers, pair, say_what_code_is_run, values_of
+from tidegate.cli.options import (
+    AsJson,
+    Workers,
+    complete_controllers,
+    complete_suites,
+    pair,
+    say_what_code_is_run,
+    scenarios,
+    values_of,
+)
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from tidegate.comparing.sweeping import SweepResult
+    from tidegate.suite.sweeping import SuiteSweep
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,7 +32,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def sweep(
-    scenario: ScenarioName,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
+    ] = None,
+    *,
     set_: Annotated[
         list[str],
         typer.Option(
@@ -32,19 +47,66 @@ def sweep(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for results; the same again goes on where it was left.")],
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each combination.")] = 1,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many seeds of each combination: 1, or what the suite says.")
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="SUITE", help="A suite instead of a scenario.", autocompletion=complete_suites),
+    ] = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTROLLER",
+            help="With --suite: whose settings controller.NAME are; or --set controller=A,B.",
+            autocompletion=complete_controllers,
+        ),
+    ] = None,
+    cases: Annotated[
+        list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases of the suite: '5.1*'.")
+    ] = [],  # noqa: B006
+    traces: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
+    ] = None,
     jobs: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run all combinations of settings.
+    """Run all combinations of settings, in a scenario or over a suite.
 
     Finished runs are kept and never run again, so that the same command goes on where it was stopped.
+
+    Over a suite each combination of a controller's settings meets every case, is judged by the suite's rules, and has
+    means over the cases.
 
     A value that has a comma itself, and no brackets around it, stands in quotes:
     flows.call.media.controller='gcc,"gcc:draft-02,k_up=0.02"'. What stands in quotes is never a range.
 
     Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
+
+    Example: tidegate sweep --suite smoke --controller gcc --set controller.beta=0.7:0.9:5 --out DIR
     """
+    grid: dict[str, list[str]] = {}
+    for text in set_:
+        key, values = pair(text)
+        if key in grid:
+            raise InputError(f"--set {key}: is given twice; write {key}=A,B")
+        grid[key] = values_of(key, values)
+    if suite is not None:
+        if scenario is not None:
+            raise InputError(f"{scenario}: does not go with --suite, which has its own scenarios")
+        _over_suite(suite, grid, controller, out, seeds, cases, traces, jobs, as_json=as_json)
+        return
+    of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}
+    if given := next((name for name, value in of_suites.items() if value), None):
+        raise InputError(f"{given}: is for suites; name one with --suite")
+    if scenario is None:
+        raise InputError("name what is swept: a scenario (see tidegate scenario list), or a suite with --suite")
+    _in_scenario(scenario, grid, out, seeds or 1, jobs, as_json=as_json)
+
+
+def _in_scenario(
+    scenario: str, grid: dict[str, list[str]], out: Path, seeds: int, jobs: int | None, *, as_json: bool
+) -> None:
     from tidegate.cli.printing import print_recordings
     from tidegate.cli.tables import console, progress
     from tidegate.comparing import sweeping
@@ -54,12 +116,6 @@ def sweep(
     from tidegate.show import _view
 
     made = Scenario.load(scenario)
-    grid: dict[str, list[str]] = {}
-    for text in set_:
-        key, values = pair(text)
-        if key in grid:
-            raise InputError(f"--set {key}: is given twice; write {key}=A,B")
-        grid[key] = values_of(key, values)
     say_what_code_is_run(scenario, made.code)
     with results_only():
         plan = sweeping.Plan.of(made, grid, seeds_from(seeds), typed())
@@ -86,6 +142,66 @@ def sweep(
         raise RunError("\n".join([f"{len(result.failed)} of {len(plan.points)} runs failed:", *result.failed]))
 
 
+def _over_suite(
+    name: str,
+    grid: dict[str, list[str]],
+    controller: str | None,
+    out: Path,
+    seeds: int | None,
+    cases: list[str],
+    traces: Path | None,
+    jobs: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    from tidegate.cli.tables import console, progress
+    from tidegate.results._folders import check_folder
+    from tidegate.suite import SUITE_FILE, Suite
+    from tidegate.suite.sweeping import SweepPlan
+
+    with results_only():
+        whole = Suite.load(name, traces=traces)
+        plan = SweepPlan.of(whole, grid, controller, seeds=seeds, cases=cases)
+    check_folder(out, SUITE_FILE, exchanged=False)
+    count = len({point.key for point in plan.plan.points})
+    try:
+        with results_only(), progress(f"{count} runs", shown=not as_json) as tell:
+            result, made = plan.run(out, workers=jobs, progress=tell, command=typed())
+    except KeyboardInterrupt:
+        kept, total = plan.plan.kept(out)
+        what = f"{kept} of {total} runs are done and kept in {out}"
+        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    if as_json:
+        print_json(_combinations(made))
+    elif made.rows:
+        _print_sweep(made)
+        written = ["report.html", "sweep.png", "summary.md", "summary.csv", "index.html", "scorecard.md", "scores.csv"]
+        there = ", ".join(name for name in written if (out / name).is_file())
+        console().print(f"\nwritten to {out}: {there}, junit.xml, results/", soft_wrap=True)
+    for why, some in Counter(case.not_run for case in result.suite.cases if case.not_run).items():
+        say(f"{some} {'case was' if some == 1 else 'cases were'} not run: {why}")
+    if result.resumed:
+        say(f"{result.resumed} of {count} runs were there already")
+    if made.failed:
+        raise RunError("\n".join([f"{len(made.failed)} of {len(result.cells)} cells failed:", *made.failed]))
+
+
+def _combinations(made: SuiteSweep) -> dict[str, object]:
+    """Each combination with its means over all cases, and over each."""
+    from tidegate.show._sweep import Swept
+
+    swept = Swept.of(made)
+    lines = [
+        {
+            **one.settings,
+            "verdict": one.verdict,
+            **{name: {"mean": one.mean(name).mean, "half_interval_95": one.mean(name).half} for name in swept.names},
+        }
+        for one in swept.combinations
+    ]
+    return {"suite": made.name, "combinations": lines, "failed": made.failed, "resumed": made.resumed}
+
+
 def _print_sweep(result: SweepResult) -> None:
     from tidegate.cli.tables import broken, console, plain_table, print_table
     from tidegate.show import _sweep
@@ -93,15 +209,21 @@ def _print_sweep(result: SweepResult) -> None:
 
     swept = Swept.of(result)
     short = _sweep.shortened(swept.varied)
-    runs = {len(one.rows) for one in swept.combinations}
+    shown = swept.over_all
+    runs = {len(one.rows) for one in shown}
+    keys = [key for key in swept.varied if key != _sweep.CASE]
     # what is the same in every line is told once
     same = [f"{key} = {value}" for key, value in swept.constant.items()]
-    same += [f"{count} run{'' if count == 1 else 's'} each" for count in runs if len(runs) == 1]
+    if _sweep.CASE in swept.keys:
+        same.append(f"means over {len(swept.values[_sweep.CASE]) - 1} cases")
+    what = "seed" if _sweep.CASE in swept.keys else "run"
+    same += [f"{count} {what}{'' if count == 1 else 's'} each" for count in runs if len(runs) == 1]
     console().print(f"{result.name}: {', '.join(same)}\n")
-    heads = [*(short[key] for key in swept.varied), *(["runs"] if len(runs) > 1 else [])]
+    heads = [*(short[key] for key in keys), *(["runs"] if len(runs) > 1 else []), *(["passed"] if swept.judged else [])]
     table = plain_table(*(heads or [""]), *(broken(_sweep.head(name)) for name in swept.names))
-    for one in swept.combinations:
-        begin = [*(one.settings[key] for key in swept.varied), *([str(len(one.rows))] if len(runs) > 1 else [])]
+    for one in shown:
+        begin = [*(one.settings[key] for key in keys), *([str(len(one.rows))] if len(runs) > 1 else [])]
+        begin += [one.verdict] if swept.judged else []
         numbers = (_sweep.about(name).show_interval(one.mean(name)) for name in swept.names)
         table.add_row(*(begin or [result.name]), *numbers)
-    print_table(table, len(swept.varied) or 1)
+    print_table(table, len(keys) or 1)

@@ -8,7 +8,7 @@ import io
 import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -63,6 +63,8 @@ class SweepResult:
     """The scenario that is varied, as TOML."""
     command: str = ""
     """What was typed to get it."""
+    verdicts: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """What a suite's rules say, where one is swept over, by the values of all keys."""
 
     @property
     def name(self) -> str:
@@ -98,11 +100,13 @@ class SweepResult:
     def to_markdown(self) -> str:
         """A line for each combination: means over seeds with 95 % intervals."""
         swept = Swept.of(self)
-        lines = [" | ".join([*self.keys, "runs", *map(_sweep.head, swept.names)])]
-        lines.append(" | ".join([*["---"] * len(self.keys), "---:", *["---:"] * len(swept.names)]))
+        verdict = ["passed"] if swept.judged else []
+        lines = [" | ".join([*self.keys, *verdict, "runs", *map(_sweep.head, swept.names)])]
+        lines.append(" | ".join([*["---"] * len([*self.keys, *verdict]), "---:", *["---:"] * len(swept.names)]))
         for one in swept.combinations:
             cells = [_sweep.about(name).show_interval(one.mean(name)) for name in swept.names]
-            values = [str(value).replace("|", "\\|") for value in one.settings.values()]
+            values = [str(value) for value in one.settings.values()]
+            values = [text.replace("|", "\\|") for text in (*values, *([one.verdict] if verdict else []))]
             lines.append(" | ".join([*values, str(len(one.rows)), *cells]))
         return "\n".join(f"| {line} |" for line in lines) + "\n"
 

@@ -17,13 +17,11 @@ from tidegate.results import Results
 from tidegate.results.metrics import METRICS, Metric, finite
 from tidegate.running.pool import Job
 from tidegate.scenario import Scenario
-from tidegate.scenario.variants import with_controller
+from tidegate.scenario.variants import PREFIX, labelled, with_controller
 from tidegate.show import _sweep
 from tidegate.suite import Plan, Suite, numbers
 from tidegate.suite.plan import SuiteJob
 
-PREFIX = "controller."
-"""What keys of the controller's own settings begin with."""
 Row = Mapping[str, Any]
 
 
@@ -65,17 +63,6 @@ class Task(Protocol):
 
     def to_data(self) -> dict[str, Any]:
         """What is written down of it."""
-
-
-def labelled(controller: str, values: Values) -> str:
-    """A controller with settings of its own.
-
-    >>> labelled("gcc", {"controller.beta": "0.8"}), labelled("gcc:draft-02", {"controller.k_up": "0.01"})
-    ('gcc:beta=0.8', 'gcc:draft-02,k_up=0.01')
-    """
-    parts = [f"{key.removeprefix(PREFIX)}={value}" for key, value in values.items() if key.startswith(PREFIX)]
-    bare = controller.count(":") < (3 if controller.startswith("python:") else 1)
-    return f"{controller}{':' if bare else ','}{','.join(parts)}" if parts else controller
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from tidegate.units import Duration, Rate, Size, show
 
 DEFAULT = "lte-generated"
 """The scenario of comparisons that name none."""
+PREFIX = "controller."
+"""What keys of the controller's own settings begin with, where a controller is named beside them."""
 _CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE = re.compile(r"(?P<what>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
@@ -42,6 +44,17 @@ def anchored(controller: str) -> str:
     """A controller as typed, where a Python file is relative to the present folder, with its path made absolute."""
     match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
     return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
+
+
+def labelled(controller: str, values: Mapping[str, str]) -> str:
+    """A controller with settings of its own: those of `values` whose keys begin with `controller.`.
+
+    >>> labelled("gcc", {"controller.beta": "0.8"}), labelled("gcc:draft-02", {"controller.k_up": "0.01"})
+    ('gcc:beta=0.8', 'gcc:draft-02,k_up=0.01')
+    """
+    parts = [f"{key.removeprefix(PREFIX)}={value}" for key, value in values.items() if key.startswith(PREFIX)]
+    bare = controller.count(":") < (3 if controller.startswith("python:") else 1)
+    return f"{controller}{':' if bare else ','}{','.join(parts)}" if parts else controller
 
 
 def scenario_for(

@@ -17,6 +17,8 @@ RATE, DELAY = "receive_rate_bps", "one_way_delay_ms_p95"
 """What figures of sweeps are about; the page has the others, too."""
 CASE = "case"
 """The key under which a sweep over a suite has its cases."""
+ALL_CASES = "all cases"
+"""The value of that key under which means over all of them stand."""
 
 Row = Mapping[str, Any]
 """One finished run: its `settings`, `seed`, `digest` and `summary`."""
@@ -54,6 +56,10 @@ class SweepLike(Protocol):
     def command(self) -> str:
         """What was typed, or nothing."""
 
+    @property
+    def verdicts(self) -> Mapping[tuple[str, ...], str]:
+        """What a suite's rules say, by the values of all keys; nothing where no suite is swept over."""
+
 
 @dataclass(frozen=True)
 class Combination:
@@ -63,6 +69,8 @@ class Combination:
     """Its values by key."""
     rows: Sequence[Row]
     """Its runs, one a seed."""
+    verdict: str = ""
+    """What a suite's rules say."""
 
     def mean(self, name: str) -> Interval:
         """The mean of a number over its runs."""
@@ -96,12 +104,21 @@ class Swept:
     def of(cls, sweep: SweepLike) -> Swept:
         """Of a sweep."""
         found: dict[tuple[str, ...], list[Row]] = {}
-        for row in sweep.rows:
+        over_all = over_cases(sweep.rows, sweep.keys) if CASE in sweep.keys else []
+        for row in (*over_all, *sweep.rows):
             found.setdefault(tuple(row["settings"][key] for key in sweep.keys), []).append(row)
         return cls(
             list(sweep.keys),
-            [Combination(dict(zip(sweep.keys, values, strict=True)), rows) for values, rows in found.items()],
+            [
+                Combination(dict(zip(sweep.keys, values, strict=True)), rows, sweep.verdicts.get(values, ""))
+                for values, rows in found.items()
+            ],
         )
+
+    @cached_property
+    def over_all(self) -> Sequence[Combination]:
+        """Of a sweep over a suite the combinations over all cases; else every one."""
+        return [one for one in self.combinations if one.settings.get(CASE, ALL_CASES) == ALL_CASES]
 
     @cached_property
     def values(self) -> Mapping[str, Sequence[str]]:
@@ -184,6 +201,11 @@ class Swept:
         return _view.warnings(row["summary"] for one in self.combinations for row in one.rows)
 
     @property
+    def judged(self) -> bool:
+        """Whether rules of a suite say something of it."""
+        return any(one.verdict for one in self.combinations)
+
+    @property
     def how(self) -> str:
         """Which settings are axes and which panels, where there are panels."""
         if not self.beside:
@@ -191,6 +213,35 @@ class Swept:
         short = shortened(self.varied)
         axes = f"Axes: {listed([short[key] for key in self.axes])}. " if self.axes else ""
         return f"{axes}A panel for each {listed([short[key] for key in self.beside])}."
+
+
+def over_cases(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """For each combination of a sweep over a suite and each seed a row that has means over the cases.
+
+    A number is over those cases in which every combination has it with each of its seeds, so that all are means over
+    the same cases.
+    """
+    found: dict[tuple[str, ...], dict[int, dict[str, Row]]] = {}
+    for row in rows:
+        combination = tuple(row["settings"][key] for key in keys if key != CASE)
+        found.setdefault(combination, {}).setdefault(row["seed"], {})[row["settings"][CASE]] = row
+    every = [by_case for by_seed in found.values() for by_case in by_seed.values()]
+    cases = dict.fromkeys(row["settings"][CASE] for row in rows)
+    common = {
+        name: [case for case in cases if all(case in one and value(one[case], name) is not None for one in every)]
+        for name in HEADLINE
+    }
+    made: list[Row] = []
+    for by_seed in found.values():
+        for seed, by_case in by_seed.items():
+            first = next(iter(by_case.values()))
+            flow = {key: of_subject(first).get(key) for key in ("flow", "kind", "controller")}
+            for name, some in common.items():
+                numbers = (value(by_case[case], name) for case in some)
+                flow[name] = Interval.of(numbers).mean if some else None
+            summary = {"flows": [flow], "links": []}
+            made.append({"settings": {**first["settings"], CASE: ALL_CASES}, "seed": seed, "summary": summary})
+    return made
 
 
 def of_subject(row: Row) -> Mapping[str, Any]:

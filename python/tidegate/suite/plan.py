@@ -127,6 +127,7 @@ class Plan:
         processes: bool | None = None,
         progress: pool.Progress | None = None,
         command: str = "",
+        further: Mapping[str, Any] | None = None,
     ) -> SuiteResult:
         """Does the runs that are not in the folder, and writes its pages and tables.
 
@@ -137,6 +138,7 @@ class Plan:
             processes: Whether to use processes; by default where a controller in Python takes part.
             progress: Told the fraction that is done.
             command: What was typed, for the record.
+            further: What is to stand in `suite.json` beside that.
 
         Raises:
             InputError: when nobody of the baseline's name takes part.
@@ -144,7 +146,7 @@ class Plan:
         """
         against = self._baseline(baseline)
         results = Results(Path(out), SUITE_FILE)
-        about = self._about(against, command)
+        about = {**self._about(against, command), **(further or {})}
         with results.begun(about, [], []):
             there = {point.key for point in self.points if results.read(point.key) is not None}
             missing = {point.key: point for point in self.points if point.key not in there}

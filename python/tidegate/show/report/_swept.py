@@ -33,14 +33,14 @@ def render(sweep: SweepLike) -> str:
 
 
 def _title(sweep: SweepLike, swept: Swept) -> str:
-    keys = list(_sweep.shortened(swept.varied).values())
+    keys = [short for key, short in _sweep.shortened(swept.varied).items() if key != _sweep.CASE]
     return f"{sweep.name}, {_sweep.listed(keys)} varied" if keys else sweep.name
 
 
 def _head(sweep: SweepLike, swept: Swept) -> Markup:
     seeds = max((len(one.rows) for one in swept.combinations), default=0)
     facts = [
-        page.plural(len(swept.combinations), "combination"),
+        page.plural(len(swept.over_all), "combination"),
         page.plural(seeds, "seed"),
         page.plural(len(sweep.rows), "run"),
     ]
@@ -56,11 +56,8 @@ def _head(sweep: SweepLike, swept: Swept) -> Markup:
         why = "they failed, or have not been done; the same command tells, and does them"
         parts.append(tag("p", tag("strong", f"{missing} of {sweep.planned} runs are not there"), f": {why}."))
     parts += [tag("p", tag("strong", "Warning"), f": {one}") for one in swept.warnings]
-    settings = [
-        item
-        for key in swept.keys
-        for item in (tag("dt", key), tag("dd", ", ".join(swept.values[key])))
-    ]  # fmt: skip
+    values = {key: [value for value in swept.values[key] if value != _sweep.ALL_CASES] for key in swept.keys}
+    settings = [item for key in values for item in (tag("dt", key), tag("dd", ", ".join(values[key])))]
     return tag("header", *parts, *([tag("dl", *settings)] if settings else []))
 
 
@@ -95,7 +92,7 @@ def _paths(swept: Swept, panels: Sequence[Panel]) -> list[Markup]:
     who = tag("p", *(tag("span", numbers.named(label, own), class_="who") for label in labels), class_="legend")
     caption = "Means over seeds; a point says its value, and all its numbers under the pointer. Better is up and right."
     drawn = tag("div", *figures, class_="columns" if len(panels) > 1 else None)
-    along = [_along(swept, panels[0], own)] if len(swept.panels) == 1 and swept.axes else []
+    along = [_along(swept, panels[0], own)] if (len(swept.panels) == 1 or swept.judged) and swept.axes else []
     return [who, drawn, tag("p", caption, class_="soft"), *along]
 
 
@@ -184,6 +181,7 @@ def _numbers(swept: Swept) -> Markup:
     short = _sweep.shortened(swept.varied)
     own = looks(swept.values[swept.controllers]) if swept.controllers else {}
     heads = [tag("th", short[key], title=key, scope="col", class_="text") for key in swept.varied]
+    heads += [tag("th", "Passed", scope="col")] if swept.judged else []
     heads.append(tag("th", "Runs", scope="col"))
     heads += [tag("th", _named(name), title=_sweep.about(name).definition, scope="col") for name in swept.names]
     rows = []
@@ -193,6 +191,7 @@ def _numbers(swept: Swept) -> Markup:
             tag("td", numbers.named(value, own) if key == swept.controllers else value, class_="text")
             for key, value in told
         ]
+        cells += [tag("td", one.verdict)] if swept.judged else []
         cells.append(tag("td", len(one.rows)))
         cells += [tag("td", *_interval(one, name)) for name in swept.names]
         rows.append(tag("tr", *cells))
@@ -224,7 +223,7 @@ def _reproduce(sweep: SweepLike) -> Markup:
         parts.append(tag("details", tag("summary", "Versions"), tag("dl", *pairs)))
     if sweep.scenario:
         text = tag("pre", tag("code", sweep.scenario))
-        parts.append(tag("details", tag("summary", "Scenario that is varied (TOML)"), text))
+        parts.append(tag("details", tag("summary", "What is varied (TOML)"), text))
     return tag("section", *parts)
 
 

@@ -1,0 +1,199 @@
+"""A sweep over a suite: settings of a controller, each combination a contender in every case.
+
+The folder is that of the suite's result, with the contenders side by side, and has the page and the figure of a sweep
+beside it. So runs are kept as those of `tidegate suite run` are, and a run that either of them did is not done again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tidegate.comparing.sweeping import SweepResult
+from tidegate.errors import InputError
+from tidegate.results._folders import add_file
+from tidegate.results.metrics import HEADLINE
+from tidegate.running import pool
+from tidegate.scenario.variants import PREFIX, labelled
+from tidegate.show._sweep import ALL_CASES, CASE
+from tidegate.suite import numbers
+from tidegate.suite.plan import Plan
+from tidegate.suite.result import SuiteResult
+from tidegate.suite.scores import SHOWN
+from tidegate.suite.suite import Suite
+
+CONTROLLER = PREFIX.removesuffix(".")
+"""The key whose values are controllers."""
+_NUMBERS = tuple(name for name in HEADLINE if name != "utilisation")
+"""What is told of combinations. A call's part of a link says nothing where several calls share it."""
+_SWEEP = "sweep"  # what `suite.json` has the settings of contenders under
+
+
+@dataclass(frozen=True)
+class SuiteSweep(SweepResult):
+    """What a sweep over a suite found: a sweep with the cases for one more key."""
+
+    suite: str = ""
+    """The suite's name."""
+
+    @property
+    def name(self) -> str:
+        """The suite's name."""
+        return self.suite
+
+    @classmethod
+    def of(cls, result: SuiteResult) -> Self:
+        """From the result of the suite, whose contenders are combinations.
+
+        Raises:
+            InputError: when they are none.
+        """
+        try:
+            about = result.about[_SWEEP]
+            keys, own, plain = list(about["keys"]), dict(about["settings"]), str(about["controller"])
+            rows = [
+                _row({**own[controller], CASE: case}, own[controller].get(CONTROLLER, plain), seed, row)
+                for case, controller, seed, row in result.runs()
+            ]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{result.folder}: holds no sweep over a suite ({error!r})") from None
+        verdicts: dict[tuple[str, ...], str] = {
+            (*own[one.controller].values(), one.case): str(one.state) for one in result.cells
+        }
+        for controller, settings in own.items():
+            passed = result.count(controller, "pass")
+            of = passed + result.count(controller, "fail") + result.count(controller, "error")
+            verdicts[*settings.values(), ALL_CASES] = f"{passed} of {of}"
+        failed = [f"{case}, {controller}: {why}" for (case, controller), why in result.troubles.items()]
+        planned = len(result.about["runs"])
+        command = str(result.about["command"])
+        return cls(
+            [*keys, CASE],
+            rows,
+            failed,
+            result.resumed,
+            planned,
+            result.suite.text,
+            command,
+            verdicts,
+            result.suite.name,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Writes tables, page and figure beside those of the suite's result.
+
+        Raises:
+            OutputError: when they cannot be written.
+        """
+        add_file(folder, "summary.md", self.to_markdown())
+        add_file(folder, "summary.csv", self.to_csv())
+        self.save_page(folder)
+
+
+def _row(settings: Mapping[str, str], controller: str, seed: int, row: numbers.Row) -> dict[str, Any]:
+    """A run as sweeps have it. Its subject are the contenders, with the numbers that the suite's scores go by."""
+    of = dict(SHOWN)
+    values = {name: numbers.number(row, name, of.get(name)) for name in _NUMBERS}
+    subject = {"flow": "subject", "kind": "media", "controller": controller, **values}
+    kept = {key: row[key] for key in ("links", "warnings", "recordings") if key in row}
+    summary = {**kept, "seed": seed, "digest": row["digest"], "flows": [subject, *row["flows"]]}
+    return {
+        "settings": settings,
+        "seed": seed,
+        "digest": row["digest"],
+        "versions": row["versions"],
+        "summary": summary,
+    }
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """The runs of a sweep over a suite, checked."""
+
+    plan: Plan
+    """Those of the suite, with every combination as a contender."""
+    keys: Sequence[str]
+    """The keys that are varied."""
+    controller: str
+    """Whose settings they are; nothing where controllers are varied."""
+    settings: Mapping[str, Mapping[str, str]]
+    """The values of each contender, by its name."""
+
+    @classmethod
+    def of(
+        cls,
+        suite: Suite,
+        grid: Mapping[str, Sequence[str]],
+        controller: str | None = None,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        cases: Sequence[str] = (),
+    ) -> SweepPlan:
+        """The plan of a sweep over a suite.
+
+        Args:
+            suite: The suite.
+            grid: Values by key: `controller` for controllers, `controller.NAME` for a setting of theirs.
+            controller: Whose settings are varied, where `grid` names no controllers.
+            seeds: How many, counted from 1, or which; as many as the suite says by default.
+            cases: Patterns of names of cases, for these alone.
+
+        Raises:
+            InputError: when a key is none of a controller, a value does not fit, or no case can be run.
+        """
+        for key, values in grid.items():
+            if key != CONTROLLER and not key.startswith(PREFIX):
+                why = f"expected {CONTROLLER} or {PREFIX}NAME: the networks of a suite are its own (vary in its file)"
+                raise InputError(f"--set {key}: over a suite only settings of controllers are swept; {why}")
+            if twice := next((value for value in values if list(values).count(value) > 1), None):
+                raise InputError(f"--set {key}: {twice} is named twice")
+        if CONTROLLER in grid and controller is not None:
+            raise InputError(f"--controller {controller}: --set {CONTROLLER} names them already")
+        if CONTROLLER not in grid and controller is None:
+            raise InputError("--suite: whose settings? Name the controller: --controller gcc")
+        every = {}
+        for values in itertools.product(*grid.values()):
+            chosen = dict(zip(grid, values, strict=True))
+            every[labelled(chosen.get(CONTROLLER, controller or ""), chosen)] = chosen
+        if len(every) < math.prod(len(values) for values in grid.values()):
+            raise InputError(f"--set: two combinations are one and the same controller, of {', '.join(every)}")
+        plan = Plan.of(suite, list(every), seeds=seeds, cases=cases)
+        return cls(plan, list(grid), controller or "", every)
+
+    def run(
+        self,
+        out: str | Path,
+        *,
+        workers: int | None = None,
+        progress: pool.Progress | None = None,
+        command: str = "",
+    ) -> tuple[SuiteResult, SuiteSweep]:
+        """Does the runs that are not in the folder, and writes pages, tables and figure.
+
+        Args:
+            out: The folder; each run is kept in it when it is done.
+            workers: How many runs at once; one a core by default.
+            progress: Told the fraction that is done.
+            command: What was typed, for the record.
+
+        Returns:
+            The suite's result, and the same as a sweep.
+
+        Raises:
+            OutputError: when results cannot be written.
+        """
+        about = {"keys": list(self.keys), "controller": self.controller, "settings": self.settings}
+        result = self.plan.run(out, workers=workers, progress=progress, command=command, further={_SWEEP: about})
+        made = SuiteSweep.of(result)
+        if made.rows:
+            made.save(Path(out))
+        return result, made
+
+
+def is_sweep(result: SuiteResult) -> bool:
+    """Whether the contenders of a suite's result are combinations of a sweep."""
+    return _SWEEP in result.about
