@@ -739,6 +739,35 @@ class Trace:
     def to_csv(self, bin_ns: int = 100_000_000) -> bytes:
         """As times and rates."""
 
+def recording_format(data: bytes) -> str:
+    """What kind of recording a file is: `event log`; ValueError for none that can be imported."""
+
+def import_event_logs(files: Sequence[bytes], same_clock: bool) -> ImportedCall:
+    """Imports the event logs of one end, and of the other one.
+
+    ValueError for a file that is wrong: its place among them, and what is wrong with it.
+    """
+
+@final
+class ImportedCall:
+    """A call that was recorded elsewhere."""
+
+    def summary_json(self) -> str:
+        """The metrics that are known, as JSON."""
+    def table_names(self) -> list[str]:
+        """The names of the tables there are."""
+    def table(self, name: str) -> Table:
+        """One table."""
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be known of how the call was put together: sentences."""
+    @property
+    def problems(self) -> list[tuple[list[str], int]]:
+        """For each file the first things that could not be read, and how many there were."""
+    @property
+    def begun_ms(self) -> int | None:
+        """Unix time at which it begins, in ms, where a file says so."""
+
 @final
 class Recording:
     """What a run left: metrics, tables, hashes."""

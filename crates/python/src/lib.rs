@@ -10,6 +10,7 @@ mod nada;
 mod panics;
 mod parquet;
 mod quality;
+mod recordings;
 mod rtcp;
 mod run;
 mod sprout;
@@ -59,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sprout::register(module)?;
     tfrc::register(module)?;
     quality::register(module)?;
+    recordings::register(module)?;
     wire::register(module)?;
     module.add_function(wrap_pyfunction!(wire::decode, module)?)?;
     module.add_function(wrap_pyfunction!(wire::encode, module)?)?;

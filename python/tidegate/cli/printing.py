@@ -43,6 +43,8 @@ def print_run(done: Run) -> None:
     for session, members in _view.sessions(done.summary).items():
         _print_members(session, members)
         to.print()
+    if not done.summary["links"]:
+        return  # of a recorded call nobody knows them
     names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
     names += ["marked"] if any(link["marked"] for link in done.summary["links"]) else []
     links = plain_table("link", *(_head(name) for name in names))

@@ -40,6 +40,8 @@ class Source:
     """Files that belong to them; PNG pictures are shown."""
     warnings: Sequence[str] = ()
     """What is to be said beside what the runs warn of themselves."""
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    """Of a call that was recorded elsewhere: the files."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why a controller has no runs, by its name."""
 
@@ -105,6 +107,7 @@ def _sourced(source: Any) -> Source:
         command=getattr(source, "command", None),
         scenario=about.get("scenario"),
         versions=dict(about.get("versions", {})),
+        recorded=about.get("imported", {}),
         attached=getattr(source, "attached", {}),
         warnings=getattr(source, "warnings", ()),
         failed=getattr(source, "failed", {}),

@@ -84,8 +84,9 @@ def plural(count: int, what: str) -> str:
 
 def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     first = next(iter(groups.values()))[0]
+    kind = "recorded" if source.recorded else "of simulated time"
     facts = [
-        f"{float(first.summary.get('duration_s') or math.nan):g} s of simulated time",
+        f"{float(first.summary.get('duration_s') or math.nan):g} s {kind}",
         plural(max(len(members) for members in groups.values()), "seed"),
         plural(len(first.summary["flows"]), "flow"),
     ]
@@ -126,6 +127,10 @@ def _pictures(source: Source) -> list[Markup]:
 
 
 def _reproduce(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
+    if source.recorded:
+        files = source.recorded.get("files", ())
+        lines = [tag("li", f"{one['file']} ({one['format']}) ", tag("code", str(one["sha256"]))) for one in files]
+        return tag("section", tag("h2", "What this is made of"), tag("ul", *lines))
     parts: list[Content] = [tag("h2", "Make it again")]
     if source.command:
         parts += [

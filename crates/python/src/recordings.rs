@@ -1,0 +1,83 @@
+//! Recordings of calls that others made, as runs.
+
+use crate::errors::bad;
+use crate::table::Table;
+use pyo3::prelude::*;
+use tidegate_recordings::import::{self, Format, Imported, Wrong};
+use tidegate_recordings::session::Clocks;
+
+/// A call that was recorded elsewhere.
+#[pyclass(frozen, module = "tidegate._core", name = "ImportedCall")]
+pub(crate) struct PyImported {
+    inner: Imported,
+}
+
+#[pymethods]
+impl PyImported {
+    /// The metrics that are known, as JSON.
+    fn summary_json(&self) -> String {
+        self.inner.recorded.summary().to_string()
+    }
+
+    /// The names of the tables there are.
+    fn table_names(&self) -> Vec<&'static str> {
+        self.inner.recorded.table_names()
+    }
+
+    /// One table by name.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        let table = self.inner.recorded.table(name);
+        Table::new(table.ok_or_else(|| bad(format!("no table {name:?} in this recording")))?)
+    }
+
+    /// What has to be known of how the call was put together: sentences.
+    #[getter]
+    fn remarks(&self) -> Vec<String> {
+        self.inner.session.remarks.clone()
+    }
+
+    /// For each file the first things that could not be read, and how many there were.
+    #[getter]
+    fn problems(&self) -> Vec<(Vec<String>, usize)> {
+        let told = |one: &tidegate_recordings::Problems| one.first.iter().map(ToString::to_string).collect();
+        self.inner.problems.iter().map(|one| (told(one), one.count)).collect()
+    }
+
+    /// Unix time at which it begins, in ms, where a file says so.
+    #[getter]
+    fn begun_ms(&self) -> Option<i64> {
+        self.inner.begun
+    }
+}
+
+/// What kind of recording a file is: "event log".
+#[pyfunction]
+fn recording_format(data: &[u8]) -> PyResult<&'static str> {
+    match import::format(data) {
+        Ok(Format::EventLog) => Ok("event log"),
+        Err(problem) => Err(bad(problem)),
+    }
+}
+
+/// Imports the event logs of one end, and of the other one; an error is a pair of the number of the file and what is wrong
+/// with it. `same_clock`: whether both ends had one.
+#[pyfunction]
+fn import_event_logs(py: Python<'_>, files: Vec<Vec<u8>>, same_clock: bool) -> PyResult<PyImported> {
+    let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
+    let read = || {
+        let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+        import::event_logs(&files, clocks)
+    };
+    py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
+}
+
+fn wrong(wrong: Wrong) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err((wrong.file, wrong.problem.to_string()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyImported>()?;
+    module.add_function(wrap_pyfunction!(recording_format, module)?)?;
+    module.add_function(wrap_pyfunction!(import_event_logs, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! How the clocks of two places are brought together.
+
+use crate::point::{MILLI, Nanos};
+
+/// What the clock of a far place reads when the near one reads something.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Clock {
+    /// What is added to the far clock at `origin`.
+    pub offset: Nanos,
+    /// How much the far clock goes too slow: what is added for each nanosecond after `origin`.
+    pub drift: f64,
+    /// By the far clock.
+    pub origin: Nanos,
+}
+
+impl Clock {
+    /// Two clocks that are one.
+    pub const SAME: Self = Self { offset: 0, drift: 0.0, origin: 0 };
+
+    /// What the near clock read when the far one read `far`.
+    #[must_use]
+    pub fn near(&self, far: Nanos) -> Nanos {
+        let drifted = (far.saturating_sub(self.origin) as f64 * self.drift) as i64;
+        far.saturating_add(self.offset).saturating_add(drifted)
+    }
+}
+
+/// A packet that passed both places: by the near clock, and by the far one.
+pub type Pair = (Nanos, Nanos);
+
+/// What two clocks were found to be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Aligned {
+    /// How to get from one to the other.
+    pub clock: Clock,
+    /// Twice the least one-way delay, which is taken to be the same both ways.
+    pub round_trip: Nanos,
+    /// Drift in parts per million, if the recording is long enough to tell; it is corrected only where it matters.
+    pub drift_ppm: Option<f64>,
+}
+
+/// The least drift over a recording that is corrected: stamps of logs are no finer.
+const WORTH: f64 = MILLI as f64;
+
+/// Brings two clocks together by the packets that passed both places, `there` from near to far and `back` from far to
+/// near: the least delay is taken to be the same both ways. `None` where one way has no packet.
+///
+/// What the least delay of the first third and that of the last one say of the offset differs by the drift.
+#[must_use]
+pub fn aligned(there: &[Pair], back: &[Pair]) -> Option<Aligned> {
+    let all = |_: Nanos| true;
+    let (offset, round_trip, _) = offset(there, back, all)?;
+    let far = || there.iter().chain(back).map(|&(_, far)| far);
+    let (first, last) = (far().min()?, far().max()?);
+    let third = last.saturating_sub(first) / 3;
+    let early = offset_of(there, back, |far| far <= first.saturating_add(third));
+    let late = offset_of(there, back, |far| far >= last.saturating_sub(third));
+    let drift = match (early, late) {
+        (Some((before, at)), Some((after, then))) if then > at => Some((after - before) / (then - at)),
+        _ => None,
+    };
+    let plain = Clock { offset, drift: 0.0, origin: first };
+    let worth = drift.filter(|drift| (drift * (last - first) as f64).abs() >= WORTH);
+    let Some(drift) = worth else {
+        return Some(Aligned { clock: plain, round_trip, drift_ppm: drift.map(|drift| drift * 1e6) });
+    };
+    // with the drift taken out the offset is found anew
+    let turned = Clock { offset: 0, drift, origin: first };
+    let straight =
+        |pairs: &[Pair]| -> Vec<Pair> { pairs.iter().map(|&(near, far)| (near, turned.near(far))).collect() };
+    let (offset, round_trip, _) = self::offset(&straight(there), &straight(back), all)?;
+    Some(Aligned { clock: Clock { offset, drift, origin: first }, round_trip, drift_ppm: Some(drift * 1e6) })
+}
+
+/// The offset, the least round trip, and the middle of the two instants (far clock) at which delays were least.
+fn offset(there: &[Pair], back: &[Pair], within: impl Fn(Nanos) -> bool) -> Option<(Nanos, Nanos, Nanos)> {
+    let least = |pairs: &[Pair], sign: i64| {
+        let kept = pairs.iter().filter(|&&(_, far)| within(far));
+        kept.map(|&(near, far)| (far.saturating_sub(near).saturating_mul(sign), far)).min()
+    };
+    // far minus near is delay less offset one way, and its negative delay plus offset the other way
+    let ((there, at), (back, then)) = (least(there, 1)?, least(back, -1)?);
+    Some(((back.saturating_sub(there)) / 2, there.saturating_add(back), at / 2 + then / 2))
+}
+
+fn offset_of(there: &[Pair], back: &[Pair], within: impl Fn(Nanos) -> bool) -> Option<(f64, f64)> {
+    offset(there, back, within).map(|(offset, _, at)| (offset as f64, at as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets every 10 ms each way over 20 ms, between clocks of which the far one is 5 s ahead and goes wrong by so much.
+    fn pairs(seconds: i64, ppm: f64) -> (Vec<Pair>, Vec<Pair>) {
+        let far = |near: i64| near + 5_000 * MILLI + (near as f64 * ppm / 1e6) as i64;
+        let one = |k: i64| {
+            let (at, wait) = (10 * k * MILLI, k % 7 * MILLI);
+            ((at, far(at + 20 * MILLI + wait)), (at + 20 * MILLI + wait, far(at)))
+        };
+        (0..100 * seconds).map(one).unzip()
+    }
+
+    #[test]
+    fn clocks_that_are_apart_are_brought_together() {
+        let (there, back) = pairs(30, 0.0);
+        let found = aligned(&there, &back).unwrap();
+        assert_eq!((found.clock.offset, found.round_trip), (-5_000 * MILLI, 40 * MILLI));
+        assert_eq!(found.clock.near(5_020 * MILLI), 20 * MILLI);
+        assert!(found.drift_ppm.unwrap().abs() < 0.01);
+        assert!(aligned(&there, &[]).is_none());
+    }
+
+    #[test]
+    fn drift_is_found_and_taken_out() {
+        let (there, back) = pairs(300, 100.0);
+        let found = aligned(&there, &back).unwrap();
+        assert!((found.drift_ppm.unwrap() + 100.0).abs() < 1.0, "{found:?}");
+        for (near, far) in [there[0], there[29_000]] {
+            let delay = found.clock.near(far) - near;
+            assert!((20 * MILLI..27 * MILLI).contains(&(delay + MILLI / 20)), "{delay}");
+        }
+        // over seconds it is less than what a stamp tells
+        let (there, back) = pairs(5, 100.0);
+        assert_eq!(aligned(&there, &back).unwrap().clock.drift, 0.0);
+    }
+}

@@ -1,0 +1,414 @@
+//! RTC event logs of libwebrtc, format 2 (`logging/rtc_event_log/rtc_event_log2.proto`): what Chromium writes with
+//! `--webrtc-event-logging=DIR`, and `chrome://webrtc-internals` on request.
+//!
+//! A log is one message, an `EventStream`, whose fields are batches of events of one kind: the first event in plain
+//! fields, the others as columns of differences (`deltas`). Concatenated logs are a log. Fields that are not known
+//! here are skipped and counted. Stamps are milliseconds of the writer's monotonic clock.
+
+mod batch;
+mod deltas;
+
+use crate::problem::{Problem, Problems};
+use crate::protobuf::{Field, Fields, Value};
+use batch::Batch;
+use std::collections::BTreeMap;
+
+/// Of a log: milliseconds of the writer's monotonic clock.
+pub type Millis = i64;
+
+/// The header of an RTP packet, as the log keeps it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoggedRtp {
+    /// When it was sent or received.
+    pub at: Millis,
+    /// Its stream.
+    pub ssrc: u32,
+    /// RTP timestamp.
+    pub timestamp: u32,
+    /// Bytes of header, payload and padding; what SRTP adds is not in it.
+    pub size: u32,
+    /// Of these, bytes of payload.
+    pub payload: u32,
+    /// abs-send-time in 2^-18 s, 24 bits, where the extension was used.
+    pub abs_send_time: Option<u32>,
+    /// RTP sequence number.
+    pub sequence: u16,
+    /// Transport-wide sequence number, where the extension was used.
+    pub transport_sequence: Option<u16>,
+    /// RTP payload type.
+    pub payload_type: u8,
+    /// The marker bit.
+    pub marker: bool,
+}
+
+/// A datagram of RTCP, of which libwebrtc leaves out what it does not want in logs (SDES, APP).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoggedRtcp {
+    /// When it was sent or received.
+    pub at: Millis,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A change of the delay-based estimate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelayBased {
+    /// When.
+    pub at: Millis,
+    /// The estimate, bit/s.
+    pub bitrate: u32,
+    /// 1 normal, 2 underusing, 3 overusing; 0 unknown (`DetectorState` of the format).
+    pub state: u8,
+}
+
+/// A change of the estimate that the sender goes by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LossBased {
+    /// When.
+    pub at: Millis,
+    /// The estimate, bit/s.
+    pub bitrate: u32,
+    /// Packets lost since the last report, in 1/256.
+    pub fraction_lost: u8,
+}
+
+/// What SCReAM in libwebrtc said of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scream {
+    /// When.
+    pub at: Millis,
+    /// Its reference window, bytes.
+    pub ref_window: Option<u32>,
+    /// Its target rate, kbit/s.
+    pub target_kbps: Option<u32>,
+    /// Smoothed round trip, ms.
+    pub smoothed_rtt: Option<u32>,
+    /// Average queueing delay, ms.
+    pub queue_delay: Option<u32>,
+}
+
+/// A probe: it begins, or has a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// When.
+    pub at: Millis,
+    /// Which cluster.
+    pub id: u32,
+    /// Its rate, or what came out, bit/s; `None` for one that failed.
+    pub bitrate: Option<u32>,
+}
+
+/// A frame that was decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decoded {
+    /// When.
+    pub at: Millis,
+    /// Its stream.
+    pub ssrc: u32,
+    /// When it is to be shown.
+    pub render: Millis,
+}
+
+/// A stream that the log announces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stream {
+    /// Its SSRC.
+    pub ssrc: u32,
+    /// That of its retransmissions.
+    pub rtx: Option<u32>,
+    /// Whether it is video.
+    pub video: bool,
+}
+
+/// A log, each list in the order of time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EventLog {
+    /// When it begins, and which Unix time that was in ms.
+    pub begin: Option<(Millis, i64)>,
+    /// Packets sent.
+    pub outgoing: Vec<LoggedRtp>,
+    /// Packets received.
+    pub incoming: Vec<LoggedRtp>,
+    /// RTCP sent.
+    pub outgoing_rtcp: Vec<LoggedRtcp>,
+    /// RTCP received.
+    pub incoming_rtcp: Vec<LoggedRtcp>,
+    /// The delay-based estimate.
+    pub delay_based: Vec<DelayBased>,
+    /// The sender's estimate.
+    pub loss_based: Vec<LossBased>,
+    /// SCReAM's state.
+    pub scream: Vec<Scream>,
+    /// Probes asked for.
+    pub probes: Vec<Probe>,
+    /// What probes found.
+    pub probe_results: Vec<Probe>,
+    /// Whether the sender was limited by what its sources gave, from when on.
+    pub application_limited: Vec<(Millis, bool)>,
+    /// Bytes that the route adds to each packet, from when on.
+    pub overhead: Vec<(Millis, u32)>,
+    /// Frames decoded.
+    pub decoded: Vec<Decoded>,
+    /// Streams announced, each SSRC once.
+    pub streams: Vec<Stream>,
+    /// Fields of the format that are not known here, with how often they came.
+    pub unknown: BTreeMap<u32, u64>,
+    /// What could not be read.
+    pub problems: Problems,
+}
+
+/// The field numbers of `EventStream`.
+mod field {
+    pub(super) const LEGACY: u32 = 1;
+    pub(super) const INCOMING_RTP: u32 = 2;
+    pub(super) const OUTGOING_RTP: u32 = 3;
+    pub(super) const INCOMING_RTCP: u32 = 4;
+    pub(super) const OUTGOING_RTCP: u32 = 5;
+    pub(super) const FRAME_DECODED: u32 = 7;
+    pub(super) const BEGIN: u32 = 16;
+    pub(super) const LOSS_BASED: u32 = 18;
+    pub(super) const DELAY_BASED: u32 = 19;
+    pub(super) const PROBE_CLUSTER: u32 = 21;
+    pub(super) const PROBE_SUCCESS: u32 = 22;
+    pub(super) const PROBE_FAILURE: u32 = 23;
+    pub(super) const ALR: u32 = 24;
+    pub(super) const ROUTE_CHANGE: u32 = 32;
+    pub(super) const SCREAM: u32 = 35;
+    pub(super) const AUDIO_RECEIVE: u32 = 101;
+    pub(super) const AUDIO_SEND: u32 = 102;
+    pub(super) const VIDEO_RECEIVE: u32 = 103;
+    pub(super) const VIDEO_SEND: u32 = 104;
+    /// Those that are batches.
+    pub(super) const BATCHES: [u32; 8] = [
+        INCOMING_RTP,
+        OUTGOING_RTP,
+        INCOMING_RTCP,
+        OUTGOING_RTCP,
+        FRAME_DECODED,
+        LOSS_BASED,
+        DELAY_BASED,
+        SCREAM,
+    ];
+    /// Those that are single events.
+    pub(super) const ONCE: [u32; 10] = [
+        BEGIN,
+        PROBE_CLUSTER,
+        PROBE_SUCCESS,
+        PROBE_FAILURE,
+        ALR,
+        ROUTE_CHANGE,
+        AUDIO_RECEIVE,
+        AUDIO_SEND,
+        VIDEO_RECEIVE,
+        VIDEO_SEND,
+    ];
+    /// Known, and of no use here: playout of audio, the end of the log, audio network adaptation, ICE, DTLS, generic
+    /// packets, remote estimates, NetEq.
+    pub(super) const OF_NO_USE: [u32; 12] = [6, 17, 20, 25, 26, 27, 28, 29, 30, 31, 33, 34];
+}
+
+impl EventLog {
+    /// Reads a log. Batches that cannot be read are left out and told in `problems`; so is the end of a log that was
+    /// cut off.
+    ///
+    /// # Errors
+    /// When the bytes are no such log, or nothing in them can be read.
+    pub fn read(bytes: &[u8]) -> Result<Self, Problem> {
+        let mut log = Self::default();
+        let mut known = 0usize;
+        for found in Fields::of(bytes, 0) {
+            match found.and_then(|found| log.field(&found)) {
+                Ok(understood) => known += usize::from(understood),
+                Err(problem) => log.problems.add(problem),
+            }
+        }
+        if known == 0 {
+            let first = log.problems.first.into_iter().next();
+            return Err(first.unwrap_or_else(|| {
+                Problem::new(0, "found nothing of an RTC event log; expected format 2 (rtc_event_log2.proto)")
+            }));
+        }
+        log.sort();
+        Ok(log)
+    }
+
+    /// Takes in a field of the whole; whether it is one that is used here.
+    fn field(&mut self, found: &Field<'_>) -> Result<bool, Problem> {
+        let used = |number| field::ONCE.contains(&number) || field::BATCHES.contains(&number);
+        match found.value {
+            _ if found.number == field::LEGACY => Err(Problem::new(
+                found.offset,
+                "found an RTC event log of format 1, which libwebrtc gave up in 2019; expected format 2",
+            )),
+            Value::Bytes(offset, bytes) if used(found.number) => {
+                self.batch(found.number, &Batch::read(bytes, offset)?)?;
+                Ok(true)
+            }
+            _ => {
+                if !field::OF_NO_USE.contains(&found.number) {
+                    *self.unknown.entry(found.number).or_default() += 1;
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Batches are of one kind and stream each, so that only sorting brings all into the order of time.
+    fn sort(&mut self) {
+        self.outgoing.sort_by_key(|packet| packet.at);
+        self.incoming.sort_by_key(|packet| packet.at);
+        self.outgoing_rtcp.sort_by_key(|packet| packet.at);
+        self.incoming_rtcp.sort_by_key(|packet| packet.at);
+        self.delay_based.sort_by_key(|one| one.at);
+        self.loss_based.sort_by_key(|one| one.at);
+        self.scream.sort_by_key(|one| one.at);
+        self.probes.sort_by_key(|one| one.at);
+        self.probe_results.sort_by_key(|one| one.at);
+        self.application_limited.sort_by_key(|one| one.0);
+        self.overhead.sort_by_key(|one| one.0);
+        self.decoded.sort_by_key(|one| one.at);
+    }
+
+    /// Takes in a batch of a kind that is used.
+    fn batch(&mut self, number: u32, batch: &Batch<'_>) -> Result<(), Problem> {
+        match number {
+            field::INCOMING_RTP => rtp(batch, &mut self.incoming)?,
+            field::OUTGOING_RTP => rtp(batch, &mut self.outgoing)?,
+            field::INCOMING_RTCP => rtcp(batch, &mut self.incoming_rtcp)?,
+            field::OUTGOING_RTCP => rtcp(batch, &mut self.outgoing_rtcp)?,
+            field::FRAME_DECODED => {
+                let count = batch.count(15)?;
+                let at = batch.times(1, 101, count)?;
+                let ssrc = batch.needed(2, 102, count, "an SSRC")?;
+                let render = batch.needed(3, 103, count, "a time of rendering")?;
+                let rows = at.into_iter().zip(ssrc).zip(render);
+                self.decoded.extend(rows.map(|((at, ssrc), render)| Decoded {
+                    at,
+                    ssrc: ssrc as u32,
+                    render: render as i64,
+                }));
+            }
+            field::BEGIN => {
+                let version = batch.one(2).unwrap_or(0);
+                if version != 2 {
+                    let what = format!("found an RTC event log of format {version}; expected format 2");
+                    return Err(Problem::new(batch.offset, what));
+                }
+                let begin = (batch.time(1)?, batch.one(3).unwrap_or(0) as i64);
+                self.begin.get_or_insert(begin);
+            }
+            field::LOSS_BASED => {
+                let count = batch.count(5)?;
+                let at = batch.times(1, 101, count)?;
+                let bitrate = batch.needed(2, 102, count, "a bit rate")?;
+                let lost = batch.needed(3, 103, count, "a fraction lost")?;
+                let rows = at.into_iter().zip(bitrate).zip(lost);
+                self.loss_based.extend(rows.map(|((at, bitrate), lost)| LossBased {
+                    at,
+                    bitrate: bitrate as u32,
+                    fraction_lost: lost as u8,
+                }));
+            }
+            field::DELAY_BASED => {
+                let count = batch.count(4)?;
+                let at = batch.times(1, 101, count)?;
+                let bitrate = batch.needed(2, 102, count, "a bit rate")?;
+                let state = batch.needed(3, 103, count, "a state of the detector")?;
+                let rows = at.into_iter().zip(bitrate).zip(state);
+                self.delay_based.extend(rows.map(|((at, bitrate), state)| DelayBased {
+                    at,
+                    bitrate: bitrate as u32,
+                    state: state as u8,
+                }));
+            }
+            field::SCREAM => {
+                let count = batch.count(7)?;
+                let at = batch.times(1, 101, count)?;
+                let [window, target, rtt, queue] = [(2, 102), (3, 103), (4, 104), (5, 105)]
+                    .map(|(first, rest)| batch.column(first, rest, count));
+                let (window, target, rtt, queue) = (window?, target?, rtt?, queue?);
+                self.scream.extend(at.into_iter().enumerate().map(|(row, at)| Scream {
+                    at,
+                    ref_window: window[row].map(|value| value as u32),
+                    target_kbps: target[row].map(|value| value as u32),
+                    smoothed_rtt: rtt[row].map(|value| value as u32),
+                    queue_delay: queue[row].map(|value| value as u32),
+                }));
+            }
+            field::PROBE_CLUSTER => {
+                let probe = Probe { at: batch.time(1)?, id: batch.id(), bitrate: batch.small(3) };
+                self.probes.push(probe);
+            }
+            field::PROBE_SUCCESS | field::PROBE_FAILURE => {
+                let bitrate = batch.small(3).filter(|_| number == field::PROBE_SUCCESS);
+                self.probe_results.push(Probe { at: batch.time(1)?, id: batch.id(), bitrate });
+            }
+            field::ALR => self.application_limited.push((batch.time(1)?, batch.one(2) == Some(1))),
+            field::ROUTE_CHANGE => {
+                let overhead = batch.small(3).filter(|_| batch.one(2) == Some(1));
+                let at = batch.time(1)?;
+                self.overhead.extend(overhead.map(|overhead| (at, overhead)));
+            }
+            field::AUDIO_RECEIVE => self.stream(batch.small(2), None, false),
+            field::AUDIO_SEND => self.stream(batch.small(2), None, false),
+            field::VIDEO_RECEIVE => self.stream(batch.small(2), batch.small(4), true),
+            field::VIDEO_SEND => self.stream(batch.small(2), batch.small(3), true),
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Takes note of a stream; what is announced again replaces what was.
+    fn stream(&mut self, ssrc: Option<u32>, rtx: Option<u32>, video: bool) {
+        let Some(ssrc) = ssrc else { return };
+        let stream = Stream { ssrc, rtx, video };
+        match self.streams.iter_mut().find(|known| known.ssrc == ssrc) {
+            Some(known) => *known = stream,
+            None => self.streams.push(stream),
+        }
+    }
+}
+
+fn rtp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtp>) -> Result<(), Problem> {
+    let count = batch.count(11)?;
+    let at = batch.times(1, 101, count)?;
+    let marker = batch.needed(2, 102, count, "a marker bit")?;
+    let payload_type = batch.needed(3, 103, count, "a payload type")?;
+    let sequence = batch.needed(4, 104, count, "a sequence number")?;
+    let timestamp = batch.needed(5, 105, count, "an RTP timestamp")?;
+    let ssrc = batch.needed(6, 106, count, "an SSRC")?;
+    let payload = batch.needed(8, 108, count, "a size of the payload")?;
+    let header = batch.needed(9, 109, count, "a size of the header")?;
+    let padding = batch.needed(10, 110, count, "a size of the padding")?;
+    let transport = batch.column(15, 115, count)?;
+    let abs_send_time = batch.column(17, 117, count)?;
+    // none of an RTP packet's parts is longer than a datagram
+    let size = |value: u64| value.min(u64::from(u16::MAX)) as u32;
+    packets.extend((0..count).map(|row| LoggedRtp {
+        at: at[row],
+        ssrc: ssrc[row] as u32,
+        timestamp: timestamp[row] as u32,
+        size: size(header[row]) + size(payload[row]) + size(padding[row]),
+        payload: size(payload[row]),
+        abs_send_time: abs_send_time[row].map(|stamp| stamp as u32 & 0xff_ffff),
+        sequence: sequence[row] as u16,
+        transport_sequence: transport[row].map(|number| number as u16),
+        payload_type: payload_type[row] as u8 & 0x7f,
+        marker: marker[row] != 0,
+    }));
+    Ok(())
+}
+
+fn rtcp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtcp>) -> Result<(), Problem> {
+    let count = batch.count(3)?;
+    let at = batch.times(1, 101, count)?;
+    let (_, first) = batch.bytes(2);
+    let (offset, rest) = batch.bytes(102);
+    let rest = if count > 1 { deltas::blobs(rest, offset, count - 1)? } else { Vec::new() };
+    let all = std::iter::once(first).chain(rest);
+    packets.extend(at.into_iter().zip(all).map(|(at, bytes)| LoggedRtcp { at, bytes: bytes.to_vec() }));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! What the streams of a call carry: as a recording says, or else by how their timestamps run.
+
+use crate::event_log::Stream;
+use crate::point::Rtp;
+use std::collections::{BTreeMap, BTreeSet};
+use tidegate_core::Kind;
+
+/// Clock rates of RTP: audio (RFC 3551 and RFC 7587), and 90 kHz for all video (RFC 3551 section 5).
+const CLOCKS: [f64; 4] = [8_000.0, 16_000.0, 48_000.0, VIDEO];
+const VIDEO: f64 = 90_000.0;
+
+/// What each stream carries.
+#[must_use]
+pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
+    let mut kinds = BTreeMap::new();
+    for stream in streams {
+        kinds.insert(stream.ssrc, if stream.video { Kind::Video } else { Kind::Audio });
+        if let Some(rtx) = stream.rtx {
+            kinds.insert(rtx, Kind::Retransmission);
+        }
+    }
+    let mut unknown: BTreeMap<u32, Vec<&Rtp>> = BTreeMap::new();
+    for packet in packets.iter().filter(|packet| !kinds.contains_key(&packet.ssrc)) {
+        unknown.entry(packet.ssrc).or_default().push(packet);
+    }
+    let mut video: Vec<(u32, Vec<&Rtp>)> = Vec::new();
+    for (ssrc, packets) in unknown {
+        if clock(&packets).is_some_and(|clock| clock < VIDEO) {
+            kinds.insert(ssrc, Kind::Audio);
+        } else {
+            video.push((ssrc, packets));
+        }
+    }
+    // nobody sends that many at once; comparing each with each would take for ever
+    const MOST: usize = 32;
+    if video.len() > MOST {
+        kinds.extend(video.iter().map(|(ssrc, _)| (*ssrc, Kind::Video)));
+        return kinds;
+    }
+    // a stream of retransmissions has the timestamps of the stream that it repeats (RFC 4588 section 4), and less of it
+    let stamps: Vec<BTreeSet<u32>> =
+        video.iter().map(|(_, packets)| packets.iter().map(|packet| packet.timestamp).collect()).collect();
+    for (at, (ssrc, packets)) in video.iter().enumerate() {
+        let repeats = video.iter().enumerate().any(|(other, (_, others))| {
+            let common = stamps[at].intersection(&stamps[other]).count();
+            other != at && others.len() > packets.len() && common * 2 > stamps[at].len()
+        });
+        kinds.insert(*ssrc, if repeats { Kind::Retransmission } else { Kind::Video });
+    }
+    kinds
+}
+
+/// The clock rate that a stream's timestamps run with; `None` where too little was seen.
+fn clock(packets: &[&Rtp]) -> Option<f64> {
+    const LEAST: f64 = 0.1;
+    let (first, last) = (packets.first()?, packets.last()?);
+    let seconds = (last.at - first.at) as f64 / 1e9;
+    let mut ticks = 0i64;
+    for pair in packets.windows(2) {
+        ticks += i64::from(pair[1].timestamp.wrapping_sub(pair[0].timestamp) as i32);
+    }
+    if seconds < LEAST || ticks <= 0 {
+        return None;
+    }
+    let rate = ticks as f64 / seconds;
+    let distance = |clock: f64| (rate / clock).max(clock / rate);
+    CLOCKS.into_iter().min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
+}

@@ -1,0 +1,160 @@
+//! The wire format of protocol buffers (<https://protobuf.dev/programming-guides/encoding/>), as much of it as event
+//! logs use. Forty lines of it do not justify a code generator and its runtime, and each error has its place.
+
+use crate::problem::Problem;
+
+/// What a field holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Value<'a> {
+    /// Wire type 0, and the fixed widths 1 and 5.
+    Number(u64),
+    /// Wire type 2: where it begins, and what it is.
+    Bytes(usize, &'a [u8]),
+}
+
+/// A field of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) number: u32,
+    /// Where its tag begins.
+    pub(crate) offset: usize,
+    pub(crate) value: Value<'a>,
+}
+
+/// The fields of a message, one after the other; ends at the first problem.
+pub(crate) struct Fields<'a> {
+    left: &'a [u8],
+    offset: usize,
+    broken: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of a message that begins at `offset` of the file.
+    pub(crate) fn of(bytes: &'a [u8], offset: usize) -> Self {
+        Self { left: bytes, offset, broken: false }
+    }
+
+    fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8], Problem> {
+        let Some((taken, left)) = self.left.split_at_checked(count) else {
+            let found = self.left.len();
+            let what = format!("{what} takes {count} bytes, but {found} are left");
+            return Err(Problem::new(self.offset, what));
+        };
+        self.left = left;
+        self.offset += count;
+        Ok(taken)
+    }
+
+    fn varint(&mut self, what: &str) -> Result<u64, Problem> {
+        let begin = self.offset;
+        let (value, length) = varint(self.left).ok_or_else(|| {
+            let why = if self.left.len() < VARINT {
+                "the bytes end in it"
+            } else {
+                "it does not end after ten bytes"
+            };
+            Problem::new(begin, format!("{what} is no whole number: {why}"))
+        })?;
+        self.take(length, what)?;
+        Ok(value)
+    }
+
+    fn read(&mut self) -> Result<Field<'a>, Problem> {
+        let offset = self.offset;
+        let tag = self.varint("the tag of a field")?;
+        let number = u32::try_from(tag >> 3).ok().filter(|&number| number > 0 && number < 1 << 29);
+        let Some(number) = number else {
+            return Err(Problem::new(offset, format!("found field {}; expected 1 to 536870911", tag >> 3)));
+        };
+        let name = format!("field {number}");
+        let value = match tag & 7 {
+            0 => Value::Number(self.varint(&name)?),
+            1 => Value::Number(little(self.take(8, &name)?)),
+            2 => {
+                let length = self.varint(&name)?;
+                let begin = self.offset;
+                // what does not fit is not there either
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                Value::Bytes(begin, self.take(length, &name)?)
+            }
+            5 => Value::Number(little(self.take(4, &name)?)),
+            kind => {
+                return Err(Problem::new(
+                    offset,
+                    format!("found wire type {kind} of {name}; expected 0, 1, 2 or 5"),
+                ));
+            }
+        };
+        Ok(Field { number, offset, value })
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left.is_empty() || self.broken {
+            return None;
+        }
+        let found = self.read();
+        self.broken = found.is_err();
+        Some(found)
+    }
+}
+
+/// Bytes of the longest number: 64 bits, seven in a byte.
+const VARINT: usize = 10;
+
+/// The number at the beginning of `bytes`, and how many of them it takes.
+pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (index, &byte) in bytes.iter().take(VARINT).enumerate() {
+        value |= u64::from(byte & 0x7f).wrapping_shl(7 * index as u32);
+        if byte & 0x80 == 0 {
+            return Some((value, index + 1));
+        }
+    }
+    None
+}
+
+fn little(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(bytes: &[u8]) -> Vec<Result<Field<'_>, Problem>> {
+        Fields::of(bytes, 100).collect()
+    }
+
+    #[test]
+    fn each_wire_type_by_hand() {
+        let bytes = [0x08, 0xac, 0x02, 0x15, 1, 0, 0, 0x80, 0x1a, 2, 7, 8, 0x21, 1, 0, 0, 0, 0, 0, 0, 0];
+        let got: Vec<_> = fields(&bytes).into_iter().map(|field| field.unwrap()).collect();
+        let numbers: Vec<_> = got.iter().map(|field| (field.number, field.offset)).collect();
+        assert_eq!(numbers, [(1, 100), (2, 103), (3, 108), (4, 112)]);
+        assert_eq!(got[0].value, Value::Number(300));
+        assert_eq!(got[1].value, Value::Number(0x8000_0001));
+        assert_eq!(got[2].value, Value::Bytes(110, &[7, 8]));
+        assert_eq!(got[3].value, Value::Number(1));
+    }
+
+    #[test]
+    fn what_is_cut_or_wrong_is_told_once_with_its_place() {
+        let said = |bytes: &[u8]| {
+            let got = fields(bytes);
+            assert_eq!(got.iter().filter(|field| field.is_err()).count(), 1);
+            got.into_iter().next_back().unwrap().unwrap_err().to_string()
+        };
+        assert_eq!(said(&[0x08, 1, 0x1a, 5, 1]), "byte 104: field 3 takes 5 bytes, but 1 are left");
+        assert_eq!(said(&[0x08, 0x80]), "byte 101: field 1 is no whole number: the bytes end in it");
+        assert_eq!(
+            said(&[0x08, 1, 0x0b, 0]),
+            "byte 102: found wire type 3 of field 1; expected 0, 1, 2 or 5"
+        );
+        assert_eq!(said(&[0x00, 1]), "byte 100: found field 0; expected 1 to 536870911");
+        assert!(said(&[0xff; 12]).ends_with("it does not end after ten bytes"));
+    }
+}

@@ -1,0 +1,61 @@
+"""The command import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.options import AsJson
+from tidegate.cli.terminal import print_json, say, stoppable
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the command on the command line."""
+    app.command("import")(import_)
+
+
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="RTC event log of libwebrtc (format 2), as Chromium writes it; and that of the other end. May be "
+            "packed by gzip.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the run: run.json and Parquet tables.")],
+    same_clock: Annotated[
+        bool,
+        typer.Option(
+            "--same-clock",
+            help="Both ends had one clock. Else the far one is set so that the least delay is the same both ways.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Import a recorded call as a run, for report, plots and notebooks.
+
+    What the recording does not tell is absent: the link's capacity, and with one end's log what the other end saw
+    beyond its feedback.
+
+    Example: tidegate import event_log_20261123_1200_77_1.log --out DIR && tidegate report DIR
+    """
+    from tidegate.cli.printing import print_run
+    from tidegate.cli.tables import console
+    from tidegate.recordings import imported
+    from tidegate.results._folders import check_folder
+    from tidegate.running import RUN_FILE
+
+    check_folder(out, RUN_FILE)
+    with stoppable("stopped; nothing was written"):
+        done = imported(files, same_clock=same_clock)
+    done.save(out)
+    if as_json:
+        print_json({"digest": done.digest, "seed": done.seed, **done.summary})
+    else:
+        print_run(done)
+        console().print(f"\nwritten to {out}")
+    for one in done.warnings:
+        say(one)

@@ -1,0 +1,93 @@
+"""From the files of a recorded call to a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tidegate import _core
+from tidegate._core import Table
+from tidegate.errors import InputError
+from tidegate.recordings._reading import File, read
+from tidegate.running import Run
+from tidegate.running._versions import versions
+from tidegate.running.recorded import FORMAT
+
+KEY = "recording"
+"""Of what has to be known of an imported run, among the warnings of its summary."""
+
+
+class _Told:
+    """The tables of an imported call, in memory."""
+
+    def __init__(self, call: _core.ImportedCall) -> None:
+        self._call = call
+
+    def names(self) -> list[str]:
+        return self._call.table_names()
+
+    def get(self, name: str) -> Table:
+        return self._call.table(name)
+
+    def capture(self, _side: str) -> bytes | None:
+        return None
+
+    def encoded(self, _flow: str) -> bytes | None:
+        return None
+
+    def draws(self) -> Mapping[str, Any] | None:
+        return None
+
+
+def imported(files: Sequence[str | Path], *, same_clock: bool = False) -> Run:
+    """A recorded call as a run, whose metrics are those of runs as far as the recording tells them.
+
+    Args:
+        files: RTC event logs of libwebrtc (format 2): that of one end, and that of the other one, if there is one; they
+            may be packed by gzip.
+        same_clock: Whether both ends had one clock; else the far one is set so that the least one-way delay is the same
+            both ways.
+
+    Raises:
+        InputError: which file is wrong, where, what was found there and what would be right.
+    """
+    if not files:
+        raise InputError("no file was given; expected a recording of a call")
+    some = [read(Path(one)) for one in files]
+    try:
+        call = _core.import_event_logs([one.data for one in some], same_clock)
+    except ValueError as error:
+        at, why = error.args
+        raise InputError(f"{some[at].path}: {why}") from None
+    return Run(_about(call, some), _Told(call))
+
+
+def _about(call: _core.ImportedCall, files: Sequence[File]) -> Mapping[str, Any]:
+    name = files[0].path.name.partition(".")[0] or "recording"
+    says = [*call.remarks, *_broken(call, files)]
+    summary = {"name": name, "seed": 0, **json.loads(call.summary_json())}
+    summary["warnings"] = [{"key": KEY, "says": one} for one in says]
+    return {
+        "format": FORMAT,
+        "name": name,
+        "seed": 0,
+        "digest": summary["digest"],
+        "summary": summary,
+        # nobody ran a scenario
+        "scenario": "",
+        "base": str(files[0].path.parent.resolve()),
+        "versions": dict(versions()),
+        "imported": {"files": [one.about for one in files], "begun_ms": call.begun_ms},
+    }
+
+
+def _broken(call: _core.ImportedCall, files: Sequence[File]) -> list[str]:
+    """What could not be read, by file."""
+    told = []
+    for file, (first, count) in zip(files, call.problems, strict=True):
+        told += [f"{file.path.name}: {one}" for one in first]
+        if count > len(first):
+            told.append(f"{file.path.name}: {count - len(first)} more things that could not be read")
+    return told

@@ -1,0 +1,273 @@
+"""Calls that were recorded elsewhere, as runs: RTC event logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+import event_logs as log
+import tidegate
+from support import Cli, shared
+from tidegate import InputError, wire
+from tidegate.recordings import imported
+
+COUNT, LOST, DELAY_MS, OFFSET_MS = 200, {20, 21, 150}, 30, 7_000
+"""Packets every 10 ms over a path of 30 ms each way; the far clock is 7 s ahead."""
+
+
+def queue(number: int) -> int:
+    """How long a packet waits, in ms: up to 15, and none does for the first."""
+    return number // 10 % 4 * 5
+
+
+def arrival(number: int) -> int:
+    return 1000 + 10 * number + DELAY_MS + queue(number)
+
+
+def packets(times: Sequence[int] | None = None) -> list[log.Rtp]:
+    return [
+        log.Rtp(
+            (times or range(1000, 1000 + 10 * COUNT, 10))[n],
+            (65_500 + n) % 2**16,
+            n,
+            timestamp=3000 * (n // 3),
+            marker=n % 3 == 2,
+        )
+        for n in range(COUNT)
+    ]
+
+
+def feedback() -> list[tuple[int, bytes]]:
+    """Transport-wide feedback on ten packets at a time, which comes back when the last of them has arrived and 30 ms later."""
+    told = []
+    for first in range(0, COUNT, 10):
+        some = range(first, first + 10)
+        reference = (arrival(first) + OFFSET_MS) // 64
+        deltas: list[int | Literal["untimed"] | None] = []
+        last = reference * 256
+        for number in some:
+            at = (arrival(number) + OFFSET_MS) * 4
+            deltas.append(None if number in LOST else at - last)
+            last = last if number in LOST else at
+        one = wire.Twcc(
+            sender_ssrc=1,
+            media_ssrc=2,
+            base_sequence=first,
+            reference_time=reference,
+            feedback_count=first // 10,
+            packets=deltas,
+        )
+        told.append((arrival(first + 9) + DELAY_MS, wire.encode([one])))
+    return told
+
+
+def sender() -> bytes:
+    return b"".join([
+        log.begin(990),
+        log.streams(0x1234, 0x1235),
+        log.rtp(packets(), outgoing=True),
+        log.rtcp(feedback(), outgoing=False),
+        log.loss_based([(1100, 400_000, 0), (2000, 500_000, 13)]),
+        log.delay_based([(1100, 410_000, 1), (1500, 300_000, 3), (2000, 500_000, 2)]),
+    ])  # fmt: skip
+
+
+def receiver() -> bytes:
+    come = [one for n, one in enumerate(packets([arrival(n) + OFFSET_MS for n in range(COUNT)])) if n not in LOST]
+    left = [(at - DELAY_MS + OFFSET_MS, packet) for at, packet in feedback()]
+    return b"".join([
+        log.begin(990 + OFFSET_MS),
+        log.rtp(sorted(come, key=lambda one: one.at_ms), outgoing=False),
+        log.rtcp(left, outgoing=True),
+    ])  # fmt: skip
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> tuple[Path, Path]:
+    near, far = tmp_path / "sender.log", tmp_path / "receiver.log"
+    near.write_bytes(sender())
+    far.write_bytes(receiver())
+    return near, far
+
+
+def fates(run: tidegate.Run) -> tuple[set[int], np.ndarray]:
+    """Transport-wide numbers of the packets that were lost, and the delays of the others in ms."""
+    table = run.table("packets")
+    lost = table.to_numpy("fate") == "lost"
+    delay = (table.to_numpy("arrived_s") - table.to_numpy("sent_s")) * 1000
+    numbers = (table.to_numpy("rtp_sequence").astype(int) - 65_500) % 2**16
+    return set(numbers[lost].tolist()), delay[~lost][np.argsort(numbers[~lost])]
+
+
+EXPECTED = [DELAY_MS + queue(n) for n in range(COUNT) if n not in LOST]
+
+
+def test_one_log_tells_losses_and_delays_by_its_feedback(logs: tuple[Path, Path]) -> None:
+    run = imported(logs[:1])
+    lost, delays = fates(run)
+    assert lost == LOST
+    # the only round trip is that of the feedback, which has waited for the packet before last: 0 ms at least
+    assert np.allclose(delays, EXPECTED, atol=1e-6)
+    flow = run.metrics("outgoing")
+    assert flow["packets_sent"] == COUNT
+    assert flow["packets_received"] == COUNT - len(LOST)
+    assert flow["loss_fraction"] == len(LOST) / COUNT
+    assert flow["one_way_delay_ms_min"] == DELAY_MS
+    assert flow["bytes_sent"] == COUNT * 1052
+    assert (run.table("packets").to_numpy("kind") == "video").all()
+
+
+def test_both_logs_tell_them_exactly_whatever_the_clocks(logs: tuple[Path, Path]) -> None:
+    run = imported(logs)
+    lost, delays = fates(run)
+    assert lost == LOST
+    assert np.allclose(delays, EXPECTED, atol=1e-6)
+    assert any(f"-{OFFSET_MS}.000 ms are added to the far clock" in one for one in run.warnings)
+    # packets that come 7 s before they leave cannot be of one clock
+    (near, far) = logs
+    assert np.allclose(fates(imported([far, near], same_clock=True))[1], EXPECTED, atol=1e-6)
+
+
+def test_what_nobody_could_know_is_absent_and_not_zero(logs: tuple[Path, Path]) -> None:
+    run = imported(logs)
+    flow = run.metrics("outgoing")
+    unknown = {
+        "queueing_delay_ms_p95", "goodput_bps", "freezes", "frames_rendered", "utilisation", "lost_queue",
+        "sender_delay_ms_mean", "discarded_late", "quality", "marked", "residual_loss_fraction",
+    }  # fmt: skip
+    assert not unknown & flow.keys()
+    assert run.summary["links"] == []
+    assert "truth" not in run.tables
+    series = run.table("series")
+    assert np.isnan(series.to_numpy("queueing_delay_ms_mean")).all()
+    assert np.isfinite(series.to_numpy("receive_rate_bps")).all()
+    far = imported(logs[1:]).metrics("incoming")
+    assert far["packets_received"] == COUNT - len(LOST)
+    assert far["loss_fraction"] == len(LOST) / COUNT
+    assert not {"sending_rate_bps", "bytes_sent", "one_way_delay_ms_mean"} & far.keys(), "nothing tells when they left"
+
+
+def test_the_recorded_estimates_are_decisions_and_internals(logs: tuple[Path, Path]) -> None:
+    run = imported(logs[:1])
+    decisions = run.table("decisions")
+    assert decisions.to_numpy("target_bps").tolist() == [400_000, 500_000]
+    assert np.allclose(decisions.to_numpy("t_s"), [0.1, 1.0])
+    assert np.isnan(decisions.to_numpy("pacing_bps")).all()
+    internals = run.table("internals")
+    state = internals.to_numpy("value")[internals.to_numpy("name") == "state"]
+    assert state.tolist() == [0, 1, 2], "normal, over-use, under-use, as gcc notes them"
+    assert run.controller == "recorded"
+
+
+def test_a_folder_of_it_is_one_of_a_run(logs: tuple[Path, Path], tmp_path: Path, cli: Cli) -> None:
+    told = cli("import", str(logs[0]), "--out", "call")
+    assert told.code == 0
+    assert "written to call" in told.out
+    assert "recording: arrivals are those that feedback tells of" in told.err
+    again = tidegate.Run.load(tmp_path / "call")
+    assert again.digest == imported(logs[:1]).digest
+    assert again.metrics("outgoing") == imported(logs[:1]).metrics("outgoing")
+    assert cli("report", "call").code == cli("report", "call", "--out", "s.png").code == 0
+    page = (tmp_path / "call" / "report.html").read_text("utf-8")
+    assert "s recorded" in page
+    assert "What this is made of" in page
+    assert "simulated time" not in page
+    about = json.loads((tmp_path / "call" / "run.json").read_text("utf-8"))
+    assert about["imported"]["begun_ms"] == 1_700_000_000_010
+    packed = tmp_path / "sender.log.gz"
+    packed.write_bytes(gzip.compress(sender()))
+    assert cli("import", str(packed), "--out", "packed", "--json").code == 0
+    assert tidegate.Run.load(tmp_path / "packed").digest == again.digest
+
+
+@pytest.mark.parametrize("end", [len(sender()) - 5, 1500, 900])
+def test_what_stands_before_a_cut_is_imported_and_the_cut_is_told(tmp_path: Path, end: int) -> None:
+    file = tmp_path / "cut.log"
+    file.write_bytes(sender()[:end])
+    try:
+        run = imported([file])
+    except InputError as error:
+        assert str(error).startswith(f"{file}: byte ")
+        return
+    assert run.metrics("outgoing")["packets_sent"] == COUNT
+    assert any(one.startswith("recording: cut.log: byte ") and "are left" in one for one in run.warnings)
+
+
+WRONG = {
+    "empty": (b"", "byte 0: the file is empty"),
+    "text": (b"hello, world", "byte 0: found 68 65 6c 6c; expected an RTC event log (format 2)"),
+    "old": (log.data(1, b"x"), "byte 0: found an RTC event log of format 1"),
+    "later": (log.begin(5, version=3), "found an RTC event log of format 3; expected format 2"),
+    "quiet": (log.begin(5), "byte 0: found no RTP; expected a recording of a call"),
+    "long": (
+        log.rtp([log.Rtp(0, 1), log.Rtp(10**11, 2)], outgoing=True),
+        "its stamps lie 1157 days apart; expected at most 7",
+    ),
+    "bomb": (
+        log.begin(5) + log.data(3, log.number(1, 5) + log.number(11, 2**32 - 1)),
+        "found 4294967295 events more in a batch of 8 bytes",
+    ),
+    "packed": (gzip.compress(sender())[:-20], "cannot be unpacked by gzip"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, cli: Cli, name: str) -> None:
+    data, right = WRONG[name]
+    (tmp_path / "x.log").write_bytes(data)
+    told = cli("import", "x.log", "--out", "call")
+    assert told.code == 2
+    assert told.err.startswith("tidegate: x.log: ")
+    assert right in told.err
+    assert not (tmp_path / "call").exists()
+
+
+def test_files_that_are_not_there_and_too_many(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "a.log").write_bytes(sender())
+    assert "nowhere.log: cannot be read: No such file" in cli("import", "nowhere.log", "--out", "call").err
+    assert "found 3 event logs; expected one of each end" in cli("import", *["a.log"] * 3, "--out", "call").err
+    assert cli("import", str(tmp_path), "--out", "call").code == 2
+
+
+def test_a_call_of_chromium() -> None:
+    folder = shared() / "recordings" / "chromium-short"
+    near, far = folder / "sender.rtclog", folder / "receiver.rtclog"
+    run = imported([near])
+    both = imported([near, far])
+    flow, other = run.metrics("outgoing"), both.metrics("outgoing")
+    assert (flow["loss_fraction"], other["loss_fraction"]) == (0, 0), "a short call over an empty link"
+    # the browser's own count of the packets that were sent by the last snapshot, less than a second before the end
+    *_, last = [json.loads(line)["stats"] for line in (folder / "stats-sender.jsonl").read_text().splitlines()]
+    counted = sum(one["packetsSent"] for one in last if one["type"] == "outbound-rtp")
+    # that snapshot is from before the sender's last second, which the log has
+    assert 0 < counted <= 1372
+    # arrivals by feedback and by the other log agree to the stamps' millisecond and the least round trip's half
+    one, two = (
+        {
+            (int(sequence), kind): (arrived - begun) * 1000
+            for sequence, kind, arrived, begun in zip(
+                table.to_numpy("rtp_sequence"),
+                table.to_numpy("kind"),
+                table.to_numpy("arrived_s"),
+                table.to_numpy("sent_s"),
+                strict=True,
+            )
+            if np.isfinite(arrived) and np.isfinite(sequence)
+        }
+        for table in (run.table("packets"), both.table("packets"))
+    )
+    differences = np.array([one[key] - two[key] for key in one.keys() & two.keys()])
+    assert len(differences) > 400
+    # a busy browser stamps some late, in one place or the other
+    assert np.quantile(np.abs(differences - np.median(differences)), 0.9) < 3
+    assert abs(np.median(differences)) < 3
+    # 20 ms of path each way, by clocks that nobody set
+    assert 18 < other["one_way_delay_ms_min"] < 22
+    targets = run.table("decisions").to_numpy("target_bps")
+    assert 1.7e6 < targets[0] < 2e6
