@@ -269,5 +269,6 @@ def test_a_call_of_chromium() -> None:
     assert abs(np.median(differences)) < 3
     # 20 ms of path each way, by clocks that nobody set
     assert 18 < other["one_way_delay_ms_min"] < 22
-    targets = run.table("decisions").to_numpy("target_bps")
-    assert 1.7e6 < targets[0] < 2e6
+    decisions = run.table("decisions")
+    targets = decisions.to_numpy("target_bps")[decisions.to_numpy("t_s") > 0.5]
+    assert 1.8e6 < targets.min() < targets.max() < 2.6e6, "the probes of the first moments found the link's 2 Mb/s"
