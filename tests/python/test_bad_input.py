@@ -265,7 +265,8 @@ CASES = [
          files=scenario()),
     Case("under a file", ("run", "x.toml", "--out", "x.toml/y"), "x.toml/y: {cwd}/x.toml is no folder", 1,
          files=scenario()),
-    Case("no result", ("report", "."), ".: holds no run, comparison, sweep or search (no comparison.json, run.json, sweep.json, optimise.json)"),
+    Case("no result", ("report", "."),
+         ".: holds no run, comparison, sweep, search or suite result (no run.json, comparison.json, sweep.json, "),
     Case("damaged result", ("report", "."), "run.json: is damaged: Expecting value: line 1 column 1 (char 0)",
          files={"run.json": "x"}),
 ]  # fmt: skip
