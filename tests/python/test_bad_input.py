@@ -266,7 +266,8 @@ CASES = [
     Case("under a file", ("run", "x.toml", "--out", "x.toml/y"), "x.toml/y: {cwd}/x.toml is no folder", 1,
          files=scenario()),
     Case("no result", ("report", "."),
-         ".: holds no run, comparison, sweep, search or suite result (no run.json, comparison.json, sweep.json, "),
+         ".: holds no run, comparison, sweep, search or suite result (no run.json, "
+         "comparison.json, sweep.json, optimise.json, suite.json)"),
     Case("damaged result", ("report", "."), "run.json: is damaged: Expecting value: line 1 column 1 (char 0)",
          files={"run.json": "x"}),
 ]  # fmt: skip
