@@ -190,6 +190,7 @@ def test_runs_comparisons_and_sweeps(tmp_path: Path, cli: Cli) -> None:
     assert abs(delay.difference.mean - 30.0) < 1.0
     assert delay.difference.half is None, "one seed"
     assert found.runs == (0, 1)
+    assert {one.where.a for one in found.numbers} == {("call",), ("link up",), ("link up.back",)}
     assert not diff(run(scenario()), run(scenario())).differs
 
     told = cli("diff", "r1", "r2")

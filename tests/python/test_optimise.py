@@ -290,6 +290,10 @@ def test_over_a_suite(tmp_path: Path) -> None:
         InputError, match=r"links\.cable\.delay: over a suite only the controller's settings are chosen"
     ):
         Search.of(SuiteTask(suite, "fixed"), ["links.cable.delay=1ms:2ms"], "rate")
+    task = SuiteTask(suite, "fixed", "my.toml", ("o*",))
+    assert task.again({"controller.rate": "1Mbps"}) == (
+        "tidegate suite run my.toml fixed fixed:rate=1Mbps --cases 'o*'"
+    )
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def _task(scenario: str | None, suite: str | None, cases: list[str], controller:
     if controller is None:
         raise InputError("--suite: whose settings? Name the controller: --controller gcc")
     made_of = Suite.load(suite)
-    return SuiteTask(made_of.only(tuple(cases)) if cases else made_of, controller, suite)
+    return SuiteTask(made_of.only(tuple(cases)) if cases else made_of, controller, suite, tuple(cases))
 
 
 def _print(result: SearchResult, out: Path) -> None:

@@ -13,7 +13,7 @@ from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.results.quality import verdict_on
 from tidegate.running import Run
 from tidegate.show import _recordings, _view
-from tidegate.show.table import ComparisonTable
+from tidegate.show.table import LINKS, ComparisonTable
 
 
 def print_run(done: Run) -> None:
@@ -45,8 +45,8 @@ def print_run(done: Run) -> None:
         to.print()
     if not done.summary["links"]:
         return  # of a recorded call nobody knows them
-    names = ["capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire"]
-    names += ["marked"] if any(link["marked"] for link in done.summary["links"]) else []
+    marks = any(link["marked"] for link in done.summary["links"])
+    names = [name for name in LINKS if name != "marked" or marks]
     links = plain_table("link", *(_head(name) for name in names))
     for link in done.summary["links"]:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))

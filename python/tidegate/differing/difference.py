@@ -125,7 +125,7 @@ class Difference:
         """The runs that both have."""
         names = self._renamed
         theirs = _places(self.b)
-        every = {place: (*place[:-1], names.get(place[-1], place[-1])) if place else () for place in _places(self.a)}
+        every = {place: (*place[:-1], names.get(place[-1], place[-1])) for place in _places(self.a)}
         return [Where(place, other) for place, other in every.items() if other in theirs]
 
     @property
@@ -143,9 +143,9 @@ class Difference:
     @cached_property
     def _renamed(self) -> dict[str, str]:
         """The one controller that only the first side has is held against the one that only the second has."""
-        if self.a.kind == "sweep":
+        if self.a.kind in {"run", "sweep"}:
             return {}
-        mine, theirs = ([*dict.fromkeys(place[-1] for place in _places(one) if place)] for one in (self.a, self.b))
+        mine, theirs = ([*dict.fromkeys(place[-1] for place in _places(one))] for one in (self.a, self.b))
         gone, come = [one for one in mine if one not in theirs], [one for one in theirs if one not in mine]
         return dict(zip(gone, come, strict=True)) if len(gone) == len(come) == 1 else {}
 
@@ -160,13 +160,14 @@ class Difference:
         told = set()
         for where, seed in self._pairs():
             mine, theirs = (one.made[at][seed].content for one, at in ((self.a, where.a), (self.b, where.b)))
-            who = f" of {where.a[-1]}" if where.a and self.a.kind != "sweep" else ""
+            who = f" of {where.a[-1]}" if self.a.kind not in {"run", "sweep"} else ""
             if where.a == where.b and mine != theirs and who not in told:
                 told.add(who)
                 yield Setting(f"{FILES}{who}", mine[:12], theirs[:12])
 
     def _pairs(self) -> Iterator[tuple[Where, int]]:
-        for where in self.places:
+        """Runs of both sides with the same seed."""
+        for where in [Where((), ())] if self.a.kind == "run" else self.places:
             mine, theirs = self.a.made.get(where.a, {}), self.b.made.get(where.b, {})
             yield from ((where, seed) for seed in mine if seed in theirs)
 

@@ -10,12 +10,13 @@ from tidegate.comparing import Comparison
 from tidegate.comparing.sweeping import SweepResult
 from tidegate.differing.settings import Settings
 from tidegate.errors import InputError
-from tidegate.results.metrics import Metric
+from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, Metric, finite, metric
+from tidegate.results.quality import verdict_on
 from tidegate.results.stats import BySeed
 from tidegate.running import Run
-from tidegate.show import _sweep
+from tidegate.show import _sweep, _view
 from tidegate.show._sweep import Swept
-from tidegate.show.table import ComparisonTable
+from tidegate.show.table import LINKS, ComparisonTable
 from tidegate.suite import SuiteResult, numbers
 from tidegate.suite.scores import SHOWN
 from tidegate.suite.tables import short
@@ -24,7 +25,8 @@ Result: TypeAlias = Run | Comparison | SweepResult | SuiteResult
 """What can be compared."""
 
 Place: TypeAlias = tuple[str, ...]
-"""Which of a result's runs: of a comparison a controller, of a sweep its settings, of a suite case and controller."""
+"""Where numbers are from: in a run a flow or a link, in a comparison a controller, in a sweep its settings, in a suite
+case and controller."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,32 @@ class Side:
 
 
 def _of_run(run: Run) -> Side:
-    table = ComparisonTable.of({run.controller: [run]})
     about = {"seed": run.seed, "engine": _engine([run.about]), "inputs": _inputs([run.about])}
+    flows = {str(flow["flow"]): flow for flow in _view.point_to_point(run)}
+    # a link and a flow may have one name
+    links = {f"link {link['link']}": link for link in run.summary["links"]}
+    sessions = {f"session {name}": _view.session_sums(of) for name, of in _view.sessions(run.summary).items()}
+    tables: list[tuple[Mapping[str, Mapping[str, Any]], Sequence[str]]] = [
+        (flows, (*HEADLINE, *PICTURES)),
+        (links, LINKS),
+        (sessions, MEMBERS),
+        ({"fairness": run.summary.get("fairness") or {}}, ("jain_5s",)),
+    ]
+    series = {
+        (place,): {
+            name: Series(metric(name).label, metric(name), {run.seed: number})
+            for name in names
+            if (number := finite(row.get(name))) is not None
+        }
+        for table, names in tables
+        for place, row in table.items()
+    }
     return Side(
         "run",
         f"{run.name}: {run.controller}, seed {run.seed}",
         Settings.of_text(str(run.about["scenario"])).beside(about),
-        {(): _of_table(table, run.controller)},
-        {(): table.verdicts[run.controller]},
+        {place: some for place, some in series.items() if some},
+        {(name,): verdict_on([flow]) for name, flow in flows.items()},
         {(): {run.seed: Made.of(run.about)}},
     )
 

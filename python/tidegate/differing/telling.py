@@ -10,7 +10,7 @@ from tidegate.differing.difference import Difference, Number
 from tidegate.differing.sides import Place
 from tidegate.results.stats import Interval
 
-_WHERE = {"run": (), "comparison": ("controller",), "sweep": ("settings",), "suite result": ("case", "controller")}
+_WHERE = {"run": ("of",), "comparison": ("controller",), "sweep": ("settings",), "suite result": ("case", "controller")}
 """Columns that say which runs a number is of."""
 
 

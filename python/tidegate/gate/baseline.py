@@ -154,7 +154,7 @@ def series_of(rules: Sequence[Rule], asked: Sequence[tuple[str, str | None]] = (
 
     Args:
         rules: The rules of the gate.
-        asked: Metrics that the suite's own rules are about, and of whom.
+        asked: Further metrics, such as those that the suite's own rules are about, and of whom.
     """
     usual = [f"worst {name}" for name in HEADLINE]
     suite = [f"{of or 'worst'} {name}" for name, of in asked]

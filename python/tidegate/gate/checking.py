@@ -139,7 +139,9 @@ def write(
     read = _rules(texts)
     chosen = suite.only(tuple(cases))
     _enough(seeds, sum(rule.is_about(case.name) for rule in read for case in chosen.cases if not case.not_run))
-    series = kept.series_of(read, [(rule.metric, rule.of) for rule in chosen.rules])
+    # what a call leaves to others can be asked for later, too
+    others = [("receive_rate_bps", flow) for case in chosen.cases for flow in case.others]
+    series = kept.series_of(read, [*((rule.metric, rule.of) for rule in chosen.rules), *others])
     with _folder(out) as folder:
         plan = Plan.of(chosen, [controller], seeds=seeds)
         with progress(f"{controller}: {len(plan.points)} runs") as tell:

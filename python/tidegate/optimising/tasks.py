@@ -136,6 +136,8 @@ class SuiteTask:
     """Whose settings are chosen."""
     file: str = ""
     """How the suite is named on the command line."""
+    patterns: tuple[str, ...] = ()
+    """Which of its cases were asked for there."""
 
     @property
     def name(self) -> str:
@@ -169,7 +171,8 @@ class SuiteTask:
     def again(self, values: Values) -> str:
         """The suite with the controller as it is, and as it would be."""
         names = dict.fromkeys([self.controller, labelled(self.controller, values)])
-        return shlex.join(["tidegate", "suite", "run", self.file or self.name, *names])
+        cases = [part for one in self.patterns for part in ("--cases", one)]
+        return shlex.join(["tidegate", "suite", "run", self.file or self.name, *names, *cases])
 
     def to_data(self) -> dict[str, Any]:
         """Its text, its cases, and who runs."""

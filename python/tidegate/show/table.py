@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 FAILED = "failed"
 
+LINKS = ("capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire", "marked")
+"""What tables of links show."""
+
 
 @dataclass(frozen=True)
 class Row:

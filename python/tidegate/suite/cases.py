@@ -45,6 +45,12 @@ class Case:
         """Who takes the controller and is judged, as text: numbers of a run depend on it beside the scenario."""
         return " ".join((*self.contenders, *map(str, self.begin_between or ())))
 
+    @property
+    def others(self) -> list[str]:
+        """The flows of the scenario that do not take the controller."""
+        flows = self.scenario.flows if self.scenario is not None else []
+        return [flow.name for flow in flows if flow.name not in self.contenders]
+
     def with_controller(self, controller: str) -> Scenario:
         """Its scenario with a controller in all its contenders.
 
@@ -97,9 +103,8 @@ class Case:
     def contending(self, flows: Sequence[str]) -> list[str]:
         """Those of a run's flows that take the controller: several of one name have numbers, and some a way back."""
         names = "|".join(re.escape(name) for name in self.contenders)
-        others = {flow.name for flow in self.scenario.flows} - {*self.contenders} if self.scenario else set()
         found = [flow for flow in flows if re.fullmatch(f"({names}){_ONE_OF_SEVERAL}", flow)]
-        return [flow for flow in found if flow not in others]
+        return [flow for flow in found if flow not in self.others]
 
 
 def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
