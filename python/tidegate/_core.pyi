@@ -933,6 +933,45 @@ class Packet:
         """Lets it die, now, of "loss", "queue", "corrupt" or "outage": its holder does."""
 
 @final
+class Shell:
+    """Two devices, and a scenario's links between them, by the wall clock; only where there is Linux.
+
+    It begins when it is made. `arrivals.csv` and `fates.csv` are written in its folder.
+    """
+
+    def __new__(
+        cls,
+        folder: str,
+        scenario_json: str,
+        traces: Sequence[Trace] = ...,
+        objects: Mapping[str, Callable[[], Any]] = ...,
+    ) -> Self: ...
+    def forward(self, a: int, b: int, stop: int) -> str:
+        """Forwards between two packet sockets: until "over", "stopped" (`stop` can be read), "interrupted", "behind"."""
+    def summary_json(self) -> str:
+        """Flows, counts and lateness so far, as JSON."""
+    def finish(self) -> int:
+        """Ends it now: its files are whole then. The time in nanoseconds."""
+
+def replay_session(
+    arrivals_csv: str,
+    fates_csv: str,
+    end_ns: int,
+    scenario_json: str,
+    traces: Sequence[Trace] = ...,
+    objects: Mapping[str, Callable[[], Any]] = ...,
+) -> tuple[Recording, str | None]:
+    """A session in virtual time: the recording, and where it differs from the session; only where there is Linux."""
+
+def make_network() -> int:
+    """A file descriptor of a new network namespace; only where there is Linux."""
+
+def enter_network(namespace: int) -> None:
+    """Moves the calling thread, and what it starts from now on, into a network namespace; only where there is Linux."""
+
+def drop_rights() -> None:
+    """Programs of the calling thread have no rights in its namespaces from now on; only where there is Linux."""
+
 class World:
     """A scenario that is run piece by piece; external links and flows are for whoever drives it.
 

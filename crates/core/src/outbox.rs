@@ -40,6 +40,17 @@ pub struct Handed {
     pub packet: Packet,
 }
 
+/// The end of a packet that the driver fed and that has died on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Died {
+    /// The number that it was fed with.
+    pub tag: u64,
+    /// When it died.
+    pub at: Time,
+    /// What of.
+    pub cause: Cause,
+}
+
 /// Where a node puts what it sends, drops, takes for itself and has to say.
 pub struct Outbox {
     /// Packets on their way out, oldest first: the driver empties it.
@@ -50,6 +61,8 @@ pub struct Outbox {
     pub record: Box<dyn Recorder>,
     /// Packets for the driver, oldest first: the driver empties it.
     pub handed: Vec<Handed>,
+    /// Fed packets that have died, oldest first, if the driver wants to know: it empties it.
+    pub died: Option<Vec<Died>>,
     /// Why the run cannot go on.
     pub failure: Option<String>,
     node: NodeId,
@@ -77,6 +90,7 @@ impl Outbox {
             captures: record.captures(),
             record,
             handed: Vec::new(),
+            died: None,
             failure: None,
             node: NodeId::default(),
             spare: Vec::new(),
@@ -195,6 +209,9 @@ impl Outbox {
         self.mine().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
+        if let (Some(died), Some(tag)) = (&mut self.died, packet.tag()) {
+            died.push(Died { tag, at: now, cause });
+        }
     }
 
     /// Marks a packet with congestion experienced, if it is of an ECN-capable transport; says whether. One that bears

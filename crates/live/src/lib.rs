@@ -6,3 +6,5 @@
 
 pub mod clock;
 pub mod session;
+pub mod network;
+pub mod shell;

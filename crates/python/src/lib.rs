@@ -6,6 +6,8 @@ mod control;
 mod encoder;
 mod errors;
 mod guard;
+#[cfg(target_os = "linux")]
+mod live;
 mod nada;
 mod panics;
 mod parquet;
@@ -56,6 +58,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(trace::lte_survey, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
+    #[cfg(target_os = "linux")]
+    live::register(module)?;
     nada::register(module)?;
     sprout::register(module)?;
     tfrc::register(module)?;

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyString};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
-use tidegate_core::datagram::RtpBody;
+use tidegate_core::datagram::{Ecn, RtpBody};
 use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
 use tidegate_sim::scenario::{ExternalFlow, LinkChange, Run};
@@ -333,7 +333,7 @@ impl PyWorld {
             if at < *start || at >= *stop {
                 return Err(bad(format!("{flow}: fed at {at}; it runs from {start} until before {stop}")));
             }
-            if run.feed(*source, at, size, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
+            if run.feed(*source, at, size, Ecn::NotEct, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
         })
     }
 

@@ -71,7 +71,7 @@ fn run(scenario: &Value, more: &[(&str, Value)]) -> Result<Outcome, String> {
     for number in 0..200_u64 {
         let at = Time::from_millis(40 * number as i64);
         run.run_until(at).map_err(|stopped| stopped.reason)?;
-        assert!(run.feed(fed, at, 29 + 5 * (number % 60) as u32, number));
+        assert!(run.feed(fed, at, 29 + 5 * (number % 60) as u32, Ecn::NotEct, number));
         let tags = run.take_handed().into_iter().map(|handed| handed.packet.tag());
         assert!(tags.into_iter().all(|tag| tag.is_some_and(|tag| tag < number)));
     }

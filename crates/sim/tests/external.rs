@@ -206,7 +206,9 @@ fn a_flow_that_the_driver_feeds_equals_one_of_the_engine() {
     for packet in 0..=1200 {
         // 1000 bytes at 1.6 Mbit/s
         let at = Time::from_millis(5 * packet);
-        let feed = move |world: &mut Run, at| assert!(world.feed(source, at, 1000, packet as u64 ^ u64::MAX));
+        let feed = move |world: &mut Run, at| {
+            assert!(world.feed(source, at, 1000, Ecn::NotEct, packet as u64 ^ u64::MAX))
+        };
         calendar.at(at, Box::new(feed));
     }
     // what arrives at the sink is nobody's to carry
@@ -253,7 +255,7 @@ fn the_fate_of_a_packet_is_decided_once_and_what_is_kept_is_inside() {
     for (node, number) in [(link, 70), (link, 3), (link, 0), (link, 100), (link, u64::MAX), (back, 1)] {
         assert!(!world.decide(node, number, now, None), "{number}");
     }
-    assert!(!world.feed(link, now, 100, 0), "a link is no flow");
+    assert!(!world.feed(link, now, 100, Ecn::NotEct, 0), "a link is no flow");
     // 97 stay with the driver: finishing checks that none went missing
     let outcome = world.finish_at(now + Span::from_millis(10)).unwrap();
     assert_eq!(outcome.summary.duration_s, now.as_secs_f64() + 0.01);

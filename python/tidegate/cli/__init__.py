@@ -20,7 +20,7 @@ import typer
 import typer.core
 
 from tidegate import _core
-from tidegate.cli import diffs, gates, look, media, optimise, papers, recordings, reports, runs, suites, sweeps
+from tidegate.cli import diffs, gates, look, media, optimise, papers, recordings, reports, runs, shell, suites, sweeps
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
 
@@ -50,6 +50,7 @@ suites.add_to(app)
 gates.add_to(app)
 diffs.add_to(app)
 recordings.add_to(app)
+shell.add_to(app)
 reports.add_to(app)
 papers.add_to(app)
 media.add_to(app)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -180,11 +181,15 @@ class Run:
         """Flows with an encoder in the loop."""
         return sorted(set(self.table(_SLICES).to_numpy("flow").tolist())) if _SLICES in self.tables else []
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, also: Iterable[Path] = ()) -> Path:
         """Writes a folder with `run.json` and one Parquet file for each table, whole or not at all.
 
         What encoders in the loop made is in `encoded-FLOW.h264`. An earlier run there is replaced; files in it that are
         not tidegate's, or were changed, are kept.
+
+        Args:
+            folder: Where.
+            also: Files that are copied into it.
 
         Raises:
             OutputError: when it cannot be written, or something else is there.
@@ -192,6 +197,8 @@ class Run:
         path = Path(folder)
         with write_folder(path, RUN_FILE) as making:
             self._fill(making)
+            for file in also:
+                shutil.copyfile(file, making / file.name)
         return path
 
     def _fill(self, folder: Path) -> None:

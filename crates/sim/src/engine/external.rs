@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use tidegate_core::address::{Service, Way};
+use tidegate_core::datagram::Ecn;
 use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Time};
 
 /// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
@@ -89,7 +90,7 @@ pub struct ExternalSource {
     flow: FlowId,
     route: RouteId,
     sent: u32,
-    due: VecDeque<(Time, u32, u64)>,
+    due: VecDeque<(Time, u32, Ecn, u64)>,
 }
 
 impl ExternalSource {
@@ -99,14 +100,14 @@ impl ExternalSource {
         Self { name: name.into(), flow, route, sent: 0, due: VecDeque::new() }
     }
 
-    /// At `at`, which is not earlier than at the last call, a datagram leaves: `size` bytes on the wire, with a
-    /// number that its receiver reads.
+    /// At `at`, which is not earlier than at the last call, a datagram leaves: `size` bytes on the wire that bear
+    /// `ecn`, with a number that its receiver reads.
     ///
     /// # Panics
     /// If a datagram that has not left yet is to do so later than this one.
-    pub fn feed(&mut self, at: Time, size: u32, tag: u64) {
+    pub fn feed(&mut self, at: Time, size: u32, ecn: Ecn, tag: u64) {
         assert!(self.due.back().is_none_or(|&(last, ..)| last <= at), "{}: times go back to {at}", self.name);
-        self.due.push_back((at, size, tag));
+        self.due.push_back((at, size, ecn, tag));
     }
 }
 
@@ -124,14 +125,14 @@ impl Node for ExternalSource {
         if self.due.front().is_none_or(|&(at, ..)| at > now) {
             return;
         }
-        let Some((_, size, tag)) = self.due.pop_front() else { return };
+        let Some((_, size, ecn, tag)) = self.due.pop_front() else { return };
         let packet = Packet::new(
             now,
             self.flow,
             self.route,
             self.sent,
             Kind::Datagram,
-            Datagram { size, body: Body::Tagged(tag.to_le_bytes()), ..Datagram::default() }.between(
+            Datagram { size, ecn, body: Body::Tagged(tag.to_le_bytes()), ..Datagram::default() }.between(
                 self.flow,
                 Way::There,
                 Service::Tagged,

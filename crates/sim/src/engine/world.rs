@@ -9,7 +9,7 @@ use crate::engine::wakeups::WakeupQueue;
 use std::any::Any;
 use tidegate_core::RouteId;
 use tidegate_core::node::Inside;
-use tidegate_core::outbox::{Handed, PacketAccount};
+use tidegate_core::outbox::{Died, Handed, PacketAccount};
 use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
 /// The most events at one instant, beside 100 for each node: more are an endless loop, which stops the run.
@@ -258,6 +258,16 @@ impl World {
     /// The packets that nodes have handed to the driver since the last call, oldest first.
     pub fn take_handed(&mut self) -> Vec<Handed> {
         std::mem::take(&mut self.out.handed)
+    }
+
+    /// Keeps from now on which fed packets die.
+    pub fn watch_deaths(&mut self) {
+        self.out.died.get_or_insert_default();
+    }
+
+    /// The fed packets that have died since the last call, oldest first, if they are watched.
+    pub fn take_died(&mut self) -> Vec<Died> {
+        self.out.died.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Calls `tell` with node `id`, so that the driver can say what the node does now or later; `None` if there is no

@@ -9,7 +9,8 @@ use crate::link::ManagedLink;
 use crate::link::loss::Loss;
 use crate::refusal::Refusal;
 use std::any::Any;
-use tidegate_core::outbox::Handed;
+use tidegate_core::datagram::Ecn;
+use tidegate_core::outbox::{Died, Handed};
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};
 
 /// A change of a link; `None` leaves as it is.
@@ -65,6 +66,16 @@ impl Run {
         self.world.take_handed()
     }
 
+    /// From now on the world keeps what its driver has fed and what dies on the way, for [`Run::take_died`].
+    pub fn watch_deaths(&mut self) {
+        self.world.watch_deaths();
+    }
+
+    /// Fed packets that have died since the last call, oldest first; only after [`Run::watch_deaths`].
+    pub fn take_died(&mut self) -> Vec<Died> {
+        self.world.take_died()
+    }
+
     /// Says what becomes of packet `number` at the external link `link` at `at`: it goes on along its route, or
     /// dies of `cause`. False if the driver does not have such a packet. Times must not go back, from call to
     /// call or behind [`Run::now`].
@@ -93,11 +104,12 @@ impl Run {
         told.unwrap_or(Ok(())).map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 
-    /// Feeds the external flow with node `source`: `size` bytes leave at `at`, with a number for the receiver.
+    /// Feeds the external flow with node `source`: `size` bytes that bear `ecn` leave at `at`, with a number for the
+    /// receiver.
     /// Times must not go back, from call to call or behind [`Run::now`]. False if there is no such flow.
     #[must_use]
-    pub fn feed(&mut self, source: NodeId, at: Time, size: u32, tag: u64) -> bool {
-        self.world.tell(source, |source: &mut ExternalSource| source.feed(at, size, tag)).is_some()
+    pub fn feed(&mut self, source: NodeId, at: Time, size: u32, ecn: Ecn, tag: u64) -> bool {
+        self.world.tell(source, |source: &mut ExternalSource| source.feed(at, size, ecn, tag)).is_some()
     }
 
     /// Ends the run after `at`, if its end is not earlier; the metrics are those of the time until then.

@@ -1,0 +1,94 @@
+//! The files of a session, written by a thread of their own: whoever forwards packets never waits for a disk.
+
+use super::arrival::{ARRIVALS, Arrival, Ending, FATES};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::mem;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+/// A line of either file.
+#[derive(Clone, Copy, Debug)]
+pub enum Row {
+    /// A packet that came in.
+    Arrival(Arrival),
+    /// What became of one.
+    Ending(Ending),
+}
+
+/// So many rows go to the thread at once.
+const CHUNK: usize = 256;
+
+/// Takes rows and has them written.
+pub struct Log {
+    rows: Vec<Row>,
+    to: Option<Sender<Vec<Row>>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Log {
+    /// Begins `arrivals.csv` and `fates.csv` in `folder`. The thread has the scheduling of whoever calls this.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn begin(folder: &Path) -> io::Result<Self> {
+        let file = |name: &str, head: &str| -> io::Result<_> {
+            let mut file = BufWriter::new(File::create(folder.join(name))?);
+            writeln!(file, "{head}")?;
+            Ok(file)
+        };
+        let mut arrivals = file("arrivals.csv", ARRIVALS)?;
+        let mut fates = file("fates.csv", FATES)?;
+        let (to, from) = channel::<Vec<Row>>();
+        let write = move || {
+            let mut text = String::new();
+            for rows in from {
+                for row in rows {
+                    text.clear();
+                    match row {
+                        Row::Arrival(one) => {
+                            one.write(&mut text);
+                            arrivals.write_all(text.as_bytes())?;
+                        }
+                        Row::Ending(one) => {
+                            one.write(&mut text);
+                            fates.write_all(text.as_bytes())?;
+                        }
+                    }
+                }
+            }
+            arrivals.flush()?;
+            fates.flush()
+        };
+        let writer = std::thread::Builder::new().name("tidegate-log".to_owned()).spawn(write)?;
+        Ok(Self { rows: Vec::with_capacity(CHUNK), to: Some(to), writer: Some(writer) })
+    }
+
+    /// Takes a row.
+    pub fn put(&mut self, row: Row) {
+        self.rows.push(row);
+        if self.rows.len() == CHUNK {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let rows = mem::replace(&mut self.rows, Vec::with_capacity(CHUNK));
+        // a thread that has ended has an error to tell at the end
+        let _ = self.to.as_ref().map(|to| to.send(rows));
+    }
+
+    /// Waits until all is written.
+    ///
+    /// # Errors
+    /// When something could not be.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.hand_over();
+        self.to = None;
+        let writer = self.writer.take().map(JoinHandle::join);
+        writer
+            .unwrap_or(Ok(Ok(())))
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes has panicked")))
+    }
+}

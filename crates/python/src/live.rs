@@ -1,0 +1,176 @@
+//! Sessions by the wall clock: real programs on the links of a scenario (Linux).
+
+use crate::control::half::Raised;
+use crate::encoder::Tapes;
+use crate::errors::{RunError, bad};
+use crate::run::{Recording, prepare};
+use crate::trace::PyTrace;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{IntoRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Instant;
+use tidegate_core::Time;
+use tidegate_live::network;
+use tidegate_live::shell::arrival::{arrivals, endings};
+use tidegate_live::shell::forward::{self, End, Port, Shell};
+use tidegate_live::shell::lateness::Late;
+use tidegate_live::shell::log::Log;
+use tidegate_live::shell::replay::{difference, replay};
+
+fn system(what: &str, error: io::Error) -> PyErr {
+    PyOSError::new_err((error.raw_os_error(), format!("{what}: {error}")))
+}
+
+fn failed(error: forward::Error) -> PyErr {
+    match error {
+        forward::Error::Model(stopped) => RunError::new_err(stopped.to_string()),
+        forward::Error::System(error) => system("forwarding", error),
+    }
+}
+
+/// Two devices, and a scenario's links between them.
+#[pyclass(frozen, module = "tidegate._core", name = "Shell")]
+pub(crate) struct PyShell {
+    shell: Mutex<Option<Box<Shell>>>,
+}
+
+impl PyShell {
+    fn with<R>(&self, act: impl FnOnce(&mut Option<Box<Shell>>) -> PyResult<R>) -> PyResult<R> {
+        act(&mut *self.shell.try_lock().map_err(|_| PyRuntimeError::new_err("this session is at work"))?)
+    }
+}
+
+fn over() -> PyErr {
+    bad("this session has finished")
+}
+
+#[pymethods]
+impl PyShell {
+    /// A session, which begins now; `arrivals.csv` and `fates.csv` are written in `folder`. The other arguments are
+    /// those of `run`.
+    #[new]
+    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
+    fn new(
+        py: Python<'_>,
+        folder: PathBuf,
+        scenario_json: &str,
+        traces: Vec<PyRef<'_, PyTrace>>,
+        objects: BTreeMap<String, Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let raised = Raised::default();
+        let (_, run, _) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+        let log = Log::begin(&folder).map_err(|error| system(&folder.display().to_string(), error))?;
+        let shell = Shell::new(run, log).map_err(bad)?;
+        Ok(Self { shell: Mutex::new(Some(Box::new(shell))) })
+    }
+
+    /// Forwards between two packet sockets until the scenario's end ("over"), until the descriptor `stop` can be read
+    /// ("stopped"), until a signal comes ("interrupted"), or until the model is a second behind ("behind").
+    fn forward(&self, py: Python<'_>, a: i32, b: i32, stop: i32) -> PyResult<&'static str> {
+        let socket = |number| Port::of(number).map_err(|error| system("a packet socket", error));
+        let (a, b) = (socket(a)?, socket(b)?);
+        let stop = forward::descriptor(stop).map_err(|error| system("what stops it", error))?;
+        self.with(|shell| {
+            let shell = shell.as_mut().ok_or_else(over)?;
+            let end = py.detach(|| shell.forward([&a, &b], &stop)).map_err(failed)?;
+            Ok(match end {
+                End::Over => "over",
+                End::Stopped => "stopped",
+                End::Interrupted => "interrupted",
+                End::Behind(_) => "behind",
+            })
+        })
+    }
+
+    /// What there is to say so far, as JSON: flows, counts, and lateness.
+    fn summary_json(&self) -> PyResult<String> {
+        self.with(|shell| {
+            let shell = shell.as_ref().ok_or_else(over)?;
+            let (counts, late, clamped) = shell.summary();
+            let quantiles = |late: Late| {
+                serde_json::json!({
+                    "count": late.count, "p50_ms": late.p50_ms, "p99_ms": late.p99_ms, "worst_ms": late.worst_ms,
+                })
+            };
+            let flows: Vec<_> = shell
+                .flows()
+                .seen()
+                .iter()
+                .map(|one| serde_json::json!({"protocol": one.protocol, "port_a": one.port_a, "port_b": one.port_b}))
+                .collect();
+            let summary = serde_json::json!({
+                "flows": flows,
+                "packets": counts.packets, "other": counts.other, "clamped": counts.clamped,
+                "unstamped": counts.unstamped, "unwritten": counts.unwritten, "clock_steps": counts.steps,
+                "lateness": quantiles(late), "clamped_by": quantiles(clamped),
+            });
+            serde_json::to_string(&summary).map_err(bad)
+        })
+    }
+
+    /// Ends the session now: its files are whole then. The time in nanoseconds.
+    fn finish(&self, py: Python<'_>) -> PyResult<i64> {
+        let shell = self.with(|shell| shell.take().ok_or_else(over))?;
+        py.detach(|| shell.finish()).map(|(end, _)| end.as_nanos()).map_err(failed)
+    }
+}
+
+/// A session once more in virtual time, from the texts of its `arrivals.csv` and `fates.csv`: the recording, and where
+/// it differs from the session, if it does. The other arguments are those of `run`.
+#[pyfunction]
+#[pyo3(signature = (arrivals_csv, fates_csv, end_ns, scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
+fn replay_session(
+    py: Python<'_>,
+    arrivals_csv: &str,
+    fates_csv: &str,
+    end_ns: i64,
+    scenario_json: &str,
+    traces: Vec<PyRef<'_, PyTrace>>,
+    objects: BTreeMap<String, Py<PyAny>>,
+) -> PyResult<(Recording, Option<String>)> {
+    let raised = Raised::default();
+    let (_, run, _) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+    let begun = Instant::now();
+    let done = py.detach(|| -> Result<_, String> {
+        let came = arrivals(arrivals_csv).map_err(|error| format!("arrivals.csv: {error}"))?;
+        let live = endings(fates_csv).map_err(|error| format!("fates.csv: {error}"))?;
+        let again = replay(run, &came, Time::from_nanos(end_ns))?;
+        let differs = difference(&live, &again.endings)
+            .map(|(number, live, again)| format!("packet {number}: live {live:?}, in the replay {again:?}"));
+        Ok((again.outcome, differs))
+    });
+    let (outcome, differs) = done.map_err(bad)?;
+    Ok((Recording::new(outcome, Tapes::new(), begun.elapsed().as_secs_f64()), differs))
+}
+
+/// A file descriptor of a new network namespace.
+#[pyfunction]
+fn make_network() -> PyResult<i32> {
+    network::make().map(IntoRawFd::into_raw_fd).map_err(|error| system("a network namespace", error))
+}
+
+/// Moves the calling thread, and what it starts from now on, into a network namespace.
+#[pyfunction]
+fn enter_network(namespace: i32) -> PyResult<()> {
+    let enter = |namespace: OwnedFd| network::enter(&namespace);
+    forward::descriptor(namespace).and_then(enter).map_err(|error| system("a network namespace", error))
+}
+
+/// Programs that the calling thread starts from now on have no rights in the namespaces.
+#[pyfunction]
+fn drop_rights() -> PyResult<()> {
+    network::drop_rights().map_err(|error| system("capabilities", error))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyShell>()?;
+    module.add_function(wrap_pyfunction!(replay_session, module)?)?;
+    module.add_function(wrap_pyfunction!(make_network, module)?)?;
+    module.add_function(wrap_pyfunction!(enter_network, module)?)?;
+    module.add_function(wrap_pyfunction!(drop_rights, module)?)?;
+    Ok(())
+}

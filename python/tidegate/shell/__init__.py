@@ -1,0 +1,14 @@
+"""Real programs on the links of a scenario, by the wall clock (Linux).
+
+`tidegate shell` is the command; [session][tidegate.shell.session] is what it calls. Two network namespaces are joined
+by a scenario's links, which are the engine's own, and a program runs in each. What came in is written down, and the
+results are those of the same arrivals in virtual time.
+"""
+
+from __future__ import annotations
+
+from tidegate.shell._judging import LIMITS, Lateness, verdict
+from tidegate.shell._scenario import with_programs
+from tidegate.shell._session import Programs, Session, replay, session
+
+__all__ = ["LIMITS", "Lateness", "Programs", "Session", "replay", "session", "verdict", "with_programs"]

@@ -1,0 +1,6 @@
+"""What the two processes of a session leave for each other."""
+
+TOLD = "session.json"
+"""What there is to say of a session that is over."""
+FAILED = "failed.json"
+"""Why there is no such thing."""

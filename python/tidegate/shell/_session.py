@@ -1,0 +1,282 @@
+"""A session from outside: it is begun, waited for, and done again in virtual time for its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, Self
+
+from tidegate import _core
+from tidegate.errors import InputError, RunError
+from tidegate.running import Run, engine_errors, run_of
+from tidegate.running import _memory as memory
+from tidegate.scenario import Scenario
+from tidegate.scenario._lower import lower
+from tidegate.shell._files import FAILED, TOLD
+from tidegate.shell._judging import Lateness, verdict
+from tidegate.shell._scenario import SIDES, with_programs
+
+FILES = ("arrivals.csv", "fates.csv", TOLD)
+"""What a session leaves in its folder beside a run's files."""
+
+Realtime = Literal["auto", "off"]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What runs at the two ends; None is a shell of the user at the terminal."""
+
+    a: Sequence[str] | None
+    """Where the scenario's call is sent from."""
+    b: Sequence[str] | None
+    """Where it is received."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session that is over: the run, and what the clocks had to do with it."""
+
+    run: Run
+    """The same arrivals in virtual time: tables and metrics as of any run."""
+    about: Mapping[str, Any]
+    """What `session.json` holds."""
+    differs: str | None
+    """Where the replay differs from the session; None: each due time and each drop is the same, to the nanosecond."""
+    folder: Path
+    """Where its files are."""
+
+    @property
+    def lateness(self) -> Lateness:
+        """How late packets were written."""
+        return Lateness(**self.about["lateness"])
+
+    @property
+    def verdict(self) -> tuple[str, list[str]]:
+        """`quiet` or `noisy`, and what speaks against it."""
+        return verdict(self.about)
+
+    def save(self, out: str | Path) -> Path:
+        """Writes the run's folder with the session's files in it.
+
+        Raises:
+            OutputError: when it cannot be written, or something else is there.
+        """
+        return self.run.save(out, also=[self.folder / name for name in FILES])
+
+
+def check_surroundings() -> None:
+    """Whether sessions can be had here.
+
+    Raises:
+        InputError: with the reason and what would help.
+    """
+    if sys.platform != "linux":
+        raise InputError("tidegate shell needs Linux: network namespaces and packet sockets")
+    missing = [name for name in ("unshare", "ip") if shutil.which(name, path=_path()) is None]
+    if missing:
+        packages = {"unshare": "util-linux", "ip": "iproute2"}
+        wanted = " and ".join(f"{name} (package {packages[name]})" for name in missing)
+        raise InputError(f"tidegate shell needs {wanted}, which is not installed here")
+    told = subprocess.run(  # noqa: S603
+        [*unshare(os.geteuid()), "true"], capture_output=True, text=True, env=_environment(), check=False
+    )
+    if told.returncode:
+        said = told.stderr.strip().splitlines()
+        raise InputError(f"namespaces cannot be made here: {said[-1] if said else told.returncode}; {_mend()}")
+
+
+def _mend() -> str:
+    """What would help against namespaces that are forbidden."""
+
+    def number(file: str) -> int | None:
+        with suppress(OSError, ValueError):
+            return int(Path(file).read_text(encoding="ascii"))
+        return None
+
+    if number("/proc/sys/user/max_user_namespaces") == 0:
+        return "sysctl user.max_user_namespaces is 0; an administrator can raise it"
+    if number("/proc/sys/kernel/unprivileged_userns_clone") == 0:
+        return "an administrator can allow it with sysctl kernel.unprivileged_userns_clone=1"
+    if number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1:
+        return "an administrator can allow it with sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+    return "in a container it needs --privileged, or seccomp and /proc as on a host"
+
+
+def _path() -> str:
+    """Where programs are: administrators' ones, too, which users' shells leave out."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": _path()}
+
+
+def unshare(uid: int) -> list[str]:
+    """The command that begins a session: its namespaces, and init in them, which dies with it."""
+    # --mount-proc: programs see their own processes. A user is mapped to itself: mapped to root, Chromium refuses to
+    # run with its sandbox. --keep-caps: else the rights in the namespaces end with the next program
+    user = [] if uid == 0 else ["--user", "--map-current-user", "--keep-caps"]
+    return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def _shell() -> list[str]:
+    return [os.environ.get("SHELL") or "/bin/sh"]
+
+
+@contextmanager
+def session(
+    scenario: Scenario,
+    programs: Programs,
+    *,
+    call: str | None = None,
+    seed: int | None = None,
+    record: str | None = None,
+    realtime: Realtime = "auto",
+    folder: Path | None = None,
+) -> Iterator[Session]:
+    """Runs programs on the links of a scenario, until they have ended or the scenario's duration is over.
+
+    A context manager: the session's files are in a folder that lasts as long as the context.
+
+    Args:
+        scenario: Links and other flows; see [with_programs][tidegate.shell.with_programs].
+        programs: What runs at the ends.
+        call: The flow that the programs replace.
+        seed: Instead of the scenario's.
+        record: How much is kept, instead of the scenario's: summary, series or packets.
+        realtime: `auto` takes a real-time priority where it may.
+        folder: Where its own folder is made; the system's for temporary files by default.
+
+    Raises:
+        InputError: when the scenario or the surroundings do not allow it.
+        RunError: when it failed.
+    """
+    check_surroundings()
+    live = with_programs(scenario, call)
+    made = lower(live, seed=seed, record=record)
+    memory.check(made.ir)
+    place = Path(tempfile.mkdtemp(prefix=".tidegate-session-", dir=folder))
+    try:
+        about = _begin(place, live, programs, made.ir["seed"], realtime)
+        # only the flows that there were: the others would be lines of zeros in every table
+        seen = with_programs(scenario, call, max(1, len(about["flows"])))
+        run, differs = replay(place, seen, seed=made.ir["seed"], record=record)
+        yield Session(run, about, differs, place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime: str) -> dict[str, Any]:
+    ends = dict(zip(SIDES, (programs.a, programs.b), strict=True))
+    life, alive = os.pipe()
+    job = {
+        "folder": str(place),
+        "scenario": live.to_toml(),
+        "base": str(live.base.resolve()),
+        "name": live.name,
+        "seed": seed,
+        "life": life,
+        "realtime": realtime,
+        "programs": {name: list(argv) if argv is not None else _shell() for name, argv in ends.items()},
+        "terminals": [name for name, argv in ends.items() if argv is None],
+    }
+    file = place / "job.json"
+    file.write_text(json.dumps(job), encoding="utf-8")
+    with _for_the_session(alive) as stopped:
+        command = [*unshare(os.geteuid()), sys.executable, "-m", "tidegate.shell._inside", str(file)]
+        process = subprocess.Popen(command, env=_environment(), pass_fds=[life])  # noqa: S603
+        os.close(life)
+        stopped.begin()
+        process.wait()
+    os.close(alive)
+    told = place / TOLD
+    if told.is_file():
+        about: dict[str, Any] = json.loads(told.read_text(encoding="utf-8"))
+        about["interrupted"] = stopped.by
+        if about["failed"]:
+            raise InputError(about["failed"])
+        return about
+    failed = place / FAILED
+    if failed.is_file():
+        why = json.loads(failed.read_text(encoding="utf-8"))
+        raise (InputError if why["kind"] == "input" else RunError)(f"{live.name}: {why['says']}")
+    raise RunError(f"{live.name}: the session ended with {process.returncode} before it had results")
+
+
+class _for_the_session:  # noqa: N801
+    """While a session is on, Ctrl-C and SIGTERM end it in order, with its results."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self, alive: int) -> None:
+        self._alive = alive
+        self._before: dict[int, Any] = {}
+        self.by: str | None = None
+
+    def __enter__(self) -> Self:
+        """Ignores them: the process that begins the session is to do so, too, for good."""
+        for number in self.SIGNALS:
+            self._before[number] = signal.signal(number, signal.SIG_IGN)
+        return self
+
+    def begin(self) -> None:
+        """From now on they end the session."""
+        for number in self.SIGNALS:
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, _: FrameType | None) -> None:
+        self.by = signal.Signals(number).name
+        with suppress(BrokenPipeError):
+            os.write(self._alive, b"x")
+
+    def __exit__(self, *_: object) -> None:
+        """As it was."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def replay(
+    folder: str | Path, live: Scenario, *, seed: int | None = None, record: str | None = None
+) -> tuple[Run, str | None]:
+    """A session once more in virtual time, from what it wrote down.
+
+    Args:
+        folder: That of the session, with `arrivals.csv`, `fates.csv` and `session.json`.
+        live: The scenario with the programs' flows; that of a run which was written.
+        seed: Instead of the scenario's.
+        record: How much is kept.
+
+    Returns:
+        The run, and where it differs from the session; None if each due time and each drop is the same.
+
+    Raises:
+        InputError: when a file is missing or damaged.
+    """
+    texts = {}
+    for name in FILES:
+        try:
+            texts[name] = (Path(folder) / name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{Path(folder) / name}: cannot be read: {error.strerror}") from None
+    about = json.loads(texts[TOLD])
+    made = lower(live, seed=seed, record=record)
+    with engine_errors(live):
+        recording, differs = _core.replay_session(
+            texts["arrivals.csv"],
+            texts["fates.csv"],
+            about["end_ns"],
+            json.dumps(made.ir),
+            made.inputs.traces,
+            made.inputs.python,
+        )
+    return run_of(live, made, recording), differs

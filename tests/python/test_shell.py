@@ -1,0 +1,167 @@
+"""Sessions of real programs, as far as they need no namespaces: scenarios, replays, verdicts, wrong uses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import Cli
+from tidegate import InputError, Scenario
+
+if sys.platform != "linux":
+    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+
+from tidegate.scenario._lower import lower
+from tidegate.shell import replay, verdict, with_programs
+
+HOME = {"duration": "6s"}
+
+
+def test_programs_stand_where_the_call_was() -> None:
+    scenario = Scenario.load("fq-codel-home")
+    live = with_programs(scenario, flows=2)
+    call, *others = scenario.flows
+    assert [flow.name for flow in live.flows] == [*(flow.name for flow in others), "A-1", "B-1", "A-2", "B-2"]
+    ends = {flow.name: (flow.from_, flow.to) for flow in live.flows}
+    assert ends["A-1"] == ends["A-2"] == (call.from_, call.to)
+    assert ends["B-1"] == (call.to, call.from_)
+    lower(live)
+
+
+def test_one_of_several_alike_is_replaced_and_any_flow_can_be() -> None:
+    scenario = Scenario.load("rfc8867-5.7-short-tcp")
+    names = [name for flow in scenario.flows for name in flow.names]
+    live = with_programs(scenario, scenario.flows[-1].name, flows=1)
+    left = [name for flow in live.flows for name in flow.names]
+    assert len(left) == len(names) - 1 + 2
+    lower(live)
+    with pytest.raises(InputError, match="--call cal: home-broadband has no such flow; did you mean call"):
+        with_programs(Scenario.load("home-broadband"), "cal")
+
+
+def test_scenarios_of_other_drivers_are_refused() -> None:
+    data = Scenario.load("home-broadband", HOME).to_dict()
+    for name, wrong in {"fed": "fed is external", "A-7": "flows.A-7: the programs' flows are called"}.items():
+        flow: dict[str, Any] = {"name": name, "from": "home", "to": "internet"}
+        flow |= {"external": {}} if name == "fed" else {"tcp": {"algorithm": "cubic"}}
+        with pytest.raises(InputError, match=wrong):
+            with_programs(Scenario.from_dict({**data, "flows": [*data["flows"], flow]}))
+
+
+def written(folder: Path, arrivals: list[str], fates: list[str], end: int = 5_000_000_000) -> Path:
+    """The files of a session."""
+    head = (
+        "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,port_a,port_b,ssrc,sequence,timestamp,payload_type,marker"
+    )
+    (folder / "arrivals.csv").write_text("\n".join([head, *arrivals, ""]))
+    (folder / "fates.csv").write_text("\n".join(["number,at_ns,fate,written_ns", *fates, ""]))
+    (folder / "session.json").write_text(json.dumps({"end_ns": end}))
+    return folder
+
+
+def packet(number: int, at: int, side: str, size: int) -> str:
+    """A line of `arrivals.csv`."""
+    return f"{number},{at},0,{side},1,{size},0,17,5004,6000,,,,,"
+
+
+def test_a_replay_has_the_closed_form_and_tells_what_differs(tmp_path: Path) -> None:
+    # 5 Mbit/s and 15 ms there, 50 Mbit/s and 15 ms back: 1250 bytes take 2 ms and 0.2 ms
+    live = with_programs(Scenario.load("home-broadband", HOME))
+    second = 1_000_000_000
+    arrivals = [packet(0, second, "A", 1250), packet(1, second + 7, "A", 1250), packet(2, 2 * second, "B", 1250)]
+    due = [second + 17_000_000, second + 19_000_000, 2 * second + 15_200_000]
+    fates = [f"{number},{at},arrives,{at + 999}" for number, at in enumerate(due)]
+    run, differs = replay(written(tmp_path, arrivals, fates), live)
+    assert differs is None
+    assert run.metrics("A-1")["packets_received"] == 2
+    assert run.metrics("B-1")["one_way_delay_ms_mean"] == pytest.approx(15.2)
+    # a nanosecond is a difference, and so is a drop
+    for wrong in (f"0,{due[0] + 1},arrives,", f"0,{due[0]},queue,"):
+        _, differs = replay(written(tmp_path, arrivals, [wrong, *fates[1:]]), live)
+        assert differs is not None
+        assert differs.startswith("packet 0: live ")
+
+
+@pytest.mark.parametrize(
+    ("arrival", "says"),
+    [
+        ("0,1", "arrivals.csv: line 2: found 2 cells; expected 15"),
+        (packet(0, 1, "C", 100), 'arrivals.csv: line 2: from: found "C"; expected A or B'),
+        (packet(3, 1, "A", 100), "arrivals.csv: line 2: number: found 3; expected 0"),
+        (packet(0, 9_000_000_000, "A", 100), "packet 0 arrives at 9"),
+    ],
+)
+def test_damaged_sessions_are_told_with_their_line(tmp_path: Path, arrival: str, says: str) -> None:
+    live = with_programs(Scenario.load("home-broadband", HOME))
+    with pytest.raises(InputError) as told:
+        replay(written(tmp_path, [arrival], []), live)
+    assert says in str(told.value)
+    (tmp_path / "fates.csv").unlink()
+    with pytest.raises(InputError, match=r"fates\.csv: cannot be read: No such file"):
+        replay(tmp_path, live)
+
+
+def test_each_limit_makes_a_session_noisy() -> None:
+    quiet: dict[str, Any] = {
+        "lateness": {"p99_ms": 5.0},
+        "clamped_by": {"p99_ms": None},
+        **dict.fromkeys(("missed", "unwritten", "unstamped"), 0),
+    }
+    assert verdict(quiet) == ("quiet", [])
+    wrongs: list[dict[str, Any]] = [
+        {"lateness": {"p99_ms": 5.01}},
+        {"clamped_by": {"p99_ms": 5.01}},
+        *({key: 1} for key in ("missed", "unwritten", "unstamped")),
+    ]
+    for wrong in wrongs:
+        kind, against = verdict({**quiet, **wrong})
+        assert kind == "noisy"
+        assert len(against) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["home-broadband", "--", "true"], "found 1 program; expected two"),
+        (["home-broadband", "--", "true", "--"], "found an empty program; expected two"),
+        (["home-broadband", "--", "true", "--", "true", "--", "true"], "found 3 programs; expected two"),
+        (["home-broadbant", "--", "true", "--", "true"], "did you mean home-broadband"),
+        (["home-broadband", "--call", "x", "--", "true", "--", "true"], "--call x: home-broadband has no such flow"),
+        (["home-broadband", "--record", "x", "--", "true", "--", "true"], "--record: found x; expected"),
+        (
+            ["home-broadband", "--realtime", "x", "--", "true", "--", "true"],
+            "--realtime: found x; expected auto or off",
+        ),
+        (["home-broadband", "--duration", "x", "--", "true", "--", "true"], "duration"),
+        (["home-broadband", "--out", "/proc/x", "--", "true", "--", "true"], "/proc/x"),
+    ],
+)
+def test_wrong_uses_are_told_and_nothing_is_started(cli: Cli, typed: list[str], says: str) -> None:
+    told = cli("shell", *typed)
+    assert told.code in {1, 2}
+    assert says in told.err
+    assert "Traceback" not in told.err
+    assert not told.out
+
+
+def test_what_is_missing_is_named_with_its_package(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tidegate.shell._session._path", lambda: str(tmp_path))
+    told = cli("shell", "home-broadband", "--", "true", "--", "true")
+    assert told.code == 2
+    assert "unshare (package util-linux) and ip (package iproute2)" in told.err
+
+
+def test_forbidden_namespaces_are_told_with_what_would_help(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = tmp_path / "unshare"
+    fake.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr("tidegate.shell._session._path", lambda: f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin")
+    told = cli("shell", "home-broadband", "--", "true", "--", "true")
+    assert told.code == 2
+    assert "namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in told.err

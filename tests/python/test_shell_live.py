@@ -1,0 +1,262 @@
+"""Sessions in real namespaces: packets through links, nobody gets out, nothing stays.
+
+Everything is sent within namespaces that the session makes, and lasts some seconds. Skips where they are forbidden.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import ROOT
+
+pytestmark = pytest.mark.slow
+
+if sys.platform != "linux":
+    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+
+from tidegate import InputError, Run  # noqa: E402
+from tidegate.shell._session import check_surroundings, replay, unshare  # noqa: E402
+
+try:
+    check_surroundings()
+except InputError as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+# packets of 1000 bytes every 5 ms; who gets one sends 100 bytes back. Both print what they have got
+CALL = """
+import os, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004))
+s.settimeout(1.5); peer = (os.environ["TIDEGATE_PEER"], 5004); seen = []
+if os.environ["TIDEGATE_SIDE"] == "A":
+    s.setblocking(False); begun = time.monotonic()
+    for number in range(400):
+        while time.monotonic() < begun + 0.005 * number: time.sleep(0.0005)
+        s.sendto(b"%012.6f" % time.monotonic() + bytes(960), peer)
+        try:
+            while True: seen.append(time.monotonic() - float(s.recv(2000)[:12]))
+        except BlockingIOError: pass
+    time.sleep(0.3)
+    try:
+        while True: seen.append(time.monotonic() - float(s.recv(2000)[:12]))
+    except BlockingIOError: pass
+    print(len(seen), min(seen))
+else:
+    try:
+        while True:
+            data, who = s.recvfrom(2000); s.sendto(data[:72], who)
+    except TimeoutError: pass
+"""
+
+
+def shell(
+    folder: Path, *typed: str, programs: tuple[str, str], timeout: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """A session of two programs in Python."""
+    a, b = ([sys.executable, "-c", text] for text in programs)
+    command = [sys.executable, "-m", "tidegate", "shell", *typed, "--", *a, "--", *b]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The JSON of a session, after what the programs have printed."""
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{\n") :])
+    return found
+
+
+def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Path) -> None:
+    done = shell(tmp_path, "home-broadband", "--duration", "10s", "--out", "run", "--json", programs=(CALL, CALL))
+    summary = told(done)
+    session = summary["session"]
+    assert session["replay_differs"] is None
+    assert session["packets"] == 800
+    flows = {one["flow"]: one for one in summary["flows"]}
+    # 1000 bytes at 5 Mbit/s are 1.6 ms, 100 bytes at 50 Mbit/s 16 us; 15 ms each way
+    assert flows["A-1"]["packets_received"] == 400
+    assert flows["A-1"]["one_way_delay_ms_min"] == pytest.approx(16.6, abs=0.001)
+    assert flows["B-1"]["one_way_delay_ms_min"] == pytest.approx(15.016, abs=0.001)
+    seen, least = done.stdout.split()[:2]
+    assert int(seen) == 400
+    assert 0.031616 <= float(least) < 0.05
+    # the folder is one of a run like any other, and can be replayed
+    run = Run.load(tmp_path / "run")
+    assert run.metrics("A-1")["packets_sent"] == 400
+    again, differs = replay(tmp_path / "run", run.scenario)
+    assert differs is None
+    assert again.digest == run.digest == summary["digest"]
+
+
+def test_cross_traffic_of_the_engine_is_in_the_same_queue(tmp_path: Path) -> None:
+    sets = ["--set", "flows.backup.start=0s", "--set", "flows.backup.stop=9s"]
+    done = shell(tmp_path, "fq-codel-home", *sets, "--duration", "9s", "--json", programs=(CALL, CALL))
+    summary = told(done)
+    flows = {one["flow"]: one for one in summary["flows"]}
+    assert summary["session"]["replay_differs"] is None
+    assert flows["backup"]["packets_received"] > 500
+    assert flows["A-1"]["one_way_delay_ms_mean"] > flows["A-1"]["one_way_delay_ms_min"] + 0.5
+
+
+OUT = """
+import errno, os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for host in ("192.0.2.1", "10.77.1.1", "169.254.1.1"):
+    try: s.sendto(b"x", (host, 53)); print("SENT to", host)
+    except OSError as error: print(errno.errorcode[error.errno])
+names = [name for _, name in socket.if_nameindex()]
+print("DEVICES", *sorted(names))
+print("SCHEDULED", os.sched_getscheduler(0), os.getpid() < 100, open("/proc/self/status").read().split("CapEff:")[1].split()[0])
+try: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0); print("RAW")
+except OSError: print("no raw")
+"""
+
+
+def test_no_way_leads_out_and_programs_have_no_priority(tmp_path: Path) -> None:
+    done = shell(tmp_path, "home-broadband", "--duration", "5s", programs=(OUT, OUT))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ENETUNREACH") == 6
+    assert "SENT" not in done.stdout
+    assert done.stdout.count("DEVICES eth0 lo") == 2
+    assert done.stdout.count(f"SCHEDULED {os.SCHED_OTHER} True") == 2
+    if os.geteuid() != 0:
+        assert done.stdout.count("no raw") == 2
+        assert done.stdout.count("True 0000000000000000") == 2
+
+
+def _left(marker: str) -> list[str]:
+    """Processes whose environment has a marker."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if marker.encode() in file.read_bytes():
+                found.append((file.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("victim", ["outside", "unshare", "inside"])
+def test_whoever_is_killed_nothing_stays(tmp_path: Path, victim: str) -> None:
+    marker = f"TIDEGATE_TEST={os.getpid()}-{victim}"
+    name, _, value = marker.partition("=")
+    # a daemon that has left its parent, its session and its terminal
+    program = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\nopen('up-' + os.environ['TIDEGATE_SIDE'], 'w'); time.sleep(60)"
+    argv = [sys.executable, "-c", program]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), name: value}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", *argv, "--", *argv],
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        end = time.monotonic() + 60
+        while not all((tmp_path / f"up-{side}").exists() for side in "AB"):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        pid = process.pid
+        for _ in range(["outside", "unshare", "inside"].index(victim)):
+            (pid,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        os.kill(pid, signal.SIGKILL)
+        process.wait(timeout=20)
+        end = time.monotonic() + 10
+        while (left := _left(marker)) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not left
+        assert process.returncode == (-signal.SIGKILL if victim == "outside" else 1)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_session_with_its_results(tmp_path: Path, number: signal.Signals) -> None:
+    argv = [sys.executable, "-c", CALL.replace("range(400)", "range(40000)")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--out", "run", "--", *argv, "--", *argv],
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        time.sleep(8)
+        assert process.poll() is None
+        process.send_signal(number)
+        _, err = process.communicate(timeout=40)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert Run.load(tmp_path / "run").metrics("A-1")["packets_received"] > 100
+
+
+def test_programs_that_fail_are_told(tmp_path: Path) -> None:
+    done = shell(tmp_path, "home-broadband", "--duration", "5s", programs=("raise SystemExit(3)", "pass"))
+    assert done.returncode == 1
+    assert "program A (" in done.stderr
+    assert "ended with 3" in done.stderr
+    command = [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", "no-such-program", "--", "true"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "no-such-program: cannot be started: No such file or directory" in done.stderr
+
+
+def test_an_ordinary_user_can(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("the other tests are those of an ordinary user already")
+    tmp_path.chmod(0o777)
+    user = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"]
+    paths = os.pathsep.join([str(ROOT / "python"), *(path for path in sys.path if path.endswith("site-packages"))])
+    env = {**os.environ, "PYTHONPATH": paths, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    for python in (sys.executable, "/usr/bin/python3"):
+        # through a shell: setpriv itself may still execute what only root may
+        tried = [*user, "sh", "-c", 'exec "$0" -c "import tidegate.running"', python]
+        if subprocess.run(tried, env=env, cwd=tmp_path, capture_output=True, check=False).returncode == 0:
+            break
+    else:
+        pytest.skip("no Python here that an ordinary user may run")
+    tidegate = [python, "-m", "tidegate", "shell", "home-broadband", "--duration", "8s", "--json"]
+    programs = [python, "-c", CALL + OUT]
+    if subprocess.run([*user, *unshare(1000), "true"], capture_output=True, check=False).returncode:
+        pytest.skip("an ordinary user may not make namespaces here")
+    done = subprocess.run(
+        [*user, *tidegate, "--", *programs, "--", *programs],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    session = told(done)["session"]
+    assert session["replay_differs"] is None
+    assert session["packets"] == 800
+    printed = done.stdout.partition("\n{")[0]
+    assert printed.count("no raw") == 2
+    assert printed.count("True 0000000000000000") == 2
