@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow mutations test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
+.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow test-live mutations test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -20,6 +20,7 @@ help:
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
 	@echo "make check      lint, wasm and Rust tests: under five minutes when caches are warm"
 	@echo "make test       Rust and Python tests, under ten minutes"
+	@echo "make test-live  real programs on links, in network namespaces (Linux)"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
@@ -88,6 +89,10 @@ test-rust:
 test-python: setup
 	$(BIN)/python -m pytest -q -m 'not slow' tests python/tidegate
 	$(BIN)/python -m mypy.stubtest tidegate._core
+
+# in namespaces of their own; says so where they are forbidden
+test-live: setup
+	$(BIN)/python -m pytest -q tests/python/test_shell_live.py
 
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
