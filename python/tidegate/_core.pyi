@@ -45,6 +45,7 @@ __all__ = [
     "Sdes",
     "SenderReport",
     "Sent",
+    "Shell",
     "Sli",
     "Stream",
     "Table",
@@ -62,9 +63,12 @@ __all__ = [
     "controllers_json",
     "decode",
     "decode_rtp",
+    "drop_rights",
     "encode",
     "encode_rtp",
+    "enter_network",
     "lte_survey",
+    "make_network",
     "mos",
     "nada_congestion_signal",
     "nada_equivalent_delay",
@@ -74,6 +78,7 @@ __all__ = [
     "r_factor",
     "read_parquet",
     "receiver",
+    "replay_session",
     "run",
     "sprout_forecasts",
     "tfrc_discount_factor",
@@ -972,6 +977,7 @@ def enter_network(namespace: int) -> None:
 def drop_rights() -> None:
     """Programs of the calling thread have no rights in its namespaces from now on; only where there is Linux."""
 
+@final
 class World:
     """A scenario that is run piece by piece; external links and flows are for whoever drives it.
 

@@ -34,6 +34,8 @@ STAYS = {
     "tests/python/test_contract.py": {"seat": "tests them"},
     "tests/python/test_tidy.py": dict.fromkeys(RETIRED, "this list"),
     "python/tidegate/running/pool.py": {"fork": "of a process"},
+    "python/tidegate/shell/_session.py": {"fork": "an option of unshare(1)"},
+    "tests/python/test_shell_live.py": {"fork": "of a process"},
     "python/tidegate/papers/": {"settle": "into a steady state"},
     "tests/python/test_hermanns2013.py": {"settle": "into a steady state"},
     "tests/python/test_hoang2017.py": {"settle": "into a steady state"},

@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use tidegate_core::Time;
 use tidegate_core::datagram::Protocol;
 use tidegate_core::wire::ip;
+use tidegate_core::{Ecn, Time};
 use tidegate_sim::record::capture::Side;
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::assemble::from_registry;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use tidegate_core::{Cause, Kind, Span, Stream, Time};
+use tidegate_core::{Cause, Ecn, Kind, Span, Stream, Time};
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Outcome, Run};

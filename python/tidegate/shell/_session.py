@@ -92,10 +92,10 @@ def check_surroundings() -> None:
     )
     if told.returncode:
         said = told.stderr.strip().splitlines()
-        raise InputError(f"namespaces cannot be made here: {said[-1] if said else told.returncode}; {_mend()}")
+        raise InputError(f"namespaces cannot be made here: {said[-1] if said else told.returncode}; {_remedy()}")
 
 
-def _mend() -> str:
+def _remedy() -> str:
     """What would help against namespaces that are forbidden."""
 
     def number(file: str) -> int | None:
