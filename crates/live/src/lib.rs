@@ -7,6 +7,6 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod clock;
-pub mod session;
 pub mod network;
+pub mod session;
 pub mod shell;
