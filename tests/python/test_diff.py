@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import Cli
-from tidegate import InputError, Scenario, compare, run, sweep
+from tidegate import InputError, Run, Scenario, compare, run, sweep
 from tidegate.differing import Difference, Number, Side, diff
 from tidegate.differing.settings import Setting, Settings, differing
 from tidegate.differing.sides import Made, Series
@@ -240,6 +240,20 @@ def test_runs_comparisons_and_sweeps(tmp_path: Path, cli: Cli) -> None:
     assert cli("diff", "r1", "r2").code == 2
     with pytest.raises(InputError, match="one is a run and the other a sweep"):
         diff(run(scenario()), sweep(scenario(), {"duration": ["2s"]}, out="s3"))
+
+
+def test_recorded_calls_have_no_luck_in_common_but_that_of_one_recording() -> None:
+    made = run(scenario())
+
+    def imported(sha256: str) -> Run:
+        files = [{"file": "a.rtclog", "format": "event log", "sha256": sha256}]
+        return Run({**made.about, "scenario": "", "seed": 0, "imported": {"files": files}}, {})
+
+    one, other = imported("0123456789abcdef"), imported("fedcba9876543210")
+    assert not any(number.paired for number in diff(one, other).numbers)
+    assert diff(one, other).settings == [Setting("recordings", '["0123456789ab"]', '["fedcba987654"]')]
+    assert all(number.paired for number in diff(one, one).numbers)
+    assert not diff(one, one).differs
 
 
 SUITE = """

@@ -88,7 +88,11 @@ class Side:
 
 
 def _of_run(run: Run) -> Side:
-    about = {"seed": run.seed, "engine": _engine([run.about]), "inputs": _inputs([run.about])}
+    recorded = [str(one["sha256"]) for one in (run.about.get("imported") or {}).get("files", ())]
+    # a recorded call has no seed: its luck is that of its recording
+    luck = int(recorded[0][:8], 16) if recorded else run.seed
+    about: dict[str, Any] = {"engine": _engine([run.about]), "inputs": _inputs([run.about])}
+    about |= {"recordings": [one[:12] for one in recorded]} if recorded else {"seed": run.seed}
     flows = {str(flow["flow"]): flow for flow in _view.point_to_point(run)}
     # a link and a flow may have one name
     links = {f"link {link['link']}": link for link in run.summary["links"]}
@@ -101,7 +105,7 @@ def _of_run(run: Run) -> Side:
     ]
     series = {
         (place,): {
-            name: Series(metric(name).label, metric(name), {run.seed: number})
+            name: Series(metric(name).label, metric(name), {luck: number})
             for name in names
             if (number := finite(row.get(name))) is not None
         }
@@ -110,11 +114,11 @@ def _of_run(run: Run) -> Side:
     }
     return Side(
         "run",
-        f"{run.name}: {run.controller}, seed {run.seed}",
+        f"{run.name}: {run.controller}{'' if recorded else f', seed {run.seed}'}",
         Settings.of_text(str(run.about["scenario"])).beside(about),
         {place: some for place, some in series.items() if some},
         {(name,): verdict_on([flow]) for name, flow in flows.items()},
-        {(): {run.seed: Made.of(run.about)}},
+        {(): {luck: Made.of(run.about)}},
     )
 
 

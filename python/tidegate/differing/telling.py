@@ -60,10 +60,10 @@ def seeds(difference: Difference) -> str:
     """How the numbers were held against each other."""
     paired = {one.difference.count for one in difference.numbers if one.paired and one.difference.count}
     if not paired:
-        return "unpaired: no seed is on both sides, so that their luck differs, too"
+        return "unpaired: no seed is on both sides, so that their luck is another one, too"
     most = max(paired)
     if most == 1:
-        return "paired, one seed: nothing says how much of it is luck"
+        return "one pair: nothing says how much of it is luck"
     return f"paired by {most} seeds: means of the differences with 95 % intervals"
 
 
@@ -74,19 +74,19 @@ def summed_up(difference: Difference, shown: Sequence[Number]) -> Iterator[str]:
     small = [one for one in difference.numbers if not one.same and not one.matters and id(one) not in there]
     rest = [one for one in difference.numbers if one.matters and id(one) not in there]
     if rest:
-        yield f"{_counted(len(rest))} differ less; --all shows more"
+        yield f"{_counted(len(rest), 'differs', 'differ')} less; --all shows more"
     if small:
         least = "1 ms, 0.2 s, 0.1 % or the last digit"
-        yield f"{_counted(len(small))} differ by less than matters ({least}); --all shows more"
+        yield f"{_counted(len(small), 'differs', 'differ')} by less than matters ({least}); --all shows more"
     equal, of = difference.runs
-    told = [f"{len(same)} of {_counted(len(difference.numbers))} are the same"] if same else []
+    told = [f"{len(same)} of {len(difference.numbers)} numbers are the same"] if same else []
     told += [f"{equal} of {of} runs are the same to the bit"] if of else []
     if told:
         yield "; ".join(told)
 
 
-def _counted(count: int) -> str:
-    return f"{count} {'number' if count == 1 else 'numbers'}"
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} number {one}" if count == 1 else f"{count} numbers {several}"
 
 
 def data(difference: Difference, *, every: bool = False) -> dict[str, Any]:
