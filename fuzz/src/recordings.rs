@@ -1,5 +1,6 @@
 //! What must hold of recordings of calls, whatever the bytes are: an error that says where it is, or a run whose tables can
 //! be made.
+#![allow(dead_code)]
 
 use tidegate_recordings::import::{self, Imported, Wrong};
 use tidegate_recordings::session::Clocks;
@@ -11,6 +12,15 @@ pub fn event_log(input: &[u8]) {
     let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
     let clocks = if share % 2 == 0 { Clocks::Own } else { Clocks::Same };
     check(import::event_logs(&[near, far], clocks), input.len());
+}
+
+/// A capture of one place; and where a first byte says how long it is, one of each place.
+pub fn capture(input: &[u8]) {
+    check(import::captures(&[input], &[], Clocks::Own), input.len());
+    let Some((&share, rest)) = input.split_first() else { return };
+    let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
+    let clocks = if share % 2 == 0 { Clocks::Own } else { Clocks::Same };
+    check(import::captures(&[near], &[far], clocks), input.len());
 }
 
 fn check(found: Result<Imported, Wrong>, length: usize) {

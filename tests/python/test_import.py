@@ -272,3 +272,111 @@ def test_a_call_of_chromium() -> None:
     decisions = run.table("decisions")
     targets = decisions.to_numpy("target_bps")[decisions.to_numpy("t_s") > 0.5]
     assert 1.8e6 < targets.min() < targets.max() < 2.6e6, "the probes of the first moments found the link's 2 Mb/s"
+
+
+# --- captures -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[tidegate.Run, Path, Path]:
+    """A run of a call over a lossy link, and its captures of both sides."""
+    folder = tmp_path_factory.mktemp("captured")
+    link = {
+        "name": "link", "from": "left", "to": "right", "capacity": "800kbps", "delay": "25ms", "queue": {"time": "200ms"},
+        "loss": "2%",
+    }  # fmt: skip
+    keys = {"name": "call", "duration": "12s", "record": "packets", "capture": True}
+    flow = {"name": "call", "media": {"controller": "gcc"}}
+    made = tidegate.Scenario.from_dict({**keys, "links": [link], "flows": [flow]})
+    run = tidegate.run(made)
+    near, far = folder / "near.pcapng", folder / "far.pcapng"
+    near.write_bytes(run.pcapng("sender"))
+    far.write_bytes(run.pcapng("receiver"))
+    return run, near, far
+
+
+def rows(run: tidegate.Run) -> list[tuple[float, int, str, float]]:
+    """For each packet of RTP when it was sent, its size, what became of it, and its delay in ms."""
+    table = run.table("packets")
+    rtp = table.to_numpy("kind") != "rtcp"
+    sent, arrived = table.to_numpy("sent_s")[rtp], table.to_numpy("arrived_s")[rtp]
+    became = [{"arrived": "arrived", "under way": "unknown", "unknown": "unknown"}.get(fate, "lost")
+              for fate in table.to_numpy("fate")[rtp].tolist()]  # fmt: skip
+    # an imported call begins with its first packet
+    at = np.round((sent - sent.min()) * 1e6, 1).tolist()
+    delays = np.nan_to_num((arrived - sent) * 1000).round(6).tolist()
+    return sorted(zip(at, table.to_numpy("size")[rtp].tolist(), became, delays, strict=True))
+
+
+def test_captures_of_a_run_come_to_the_same_losses_and_delays(captured: tuple[tidegate.Run, Path, Path]) -> None:
+    run, near, far = captured
+    again = imported([near, far], same_clock=True)
+    ours, theirs = rows(run), rows(again)
+    assert len(ours) == len(theirs) > 500
+    # what died as the run ended might be under way, as far as a capture knows
+    sure = [at for at, *_ in ours if at < 11.5e6]
+    assert theirs[: len(sure)] == ours[: len(sure)]
+    assert sum(became == "lost" for _, _, became, _ in ours) > 10
+    for name in ("one_way_delay_ms_p95", "loss_fraction", "receive_rate_bps"):
+        assert again.metrics("outgoing")[name] == pytest.approx(run.metrics()[name], rel=0.02), name
+    # which place is which is told by the order of packets alone
+    assert rows(imported([far, near], same_clock=True)) == theirs
+
+
+def test_one_capture_tells_what_its_feedback_tells(captured: tuple[tidegate.Run, Path, Path]) -> None:
+    run, near, _ = captured
+    ours, theirs = rows(run), rows(imported([near]))
+    assert [one[:2] for one in ours] == [one[:2] for one in theirs]
+    told = [(here[2], there[2]) for here, there in zip(ours, theirs, strict=True) if there[2] != "unknown"]
+    assert len(told) > 0.9 * len(ours), "feedback on packets is read, with the extension that numbers them"
+    assert all(here == there for here, there in told)
+    delays = [(here[3], there[3]) for here, there in zip(ours, theirs, strict=True) if there[2] == "arrived"]
+    differences = np.subtract(*np.array(delays).T)
+    # ticks of 250 us; of two packets that leave at once feedback may have told of one
+    assert np.ptp(np.quantile(differences, [0.01, 0.99])) < 0.3
+
+
+def test_captures_that_are_wrong_are_told(captured: tuple[tidegate.Run, Path, Path], tmp_path: Path, cli: Cli) -> None:
+    whole = captured[1].read_bytes()
+    (tmp_path / "cut.pcapng").write_bytes(whole[: len(whole) // 2])
+    told = cli("import", "cut.pcapng", "--out", "call")
+    assert told.code == 0, told.err
+    assert "cut.pcapng: byte " in told.err
+    assert "a block takes" in told.err
+    head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff0000")
+    wrong = {
+        "link.pcap": (
+            head + (105).to_bytes(4, "little") + bytes(8) + bytes([1, 0, 0, 0] * 2) + b"x",
+            "found link type 105",
+        ),
+        "none.pcap": (head + (101).to_bytes(4, "little"), "found no RTP"),
+        "short.pcap": (head, "the link type of a pcap file takes 4 bytes, but 0 are left"),
+        "order.pcapng": (bytes.fromhex("0a0d0d0a1c00000011223344") + bytes(16), "found no byte order"),
+    }
+    for name, (data, right) in wrong.items():
+        (tmp_path / name).write_bytes(data)
+        told = cli("import", name, "--out", "wrong")
+        assert (told.code, right in told.err) == (2, True), told.err
+    (tmp_path / "a.log").write_bytes(sender())
+    told = cli("import", "a.log", "cut.pcapng", "--out", "wrong")
+    assert "found a file of the format “capture” beside one of “event log”" in told.err
+
+
+def test_an_encrypted_call_through_a_link_with_its_truth() -> None:
+    folder = shared() / "recordings" / "chromium-steps"
+    near = [folder / "link.up.in.pcap.gz", folder / "link.down.out.pcap.gz"]
+    far = [folder / "link.up.out.pcap.gz", folder / "link.down.in.pcap.gz"]
+    with gzip.open(folder / "link.up.csv.gz", "rt") as file:
+        truth = np.array([[int(cell) for cell in line.split(",")] for line in file.read().splitlines()[1:]])
+    dropped = truth[truth[:, 4] == 1]
+    for same_clock in (True, False):
+        run = imported(near, far=far, same_clock=same_clock)
+        table = run.table("packets")
+        lost = table.to_numpy("fate") == "lost"
+        # what the link dropped besides is no RTP
+        assert sorted(table.to_numpy("size")[lost].tolist()) == sorted(dropped[:, 3].tolist())
+        assert run.metrics("outgoing")["loss_fraction"] == pytest.approx(len(dropped) / len(lost), rel=1e-3)
+        assert 20 <= run.metrics("outgoing")["one_way_delay_ms_min"] < 20.5, "the link's delay"
+        assert 1100 < run.metrics("outgoing")["one_way_delay_ms_max"] < 1300, "75 kB at 0.5 Mb/s"
+    assert set(table.to_numpy("kind").tolist()) == {"audio", "video", "retransmission"}
+    assert "RTCP is encrypted" in " ".join(imported(near).warnings)

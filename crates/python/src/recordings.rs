@@ -50,11 +50,12 @@ impl PyImported {
     }
 }
 
-/// What kind of recording a file is: "event log".
+/// What kind of recording a file is: "event log" or "capture".
 #[pyfunction]
 fn recording_format(data: &[u8]) -> PyResult<&'static str> {
     match import::format(data) {
         Ok(Format::EventLog) => Ok("event log"),
+        Ok(Format::Capture) => Ok("capture"),
         Err(problem) => Err(bad(problem)),
     }
 }
@@ -71,6 +72,23 @@ fn import_event_logs(py: Python<'_>, files: Vec<Vec<u8>>, same_clock: bool) -> P
     py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
 }
 
+/// Imports the captures of one place, and of a second one; an error is a pair of the number of the file among both and what
+/// is wrong with it.
+#[pyfunction]
+fn import_captures(
+    py: Python<'_>,
+    near: Vec<Vec<u8>>,
+    far: Vec<Vec<u8>>,
+    same_clock: bool,
+) -> PyResult<PyImported> {
+    let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
+    let read = || {
+        let [near, far] = [&near, &far].map(|files| files.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        import::captures(&near, &far, clocks)
+    };
+    py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
+}
+
 fn wrong(wrong: Wrong) -> PyErr {
     pyo3::exceptions::PyValueError::new_err((wrong.file, wrong.problem.to_string()))
 }
@@ -79,5 +97,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyImported>()?;
     module.add_function(wrap_pyfunction!(recording_format, module)?)?;
     module.add_function(wrap_pyfunction!(import_event_logs, module)?)?;
+    module.add_function(wrap_pyfunction!(import_captures, module)?)?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! bounded by how many there are (`fuzz/` holds it to that).
 
 mod beside;
+pub mod capture;
 pub mod clocks;
 pub mod event_log;
 pub mod feedback;

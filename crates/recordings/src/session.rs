@@ -313,6 +313,20 @@ impl Session {
         }
     }
 
+    /// Whether packets pass the far place before the near one, so that the two are the other way round.
+    #[must_use]
+    pub fn is_backwards(near: &Point, far: &Point) -> bool {
+        let there = pairs(&near.sent, &far.received);
+        let back = pairs(&far.sent, &near.received);
+        let least = |pairs: &[Pair]| pairs.iter().map(|&(from, to)| to.saturating_sub(from)).min();
+        match (least(&there), least(&back)) {
+            // whatever the clocks, a round trip takes time
+            (Some(there), Some(back)) => there.saturating_add(back) < 0,
+            (Some(one), None) | (None, Some(one)) => one < 0,
+            (None, None) => false,
+        }
+    }
+
     fn clock(&mut self, clocks: Clocks, there: &[Pair], back: &[Pair]) -> Clock {
         let found = clocks::aligned(there, back);
         let backwards =

@@ -21,11 +21,14 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="RTC event log of libwebrtc (format 2), as Chromium writes it; and that of the other end. May be "
-            "packed by gzip.",
+            help="RTC event log of libwebrtc (format 2), as Chromium writes it, or a capture (pcap, pcapng); and that "
+            "of the other end. May be packed by gzip.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the run: run.json and Parquet tables.")],
+    far: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Captures of the other end, where an end has several.")
+    ] = [],  # noqa: B006
     same_clock: Annotated[
         bool,
         typer.Option(
@@ -50,7 +53,7 @@ def import_(
 
     check_folder(out, RUN_FILE)
     with stoppable("stopped; nothing was written"):
-        done = imported(files, same_clock=same_clock)
+        done = imported(files, far=far, same_clock=same_clock)
     done.save(out)
     if as_json:
         print_json({"digest": done.digest, "seed": done.seed, **done.summary})

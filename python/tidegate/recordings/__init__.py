@@ -1,4 +1,4 @@
-"""Calls that were recorded elsewhere, as runs: what libwebrtc logs."""
+"""Calls that were recorded elsewhere, as runs: what libwebrtc logs, and captures."""
 
 from tidegate.recordings.importing import imported
 

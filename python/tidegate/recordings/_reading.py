@@ -25,7 +25,7 @@ class File:
     data: bytes
     """What it holds; unpacked, where it was packed by gzip."""
     format: str
-    """`event log`."""
+    """`event log` or `capture`."""
 
     @property
     def about(self) -> Mapping[str, str]:

@@ -41,12 +41,13 @@ class _Told:
         return None
 
 
-def imported(files: Sequence[str | Path], *, same_clock: bool = False) -> Run:
+def imported(files: Sequence[str | Path], *, far: Sequence[str | Path] = (), same_clock: bool = False) -> Run:
     """A recorded call as a run, whose metrics are those of runs as far as the recording tells them.
 
     Args:
-        files: RTC event logs of libwebrtc (format 2): that of one end, and that of the other one, if there is one; they
-            may be packed by gzip.
+        files: RTC event logs of libwebrtc (format 2), or captures (pcap, pcapng): those of one end; and that of the
+            other one, if there is one. They may be packed by gzip.
+        far: Those of the other end, where there are several of one.
         same_clock: Whether both ends had one clock; else the far one is set so that the least one-way delay is the same
             both ways.
 
@@ -55,9 +56,17 @@ def imported(files: Sequence[str | Path], *, same_clock: bool = False) -> Run:
     """
     if not files:
         raise InputError("no file was given; expected a recording of a call")
-    some = [read(Path(one)) for one in files]
+    near, distant = ([read(Path(one)) for one in one_end] for one_end in (files, far))
+    some = [*near, *distant]
+    strange = next((one for one in some if one.format != some[0].format), None)
+    if strange is not None:
+        found = f"found a file of the format “{strange.format}” beside one of “{some[0].format}”"
+        raise InputError(f"{strange.path}: {found}; expected one format for all")
     try:
-        call = _core.import_event_logs([one.data for one in some], same_clock)
+        if some[0].format == "capture":
+            call = _core.import_captures([one.data for one in near], [one.data for one in distant], same_clock)
+        else:
+            call = _core.import_event_logs([one.data for one in some], same_clock)
     except ValueError as error:
         at, why = error.args
         raise InputError(f"{some[at].path}: {why}") from None
