@@ -48,7 +48,7 @@ pub(super) fn find<'a>(headers: impl Iterator<Item = (Nanos, &'a Header)>) -> Id
             if let Some(stamp) = rtp::read_abs_send_time(&extension.data) {
                 // runs as the clock does, to 20 ms
                 let near = |passed: Nanos, step: u32| {
-                    let step = i64::from(step & 0xff_ffff) * 1_000_000_000 >> 18;
+                    let step = (i64::from(step & 0xff_ffff) * 1_000_000_000) >> 18;
                     let apart = (step - passed).rem_euclid(64_000_000_000);
                     apart.min(64_000_000_000 - apart) < 20_000_000
                 };
