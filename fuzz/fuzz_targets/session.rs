@@ -2,7 +2,11 @@
 //! could send them, and as they are; control messages; sealed datagrams.
 #![no_main]
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::io::Write;
 use tidegate_core::Time;
+use tidegate_live::call::{Offer, Record};
 use tidegate_live::session::Ignored;
 use tidegate_live::session::control::Control;
 use tidegate_live::session::handshake::{Answerer, Caller};
@@ -16,7 +20,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let psk = PresharedKey::new(&[7; 16]).expect("long enough");
     let key = psk.handshake();
     let mut ignored = Ignored::default();
-    match choice % 4 {
+    match choice % 6 {
         0 => {
             // the choice's high bits say how much of the beginning is made to fit
             let mut bytes = if choice & 0x80 == 0 { MAGIC.to_vec() } else { Vec::new() };
@@ -50,6 +54,20 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
                 }
                 fetch.advance(Time::ZERO);
             }
+        }
+        3 => {
+            // a record or an offer, which are compressed on the wire
+            let mut packed = DeflateEncoder::new(Vec::new(), Compression::none());
+            packed.write_all(input).expect("in memory");
+            let bytes = packed.finish().expect("in memory");
+            let _ = Offer::from_bytes(&bytes);
+            if let Ok(record) = Record::from_bytes(&bytes) {
+                let again = record.to_bytes().expect("what was read can be written");
+                assert!(Record::from_bytes(&again).is_ok());
+            }
+        }
+        4 => {
+            let _ = (Offer::from_bytes(input), Record::from_bytes(input));
         }
         _ => {
             let mut opener = Opener::new(Key::new(&[1; 32]), 1500);

@@ -816,6 +816,27 @@ def run(
 ) -> Recording:
     """Runs a scenario; `progress` is told the share of simulated time that is done."""
 
+def live_send(
+    scenario_json: str,
+    peer: str,
+    key: bytes,
+    max_rate_bps: int,
+    about: str = "",
+    bind: str | None = None,
+    objects: Mapping[str, Callable[[], Any]] = ...,
+    progress: Callable[[str, float], bool] | None = None,
+) -> tuple[Recording, str]:
+    """Sends the only flow of a scenario over UDP; gives the recording and how it went, as JSON. On Linux only."""
+
+def live_receive(
+    bind: str,
+    key: bytes,
+    max_rate_bps: int,
+    about: str = "",
+    progress: Callable[[str, float], bool] | None = None,
+) -> tuple[Recording, str]:
+    """Answers one call; see `live_send`."""
+
 @final
 class Schedule:
     """The transmission state of one participant of an RTP session (RFC 3550 section 6.3, RFC 4585 section 3)."""

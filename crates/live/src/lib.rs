@@ -6,6 +6,7 @@
 // this crate is not pure: files and clocks are what it is for
 #![allow(clippy::disallowed_methods)]
 
+pub mod call;
 pub mod clock;
 pub mod network;
 pub mod session;

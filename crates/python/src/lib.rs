@@ -15,6 +15,8 @@ mod quality;
 mod recordings;
 mod rtcp;
 mod run;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod sprout;
 mod table;
 mod tfrc;
@@ -59,7 +61,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::lte_survey, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
     #[cfg(target_os = "linux")]
-    live::register(module)?;
+    {
+        live::register(module)?;
+        module.add_function(wrap_pyfunction!(sockets::live_send, module)?)?;
+        module.add_function(wrap_pyfunction!(sockets::live_receive, module)?)?;
+    }
     nada::register(module)?;
     sprout::register(module)?;
     tfrc::register(module)?;

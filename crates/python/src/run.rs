@@ -124,7 +124,7 @@ impl Recording {
 }
 
 /// Where a Python exception waits, to be put under the error of the run.
-fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
+pub(crate) fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
     let error = RunError::new_err(message);
     if let Ok(mut raised) = raised.lock()
         && let Some(cause) = raised.take()
@@ -216,7 +216,7 @@ pub(crate) fn outcome_of<T>(py: Python<'_>, done: Result<T, Ended>, raised: &Rai
     }
 }
 
-fn from_python(
+pub(crate) fn from_python(
     py: Python<'_>,
     spec: &ControllerSpec,
     objects: &BTreeMap<String, Py<PyAny>>,

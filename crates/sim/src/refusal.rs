@@ -22,7 +22,7 @@ impl Refusal {
 
     /// The same refusal, seen from the whole of which the refused part is at `whole`: its key is put in front.
     #[must_use]
-    pub(crate) fn at(mut self, whole: &str) -> Self {
+    pub fn at(mut self, whole: &str) -> Self {
         self.place = match self.place.as_str() {
             "" => whole.to_owned(),
             place => format!("{whole}.{place}"),

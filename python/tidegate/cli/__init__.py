@@ -20,7 +20,21 @@ import typer
 import typer.core
 
 from tidegate import _core
-from tidegate.cli import diffs, gates, look, media, optimise, papers, recordings, reports, runs, shell, suites, sweeps
+from tidegate.cli import (
+    diffs,
+    gates,
+    look,
+    media,
+    optimise,
+    papers,
+    recordings,
+    reports,
+    runs,
+    shell,
+    sockets,
+    suites,
+    sweeps,
+)
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
 
@@ -51,6 +65,7 @@ gates.add_to(app)
 diffs.add_to(app)
 recordings.add_to(app)
 shell.add_to(app)
+sockets.add_to(app)
 reports.add_to(app)
 papers.add_to(app)
 media.add_to(app)

@@ -1,0 +1,264 @@
+//! What one side of a call records: facts with its own times, which the other side fetches at the end.
+
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use tidegate_core::datagram::RtpBody;
+use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
+use tidegate_core::{
+    Body, Datagram, Decision, Ecn, FlowId, Frame, Kind, Level, Packet, Rate, Recorder, RouteId, Size, Span,
+    Time,
+};
+
+use crate::session::Ignored;
+use crate::session::transfer::LONGEST;
+
+/// What was in a datagram, as far as the record of a run asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Running number of its sender's packets.
+    sequence: u32,
+    kind: Kind,
+    /// Bytes on the wire.
+    size: u32,
+    frame: u32,
+    flags: u8,
+    ecn: u8,
+    dscp: u8,
+    /// RTP timestamp, sequence number and payload type.
+    rtp: Option<(u32, u16, u8)>,
+}
+
+impl Sent {
+    /// Of this datagram.
+    pub(super) fn new(sequence: u32, kind: Kind, frame: Frame, datagram: &Datagram) -> Self {
+        Self {
+            sequence,
+            kind,
+            size: datagram.size,
+            frame: frame.number,
+            flags: frame.flags,
+            ecn: datagram.ecn as u8,
+            dscp: datagram.dscp,
+            rtp: datagram.rtp().map(|body| (body.timestamp, body.sequence, body.payload_type)),
+        }
+    }
+
+    /// The number of its frame, if it is audio.
+    pub(super) fn audio_frame(&self) -> Option<u32> {
+        (self.kind == Kind::Audio).then_some(self.frame)
+    }
+
+    /// As a packet of the run, sent at `at`.
+    pub(super) fn packet(&self, at: Time) -> Packet {
+        let body = match self.rtp {
+            Some((timestamp, sequence, payload_type)) => {
+                Body::Rtp(RtpBody { timestamp, sequence, payload_type, ..RtpBody::default() })
+            }
+            None => Body::Rtcp,
+        };
+        let (size, ecn, dscp) = (self.size, Ecn::from_bits(self.ecn), self.dscp);
+        let datagram = Datagram { size, ecn, dscp, body, ..Datagram::default() };
+        let packet = Packet::new(at, FlowId(0), RouteId(0), self.sequence, self.kind, datagram);
+        Packet { frame: Frame { number: self.frame, flags: self.flags }, ..packet }
+    }
+}
+
+/// Something that happened. Numbers are those of the session's datagrams, in the direction that is meant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Fact {
+    /// Its side sent a packet.
+    Sent(u64, Sent),
+    /// A packet of the other side came in, with this ECN field.
+    Arrived(u64, u8),
+    /// It was too late for playout.
+    Late(u64),
+    /// See [`Recorder`]; so are the others.
+    Ended,
+    /// The path was checked for ECN.
+    EcnChecked(EcnCheck),
+    /// A circuit breaker has tripped, and whether it stops the sender.
+    Tripped(Breaker, bool),
+    /// Things in feedback that cannot be.
+    Refused(u32),
+    /// Useful bytes.
+    Goodput(Size),
+    /// A packet was restored.
+    Repaired(RepairRecord),
+    /// A packet of media has waited for its turn.
+    Paced(Span),
+    /// A frame was not sent.
+    Skipped(u32, Size),
+    /// A picture was not encoded.
+    LeftOut,
+    /// Target, pacing rate and window.
+    Decision(Rate, Rate, Option<Size>),
+    /// A value with a name.
+    Internal(String, f64),
+    /// A frame left its encoder.
+    FrameSent(FrameSent),
+    /// The fate of a frame.
+    Frame(FrameRecord),
+    /// The picture stood still.
+    Freeze(Span),
+    /// RTCP was sent.
+    Rtcp(RtcpRecord),
+}
+
+/// What became of one side of a call, beside what the tables of a run tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// Wakeups that something was due at.
+    pub wakeups: u64,
+    /// By how much they came late, in milliseconds: median, 99th percentile and the worst.
+    pub late_ms: (f64, f64, f64),
+    /// Datagrams whose kernel stamp could not be used, or contradicted the time already reached.
+    pub clamped: u64,
+    /// Datagrams that the cap on the rate held back.
+    pub capped: u64,
+    /// Datagrams that the kernel did not take.
+    pub unsent: u64,
+    /// What came in and was ignored.
+    #[serde(default)]
+    pub ignored: Ignored,
+}
+
+/// The record of one side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What happened, and when: nanoseconds of this side's clock since its beginning.
+    pub facts: Vec<(i64, Fact)>,
+    /// How long this side took part.
+    pub lasted: Span,
+    /// How it went.
+    pub health: Health,
+    /// What whoever started this side says of it, for the other side's record: text of his own.
+    pub about: String,
+    /// What came in, as this side read it: for a record of its own where the other side's does not come.
+    #[serde(skip)]
+    pub heard: Vec<(u64, Sent)>,
+}
+
+impl Record {
+    /// The record as bytes, compressed.
+    ///
+    /// # Errors
+    /// With the reason, when it cannot be written.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+        let plain = postcard::to_stdvec(self).map_err(|error| error.to_string())?;
+        let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(&plain).and_then(|()| packed.finish()).map_err(|error| error.to_string())
+    }
+
+    /// Reads what [`Record::to_bytes`] has written.
+    ///
+    /// # Errors
+    /// With the reason, when the bytes are no record, or a record that is too long.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        /// A record as it is in memory: what is compressed to nothing must not fill it.
+        const MOST: u64 = 8 * LONGEST as u64;
+        let mut plain = Vec::new();
+        let mut read = flate2::read::DeflateDecoder::new(bytes).take(MOST + 1);
+        read.read_to_end(&mut plain).map_err(|error| error.to_string())?;
+        if plain.len() as u64 > MOST {
+            return Err(format!("more than {MOST} bytes"));
+        }
+        postcard::from_bytes(&plain).map_err(|error| error.to_string())
+    }
+}
+
+impl Recorder for Record {
+    fn level(&self) -> Level {
+        Level::Series
+    }
+    fn ended(&mut self, now: Time, _: FlowId) {
+        self.add(now, Fact::Ended);
+    }
+    fn ecn_checked(&mut self, now: Time, _: FlowId, check: EcnCheck) {
+        self.add(now, Fact::EcnChecked(check));
+    }
+    fn tripped(&mut self, now: Time, _: FlowId, breaker: Breaker, stops: bool) {
+        self.add(now, Fact::Tripped(breaker, stops));
+    }
+    fn refused(&mut self, now: Time, _: FlowId, count: u32) {
+        self.add(now, Fact::Refused(count));
+    }
+    fn goodput(&mut self, now: Time, _: FlowId, bytes: Size) {
+        self.add(now, Fact::Goodput(bytes));
+    }
+    fn repaired(&mut self, now: Time, repair: &RepairRecord) {
+        self.add(now, Fact::Repaired(*repair));
+    }
+    fn paced(&mut self, now: Time, _: FlowId, waited: Span) {
+        self.add(now, Fact::Paced(waited));
+    }
+    fn skipped(&mut self, now: Time, _: FlowId, packets: u32, bytes: Size) {
+        self.add(now, Fact::Skipped(packets, bytes));
+    }
+    fn left_out(&mut self, now: Time, _: FlowId) {
+        self.add(now, Fact::LeftOut);
+    }
+    fn decision(&mut self, now: Time, _: FlowId, decision: &Decision) {
+        self.add(now, Fact::Decision(decision.target, decision.pacing, decision.window));
+    }
+    fn internal(&mut self, now: Time, _: FlowId, name: &str, value: f64) {
+        self.add(now, Fact::Internal(name.to_owned(), value));
+    }
+    fn frame_sent(&mut self, now: Time, frame: &FrameSent) {
+        self.add(now, Fact::FrameSent(*frame));
+    }
+    fn frame(&mut self, now: Time, frame: &FrameRecord) {
+        self.add(now, Fact::Frame(*frame));
+    }
+    fn freeze(&mut self, now: Time, _: FlowId, length: Span) {
+        self.add(now, Fact::Freeze(length));
+    }
+    fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {
+        self.add(now, Fact::Rtcp(*rtcp));
+    }
+}
+
+impl Record {
+    /// Takes note of a fact.
+    pub(super) fn add(&mut self, now: Time, fact: Fact) {
+        self.facts.push((now.as_nanos(), fact));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_its_way_and_spoiled_bytes_are_errors() {
+        let body = RtpBody { timestamp: 9, sequence: 7, payload_type: 96, ..RtpBody::default() };
+        let datagram =
+            Datagram { size: 1252, ecn: Ecn::Ect1, dscp: 46, body: Body::Rtp(body), ..Datagram::default() };
+        let sent = Sent::new(3, Kind::Video, Frame { number: 5, flags: Frame::KEY }, &datagram);
+        let packet = sent.packet(Time::from_millis(4));
+        assert_eq!((packet.size, packet.ecn, packet.dscp, packet.sequence), (1252, Ecn::Ect1, 46, 3));
+        assert_eq!((packet.frame.number, packet.kind, packet.sent), (5, Kind::Video, Time::from_millis(4)));
+        assert_eq!(packet.rtp(), Some(&body));
+        let mut record = Record { lasted: Span::from_secs(3), about: "x".to_owned(), ..Record::default() };
+        for at in 0..1000 {
+            record.add(Time::from_millis(at), Fact::Sent(at as u64, sent));
+            record.internal(Time::from_millis(at), FlowId(0), "threshold", f64::INFINITY);
+        }
+        let bytes = record.to_bytes().expect("written");
+        assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
+        assert_eq!(Record::from_bytes(&bytes), Ok(record));
+        for at in (0..bytes.len()).step_by(bytes.len() / 50) {
+            assert!(Record::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_become_gigabytes() {
+        let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        for _ in 0..600 {
+            packed.write_all(&[0; 1 << 20]).expect("in memory");
+        }
+        let bytes = packed.finish().expect("in memory");
+        assert!(bytes.len() < 1 << 20);
+        assert!(Record::from_bytes(&bytes).is_err());
+    }
+}

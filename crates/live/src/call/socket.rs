@@ -1,0 +1,235 @@
+//! A UDP socket with what a call needs of one: kernel receive stamps, the ECN field in and out, waiting to the nanosecond.
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, bind,
+    connect, getsockname, recvmsg, sendmsg, setsockopt, socket, sockopt,
+};
+use nix::sys::time::TimeSpec;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use tidegate_core::{Ecn, Span};
+
+/// Room for what comes while this process is not on: half a second of 16 Mb/s.
+const BUFFER: usize = 1 << 20;
+
+/// A socket of one address family.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    v6: bool,
+    space: Vec<u8>,
+    refused: bool,
+}
+
+/// A datagram that has come in; its bytes are in the buffer that was handed over.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Bytes of it that fit into the buffer; as many as that has if it was longer.
+    pub length: usize,
+    /// Where it came from.
+    pub from: SocketAddr,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Its DSCP.
+    pub dscp: u8,
+    /// When the kernel had it: nanoseconds of CLOCK_REALTIME.
+    pub stamp: Option<i64>,
+}
+
+impl Socket {
+    /// A socket at `at`; port 0 is any free one.
+    ///
+    /// # Errors
+    /// As the system calls tell: the address is not of this machine, the port is in use.
+    pub fn bind(at: SocketAddr) -> io::Result<Self> {
+        let v6 = at.is_ipv6();
+        let family = if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let fd = socket(family, SockType::Datagram, flags, None)?;
+        if v6 {
+            setsockopt(&fd, sockopt::Ipv6V6Only, &true)?;
+            setsockopt(&fd, sockopt::Ipv6RecvTClass, &true)?;
+        } else {
+            setsockopt(&fd, sockopt::IpRecvTos, &true)?;
+        }
+        setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+        setsockopt(&fd, sockopt::RcvBuf, &BUFFER)?;
+        bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
+        Ok(Self { fd, v6, space: cmsg_space!(TimeSpec, u8, i32), refused: false })
+    }
+
+    /// Talks to `peer` alone from now on; what others send is not seen any more, and what the network says of `peer` is.
+    ///
+    /// # Errors
+    /// As the system call tells: there is no way to it.
+    pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
+        Ok(connect(self.fd.as_raw_fd(), &SockaddrStorage::from(peer))?)
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// As the system call tells.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let name: SockaddrStorage = getsockname(self.fd.as_raw_fd())?;
+        address(&name).ok_or_else(|| io::Error::other("a socket without an address"))
+    }
+
+    /// Takes the next datagram in, if there is one. One that is longer than `buffer` fills it.
+    ///
+    /// # Errors
+    /// When the socket is of no more use. That nobody listens at the other end is not an error: [`Socket::refused`] tells.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let mut parts = [IoSliceMut::new(buffer)];
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let got = recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut parts, Some(&mut self.space), flags);
+        let message = match got {
+            Ok(message) => message,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
+            // told of something sent earlier
+            Err(error @ (Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH)) => {
+                self.refused |= error == Errno::ECONNREFUSED;
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(from) = message.address.as_ref().and_then(address) else { return Ok(None) };
+        let (mut field, mut stamp) = (0, None);
+        // cut off: as if there were none
+        for control in message.cmsgs().into_iter().flatten() {
+            match control {
+                ControlMessageOwned::Ipv4Tos(tos) => field = tos,
+                ControlMessageOwned::Ipv6TClass(class) => field = class as u8,
+                ControlMessageOwned::ScmTimestampns(at) => {
+                    stamp = Some(at.tv_sec() * 1_000_000_000 + at.tv_nsec());
+                }
+                _ => {}
+            }
+        }
+        let length = message.bytes;
+        Ok(Some(Received { length, from, ecn: Ecn::from_bits(field), dscp: field >> 2, stamp }))
+    }
+
+    /// Whether the network has told since the last call that nobody listens at the other end of a connected socket.
+    pub fn refused(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Sends a datagram; `to` is left out once it is connected. False if the kernel had no room for it, or no way to its
+    /// address now: it is as good as lost.
+    ///
+    /// # Errors
+    /// When the socket is of no more use, or the datagram is too long for the path's first link.
+    pub fn send(&mut self, bytes: &[u8], ecn: Ecn, dscp: u8, to: Option<SocketAddr>) -> io::Result<bool> {
+        let field = dscp << 2 | ecn as u8;
+        let class = i32::from(field);
+        let control =
+            if self.v6 { [ControlMessage::Ipv6TClass(&class)] } else { [ControlMessage::Ipv4Tos(&field)] };
+        let to = to.map(SockaddrStorage::from);
+        let fd = self.fd.as_raw_fd();
+        let parts = [IoSlice::new(bytes)];
+        match sendmsg(fd, &parts, &control, MsgFlags::MSG_DONTWAIT, to.as_ref()) {
+            Ok(_) => Ok(true),
+            Err(Errno::ECONNREFUSED) => {
+                self.refused = true;
+                Ok(false)
+            }
+            Err(
+                Errno::EAGAIN
+                | Errno::EINTR
+                | Errno::ENOBUFS
+                | Errno::EHOSTUNREACH
+                | Errno::ENETUNREACH
+                | Errno::ENETDOWN
+                | Errno::EPERM,
+            ) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until there is a datagram, or `span` is over, or a signal has come.
+    ///
+    /// # Errors
+    /// When the socket is of no more use.
+    pub fn wait(&self, span: Span) -> io::Result<()> {
+        let nanos = span.as_nanos().max(0);
+        let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
+        let mut fds = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn address(found: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = found.as_sockaddr_in().map(|one| SocketAddr::V4(SocketAddrV4::new(one.ip(), one.port())));
+    v4.or_else(|| {
+        let one = found.as_sockaddr_in6()?;
+        Some(SocketAddr::V6(SocketAddrV6::new(one.ip(), one.port(), one.flowinfo(), one.scope_id())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::monotonic;
+
+    #[test]
+    fn datagrams_come_with_their_ecn_field_and_a_stamp() {
+        for loopback in ["127.0.0.1:0", "[::1]:0"] {
+            let at = loopback.parse().expect("an address");
+            let Ok(mut receiver) = Socket::bind(at) else {
+                // a machine without IPv6
+                assert!(at.is_ipv6(), "{at}");
+                continue;
+            };
+            let mut sender = Socket::bind(at).expect("another one");
+            let to = receiver.address().expect("bound");
+            assert!(receiver.receive(&mut [0; 10]).expect("it works").is_none());
+            for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+                assert!(sender.send(b"here it is", ecn, 46, Some(to)).expect("sent"));
+                receiver.wait(Span::from_secs(5)).expect("it comes");
+                let mut buffer = [0; 10];
+                let got = receiver.receive(&mut buffer).expect("it works").expect("it has come");
+                assert_eq!((got.length, got.ecn, got.dscp), (10, ecn, 46), "{loopback}");
+                assert_eq!(&buffer, b"here it is");
+                assert_eq!(got.from, sender.address().expect("bound"));
+                assert!(got.stamp.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn that_nobody_listens_is_told() {
+        let gone = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let mut sender = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+        sender.connect(gone.address().expect("bound")).expect("a way");
+        drop(gone);
+        assert!(sender.send(b"?", Ecn::NotEct, 0, None).expect("sent"));
+        sender.wait(Span::from_secs(1)).expect("it works");
+        assert!(sender.receive(&mut [0; 8]).expect("no error of this side").is_none());
+        assert!(sender.refused() && !sender.refused());
+    }
+
+    #[test]
+    fn waiting_ends_in_time() {
+        let socket = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let before = monotonic();
+        socket.wait(Span::from_millis(20)).expect("it works");
+        assert!(monotonic() - before >= 20_000_000);
+    }
+
+    #[test]
+    fn a_port_that_is_taken_and_an_address_that_is_not_ours_are_told() {
+        let first = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let taken = Socket::bind(first.address().expect("bound")).map(drop);
+        assert_eq!(taken.map_err(|error| error.kind()), Err(io::ErrorKind::AddrInUse));
+        let strange = Socket::bind("192.0.2.1:5004".parse().expect("an address")).map(drop);
+        assert_eq!(strange.map_err(|error| error.kind()), Err(io::ErrorKind::AddrNotAvailable));
+    }
+}

@@ -1,0 +1,266 @@
+"""The commands live send, live receive and gap: our endpoint on a socket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidegate.cli.options import AsJson, Sets, changes, complete_controllers, say_what_code_is_run, scenarios
+from tidegate.cli.terminal import print_json, results_only, say, warn
+from tidegate.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from tidegate.running import Run
+
+live_app = typer.Typer(
+    help="Calls of our own endpoints over UDP, between two machines.", no_args_is_help=True, rich_markup_mode=None
+)
+
+_STOPPED = 130
+_NOISY_MS = 5.0  # lateness at the 99th percentile from which on a result says more of the machine than of the network
+
+Key = Annotated[
+    Path,
+    typer.Option("--key", metavar="FILE", help="A file with what both sides hold: 16 bytes or more, mode 0600."),
+]
+MaxRate = Annotated[str, typer.Option("--max-rate", metavar="RATE", help="More is never sent: from 50kbps to 1Gbps.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Puts the commands on the command line."""
+    app.add_typer(live_app, name="live")
+    live_app.command()(send)
+    live_app.command()(receive)
+    app.command()(gap)
+
+
+def send(
+    peer: Annotated[str, typer.Argument(metavar="ADDRESS:PORT", help="Where `tidegate live receive` is.")],
+    key: Key,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose subject is sent, and what `tidegate gap` simulates: a file or a name.", autocompletion=scenarios
+        ),
+    ] = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(help="Instead of the scenario's: gcc, python:mine.py:Mine.", autocompletion=complete_controllers),
+    ] = None,
+    duration: Annotated[str | None, typer.Option(help="How long, such as 30s.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
+    record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
+    set_: Sets = [],  # noqa: B006
+    max_rate: MaxRate = "20Mbps",
+    bind: Annotated[
+        str | None, typer.Option(metavar="ADDRESS:PORT", help="From where; any free port by default.")
+    ] = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send media to `tidegate live receive` on another machine, under a controller.
+
+    The tables and the folder are those of `tidegate run`, from what both sides recorded. Ctrl-C ends the call on both
+    sides, with results.
+
+    Example: tidegate live send 192.0.2.1:5004 --key call.key --controller gcc --duration 30s --out sent
+    """
+    from tidegate.results._folders import check_folder
+    from tidegate.running import RUN_FILE, sockets
+    from tidegate.scenario.variants import with_controller
+    from tidegate.units import Duration
+
+    if record not in {None, "summary", "series", "packets"}:
+        raise InputError(f"--record: found {record}; expected summary, series or packets")
+    changed = changes(set_)
+    if duration is not None:
+        try:
+            changed["duration"] = str(Duration.parse(duration))
+        except (ValueError, InputError) as error:
+            raise InputError(f"--duration: {error}") from None
+    made = sockets.scenario_of(scenario, changed)
+    if controller is not None:
+        made = with_controller(made, controller)
+    rate = _rate(max_rate)
+    if bind is not None:
+        sockets.address(bind)
+    sockets.peer_address(peer)
+    secret = sockets.read_key(key)
+    if out is not None:
+        check_folder(out, RUN_FILE)
+    if scenario is not None:
+        say_what_code_is_run(scenario, made.code)
+    with results_only(), _watched(f"to {peer}", shown=not as_json) as ask:
+        done = sockets.send(made, peer, secret, max_rate=rate, bind=bind, seed=seed, record=record, progress=ask)
+    _finish(done, out, as_json=as_json, other=peer)
+
+
+def receive(
+    bind: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="At which address and port of this machine.")],
+    key: Key,
+    wait: Annotated[
+        str | None, typer.Option(help="How long to wait for a call, such as 60s; for ever by default.")
+    ] = None,
+    max_rate: MaxRate = "20Mbps",
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Wait for a call of `tidegate live send`, receive its media, and send feedback.
+
+    It answers one call and ends with it; what both sides recorded is in its tables and its folder, too.
+
+    Example: tidegate live receive --bind 0.0.0.0:5004 --key call.key --out received
+    """
+    from tidegate.results._folders import check_folder
+    from tidegate.running import RUN_FILE, sockets
+    from tidegate.units import Duration
+
+    rate = _rate(max_rate)
+    sockets.address(bind)
+    patience = None
+    if wait is not None:
+        try:
+            patience = float(Duration.parse(wait)) / 1e9
+        except (ValueError, InputError) as error:
+            raise InputError(f"--wait: {error}") from None
+    secret = sockets.read_key(key)
+    if out is not None:
+        check_folder(out, RUN_FILE)
+    with results_only(), _watched(f"at {bind}", shown=not as_json, waits=True, patience=patience) as ask:
+        done = sockets.receive(bind, secret, max_rate=rate, progress=ask)
+    _finish(done, out, as_json=as_json, other="the sender")
+
+
+def gap(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `live send` or `live receive` wrote.")],
+    scenario: Annotated[
+        str | None,
+        typer.Option(help="What the network was, if not that of the call's own scenario.", autocompletion=scenarios),
+    ] = None,
+    set_: Sets = [],  # noqa: B006
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 when a limit does not hold.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a call that went over a socket, and print both side by side.
+
+    The same scenario, seed and settings, in virtual time. Limits: the median target within 10 %, the loss within
+    1 point.
+
+    Example: tidegate gap sent --scenario lte-one-call
+    """
+    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.comparing import gap as gaps
+    from tidegate.running import Run
+    from tidegate.scenario import Scenario
+
+    live = Run.load(folder)
+    changed = changes(set_)
+    network: Scenario | None
+    if scenario is not None:
+        network = gaps.with_media_of(live, Scenario.load(scenario, changed))
+    else:
+        network = live.scenario.with_changes(changed) if changed else None
+    say_what_code_is_run(str(folder), live.scenario.code)
+    with results_only():
+        found = gaps.gap(live, network)
+    if as_json:
+        print_json(found.to_data())
+    else:
+        table = plain_table("", "live", "simulated", "limit", "")
+        for line in found.lines:
+            held = {True: "holds", False: "does not hold", None: ""}[line.within]
+            table.add_row(line.label, line.show(line.live), line.show(line.simulated), line.limit, held)
+        print_table(table)
+        if network is None and live.name == "call":
+            console().print("\nthe network is taken as 1 Gbps without delay; --scenario says what it was")
+    warn(found.simulated.warnings, found.simulated.scenario)
+    if exit_code and not found.within:
+        raise typer.Exit(1)
+
+
+def _rate(text: str) -> Any:
+    from tidegate.running import sockets
+    from tidegate.units import Rate
+
+    try:
+        rate = Rate.parse(text)
+    except (ValueError, InputError) as error:
+        raise InputError(f"--max-rate: {error}") from None
+    return sockets.capped(rate)
+
+
+@contextmanager
+def _watched(
+    what: str, *, shown: bool, waits: bool = False, patience: float | None = None
+) -> Iterator[Callable[[str, float], bool]]:
+    """Shows how far a call is, and gives what the engine asks whether to go on."""
+    from tidegate.cli.tables import progress
+
+    begun = time.monotonic()
+    told: set[str] = set()
+    lines = {"media": f"the call {what} has begun"} | ({"waiting": f"waiting for a call {what}"} if waits else {})
+    with progress(f"call {what}", shown=shown) as tell:
+
+        def ask(phase: str, share: float) -> bool:
+            if phase in lines and phase not in told:
+                told.add(phase)
+                say(lines[phase])
+            if tell is not None and phase == "media":
+                tell(share)
+            return patience is None or phase != "waiting" or time.monotonic() - begun < patience
+
+        yield ask
+
+
+def _finish(done: Run, out: Path | None, *, as_json: bool, other: str) -> None:
+    """Saves and prints a call; says how it ended where that is not its time."""
+    from tidegate.cli.printing import print_run
+    from tidegate.cli.tables import console
+
+    if out is not None:
+        done.save(out)
+    told = done.about["live"]
+    if as_json:
+        print_json({"digest": done.digest, "seed": done.seed, **done.summary, "live": told})
+    else:
+        print_run(done)
+        _print_health(told)
+    for one in done.warnings:
+        say(f"warning: {one}")
+    if out is not None and not as_json:
+        console().print(f"\nwritten to {out}")
+    kept = f"; what was recorded until then is in {out}" if out is not None else ""
+    match told["why"]:
+        case "stopped":
+            raise typer.Exit(_STOPPED)
+        case "silent":
+            raise RunError(f"nothing came from {other} for 2 s, so the call ended after {told['lasted_s']:.1f} s{kept}")
+        case "ended":
+            say(f"{other} ended the call after {told['lasted_s']:.1f} s")
+
+
+def _print_health(told: dict[str, Any]) -> None:
+    from tidegate.cli.tables import console, plain_table, print_table
+
+    to = console()
+    to.print()
+    table = plain_table("side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored")
+    mine, theirs = ("sender", "receiver") if told["side"] == "sender" else ("receiver", "sender")
+    for side, health in ((mine, told["own"]), (theirs, told["other"])):
+        if health is None:
+            continue
+        p50, p99, worst = health["late_ms"]
+        counts = [str(health["unsent"]), str(health["capped"]), str(sum(health["ignored"].values()))]
+        judged = "quiet" if p99 <= _NOISY_MS else "noisy"
+        table.add_row(side, str(health["wakeups"]), f"{p50:.2f}", f"{p99:.2f}", f"{worst:.2f}", judged, *counts)
+    print_table(table)
+    if told["least_round_trip_ms"] is not None:
+        least = f"{told['least_round_trip_ms']:.3f} ms"
+        to.print(f"\nleast round trip {least}; one-way delays take both directions to be equally fast")
+    to.print(f"quiet: wakeups late by at most {_NOISY_MS:.0f} ms at the 99th percentile")
