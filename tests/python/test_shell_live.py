@@ -31,12 +31,13 @@ try:
 except InputError as reason:
     pytest.skip(str(reason), allow_module_level=True)
 
-# packets of 1000 bytes every 5 ms; who gets one sends 100 bytes back. Both print what they have got
+# packets of 1000 bytes every 5 ms, once the other one is there; who gets one sends 100 bytes back
 CALL = """
 import os, socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004))
 s.settimeout(1.5); peer = (os.environ["TIDEGATE_PEER"], 5004); seen = []
 if os.environ["TIDEGATE_SIDE"] == "A":
+    while not os.path.exists("ready"): time.sleep(0.01)
     s.setblocking(False); begun = time.monotonic()
     for number in range(400):
         while time.monotonic() < begun + 0.005 * number: time.sleep(0.0005)
@@ -44,12 +45,13 @@ if os.environ["TIDEGATE_SIDE"] == "A":
         try:
             while True: seen.append(time.monotonic() - float(s.recv(2000)[:12]))
         except BlockingIOError: pass
-    time.sleep(0.3)
+    s.settimeout(1.0)
     try:
-        while True: seen.append(time.monotonic() - float(s.recv(2000)[:12]))
-    except BlockingIOError: pass
+        while len(seen) < 400: seen.append(time.monotonic() - float(s.recv(2000)[:12]))
+    except TimeoutError: pass
     print(len(seen), min(seen))
 else:
+    open("ready", "w").close()
     try:
         while True:
             data, who = s.recvfrom(2000); s.sendto(data[:72], who)
