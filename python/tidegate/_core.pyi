@@ -747,13 +747,15 @@ class Trace:
 def recording_format(data: bytes) -> str:
     """What kind of recording a file is: `event log` or `capture`; ValueError for none that can be imported."""
 
-def import_event_logs(files: Sequence[bytes], same_clock: bool) -> ImportedCall:
+def import_event_logs(files: Sequence[bytes], same_clock: bool, replay: ControllerHost | None = None) -> ImportedCall:
     """Imports the event logs of one end, and of the other one.
 
     ValueError for a file that is wrong: its place among them, and what is wrong with it.
     """
 
-def import_captures(near: Sequence[bytes], far: Sequence[bytes], same_clock: bool) -> ImportedCall:
+def import_captures(
+    near: Sequence[bytes], far: Sequence[bytes], same_clock: bool, replay: ControllerHost | None = None
+) -> ImportedCall:
     """Imports the captures of one place, and of a second one.
 
     ValueError for a file that is wrong: its place among both, and what is wrong with it.

@@ -15,7 +15,7 @@ import event_logs as log
 import tidegate
 from support import Cli, shared
 from tidegate import InputError, wire
-from tidegate.recordings import imported
+from tidegate.recordings import agreement, imported
 
 COUNT, LOST, DELAY_MS, OFFSET_MS = 200, {20, 21, 150}, 30, 7_000
 """Packets every 10 ms over a path of 30 ms each way; the far clock is 7 s ahead."""
@@ -272,6 +272,43 @@ def test_a_call_of_chromium() -> None:
     decisions = run.table("decisions")
     targets = decisions.to_numpy("target_bps")[decisions.to_numpy("t_s") > 0.5]
     assert 1.8e6 < targets.min() < targets.max() < 2.6e6, "the probes of the first moments found the link's 2 Mb/s"
+
+
+# --- replay ---------------------------------------------------------------------------------------
+
+
+def test_a_controller_hears_open_loop_what_it_was_told_in_a_run(captured: tuple[tidegate.Run, Path, Path]) -> None:
+    """The trend line that gcc fitted in the run is what it fits when its capture is imported."""
+    run, near, _ = captured
+    again = imported([near], replay="gcc")
+    ours, theirs = run.table("internals"), again.table("internals")
+    assert any("compare its detector, not its rates" in one for one in again.warnings)
+
+    def noted(table: tidegate.Table, name: str) -> np.ndarray:
+        return np.asarray(table.to_numpy("value")[table.to_numpy("name") == name])
+
+    for name in ("trend", "group_delta_ms", "state"):
+        here, there = noted(ours, name), noted(theirs, f"replayed_{name}")
+        assert len(here) == len(there) > 50, name
+        assert np.mean(np.isclose(here, there, atol=1e-9)) > 0.95, name
+    assert len(noted(theirs, "replayed_target")) > 3
+
+
+def test_a_recorded_detector_beside_ours(logs: tuple[Path, Path], tmp_path: Path, cli: Cli) -> None:
+    told = cli("import", str(logs[0]), "--replay", "gcc", "--out", "call")
+    assert told.code == 0, told.err
+    assert "gcc hears the same feedback: its detector says the same as the recorded one" in told.out
+    assert "replayed_state" in set(tidegate.Run.load(tmp_path / "call").table("internals").to_numpy("name").tolist())
+    assert (
+        "there is no such setting; did you mean beta?"
+        in cli("import", str(logs[0]), "--replay", "gcc:betta=1", "--out", "wrong").err
+    )
+    told = cli("import", str(logs[1]), "--replay", "gcc", "--out", "wrong")
+    assert (told.code, "found no feedback on packets that the near end sent" in told.err) == (2, True)
+    folder = shared() / "recordings" / "chromium-short"
+    found = agreement(imported([folder / "sender.rtclog"], replay="gcc"))
+    assert found is not None
+    assert found["agree"] > 0.8
 
 
 # --- captures -------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 //! Recordings of calls that others made, as runs.
 
+use crate::control::host::PyControllerHost;
 use crate::errors::bad;
 use crate::table::Table;
 use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tidegate_core::ControllerHost;
 use tidegate_recordings::import::{self, Format, Imported, Wrong};
 use tidegate_recordings::session::Clocks;
 
@@ -63,11 +66,18 @@ fn recording_format(data: &[u8]) -> PyResult<&'static str> {
 /// Imports the event logs of one end, and of the other one; an error is a pair of the number of the file and what is wrong
 /// with it. `same_clock`: whether both ends had one.
 #[pyfunction]
-fn import_event_logs(py: Python<'_>, files: Vec<Vec<u8>>, same_clock: bool) -> PyResult<PyImported> {
+#[pyo3(signature = (files, same_clock, replay=None))]
+fn import_event_logs(
+    py: Python<'_>,
+    files: Vec<Vec<u8>>,
+    same_clock: bool,
+    replay: Option<PyRef<'_, PyControllerHost>>,
+) -> PyResult<PyImported> {
+    let host = replay.as_deref().map(PyControllerHost::host);
     let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
     let read = || {
         let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
-        import::event_logs(&files, clocks)
+        import::event_logs(&files, clocks, held(host).as_deref_mut())
     };
     py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
 }
@@ -75,18 +85,25 @@ fn import_event_logs(py: Python<'_>, files: Vec<Vec<u8>>, same_clock: bool) -> P
 /// Imports the captures of one place, and of a second one; an error is a pair of the number of the file among both and what
 /// is wrong with it.
 #[pyfunction]
+#[pyo3(signature = (near, far, same_clock, replay=None))]
 fn import_captures(
     py: Python<'_>,
     near: Vec<Vec<u8>>,
     far: Vec<Vec<u8>>,
     same_clock: bool,
+    replay: Option<PyRef<'_, PyControllerHost>>,
 ) -> PyResult<PyImported> {
+    let host = replay.as_deref().map(PyControllerHost::host);
     let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
     let read = || {
         let [near, far] = [&near, &far].map(|files| files.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        import::captures(&near, &far, clocks)
+        import::captures(&near, &far, clocks, held(host).as_deref_mut())
     };
     py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
+}
+
+fn held(host: Option<&Mutex<ControllerHost>>) -> Option<MutexGuard<'_, ControllerHost>> {
+    host.map(|host| host.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn wrong(wrong: Wrong) -> PyErr {

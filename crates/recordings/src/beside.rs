@@ -21,7 +21,7 @@ pub(crate) fn of_log(log: &EventLog) -> Beside {
     let scream: Vec<_> = scream.collect();
     let by_scream = !scream.is_empty();
     let targets = if by_scream { scream } else { estimates.collect() };
-    let mut internals = Vec::new();
+    let mut internals: Vec<(i64, &'static str, f64)> = Vec::new();
     for one in &log.delay_based {
         internals.push((one.at * MILLI, "delay_based", f64::from(one.bitrate)));
         let state = STATES.get(usize::from(one.state)).copied().flatten();
@@ -47,6 +47,7 @@ pub(crate) fn of_log(log: &EventLog) -> Beside {
         );
     }
     internals.sort_by_key(|one| one.0);
+    let internals = internals.into_iter().map(|(at, name, value)| (at, name.into(), value)).collect();
     let controller = if by_scream { "recorded SCReAM" } else { "recorded" };
     Beside { targets, internals, controller: controller.to_owned() }
 }

@@ -6,7 +6,9 @@ use crate::event_log::EventLog;
 use crate::point::{MILLI, Point};
 use crate::problem::{Problem, Problems};
 use crate::record::{Beside, Recorded};
+use crate::replay;
 use crate::session::{Clocks, Session};
+use tidegate_core::ControllerHost;
 
 /// What a file is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,11 +62,15 @@ pub fn format(bytes: &[u8]) -> Result<Format, Problem> {
     }
 }
 
-/// Imports the event logs of one end, and of the other end if there is one.
+/// Imports the event logs of one end, and of the other end if there is one; `replay` hears what the near end was told.
 ///
 /// # Errors
 /// Says which file is wrong, and how.
-pub fn event_logs(files: &[&[u8]], clocks: Clocks) -> Result<Imported, Wrong> {
+pub fn event_logs(
+    files: &[&[u8]],
+    clocks: Clocks,
+    replay: Option<&mut ControllerHost>,
+) -> Result<Imported, Wrong> {
     let mut logs = Vec::with_capacity(files.len());
     for (file, bytes) in files.iter().enumerate() {
         logs.push(EventLog::read(bytes).map_err(|problem| Wrong { file, problem })?);
@@ -93,21 +99,27 @@ pub fn event_logs(files: &[&[u8]], clocks: Clocks) -> Result<Imported, Wrong> {
     };
     let begun = logs[0].begin.map(|(at, utc)| utc - at + session.span.0 / MILLI);
     let problems = logs.into_iter().map(|log| log.problems).collect();
-    finished(session, beside, problems, begun)
+    finished(session, beside, problems, begun, replay)
 }
 
 /// A session as a run. Where nothing is left of a call, what could not be read of a file is the reason.
 fn finished(
-    session: Session,
-    beside: Vec<Beside>,
+    mut session: Session,
+    mut beside: Vec<Beside>,
     problems: Vec<Problems>,
     begun: Option<i64>,
+    replay: Option<&mut ControllerHost>,
 ) -> Result<Imported, Wrong> {
     let broken = || {
         let first =
             |(file, one): (usize, &Problems)| Some(Wrong { file, problem: one.first.first()?.clone() });
         problems.iter().enumerate().find_map(first)
     };
+    if let Some(host) = replay {
+        let remark =
+            replay::onto(&mut beside, &session, host).map_err(|problem| Wrong { file: 0, problem })?;
+        session.remarks.push(remark);
+    }
     let recorded = Recorded::of(&session, &beside);
     let recorded = recorded.map_err(|problem| broken().unwrap_or(Wrong { file: 0, problem }))?;
     Ok(Imported { session, beside, recorded, problems, begun })
@@ -124,7 +136,12 @@ fn place<'a>(files: &[&'a [u8]], before: usize) -> Result<Option<Capture<'a>>, W
 ///
 /// # Errors
 /// Says which file is wrong, and how.
-pub fn captures(near: &[&[u8]], far: &[&[u8]], clocks: Clocks) -> Result<Imported, Wrong> {
+pub fn captures(
+    near: &[&[u8]],
+    far: &[&[u8]],
+    clocks: Clocks,
+    replay: Option<&mut ControllerHost>,
+) -> Result<Imported, Wrong> {
     let (first, mut second) = (place(near, 0)?, place(far, near.len())?);
     let mut first = first.unwrap_or_default();
     if let ([one, other], None) = (near, &second) {
@@ -164,5 +181,5 @@ pub fn captures(near: &[&[u8]], far: &[&[u8]], clocks: Clocks) -> Result<Importe
         session.ways.iter().map(|_| Beside { controller: "recorded".to_owned(), ..Beside::default() });
     let beside = beside.collect();
     let begun = Some(session.span.0 / MILLI);
-    finished(session, beside, problems, begun)
+    finished(session, beside, problems, begun, replay)
 }

@@ -14,6 +14,7 @@ pub mod point;
 pub mod problem;
 mod protobuf;
 pub mod record;
+pub mod replay;
 pub mod session;
 
 pub use event_log::EventLog;

@@ -5,6 +5,7 @@ use crate::point::{MILLI, Nanos};
 use crate::problem::Problem;
 use crate::session::{Fate, Known, Packet, Session, Way};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tidegate_core::control::Decision;
 use tidegate_core::datagram::RtpBody;
@@ -23,7 +24,7 @@ pub struct Beside {
     /// The sender's target: when, and bit/s.
     pub targets: Vec<(Nanos, Rate)>,
     /// Named values, as controllers note them.
-    pub internals: Vec<(Nanos, &'static str, f64)>,
+    pub internals: Vec<(Nanos, Cow<'static, str>, f64)>,
     /// Who decided, for tables.
     pub controller: String,
 }
@@ -93,8 +94,8 @@ impl Recorded {
             for &(when, target) in &beside(at).targets {
                 recording.decision(clock(when), flow, &Decision::rate(target));
             }
-            for &(when, name, value) in &beside(at).internals {
-                recording.internal(clock(when), flow, name, value);
+            for (when, name, value) in &beside(at).internals {
+                recording.internal(clock(*when), flow, name, *value);
             }
         }
         let over = clock(end);

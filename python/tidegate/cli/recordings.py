@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson
+from tidegate.cli.options import AsJson, complete_controllers
 from tidegate.cli.terminal import print_json, say, stoppable
 
 
@@ -33,9 +33,18 @@ def import_(
         bool,
         typer.Option(
             "--same-clock",
-            help="Both ends had one clock. Else the far one is set so that the least delay is the same both ways.",
+            help="Both ends had one clock. Else the far one is set so that the least delay is one both ways.",
         ),
     ] = False,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTROLLER",
+            help="A controller of tidegate's, such as gcc, hears open loop what the near end was told; what it notes "
+            "is beside the recorded estimates in the table internals, as replayed_...",
+            autocompletion=complete_controllers,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Import a recorded call as a run, for report, plots and notebooks.
@@ -47,18 +56,25 @@ def import_(
     """
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
-    from tidegate.recordings import imported
+    from tidegate.recordings import agreement, imported
     from tidegate.results._folders import check_folder
     from tidegate.running import RUN_FILE
 
     check_folder(out, RUN_FILE)
     with stoppable("stopped; nothing was written"):
-        done = imported(files, far=far, same_clock=same_clock)
+        done = imported(files, far=far, same_clock=same_clock, replay=replay)
     done.save(out)
     if as_json:
         print_json({"digest": done.digest, "seed": done.seed, **done.summary})
     else:
         print_run(done)
+        found = agreement(done)
+        if found is not None:
+            console().print(
+                f"{replay} hears the same feedback: its detector says the same as the recorded one "
+                f"{found['agree']:.1%} of the time; over-use {found['replayed_overuse']:.1%}, "
+                f"recorded {found['recorded_overuse']:.1%}"
+            )
         console().print(f"\nwritten to {out}")
     for one in done.warnings:
         say(one)

@@ -41,6 +41,13 @@ pub(crate) struct PyControllerHost {
     host: Mutex<ControllerHost>,
 }
 
+impl PyControllerHost {
+    /// The host, behind its lock.
+    pub(crate) fn host(&self) -> &Mutex<ControllerHost> {
+        &self.host
+    }
+}
+
 #[pymethods]
 impl PyControllerHost {
     /// A feedback report.
