@@ -47,7 +47,7 @@ if os.environ["TIDEGATE_SIDE"] == "A":
         except BlockingIOError: pass
     s.settimeout(1.0)
     try:
-        while len(seen) < 400: seen.append(time.monotonic() - float(s.recv(2000)[:12]))
+        while len(seen) < 400: seen.append(-float(s.recv(2000)[:12]) + time.monotonic())
     except TimeoutError: pass
     print(len(seen), min(seen))
 else:
