@@ -979,6 +979,7 @@ class Shell:
         scenario_json: str,
         traces: Sequence[Trace] = ...,
         objects: Mapping[str, Callable[[], Any]] = ...,
+        pcap: bool = False,
     ) -> Self: ...
     def forward(self, a: int, b: int, stop: int) -> str:
         """Forwards between two packet sockets: until "over", "stopped" (`stop` can be read), "interrupted", "behind"."""

@@ -16,7 +16,7 @@ if sys.platform != "linux":
     pytest.skip("sessions of real programs need Linux", allow_module_level=True)
 
 from tidegate.scenario._lower import lower
-from tidegate.shell import replay, verdict, with_programs
+from tidegate.shell import replay, streams, verdict, with_programs
 
 HOME = {"duration": "6s"}
 
@@ -50,6 +50,11 @@ def test_scenarios_of_other_drivers_are_refused() -> None:
         flow |= {"external": {}} if name == "fed" else {"tcp": {"algorithm": "cubic"}}
         with pytest.raises(InputError, match=wrong):
             with_programs(Scenario.from_dict({**data, "flows": [*data["flows"], flow]}))
+
+
+def test_a_scenario_of_sessions_alone_has_no_place_for_programs() -> None:
+    with pytest.raises(InputError, match="group-t2: has no flow that programs could stand for, only sessions"):
+        with_programs(Scenario.load("group-t2"))
 
 
 def written(folder: Path, arrivals: list[str], fates: list[str], end: int = 5_000_000_000) -> Path:
@@ -126,9 +131,15 @@ def test_each_limit_makes_a_session_noisy() -> None:
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        (["home-broadband", "--", "true"], "found 1 program; expected two"),
-        (["home-broadband", "--", "true", "--"], "found an empty program; expected two"),
-        (["home-broadband", "--", "true", "--", "true", "--", "true"], "found 3 programs; expected two"),
+        ([], "found no scenario; expected tidegate shell SCENARIO"),
+        (["home-broadband", "--", "true", "--"], "found an empty program; expected at most two"),
+        (["home-broadband", "--", "true", "--", "true", "--", "true"], "found 3 programs; expected at most two"),
+        (["home-broadband", "--pcap", "--", "true", "--", "true"], "--pcap: needs a folder for the files: --out DIR"),
+        (["home-broadband", "--seed", "-1", "--", "true", "--", "true"], "--seed"),
+        (["home-broadband", "--set", "links.uplink.delay", "--", "true", "--", "true"], "expected KEY=VALUE"),
+        (["home-broadband", "--set", "links.x.delay=1ms", "--", "true", "--", "true"], "links.x"),
+        (["--enter", "nobody"], "--enter nobody: no such session; there is none"),
+        (["--enter", "nobody:C"], "--enter nobody:C: found side C; expected nobody:A or nobody:B"),
         (["home-broadbant", "--", "true", "--", "true"], "did you mean home-broadband"),
         (["home-broadband", "--call", "x", "--", "true", "--", "true"], "--call x: home-broadband has no such flow"),
         (["home-broadband", "--record", "x", "--", "true", "--", "true"], "--record: found x; expected"),
@@ -140,7 +151,11 @@ def test_each_limit_makes_a_session_noisy() -> None:
         (["home-broadband", "--out", "/proc/x", "--", "true", "--", "true"], "/proc/x"),
     ],
 )
-def test_wrong_uses_are_told_and_nothing_is_started(cli: Cli, typed: list[str], says: str) -> None:
+def test_wrong_uses_are_told_and_nothing_is_started(
+    cli: Cli, typed: list[str], says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
     told = cli("shell", *typed)
     assert told.code in {1, 2}
     assert says in told.err
@@ -165,3 +180,35 @@ def test_forbidden_namespaces_are_told_with_what_would_help(
     told = cli("shell", "home-broadband", "--", "true", "--", "true")
     assert told.code == 2
     assert "namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in told.err
+
+
+def test_streams_are_told_apart_with_their_losses_and_frames(tmp_path: Path) -> None:
+    arrivals, fates = [], []
+    # two packets a frame, sequence numbers past their end; in frame 3 one is lost, the last one is under way
+    for number in range(40):
+        rtp = f"7,{(65530 + number) % 65536},{number // 2 * 3000},96,{number % 2}"
+        arrivals.append(f"{number},{number * 1_000_000},0,A,2,1000,0,17,5004,6000,{rtp}")
+        fates += [f"{number},{number * 1_000_000 + 5},{'queue' if number == 7 else 'arrives'},"] if number < 39 else []
+    # bytes that look like RTP by chance
+    for number in range(40, 80):
+        rtp = f"9,{number * 7919 % 65536},{number},13,0"
+        arrivals.append(f"{number},{number * 1_000_000},0,B,1,100,0,17,5004,6000,{rtp}")
+    (one,) = streams(written(tmp_path, arrivals, fates))
+    assert (one.flow, one.ssrc, one.payload_type) == ("A-2", 7, 96)
+    assert (one.packets, one.lost, one.frames, one.whole_frames) == (40, 1, 20, 18)
+    assert one.rate_bps == pytest.approx(40 * 8000 / 0.039)
+    assert str(one).startswith(
+        "A-2 SSRC 0x00000007 (payload type 96): 40 packets, 1 lost, 8205 kbit/s, 18 of 20 frames"
+    )
+
+
+def test_a_registry_that_others_may_write_to_is_not_read(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    (tmp_path / "tidegate").mkdir()
+    (tmp_path / "tidegate").chmod(0o777)
+    told = cli("shell", "--enter", "x")
+    assert told.code == 2
+    assert "belongs to somebody else, or others may write there" in told.err

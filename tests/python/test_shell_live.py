@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -86,7 +87,9 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Path) -> None:
-    done = shell(tmp_path, "home-broadband", "--duration", "10s", "--out", "run", "--json", programs=(CALL, CALL))
+    done = shell(
+        tmp_path, "home-broadband", "--duration", "10s", "--out", "run", "--pcap", "--json", programs=(CALL, CALL)
+    )
     summary = told(done)
     session = summary["session"]
     assert session["replay_differs"] is None
@@ -99,6 +102,15 @@ def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Pa
     seen, least = done.stdout.split()[:2]
     assert int(seen) == 400
     assert 0.031616 <= float(least) < 0.05
+    # each end has sent 400 packets and got 400: blocks of kind 6 in its capture
+    for side in "AB":
+        capture = (tmp_path / "run" / f"packets-{side}.pcapng").read_bytes()
+        kinds, at = [], 0
+        while at < len(capture):
+            kind, length = struct.unpack_from("<II", capture, at)
+            kinds.append(kind)
+            at += length
+        assert kinds == [0x0A0D0D0A, 1, *[6] * 800]
     # the folder is one of a run like any other, and can be replayed
     run = Run.load(tmp_path / "run")
     assert run.metrics("A-1")["packets_sent"] == 400
@@ -262,3 +274,67 @@ def test_an_ordinary_user_can(tmp_path: Path) -> None:
     printed = done.stdout.partition("\n{")[0]
     assert printed.count("no raw") == 2
     assert printed.count("True 0000000000000000") == 2
+
+
+def test_with_one_program_a_shell_is_at_the_other_end(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "SHELL": "/bin/sh"}
+    program = [sys.executable, "-c", "import time; time.sleep(30)"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", *program],
+        input="echo I am at $TIDEGATE_SIDE, $TIDEGATE_ADDRESS; ip -br link\nexit\n",
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "your shell is at end B; the session ends with it" in done.stderr
+    assert "I am at B, 10.77.0.2" in done.stdout
+    assert "eth0" in done.stdout
+    assert "the replay differs" not in done.stdout
+
+
+def test_with_none_one_end_is_here_and_the_other_is_entered_by_name(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "SHELL": "/bin/sh", "XDG_RUNTIME_DIR": str(tmp_path)}
+    tidegate = [sys.executable, "-m", "tidegate", "shell"]
+    process = subprocess.Popen(
+        [*tidegate, "home-broadband", "--out", "run"],
+        cwd=tmp_path,
+        env=env,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        send = "import os, socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+        send += "print(os.environ['TIDEGATE_SIDE'], s.sendto(bytes(72), (os.environ['TIDEGATE_PEER'], 9)), os.getpid() < 100)"
+        end = time.monotonic() + 40
+        while time.monotonic() < end:
+            entered = subprocess.run(
+                [*tidegate, "--enter", "home-broadband", "--", sys.executable, "-c", send],
+                cwd=tmp_path,
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+            )
+            if entered.returncode == 0:
+                break
+            assert entered.returncode == 2, entered.stderr
+            assert "no such session" in entered.stderr or "beginning or ending" in entered.stderr
+            time.sleep(0.2)
+        assert entered.stdout.strip() == "B 72 True", entered.stderr
+        out, err = process.communicate("echo here is $TIDEGATE_SIDE; sleep 0.2\nexit\n", timeout=40)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "here is A" in out
+    assert "tidegate shell --enter home-broadband" in err
+    # 100 bytes from B, and the answer of A, where nobody listens: an ICMP message
+    run = Run.load(tmp_path / "run")
+    assert run.metrics("B-1")["packets_received"] == 1
+    assert not list((tmp_path / "tidegate").iterdir())

@@ -100,6 +100,12 @@ impl Bridge {
         (found.unwrap_or(by_now).clamp(earliest, now), found.is_some())
     }
 
+    /// The real time at a monotonic one.
+    #[must_use]
+    pub fn real(&self, monotonic: i64) -> i64 {
+        monotonic + self.reading.offset()
+    }
+
     /// How many steps there were, and the largest one in nanoseconds, forward positive.
     #[must_use]
     pub fn steps(&self) -> (u64, i64) {

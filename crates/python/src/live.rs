@@ -50,20 +50,21 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl PyShell {
-    /// A session, which begins now; `arrivals.csv` and `fates.csv` are written in `folder`. The other arguments are
-    /// those of `run`.
+    /// A session, which begins now; `arrivals.csv` and `fates.csv` are written in `folder`, and with `pcap` a capture
+    /// file for each side. The other arguments are those of `run`.
     #[new]
-    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
+    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects=BTreeMap::new(), pcap=false))]
     fn new(
         py: Python<'_>,
         folder: PathBuf,
         scenario_json: &str,
         traces: Vec<PyRef<'_, PyTrace>>,
         objects: BTreeMap<String, Py<PyAny>>,
+        pcap: bool,
     ) -> PyResult<Self> {
         let raised = Raised::default();
         let (_, run, _) = prepare(py, scenario_json, &traces, &objects, &raised)?;
-        let log = Log::begin(&folder).map_err(|error| system(&folder.display().to_string(), error))?;
+        let log = Log::begin(&folder, pcap).map_err(|error| system(&folder.display().to_string(), error))?;
         let shell = Shell::new(run, log).map_err(bad)?;
         Ok(Self { shell: Mutex::new(Some(Box::new(shell))) })
     }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from tidegate.cli.options import AsJson, ScenarioName, Sets, changes, say_what_code_is_run
+from tidegate.cli.options import AsJson, Sets, changes, say_what_code_is_run, scenarios
 from tidegate.cli.terminal import print_json, results_only, say, warn
 from tidegate.errors import InputError
 
@@ -22,19 +23,30 @@ def add_to(app: typer.Typer) -> None:
 
 
 def shell(
-    scenario: ScenarioName,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
+    ] = None,
     programs: Annotated[
         list[str],
         typer.Argument(
             metavar="-- PROGRAM A -- PROGRAM B",
-            help="What runs at the two ends, each with its arguments.",
+            help="What runs at the two ends, each with its arguments. With one, your shell is at the other end; with "
+            "none it is at end A, and --enter leads to end B.",
         ),
-    ],
+    ] = [],  # noqa: B006
+    enter: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Start a shell in a session that is on, at its end B; NAME:A is the other."),
+    ] = None,
     call: Annotated[
         str | None,
         typer.Option(metavar="FLOW", help="The flow that the programs stand for; the first with media by default."),
     ] = None,
-    duration: Annotated[str | None, typer.Option(help="Instead of the scenario's: the session ends then.")] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(help="The session ends then: by default with the scenario, and after an hour with a shell."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
     record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
     realtime: Annotated[
@@ -42,6 +54,10 @@ def shell(
     ] = "auto",
     set_: Sets = [],  # noqa: B006
     out: Annotated[Path | None, typer.Option(help="Folder for the run and what is needed to replay it.")] = None,
+    pcap: Annotated[
+        bool,
+        typer.Option("--pcap", help="Write packets-A.pcapng and packets-B.pcapng, what each end saw; needs --out."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run real programs on the links of a scenario, by the wall clock.
@@ -49,16 +65,23 @@ def shell(
     Two network namespaces (no root needed; Linux) are joined by the scenario's links: queues, losses, jitter and cross
     traffic are those of a run. The programs stand where the scenario's call was: A sends where its sender was. Each
     finds its own address in TIDEGATE_ADDRESS (10.77.0.1, 10.77.0.2), the other one in TIDEGATE_PEER. The session
-    ends when both programs have ended (one has 5 s when the other is done), when the scenario's duration is over, or
-    by Ctrl-C. What arrived is then done once more in virtual time, which gives the results of any run.
+    ends when both programs have ended (one has 5 s when the other is done), or your shell has, when the scenario's
+    duration is over, or by Ctrl-C. What arrived is then done once more in virtual time, which gives the results of
+    any run.
 
     Example: tidegate shell home-broadband --duration 5s -- ping -c 3 10.77.0.2 -- sleep 4
     """
+    if enter is not None:
+        _enter(enter, [*([scenario] if scenario else []), *programs])
+    if scenario is None:
+        raise InputError("found no scenario; expected tidegate shell SCENARIO -- PROGRAM A -- PROGRAM B")
+    if pcap and out is None:
+        raise InputError("--pcap: needs a folder for the files: --out DIR")
     if record not in {None, "summary", "series", "packets"}:
         raise InputError(f"--record: found {record}; expected summary, series or packets")
     if realtime not in {"auto", "off"}:
         raise InputError(f"--realtime: found {realtime}; expected auto or off")
-    a, b = _programs(programs)
+    ends = _programs(programs)
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
     from tidegate.results._folders import check_folder
@@ -66,15 +89,24 @@ def shell(
     from tidegate.scenario import Scenario
     from tidegate.shell import Programs, session
 
-    longer = {} if duration is None else {"duration": duration}
+    at_terminal = "shell" in ends
+    longer = {"duration": duration or "1h"} if at_terminal or duration is not None else {}
     made = Scenario.load(scenario, {**changes(set_), **longer})
     if out is not None:
         check_folder(out, RUN_FILE)
     say_what_code_is_run(scenario, made.code)
+    if at_terminal:
+        _invite(made.name, ends)
     with (
         results_only(),
         session(
-            made, Programs(a, b), call=call, seed=seed, record=record, realtime="off" if realtime == "off" else "auto"
+            made,
+            Programs(*ends),
+            call=call,
+            seed=seed,
+            record=record,
+            realtime="off" if realtime == "off" else "auto",
+            pcap=pcap,
         ) as done,
     ):
         if out is not None:
@@ -93,18 +125,44 @@ def shell(
     _end(done)
 
 
-def _programs(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The two command lines."""
+_End = Sequence[str] | Literal["shell"]
+
+
+def _programs(words: Sequence[str]) -> tuple[_End, _End | None]:
+    """What is at the two ends."""
+    if not words:
+        return "shell", None
     parts: list[list[str]] = [[]]
     for word in words:
         if word == "--":
             parts.append([])
         else:
             parts[-1].append(word)
-    if len(parts) == 2 and all(parts):  # noqa: PLR2004
-        return parts[0], parts[1]
-    found = "an empty program" if not all(parts) else "1 program" if len(parts) == 1 else f"{len(parts)} programs"
-    raise InputError(f"found {found}; expected two: tidegate shell SCENARIO -- PROGRAM A -- PROGRAM B")
+    if all(parts):
+        match parts:
+            case [a, b]:
+                return a, b
+            case [a]:
+                return a, "shell"
+    found = f"{len(parts)} programs" if all(parts) else "an empty program"
+    raise InputError(f"found {found}; expected at most two: tidegate shell SCENARIO -- PROGRAM A -- PROGRAM B")
+
+
+def _invite(name: str, ends: tuple[_End, _End | None]) -> None:
+    where = "A" if ends[0] == "shell" else "B"
+    other = f"; the other end: tidegate shell --enter {name}" if ends[1] is None else ""
+    say(f"your shell is at end {where}; the session ends with it{other}")
+
+
+def _enter(name: str, words: Sequence[str]) -> NoReturn:
+    """Becomes a shell, or a program, in a session that is on."""
+    from tidegate.shell import check_surroundings
+    from tidegate.shell._entering import command
+    from tidegate.shell._session import user_shell
+
+    check_surroundings("nsenter")
+    entering, told = command(name)
+    os.execvpe(entering[0], [*entering, *(words or user_shell())], {**os.environ, **told})  # noqa: S606
 
 
 def _print_session(done: Session) -> None:
@@ -118,6 +176,8 @@ def _print_session(done: Session) -> None:
         protocol = names.get(flow["protocol"], f"protocol {flow['protocol']}")
         ports = f", A's port {flow['port_a']}, B's port {flow['port_b']}" if flow["port_a"] or flow["port_b"] else ""
         to.print(f"A-{number} and B-{number}: {protocol}{ports}")
+    for stream in done.streams:
+        to.print(str(stream))
     to.print(f"written after due: {done.lateness}; {kind}" + "".join(f"\n  {one}" for one in against))
     if about["clamped"]:
         most = about["clamped_by"]["worst_ms"]

@@ -9,6 +9,19 @@ from __future__ import annotations
 
 from tidegate.shell._judging import LIMITS, Lateness, verdict
 from tidegate.shell._scenario import with_programs
-from tidegate.shell._session import Programs, Session, replay, session
+from tidegate.shell._session import Programs, Session, check_surroundings, replay, session
+from tidegate.shell._streams import Stream, streams
 
-__all__ = ["LIMITS", "Lateness", "Programs", "Session", "replay", "session", "verdict", "with_programs"]
+__all__ = [
+    "LIMITS",
+    "Lateness",
+    "Programs",
+    "Session",
+    "Stream",
+    "check_surroundings",
+    "replay",
+    "session",
+    "streams",
+    "verdict",
+    "with_programs",
+]

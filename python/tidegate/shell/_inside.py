@@ -25,8 +25,8 @@ from tidegate.errors import InputError, TidegateError
 from tidegate.running.jobs import engine_errors
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import lower
-from tidegate.shell._files import FAILED, TOLD
-from tidegate.shell._network import ADDRESSES, Side, inside, join
+from tidegate.shell._files import FAILED, READY, TOLD
+from tidegate.shell._network import Side, environment, inside, join
 
 _PATIENCE = 5.0
 """Seconds that a program has to end by itself when the other one has, and by SIGTERM when the session is over."""
@@ -56,9 +56,7 @@ class Program:
 
     def _spawn(self) -> None:
         _core.drop_rights()
-        other = "B" if self.side.name == "A" else "A"
-        names = {"SIDE": self.side.name, "ADDRESS": ADDRESSES[self.side.name], "PEER": ADDRESSES[other]}
-        told = {f"TIDEGATE_{name}": value for name, value in names.items()}
+        told = environment(self.side.name)
         nothing = [] if self.terminal else [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         # a group of its own: Ctrl-C is for the session, which then ends its programs. A shell makes its own
         own: Any = {} if self.terminal else {"setpgroup": 0}
@@ -79,7 +77,8 @@ class Program:
         self.stopped = True
         with suppress(ProcessLookupError):
             if self.terminal:
-                os.kill(self.pid, number)
+                # a shell at a terminal heeds no SIGTERM
+                os.kill(self.pid, signal.SIGHUP if number == signal.SIGTERM else number)
             else:
                 os.killpg(self.pid, number)
 
@@ -138,7 +137,7 @@ class Programs:
             for one in self.all:
                 if one.pid == pid:
                     one.status = os.waitstatus_to_exitcode(status)
-                    if not all(other.terminal for other in self.all):
+                    if any(other.status is None and not other.terminal for other in self.all):
                         threading.Timer(_PATIENCE, self._late).start()
 
     def _late(self) -> None:
@@ -191,7 +190,8 @@ def run(job: dict[str, Any]) -> None:
         [Program(sides[name], argv, terminal=name in job["terminals"]) for name, argv in job["programs"].items()]
     )
     with engine_errors(scenario):
-        shell = _core.Shell(str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python)
+        shell = _core.Shell(str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python, job["pcap"])
+    (folder / READY).write_text(json.dumps({name: side.namespace for name, side in sides.items()}), encoding="utf-8")
     threading.Thread(target=_obey, args=(job["life"], programs), daemon=True).start()
     priority = _priority(job["realtime"])
     lowered: list[str] = []

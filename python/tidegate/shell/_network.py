@@ -36,6 +36,18 @@ _BUFFER = 8 << 20
 _T = TypeVar("_T")
 
 
+def environment(name: str) -> dict[str, str]:
+    """What a program finds in its environment, and how a shell asks for the next command."""
+    told = {"SIDE": name, "ADDRESS": ADDRESSES[name], "PEER": ADDRESSES[_OTHER[name]]}
+    prompt = f"[tidegate {name}]"
+    return {
+        **{f"TIDEGATE_{key}": value for key, value in told.items()},
+        "PS1": f"{prompt} $ ",
+        # bash makes its own prompt when it begins; this puts ours before it, once
+        "PROMPT_COMMAND": f'PS1="{prompt} $PS1"; unset PROMPT_COMMAND',
+    }
+
+
 @dataclass
 class Side:
     """One end: its namespace, and the packet socket at our end of its device."""

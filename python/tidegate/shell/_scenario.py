@@ -20,9 +20,8 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     for each pair of ports that is seen, what B sends in `B-1` and so on.
 
     Args:
-        scenario: Links, and perhaps flows.
-        call: The flow to be replaced; by default the first with media, else the first; a scenario without flows has
-            its programs at the ends of its first link.
+        scenario: Links and flows.
+        call: The flow to be replaced; by default the first with media, else the first.
         flows: How many of each side.
 
     Raises:
@@ -41,19 +40,16 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     if call is not None and call not in names:
         hint = did_you_mean(call, names) or f"; there are {', '.join(names) or 'none'}"
         raise InputError(f"--call {call}: {scenario.name} has no such flow{hint}")
-    if names:
-        media = [at for at, flow in enumerate(scenario.flows) if flow.media is not None]
-        at = names.index(call) if call is not None else (*media, 0)[0]
-        replaced = scenario.flows[at]
-        ends = (replaced.from_, replaced.to)
-        if replaced.count > 1:
-            given[at] = {**given[at], "count": replaced.count - 1}
-        else:
-            del given[at]
-    elif scenario.links:
-        ends = (scenario.links[0].from_, scenario.links[0].to)
+    media = [at for at, flow in enumerate(scenario.flows) if flow.media is not None]
+    if not names:
+        raise InputError(f"{scenario.name}: has no flow that programs could stand for, only sessions")
+    at = names.index(call) if call is not None else (*media, 0)[0]
+    replaced = scenario.flows[at]
+    ends = (replaced.from_, replaced.to)
+    if replaced.count > 1:
+        given[at] = {**given[at], "count": replaced.count - 1}
     else:
-        raise InputError(f"{scenario.name}: has no link that programs could be at the ends of")
+        del given[at]
     for number in range(1, flows + 1):
         for side, (start, end) in zip(SIDES, (ends, ends[::-1]), strict=True):
             given.append({"name": f"{side}-{number}", "from": start, "to": end, "external": {}})

@@ -22,9 +22,11 @@ from tidegate.running import Run, engine_errors, run_of
 from tidegate.running import _memory as memory
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import lower
+from tidegate.shell._entering import announced
 from tidegate.shell._files import FAILED, TOLD
 from tidegate.shell._judging import Lateness, verdict
 from tidegate.shell._scenario import SIDES, with_programs
+from tidegate.shell._streams import Stream, streams
 
 FILES = ("arrivals.csv", "fates.csv", TOLD)
 """What a session leaves in its folder beside a run's files."""
@@ -34,12 +36,12 @@ Realtime = Literal["auto", "off"]
 
 @dataclass(frozen=True)
 class Programs:
-    """What runs at the two ends; None is a shell of the user at the terminal."""
+    """What runs at the two ends: a program and its arguments, the user's shell at this terminal, or nobody."""
 
-    a: Sequence[str] | None
+    a: Sequence[str] | Literal["shell"]
     """Where the scenario's call is sent from."""
-    b: Sequence[str] | None
-    """Where it is received."""
+    b: Sequence[str] | Literal["shell"] | None
+    """Where it is received; None: nobody, until somebody comes by `tidegate shell --enter`."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,10 @@ class Session:
     """What `session.json` holds."""
     differs: str | None
     """Where the replay differs from the session; None: each due time and each drop is the same, to the nanosecond."""
+    streams: list[Stream]
+    """The RTP streams that were seen, each with its losses and frames."""
     folder: Path
-    """Where its files are."""
+    """Where its files are, as long as the session's context lasts."""
 
     @property
     def lateness(self) -> Lateness:
@@ -71,20 +75,24 @@ class Session:
         Raises:
             OutputError: when it cannot be written, or something else is there.
         """
-        return self.run.save(out, also=[self.folder / name for name in FILES])
+        captures = sorted(self.folder.glob("packets-*.pcapng"))
+        return self.run.save(out, also=[*(self.folder / name for name in FILES), *captures])
 
 
-def check_surroundings() -> None:
+def check_surroundings(*more: str) -> None:
     """Whether sessions can be had here.
+
+    Args:
+        more: Tools that are needed beyond those of every session.
 
     Raises:
         InputError: with the reason and what would help.
     """
     if sys.platform != "linux":
         raise InputError("tidegate shell needs Linux: network namespaces and packet sockets")
-    missing = [name for name in ("unshare", "ip") if shutil.which(name, path=_path()) is None]
+    missing = [name for name in ("unshare", "ip", *more) if shutil.which(name, path=_path()) is None]
     if missing:
-        packages = {"unshare": "util-linux", "ip": "iproute2"}
+        packages = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2"}
         wanted = " and ".join(f"{name} (package {packages[name]})" for name in missing)
         raise InputError(f"tidegate shell needs {wanted}, which is not installed here")
     told = subprocess.run(  # noqa: S603
@@ -129,7 +137,8 @@ def unshare(uid: int) -> list[str]:
     return ["unshare", *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
-def _shell() -> list[str]:
+def user_shell() -> list[str]:
+    """The shell of the user."""
     return [os.environ.get("SHELL") or "/bin/sh"]
 
 
@@ -142,7 +151,7 @@ def session(
     seed: int | None = None,
     record: str | None = None,
     realtime: Realtime = "auto",
-    folder: Path | None = None,
+    pcap: bool = False,
 ) -> Iterator[Session]:
     """Runs programs on the links of a scenario, until they have ended or the scenario's duration is over.
 
@@ -155,7 +164,7 @@ def session(
         seed: Instead of the scenario's.
         record: How much is kept, instead of the scenario's: summary, series or packets.
         realtime: `auto` takes a real-time priority where it may.
-        folder: Where its own folder is made; the system's for temporary files by default.
+        pcap: Whether what each side's device saw is kept, for Wireshark.
 
     Raises:
         InputError: when the scenario or the surroundings do not allow it.
@@ -163,21 +172,21 @@ def session(
     """
     check_surroundings()
     live = with_programs(scenario, call)
-    made = lower(live, seed=seed, record=record)
+    made = lower(live, seed=seed, record="summary")
     memory.check(made.ir)
-    place = Path(tempfile.mkdtemp(prefix=".tidegate-session-", dir=folder))
+    place = Path(tempfile.mkdtemp(prefix="tidegate-session-"))
     try:
-        about = _begin(place, live, programs, made.ir["seed"], realtime)
+        about = _begin(place, live, programs, made.ir["seed"], realtime, pcap=pcap)
         # only the flows that there were: the others would be lines of zeros in every table
         seen = with_programs(scenario, call, max(1, len(about["flows"])))
         run, differs = replay(place, seen, seed=made.ir["seed"], record=record)
-        yield Session(run, about, differs, place)
+        yield Session(run, about, differs, streams(place), place)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime: str) -> dict[str, Any]:
-    ends = dict(zip(SIDES, (programs.a, programs.b), strict=True))
+def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime: str, *, pcap: bool) -> dict[str, Any]:
+    ends = {name: end for name, end in zip(SIDES, (programs.a, programs.b), strict=True) if end is not None}
     life, alive = os.pipe()
     job = {
         "folder": str(place),
@@ -187,8 +196,9 @@ def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime:
         "seed": seed,
         "life": life,
         "realtime": realtime,
-        "programs": {name: list(argv) if argv is not None else _shell() for name, argv in ends.items()},
-        "terminals": [name for name, argv in ends.items() if argv is None],
+        "pcap": pcap,
+        "programs": {name: user_shell() if argv == "shell" else list(argv) for name, argv in ends.items()},
+        "terminals": [name for name, argv in ends.items() if argv == "shell"],
     }
     file = place / "job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
@@ -197,7 +207,8 @@ def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime:
         process = subprocess.Popen(command, env=_environment(), pass_fds=[life])  # noqa: S603
         os.close(life)
         stopped.begin()
-        process.wait()
+        with announced(live.name, place, process.pid):
+            process.wait()
     os.close(alive)
     told = place / TOLD
     if told.is_file():

@@ -29,6 +29,10 @@ const TURN: usize = 256;
 const EVENTS: u64 = 4096;
 /// How often the clocks are compared, in nanoseconds: a step is undetected for so long at most.
 const COMPARE: i64 = 100_000_000;
+/// So long before a device was seen without an unread packet, in nanoseconds, one may have been stamped that was not
+/// there yet: whoever sends it may lose the processor in between. A step of the clock that is smaller goes unseen by
+/// packets until it is detected.
+const UNDER_WAY: i64 = 50_000_000;
 /// Who has not slept for so long, in nanoseconds, does so for [`BREATH`]: whoever runs at a real-time priority must not
 /// keep a processor from everybody else (RLIMIT_RTTIME is 50 ms).
 const BUSY: i64 = 10_000_000;
@@ -262,7 +266,8 @@ impl Shell {
             return;
         };
         let now = monotonic();
-        let stamped = stamp.map(|stamp| self.bridge.monotonic(stamp, self.empty[from as usize], now));
+        let stamped =
+            stamp.map(|stamp| self.bridge.monotonic(stamp, self.empty[from as usize] - UNDER_WAY, now));
         let (at, known) = stamped.unwrap_or((now, false));
         self.counts.unstamped += u64::from(!known);
         self.counts.packets += 1;
@@ -270,6 +275,10 @@ impl Shell {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(&self.buffer[..bytes]);
+        if self.log.captures() {
+            let frame = kept.clone();
+            self.log.put(Row::Seen { side: from, real: self.bridge.real(at), inbound: false, frame });
+        }
         let entered = self.model.enter(from, flow, self.model_time(at), frame.size, frame.ecn, kept);
         self.counts.clamped += u64::from(entered.clamped > Span::ZERO);
         self.clamped.add(entered.clamped);
@@ -279,7 +288,7 @@ impl Shell {
 
     /// Lets the model do what happens up to `until`, and writes what comes out, if there is somewhere to write.
     fn advance(&mut self, until: Time, ports: Option<[&Port; 2]>) -> Result<bool, Error> {
-        let Self { model, log, counts, late, spare, begin, .. } = self;
+        let Self { model, log, counts, late, spare, begin, bridge, .. } = self;
         let tell = |one: Decided<Vec<u8>>| {
             let Decided { number, at, from, fate, mut bytes } = one;
             let mut written = None;
@@ -293,6 +302,10 @@ impl Shell {
                         let now = Time::from_nanos(monotonic() - *begin);
                         late.add(now - at);
                         written = Some(now);
+                        if log.captures() {
+                            let (side, real) = (from.other(), bridge.real(*begin + now.as_nanos()));
+                            log.put(Row::Seen { side, real, inbound: true, frame: bytes.clone() });
+                        }
                     }
                     // the device is down or its queue is full: the far side has not got it
                     Err(_) => counts.unwritten += 1,

@@ -1,6 +1,8 @@
 //! The files of a session, written by a thread of their own: whoever forwards packets never waits for a disk.
 
+use super::Side;
 use super::arrival::{ARRIVALS, Arrival, Ending, FATES};
+use super::capture::Capture;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::mem;
@@ -9,12 +11,23 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 /// A line of either file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Row {
     /// A packet that came in.
     Arrival(Arrival),
     /// What became of one.
     Ending(Ending),
+    /// A frame that the device of a side has sent or received, for its capture file.
+    Seen {
+        /// Whose device.
+        side: Side,
+        /// When, in nanoseconds of real time.
+        real: i64,
+        /// Whether the device received it.
+        inbound: bool,
+        /// The frame.
+        frame: Vec<u8>,
+    },
 }
 
 /// So many rows go to the thread at once.
@@ -25,14 +38,21 @@ pub struct Log {
     rows: Vec<Row>,
     to: Option<Sender<Vec<Row>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
+    captures: bool,
+}
+
+/// The capture file of a side.
+#[must_use]
+pub fn capture_file(side: Side) -> String {
+    format!("packets-{}.pcapng", side.name())
 }
 
 impl Log {
-    /// Begins `arrivals.csv` and `fates.csv` in `folder`. The thread has the scheduling of whoever calls this.
+    /// Begins `arrivals.csv` and `fates.csv` in `folder`, and with `captures` the capture file of each side. The thread has the scheduling of whoever calls this.
     ///
     /// # Errors
     /// When they cannot be made.
-    pub fn begin(folder: &Path) -> io::Result<Self> {
+    pub fn begin(folder: &Path, captures: bool) -> io::Result<Self> {
         let file = |name: &str, head: &str| -> io::Result<_> {
             let mut file = BufWriter::new(File::create(folder.join(name))?);
             writeln!(file, "{head}")?;
@@ -40,6 +60,12 @@ impl Log {
         };
         let mut arrivals = file("arrivals.csv", ARRIVALS)?;
         let mut fates = file("fates.csv", FATES)?;
+        let capture = |side: Side| {
+            let file = BufWriter::new(File::create(folder.join(capture_file(side)))?);
+            Capture::begin(file, side.name())
+        };
+        let mut seen =
+            captures.then(|| -> io::Result<_> { Ok([capture(Side::A)?, capture(Side::B)?]) }).transpose()?;
         let (to, from) = channel::<Vec<Row>>();
         let write = move || {
             let mut text = String::new();
@@ -55,14 +81,28 @@ impl Log {
                             one.write(&mut text);
                             fates.write_all(text.as_bytes())?;
                         }
+                        Row::Seen { side, real, inbound, frame } => {
+                            if let Some(seen) = &mut seen {
+                                seen[side as usize].packet(real, inbound, &frame)?;
+                            }
+                        }
                     }
                 }
+            }
+            for one in seen.into_iter().flatten() {
+                one.finish()?;
             }
             arrivals.flush()?;
             fates.flush()
         };
         let writer = std::thread::Builder::new().name("tidegate-log".to_owned()).spawn(write)?;
-        Ok(Self { rows: Vec::with_capacity(CHUNK), to: Some(to), writer: Some(writer) })
+        Ok(Self { rows: Vec::with_capacity(CHUNK), to: Some(to), writer: Some(writer), captures })
+    }
+
+    /// Whether it keeps frames.
+    #[must_use]
+    pub fn captures(&self) -> bool {
+        self.captures
     }
 
     /// Takes a row.

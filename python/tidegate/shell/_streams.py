@@ -1,0 +1,95 @@
+"""RTP streams of a session: what was sent, lost, and which frames came whole."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_LEAST = 20
+"""Packets below which nothing is called a stream: by chance a payload looks like RTP once in four."""
+_IN_ORDER = 0.9
+"""The share of a stream's packets whose sequence number is one of the next few."""
+_FEW = 16
+_ARRIVED = {"arrives", "arrives marked"}
+
+
+@dataclass
+class Stream:
+    """One RTP stream; SRTP leaves all of this readable but not what is inside."""
+
+    flow: str
+    """Of the run: `A-1` and so on."""
+    ssrc: int
+    """Its synchronisation source."""
+    payload_type: int
+    """That of its first packet."""
+    packets: int = 0
+    """Packets that were sent."""
+    lost: int = 0
+    """Packets that died on the links."""
+    size: int = 0
+    """Bytes of IP packets that were sent."""
+    first_ns: int = 0
+    """When its first packet was sent."""
+    last_ns: int = 0
+    """When its last one was."""
+    _frames: dict[int, bool] = field(default_factory=dict, repr=False)
+    _steps: int = field(default=0, repr=False)
+    _sequence: int | None = field(default=None, repr=False)
+
+    @property
+    def frames(self) -> int:
+        """RTP timestamps: frames of video, packets of audio."""
+        return len(self._frames)
+
+    @property
+    def whole_frames(self) -> int:
+        """Those of which no packet was lost on the links."""
+        return sum(self._frames.values())
+
+    @property
+    def rate_bps(self) -> float:
+        """What was sent, between its first and its last packet."""
+        return self.size * 8e9 / (self.last_ns - self.first_ns) if self.last_ns > self.first_ns else 0.0
+
+    def __str__(self) -> str:
+        """As it is shown."""
+        what = f"{self.flow} SSRC {self.ssrc:#010x} (payload type {self.payload_type})"
+        sent = f"{self.packets} packets, {self.lost} lost, {self.rate_bps / 1e3:.0f} kbit/s"
+        return f"{what}: {sent}, {self.whole_frames} of {self.frames} frames whole"
+
+    def _add(self, row: dict[str, str], fate: str | None) -> None:
+        at, sequence, timestamp = int(row["at_ns"]), int(row["sequence"]), int(row["timestamp"])
+        if self._sequence is not None:
+            self._steps += 1 <= (sequence - self._sequence) % 65536 <= _FEW
+        self._sequence = sequence
+        if not self.packets:
+            self.first_ns = at
+        self.last_ns = at
+        self.packets += 1
+        self.size += int(row["size"])
+        # what was under way at the end is neither lost nor whole
+        self.lost += fate is not None and fate not in _ARRIVED
+        self._frames[timestamp] = self._frames.get(timestamp, True) and fate in _ARRIVED
+
+    @property
+    def _is_one(self) -> bool:
+        return self.packets >= _LEAST and self._steps >= _IN_ORDER * (self.packets - 1)
+
+
+def streams(folder: str | Path) -> list[Stream]:
+    """The RTP streams of a session, from its `arrivals.csv` and `fates.csv`, in the order in which they began."""
+    with (Path(folder) / "fates.csv").open(encoding="utf-8", newline="") as file:
+        fates = {row["number"]: row["fate"] for row in csv.DictReader(file)}
+    found: dict[tuple[str, str], Stream] = {}
+    with (Path(folder) / "arrivals.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if not row["ssrc"]:
+                continue
+            flow = f"{row['from']}-{row['flow']}"
+            key = (flow, row["ssrc"])
+            if key not in found:
+                found[key] = Stream(flow, int(row["ssrc"]), int(row["payload_type"]))
+            found[key]._add(row, fates.get(row["number"]))  # noqa: SLF001
+    return [one for one in found.values() if one._is_one]  # noqa: SLF001
