@@ -240,6 +240,23 @@ def test_programs_that_fail_are_told(tmp_path: Path) -> None:
     assert "no-such-program: cannot be started: No such file or directory" in done.stderr
 
 
+def test_a_model_that_falls_behind_ends_the_session_with_the_reason(tmp_path: Path) -> None:
+    # 25 million packets a second: no machine simulates that in time
+    (tmp_path / "flood.toml").write_text(
+        """duration = "20s"
+links = [{ name = "link", from = "left", to = "right", delay = "1ms" }]
+flows = [
+  { name = "call", from = "left", to = "right", media = { controller = "gcc" } },
+  { name = "flood", from = "left", to = "right", udp = { rate = "20Gbps", packet_size = "100B" } },
+]
+"""
+    )
+    done = shell(tmp_path, "flood.toml", programs=("import time; time.sleep(15)",) * 2)
+    assert done.returncode == 2
+    assert "this machine is too slow for it: the model fell a second behind the clock" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_an_ordinary_user_can(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("the other tests are those of an ordinary user already")
