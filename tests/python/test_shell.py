@@ -212,3 +212,23 @@ def test_a_registry_that_others_may_write_to_is_not_read(
     told = cli("shell", "--enter", "x")
     assert told.code == 2
     assert "belongs to somebody else, or others may write there" in told.err
+
+
+def test_what_a_killed_session_left_is_cleared_and_nothing_else(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    registry, left, mine = tmp_path / "tidegate", tmp_path / "tidegate-session-1", tmp_path / "mine"
+    for folder in (registry, left, mine):
+        folder.mkdir(mode=0o700)
+    gone = 2**22 + 1  # more than any process has on Linux (proc(5): pid_max)
+    for name, place in {"one": left, "two": mine}.items():
+        (registry / f"{name}.json").write_text(json.dumps({"pid": gone, "place": str(place)}))
+    (registry / "three.json").write_text("{")
+    told = cli("shell", "--enter", "one")
+    assert told.code == 2
+    assert "--enter one: no such session; there is none" in told.err
+    assert not left.exists()
+    assert mine.exists()
+    assert [file.name for file in registry.iterdir()] == ["three.json"]

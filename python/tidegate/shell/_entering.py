@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
-from tidegate.shell._files import READY
+from tidegate.shell._files import PLACE, READY
 from tidegate.shell._network import environment
 
 
@@ -42,6 +43,10 @@ def _sessions() -> dict[str, dict[str, Any]]:
             if _alive(one["pid"]):
                 found[file.stem] = one
             else:
+                # it was killed: its files, which nothing can finish any more, are cleared as it would have done
+                place = Path(one["place"])
+                if place.name.startswith(PLACE):
+                    shutil.rmtree(place, ignore_errors=True)
                 file.unlink()
     return found
 

@@ -1,5 +1,7 @@
 """What the processes of a session leave for each other."""
 
+PLACE = "tidegate-session-"
+"""How the name of a session's folder begins, among temporary files."""
 TOLD = "session.json"
 """What there is to say of a session that is over."""
 FAILED = "failed.json"

@@ -23,7 +23,7 @@ from tidegate.running import _memory as memory
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import lower
 from tidegate.shell._entering import announced
-from tidegate.shell._files import FAILED, TOLD
+from tidegate.shell._files import FAILED, PLACE, TOLD
 from tidegate.shell._judging import Lateness, verdict
 from tidegate.shell._scenario import SIDES, with_programs
 from tidegate.shell._streams import Stream, streams
@@ -174,7 +174,7 @@ def session(
     live = with_programs(scenario, call)
     made = lower(live, seed=seed, record="summary")
     memory.check(made.ir)
-    place = Path(tempfile.mkdtemp(prefix="tidegate-session-"))
+    place = Path(tempfile.mkdtemp(prefix=PLACE))
     try:
         about = _begin(place, live, programs, made.ir["seed"], realtime, pcap=pcap)
         # only the flows that there were: the others would be lines of zeros in every table
