@@ -15,7 +15,7 @@ import event_logs as log
 import tidegate
 from support import Cli, shared
 from tidegate import InputError, wire
-from tidegate.recordings import agreement, imported
+from tidegate.recordings import agreement, capacity, imported
 
 COUNT, LOST, DELAY_MS, OFFSET_MS = 200, {20, 21, 150}, 30, 7_000
 """Packets every 10 ms over a path of 30 ms each way; the far clock is 7 s ahead."""
@@ -373,6 +373,28 @@ def test_one_capture_tells_what_its_feedback_tells(captured: tuple[tidegate.Run,
     assert np.ptp(np.quantile(differences, [0.01, 0.99])) < 0.3
 
 
+def test_a_capacity_is_a_link_again(captured: tuple[tidegate.Run, Path, Path], tmp_path: Path, cli: Cli) -> None:
+    told = cli("import", *map(str, captured[1:]), "--same-clock", "--trace", "link.csv", "--out", "call")
+    assert told.code == 0, told.err
+    assert "link.csv: a lower bound of the capacity; a queue stood" in told.err
+    bound = capacity(tidegate.Run.load(tmp_path / "call"))
+    assert bound.rate_bps.max() <= 800_000 * 1.001, "the link's"
+    assert bound.rate_bps.max() > 800_000 * 0.97
+    trace = tidegate.trace.load(tmp_path / "link.csv")
+    assert trace.duration_ns / 1e9 == pytest.approx(bound.duration_s, abs=1e-3)
+    assert cli("compare", "gcc", "--link", "link.csv", "--duration", "3s").code == 0
+    (tmp_path / "mine.txt").write_text("mine")
+    told = cli("import", str(captured[1]), "--trace", "mine.txt", "--out", "other")
+    assert (told.code, "is there already, and is no csv trace" in told.err) == (1, True)
+    (tmp_path / "far.log").write_bytes(receiver())
+    told = cli("import", "far.log", "--trace", "x.csv", "--out", "other")
+    assert (told.code, "nothing tells when its packets left" in told.err, (tmp_path / "other").exists()) == (
+        2,
+        True,
+        False,
+    )
+
+
 def test_captures_that_are_wrong_are_told(captured: tuple[tidegate.Run, Path, Path], tmp_path: Path, cli: Cli) -> None:
     whole = captured[1].read_bytes()
     (tmp_path / "cut.pcapng").write_bytes(whole[: len(whole) // 2])
@@ -415,5 +437,14 @@ def test_an_encrypted_call_through_a_link_with_its_truth() -> None:
         assert run.metrics("outgoing")["loss_fraction"] == pytest.approx(len(dropped) / len(lost), rel=1e-3)
         assert 20 <= run.metrics("outgoing")["one_way_delay_ms_min"] < 20.5, "the link's delay"
         assert 1100 < run.metrics("outgoing")["one_way_delay_ms_max"] < 1300, "75 kB at 0.5 Mb/s"
+    # the link's truth: 2, 0.5 and 2 Mb/s from 35 and 65 s on; the browser began its call some seconds before its media
+    bound = capacity(run)
+    steps = [
+        np.percentile(bound.rate_bps[(bound.t_s >= a) & (bound.t_s < b)], [50, 100]) / 1e6
+        for a, b in ((5, 30), (38, 60))
+    ]
+    for (middle, most), right in zip(steps, (2.0, 0.5), strict=True):
+        assert 0.97 * right < middle <= most < 1.01 * right, "a lower bound, and close where a queue stood"
+    assert bound.rate_bps.max() < 2.02e6
     assert set(table.to_numpy("kind").tolist()) == {"audio", "video", "retransmission"}
     assert "RTCP is encrypted" in " ".join(imported(near).warnings)

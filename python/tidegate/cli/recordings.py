@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson, complete_controllers
+from tidegate.cli.options import AsJson, Force, complete_controllers
 from tidegate.cli.terminal import print_json, say, stoppable
 
 
@@ -45,6 +45,14 @@ def import_(
             autocompletion=complete_controllers,
         ),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what the call tells of its link's capacity, a lower bound, as a recorded network (CSV) for "
+            "links of scenarios."
+        ),
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Import a recorded call as a run, for report, plots and notebooks.
@@ -54,16 +62,22 @@ def import_(
 
     Example: tidegate import event_log_20261123_1200_77_1.log --out DIR && tidegate report DIR
     """
+    from tidegate._files import check_target, write_file
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
-    from tidegate.recordings import agreement, imported
+    from tidegate.recordings import agreement, capacity, imported
     from tidegate.results._folders import check_folder
     from tidegate.running import RUN_FILE
 
     check_folder(out, RUN_FILE)
+    if trace is not None:
+        check_target(trace, "csv trace", lambda path: path.read_bytes().startswith(b"# duration_s="), force=force)
     with stoppable("stopped; nothing was written"):
         done = imported(files, far=far, same_clock=same_clock, replay=replay)
+    found_capacity = None if trace is None else capacity(done)
     done.save(out)
+    if trace is not None and found_capacity is not None:
+        write_file(trace, found_capacity.to_csv())
     if as_json:
         print_json({"digest": done.digest, "seed": done.seed, **done.summary})
     else:
@@ -76,5 +90,10 @@ def import_(
                 f"recorded {found['recorded_overuse']:.1%}"
             )
         console().print(f"\nwritten to {out}")
+    if trace is not None and found_capacity is not None:
+        say(
+            f"{trace}: a lower bound of the capacity; a queue stood {found_capacity.stood:.1%} of the time, and "
+            "only then is it what the link gave this call"
+        )
     for one in done.warnings:
         say(one)
