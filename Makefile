@@ -75,7 +75,7 @@ lint: $(VENV)/.packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@if command -v cargo-deny >/dev/null; then cargo deny --offline --log-level error check licenses bans sources; \
+	@if command -v cargo-deny >/dev/null; then cargo fetch --locked --quiet && cargo deny --offline --log-level error check licenses bans sources; \
 	else echo "cargo-deny is not installed: licences and sources were not checked (cargo install cargo-deny)"; fi
 
 wasm:
