@@ -96,7 +96,7 @@ def complaints(
         may = any(cell.controller == who and fnmatchcase(cell.case, where) for who, where in free)
         if cell.state == "pass" and cell.controller in FIXED and not may:
             found.append(f"{cell.controller} passes {cell.case}")
-        if cell.state == "error" and "known before a run" not in cell.why and "can be coupled" not in cell.why:
+        if cell.state == "error" and "known before a run" not in cell.why:
             found.append(f"{cell.controller} in {cell.case}: {cell.why}")
         if cell.state == "fail" and cell.controller == "oracle":
             found += [f"the oracle breaks {check.rule.name} in {cell.case}: {check.text}" for check in cell.broken]
@@ -174,6 +174,8 @@ RMCAT = {
     "converges": "fixed:30kbps 5.1,*",
     "steady": "Swinging 5.1,*",
     "fair": "Unfair 5.5",
+    "first-rises": "fixed:30kbps 5.8",
+    "third-rises": "fixed:30kbps 5.8",
     "fair-in-5s": "Unfair 5.2,*",
     "leaves-room-for-tcp": "fixed:10Mbps 5.6,*",
     "leaves-room-for-pages": "fixed:10Mbps 5.7",

@@ -108,7 +108,8 @@ def test_a_comparison_keeps_the_others(cli: Cli, controllers: Callable[[str], No
     names = ["fixed:300kbps", "python:ends.py:Ends", "fixed:400kbps"]
     got = cli("compare", *names, "--scenario", "net.toml", "--seeds", "2", "-j", "2", "--out", "o")
     assert got.code == 1
-    assert got.err == f"tidegate: 1 of 3 controllers failed:\n{names[1]}: the process of a run {why}\n"
+    # after a warning: seeds change little on this network
+    assert got.err.endswith(f"tidegate: 1 of 3 controllers failed:\n{names[1]}: the process of a run {why}\n")
     assert "fixed:400kbps" in got.out
     kept = sorted(path.name for path in Path("o/runs").iterdir())
     assert kept == [f"fixed-{rate}kbps-seed{seed}" for rate in (300, 400) for seed in (1, 2)]
