@@ -25,6 +25,9 @@ FLAGS = (
     "--window-size=1400,1000",
 )
 
+ANSWER_SECONDS = 300
+"""The first answer comes when the program is read from the disk: 350 MB, and disks of shared machines can be slow."""
+
 
 def find() -> str | None:
     """The browser's path, if there is one."""
@@ -65,11 +68,16 @@ class Browser:
         self.events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
-        target = next(t for t in self._targets() if t["type"] == "page")
-        answer = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = answer["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
+        try:
+            target = next(t for t in self._targets() if t["type"] == "page")
+            answer = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+            self._session = answer["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self.call(f"{domain}.enable")
+        except BaseException:
+            # nobody else would end it, and a process that is left warns in whatever test comes next
+            self._close()
+            raise
         return self
 
     def _targets(self) -> list[dict[str, Any]]:
@@ -86,6 +94,9 @@ class Browser:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         self._process.terminate()
         try:
             self._process.wait(20)
@@ -103,7 +114,7 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._next(60)
+            answer = self._next(ANSWER_SECONDS)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
