@@ -11,8 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tidegate.errors import InputError
 from tidegate.paper._model import (
     PAPER_TOML,
@@ -31,7 +29,8 @@ from tidegate.paper._model import (
 from tidegate.paper._rules import Expression
 from tidegate.scenario import _toml as toml
 from tidegate.scenario._explain import Path as KeyPath
-from tidegate.scenario._explain import Problem, explain
+from tidegate.scenario._explain import Problem
+from tidegate.scenario._source import Names, Source, names_of
 from tidegate.units import show
 
 
@@ -42,48 +41,29 @@ def load(folder: Path) -> Document:
         InputError: names file, line, key, what was found and what would be right; lists every problem.
     """
     path = folder / PAPER_TOML
-    text = toml.read(path)
-    data = toml.parse(text, str(path))
-    lines = toml.lines(text)
-    named = _ids(data)
-
-    def where(place: KeyPath) -> str:
-        while place and place not in lines:
-            place = place[:-1]
-        return f"{path}:{lines[place]}" if place else str(path)
-
-    try:
-        paper = Paper.model_validate(data)
-    except ValidationError as error:
-        found = list(explain(error, Paper))
-        raise InputError("\n".join(one.text(where(one.path), named) for one in found)) from None
+    source = Source.parse(toml.read(path), path, _ids)
+    paper = source.fill(Paper)
     reader = _Reader(paper)
     places: list[KeyPath] = [("claim", at) for at in range(len(paper.claim))]
     places += [("table", at) for at in range(len(paper.table))]
     claims: dict[str, Claim] = {}
     known: dict[str, str] = {}
-    for place in sorted(places, key=lambda one: lines[one]):
+    for place in sorted(places, key=lambda one: source.lines[one]):
         for claim in reader.claims(place):
             if claim.id in claims:
                 reader.problems.append(Problem(place, f'"{claim.id}" is there already ({known[claim.id]})'))
             claims[claim.id] = claim
-            known[claim.id] = where(place)
+            known[claim.id] = source.where(place)
     gives = tuple(reader.gives())
     if not places:
         reader.problems.append(Problem((), "makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
-        raise InputError("\n".join(one.text(where(one.path), named) for one in reader.problems))
+        raise source.error(reader.problems)
     return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, known)
 
 
-def _ids(data: Mapping[str, Any]) -> dict[KeyPath, str]:
-    named: dict[KeyPath, str] = {}
-    for key in ("claim", "table"):
-        entries = data.get(key)
-        for at, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and isinstance(entry.get("id"), str):
-                named[(key, at)] = entry["id"]
-    return named
+def _ids(data: Mapping[str, Any]) -> Names:
+    return names_of(data, ("claim", "table"), "id")
 
 
 _PRINTED = {"published", "sigma"}

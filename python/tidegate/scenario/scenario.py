@@ -17,6 +17,7 @@ from tidegate.scenario._checks import problems
 from tidegate.scenario._explain import Path as KeyPath
 from tidegate.scenario._explain import Problem, dotted, explain
 from tidegate.scenario._model import NAME, Model, Name, one_of
+from tidegate.scenario._source import Source
 from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
@@ -125,27 +126,23 @@ class Scenario(Model):
             ScenarioError: names file, line, key, what was found and what would be right.
         """
         path = Path(path)
-        data = toml.parse(text, str(path))
+        source = Source.parse(text, path, _names)
+        data = source.data
         data.setdefault("name", _name_of(path))
-        if changes:
-            for key, value in changes.items():
-                assign(data, key, value)
-        lines = toml.lines(text)
+        for key, value in (changes or {}).items():
+            assign(data, key, value)
 
-        named = _names(data)
+        named = source.named
 
         def where(problem: Problem) -> str:
             key = dotted(problem.path, named)
             if any(key == one or key.startswith(f"{one}.") for one in changes or ()):
                 return f"{path}, as changed"
-            place = problem.path
-            while place and place not in lines:
-                place = place[:-1]
-            return f"{path}:{lines[place]}" if place else str(path)
+            return source.where(problem.path)
 
         made = cls._build(data, path.parent, where)
         if not changes:
-            made._places = {dotted(place, named): f"{path}:{line}" for place, line in lines.items()}  # noqa: SLF001
+            made._places = {dotted(at, named): source.where(at) for at in source.lines}  # noqa: SLF001
         return made
 
     @classmethod

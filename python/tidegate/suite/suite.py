@@ -8,13 +8,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ValidationError
-
 from tidegate import _shipped
-from tidegate.errors import InputError, ScenarioError, did_you_mean
+from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import _toml as toml
 from tidegate.scenario._explain import Path as KeyPath
-from tidegate.scenario._explain import Problem, explain
+from tidegate.scenario._explain import Problem
+from tidegate.scenario._source import Names, Source, names_of
 from tidegate.suite import verdicts
 from tidegate.suite._model import RuleTable, SuiteTable
 from tidegate.suite.cases import Case, expand
@@ -63,20 +62,8 @@ class Suite:
             InputError: lists every problem.
         """
         path = Path(path)
-        data = toml.parse(text, str(path))
-        lines = toml.lines(text)
-        named = _names(data)
-
-        def where(place: KeyPath) -> str:
-            while place and place not in lines:
-                place = place[:-1]
-            return f"{path}:{lines[place]}" if place else str(path)
-
-        try:
-            table = SuiteTable.model_validate(data)
-        except ValidationError as error:
-            found = list(explain(error, SuiteTable))
-            raise ScenarioError(one.text(where(one.path), named) for one in found) from None
+        source = Source.parse(text, path, _names)
+        table = source.fill(SuiteTable)
         problems: list[Problem] = []
         cases: list[Case] = []
         for at, one in enumerate(table.cases):
@@ -88,7 +75,7 @@ class Suite:
         if not problems:
             problems += _rule_problems(table, cases)
         if problems:
-            raise ScenarioError(one.text(where(one.path), named) for one in problems)
+            raise source.error(problems)
         return cls(path.stem, table, tuple(cases), text)
 
     def only(self, patterns: tuple[str, ...]) -> Self:
@@ -128,14 +115,8 @@ def find(what: str | Path) -> Path:
     raise InputError(f"{what}: no such suite{hint} (see tidegate suite list)")
 
 
-def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
-    named: dict[KeyPath, str] = {}
-    for key in ("cases", "rules"):
-        entries = data.get(key)
-        for at, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-                named[(key, at)] = entry["name"]
-    return named
+def _names(data: Mapping[str, Any]) -> Names:
+    return names_of(data, ("cases", "rules"), "name")
 
 
 def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
