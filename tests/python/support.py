@@ -19,6 +19,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+HALF_A_MEGABIT = """
+[[rules]]
+name = "rate"
+says = "carries half a megabit"
+metric = "receive_rate_bps"
+at_least = 500_000
+source = "here"
+"""
+"""A rule of suites, as several tests write one."""
+
+NO_WIFI = """
+[[cases]]
+name = "wifi"
+not_run = "no Wi-Fi node"
+"""
+"""A case of suites that is not run."""
+
 
 @dataclass(frozen=True)
 class Outcome:

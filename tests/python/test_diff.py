@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Cli
+from support import HALF_A_MEGABIT, Cli
 from tidegate import InputError, Run, Scenario, compare, run, sweep
 from tidegate.differing import Difference, Number, Side, diff
 from tidegate.differing.settings import Setting, Settings, differing
@@ -256,19 +256,16 @@ def test_recorded_calls_have_no_luck_in_common_but_that_of_one_recording() -> No
     assert not diff(one, one).differs
 
 
-SUITE = """
+SUITE = (
+    """
 seeds = 2
 [[cases]]
 name = "steps"
 scenario = "rfc8867-5.1-variable-capacity"
 set = { duration = "4s", "flows.call.stop" = "4s" }
-[[rules]]
-name = "rate"
-says = "carries half a megabit"
-metric = "receive_rate_bps"
-at_least = 500_000
-source = "here"
 """
+    + HALF_A_MEGABIT
+)
 MINE = """
 from tidegate import Controller, Decision
 

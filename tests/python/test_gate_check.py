@@ -10,13 +10,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from support import Cli
+from support import NO_WIFI, Cli
 from tidegate.gate import baseline as baselines
 from tidegate.gate.baseline import Baseline
 from tidegate.gate.checking import check, write
 from tidegate.suite import Suite
 
-SUITE = """
+SUITE = (
+    """
 description = "two short looks"
 source = "here"
 
@@ -30,10 +31,9 @@ name = "tcp"
 scenario = "rfc8867-5.6-long-tcp"
 set = { duration = "12s", "flows.call.stop" = "12s" }
 
-[[cases]]
-name = "wifi"
-not_run = "no Wi-Fi node"
 """
+    + NO_WIFI
+)
 MINE = """
 from tidegate import Controller
 

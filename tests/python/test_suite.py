@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from support import Cli
+from support import HALF_A_MEGABIT, NO_WIFI, Cli
 from tidegate.errors import InputError
 from tidegate.scenario import _toml as toml
 from tidegate.suite import Plan, Suite, SuiteResult, windows
@@ -28,7 +28,8 @@ from tidegate.suite._model import WindowsTable
 from tidegate.suite.scores import scores
 from tidegate.units import Rate
 
-CASES = """
+CASES = (
+    """
 description = "two short looks"
 source = "here"
 seeds = 2
@@ -45,18 +46,12 @@ name = "three"
 scenario = "rfc8867-5.4-competing-calls"
 set = { duration = "8s", "flows.call.start_step" = "1s", "flows.call.stop" = "8s" }
 
-[[cases]]
-name = "wifi"
-not_run = "no Wi-Fi node"
 """
-RULES = """
-[[rules]]
-name = "rate"
-says = "carries half a megabit"
-metric = "receive_rate_bps"
-at_least = 500_000
-source = "here"
-
+    + NO_WIFI
+)
+RULES = (
+    HALF_A_MEGABIT
+    + """
 [[rules]]
 name = "queue"
 says = "keeps the queue short"
@@ -65,6 +60,7 @@ at_most = 100
 cases = ["steps*"]
 source = "here"
 """
+)
 
 
 def suite(text: str = CASES + RULES, path: str = "mine.toml") -> Suite:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support import Cli
+from support import HALF_A_MEGABIT, NO_WIFI, Cli
 from tidegate import InputError
 from tidegate.comparing.sweeping import SweepResult
 from tidegate.results.metrics import HEADLINE
@@ -18,7 +18,8 @@ from tidegate.show._sweep import ALL_CASES, CASE, Swept
 from tidegate.suite import Plan, Suite, SuiteResult
 from tidegate.suite.sweeping import SuiteSweep, SweepPlan
 
-SUITE = """
+SUITE = (
+    """
 seeds = 2
 [[cases]]
 name = "one"
@@ -28,16 +29,10 @@ set = { duration = "4s", "flows.call.stop" = "4s" }
 name = "three"
 scenario = "rfc8867-5.4-competing-calls"
 set = { duration = "4s", "flows.call.start_step" = "500ms", "flows.call.stop" = "4s" }
-[[cases]]
-name = "wifi"
-not_run = "no Wi-Fi node"
-[[rules]]
-name = "rate"
-says = "carries half a megabit"
-metric = "receive_rate_bps"
-at_least = 500_000
-source = "here"
-[[rules]]
+"""
+    + NO_WIFI
+    + HALF_A_MEGABIT
+    + """[[rules]]
 name = "queue"
 says = "keeps the queue short"
 metric = "queueing_delay_ms_p95"
@@ -45,6 +40,7 @@ at_most = 100
 cases = ["three"]
 source = "here"
 """
+)
 RATE = {"controller.rate": ["300kbps", "700kbps", "2Mbps"]}
 
 
