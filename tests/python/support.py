@@ -109,6 +109,29 @@ def shared() -> Path:
     pytest.skip("needs the shared folder (TIDEGATE_SHARED, or ../shared beside the checkout)")
 
 
+def ordinary_user(folder: Path) -> tuple[list[str], str, dict[str, str]]:
+    """For root: what makes a command one of user 1000, a Python that it may run, and its environment.
+
+    The folder becomes its home. Skips the test where there is no such Python, or namespaces are forbidden.
+    """
+    folder.chmod(0o777)
+    from tidegate.shell._session import unshare
+
+    user = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"]
+    paths = os.pathsep.join([str(ROOT / "python"), *(path for path in sys.path if path.endswith("site-packages"))])
+    env = {**os.environ, "PYTHONPATH": paths, "HOME": str(folder), "TMPDIR": str(folder)}
+    for python in (sys.executable, "/usr/bin/python3"):
+        # through a shell: setpriv itself may still execute what only root may
+        tried = [*user, "sh", "-c", 'exec "$0" -c "import tidegate.running"', python]
+        if subprocess.run(tried, env=env, cwd=folder, capture_output=True, check=False).returncode == 0:
+            break
+    else:
+        pytest.skip("no Python here that an ordinary user may run")
+    if subprocess.run([*user, *unshare(1000), "true"], capture_output=True, check=False).returncode:
+        pytest.skip("an ordinary user may not make namespaces here")
+    return user, python, env
+
+
 PLAIN = """\
 duration = "4s"
 

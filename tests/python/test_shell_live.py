@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from support import ROOT
+from support import ROOT, ordinary_user
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ if sys.platform != "linux":
     pytest.skip("sessions of real programs need Linux", allow_module_level=True)
 
 from tidegate import InputError, Run  # noqa: E402
-from tidegate.shell._session import check_surroundings, replay, unshare  # noqa: E402
+from tidegate.shell._session import check_surroundings, replay  # noqa: E402
 
 try:
     check_surroundings()
@@ -260,21 +260,9 @@ flows = [
 def test_an_ordinary_user_can(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("the other tests are those of an ordinary user already")
-    tmp_path.chmod(0o777)
-    user = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"]
-    paths = os.pathsep.join([str(ROOT / "python"), *(path for path in sys.path if path.endswith("site-packages"))])
-    env = {**os.environ, "PYTHONPATH": paths, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-    for python in (sys.executable, "/usr/bin/python3"):
-        # through a shell: setpriv itself may still execute what only root may
-        tried = [*user, "sh", "-c", 'exec "$0" -c "import tidegate.running"', python]
-        if subprocess.run(tried, env=env, cwd=tmp_path, capture_output=True, check=False).returncode == 0:
-            break
-    else:
-        pytest.skip("no Python here that an ordinary user may run")
+    user, python, env = ordinary_user(tmp_path)
     tidegate = [python, "-m", "tidegate", "shell", "home-broadband", "--duration", "8s", "--json"]
     programs = [python, "-c", CALL + OUT]
-    if subprocess.run([*user, *unshare(1000), "true"], capture_output=True, check=False).returncode:
-        pytest.skip("an ordinary user may not make namespaces here")
     done = subprocess.run(
         [*user, *tidegate, "--", *programs, "--", *programs],
         cwd=tmp_path,

@@ -191,6 +191,7 @@ def run(job: dict[str, Any]) -> None:
     )
     with engine_errors(scenario):
         shell = _core.Shell(str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python, job["pcap"])
+    began_unix = time.time()
     (folder / READY).write_text(json.dumps({name: side.namespace for name, side in sides.items()}), encoding="utf-8")
     threading.Thread(target=_obey, args=(job["life"], programs), daemon=True).start()
     priority = _priority(job["realtime"])
@@ -219,6 +220,7 @@ def run(job: dict[str, Any]) -> None:
         **told,
         "missed": missed,
         "end_ns": end,
+        "began_unix_s": began_unix,
         "lasted_s": lasted,
         "why": why,
         "realtime": priority,

@@ -13,7 +13,17 @@ const begun = performance.now();
 const seconds = () => (performance.now() - begun) / 1000;
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const stats = fs.createWriteStream(path.join(folder, `stats-${side}.jsonl`));
-const seen = { connected_s: null, frames: 0 };
+const seen = { connected_s: null, frames: 0, late_ms: 0 };
+
+// How late this process wakes tells of the machine: its worst since the last line of statistics.
+function watch() {
+  let due = performance.now() + 10;
+  setInterval(() => {
+    const now = performance.now();
+    seen.late_ms = Math.max(seen.late_ms, now - due);
+    due = now + 10;
+  }, 10);
+}
 
 // Whoever reads a file of this name reads all of it: it gets the name when it is complete.
 function tell(name, value) {
@@ -86,9 +96,11 @@ async function receive(pc) {
 
 async function note(pc) {
   const report = [...(await pc.getStats()).values()];
-  stats.write(`${JSON.stringify({ time_s: seconds(), ...seen, report })}\n`);
+  stats.write(`${JSON.stringify({ time_s: seconds(), unix_s: Date.now() / 1000, ...seen, report })}\n`);
+  seen.late_ms = 0;
 }
 
+watch();
 const pc = new RTCPeerConnection();
 pc.onconnectionstatechange = () => {
   if (pc.connectionState === "connected") seen.connected_s ??= seconds();

@@ -1,0 +1,162 @@
+"""Calls of `docs/examples/calls` as their readers make them, by an ordinary user; part of `make test-live`.
+
+What a program needs is installed into `.cache/calls` by the folder's own `install.sh`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from real_calls import CALLS, estimate_of, last, said
+from support import ROOT, ordinary_user
+
+pytestmark = pytest.mark.slow
+
+if sys.platform != "linux":
+    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+
+from tidegate import InputError, Run  # noqa: E402
+from tidegate.shell._judging import verdict  # noqa: E402
+from tidegate.shell._session import check_surroundings  # noqa: E402
+
+try:
+    check_surroundings()
+except InputError as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+INSTALLED = ROOT / ".cache" / "calls"
+STEP = 20.0
+"""Seconds after which the link has 0.5 instead of 2 Mbit/s."""
+LINK = [
+    "--set",
+    f'links.bottleneck.capacity.schedule=[["0s", "2Mbps"], ["{STEP:g}s", "500kbps"]]',
+    # short enough to lose packets at the step
+    "--set",
+    "links.bottleneck.queue.bytes=30kB",
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an ordinary user's calls are made."""
+
+    folder: Path
+    user: list[str]
+    env: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    # pytest's own folders are closed to other users
+    with tempfile.TemporaryDirectory(prefix="tidegate-test-") as name:
+        folder = Path(name)
+        nobody: list[str] = []
+        plain = (nobody, sys.executable, dict(os.environ))
+        user, python, env = ordinary_user(folder) if os.geteuid() == 0 else plain
+        yield Place(folder, user, {**env, "PYTHON": python, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
+
+
+def installed(program: str, needs: str) -> Path:
+    """The folder of a program, as its `install.sh` leaves it, in `.cache`; skips the test where it cannot be installed."""
+    if shutil.which(needs) is None:
+        pytest.skip(f"needs {needs}")
+    INSTALLED.mkdir(parents=True, exist_ok=True)
+    for path in (CALLS / "session.py", CALLS / "clip.py", CALLS / "scenarios", CALLS / program):
+        if path.is_dir():
+            left_out = shutil.ignore_patterns("node_modules", ".venv")
+            shutil.copytree(path, INSTALLED / path.name, dirs_exist_ok=True, ignore=left_out)
+        else:
+            shutil.copy(path, INSTALLED)
+    folder = INSTALLED / program
+    locks = [path.read_bytes() for path in sorted(CALLS.joinpath(program).glob("*lock*"))]
+    noted = folder / ".installed"
+    if not noted.is_file() or noted.read_bytes() != b"".join(locks):
+        done = subprocess.run([folder / "install.sh"], capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode:
+            pytest.skip(f"{program} cannot be installed here: {done.stderr.strip()[-200:]}")
+        noted.write_bytes(b"".join(locks))
+    # the clip, while we may write where it is kept
+    env = {**os.environ, "XDG_CACHE_HOME": str(INSTALLED / "cache")}
+    subprocess.run([sys.executable, INSTALLED / "clip.py"], check=True, env=env, capture_output=True, timeout=120)
+    return folder
+
+
+def called(place: Place, folder: Path, *options: str) -> Path:
+    """A call's folder; skips the test where the machine was not quiet for three calls."""
+    out = place.folder / "call"
+    why: list[str] = []
+    for _ in range(3):
+        shutil.rmtree(out, ignore_errors=True)
+        done = subprocess.run(
+            [*place.user, folder / "run.sh", folder.parent / "scenarios" / "steps.toml", "--out", out, *options],
+            cwd=place.folder,
+            env=place.env,
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert "each due time and each drop is the same in the replay" in done.stdout
+        state, why = verdict(json.loads((out / "session.json").read_text()))
+        if state == "quiet":
+            return out
+    pytest.skip(f"this machine is noisy: {why}")
+
+
+def missing(out: Path) -> tuple[set[int], set[int]]:
+    """Sequence numbers of A's media: those that the link dropped, and those that were under way at the end, by the session's files."""
+    with (out / "fates.csv").open(newline="") as fates:
+        fate = {one["number"]: one["fate"] for one in csv.DictReader(fates)}
+    with (out / "arrivals.csv").open(newline="") as arrivals:
+        media = [one for one in csv.DictReader(arrivals) if one["from"] == "A" and one["ssrc"]]
+    gone = {int(one["sequence"]) for one in media if fate.get(one["number"], "arrives") != "arrives"}
+    return gone, {int(one["sequence"]) for one in media if one["number"] not in fate}
+
+
+@pytest.fixture(scope="module")
+def wrtc(place: Place) -> Path:
+    return called(place, installed("wrtc", "npm"), "--duration", "40s", *LINK)
+
+
+def test_libwebrtc_in_node_follows_the_link(wrtc: Path) -> None:
+    a, b = said(wrtc, "A"), said(wrtc, "B")
+    about: dict[str, Any] = json.loads((wrtc / "session.json").read_text())
+    at = np.array([one["unix_s"] - about["began_unix_s"] for one in a])
+    estimates = np.array([estimate_of(one) for one in a])
+    assert a[-1]["connected_s"] < 5
+    assert b[-1]["connected_s"] < 5
+    before = [one for one in b if one["unix_s"] - about["began_unix_s"] < STEP][-1]
+    assert before["frames"] >= 0.8 * 25 * (before["time_s"] - before["connected_s"])
+    assert estimates[(at > STEP - 5) & (at < STEP)].max() > 1e6
+    assert estimates[(at > STEP) & (at < STEP + 5)].min() < 0.6e6
+    assert last(b[-1]["report"], "framesDecoded") == pytest.approx(b[-1]["frames"], abs=30)
+
+
+def test_an_imported_call_has_lost_what_the_link_has(wrtc: Path, tmp_path: Path) -> None:
+    gone, under_way = missing(wrtc)
+    assert len(gone) >= 5
+    captures = [str(wrtc / f"packets-{side}.pcapng") for side in "AB"]
+    typed = ["import", *captures, "--same-clock", "--out", str(tmp_path / "imported")]
+    subprocess.run([sys.executable, "-m", "tidegate", *typed], check=True, timeout=60, capture_output=True)
+    table = Run.load(tmp_path / "imported").table("packets")
+    lost = np.asarray(table.to_numpy("fate")) == "lost"
+    found = [int(one) for one in np.asarray(table.to_numpy("rtp_sequence"))[lost]]
+    # what was under way when the captures ended has been lost for one place only
+    found = [one for one in found if one not in under_way]
+    assert len(found) == len(gone)
+    assert set(found) == gone
