@@ -36,7 +36,7 @@ TRIES = 4
 """A session that was noisy is begun anew, three times at most."""
 MOST = 3e6
 """Bit/s that the programs send at most; what they could send beyond it, some say and some do not."""
-SETTLED = 5.0
+LOADED = 5.0
 """Seconds after which a program has done what it does only once."""
 Floats = npt.NDArray[np.float64]
 
@@ -311,7 +311,7 @@ def real(folder: Path, case: Case) -> Measured:
 
 def _late(lines: Sequence[Mapping[str, Any]]) -> float:
     """Of the worst wakeups by the second the 95th percentile, without the first seconds, in which a program is loaded."""
-    worst = [float(one["late_ms"]) for one in lines if "late_ms" in one and one["time_s"] > SETTLED]
+    worst = [float(one["late_ms"]) for one in lines if "late_ms" in one and one["time_s"] > LOADED]
     return float(np.percentile(worst, 95)) if worst else float("nan")
 
 
