@@ -32,6 +32,7 @@ sys.path.insert(0, str(HERE.parent / "tests" / "python"))
 
 import fairness  # noqa: E402 - it lies beside the tests
 import gcc_experiments as gcc  # noqa: E402
+import real_calls  # noqa: E402
 import sprout_traces as traces  # noqa: E402
 import tfrc_experiments as tfrc  # noqa: E402
 import tfrc_situations as after  # noqa: E402
@@ -475,6 +476,34 @@ def controllers_lte() -> Figure:
     return schemes({"name": "link", "capacity": {"trace": trace}, "delay": "20ms"}, 90)
 
 
+def real() -> Figure:
+    """Calls of real programs and simulated ones: estimate and queue, medians by the second."""
+    courses = real_calls.read_series()
+    figure = Figure(figsize=(12, 13), dpi=DPI, layout="constrained")
+    for row, (case, (rates, waits)) in enumerate(
+        zip(real_calls.CASES, figure.subplots(len(real_calls.CASES), 2), strict=True)
+    ):
+        mine = [(name, courses[name, case]) for name in real_calls.LABELS if (name, case) in courses]
+        capacity = max((course["capacity_kbps"] for _, course in mine), key=len) / 1e3
+        rates.fill_between(np.arange(1, len(capacity) + 1), capacity, step="pre", color=CAPACITY_FILL, linewidth=0)
+        for name, course in mine:
+            style = {
+                "color": MUTED if name in real_calls.SIMULATED else HUES[list(real_calls.LABELS).index(name)],
+                "linewidth": 3 if name in real_calls.SIMULATED else 1.5,
+                "linestyle": "--" if name == "scream" else "-",
+                "label": real_calls.LABELS[name].replace("`", ""),
+            }
+            rates.plot(course["t_s"], course["estimate_kbps"] / 1e3, **style)
+            waits.plot(course["t_s"], course["queue_ms"], **style)
+        rates.set(title=case, ylabel="estimate (Mbit/s)", ylim=(0, 3.2))
+        waits.set(title=case, ylabel="queueing delay (ms)", ylim=(0, None))
+        if row == 0:
+            waits.legend(fontsize=8)
+    for ax in figure.axes[-2:]:
+        ax.set_xlabel("Time (s)")
+    return figure
+
+
 def pairs(title: str, value: Callable[[fairness.Cell], float], cmap: str, most: float | None) -> Figure:
     """A value of each pair of schemes, for both queues."""
     figure = Figure(figsize=(13, 6.5), dpi=DPI, layout="constrained")
@@ -511,6 +540,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         swept,
         {"links.uplink.capacity": "500kbps:2Mbps:4", "links.uplink.queue.time": "50ms:350ms:4", CONTROLLER: "gcc,nada"},
     ),
+    "real-calls": real,
     "controllers-step": controllers_step,
     "controllers-lte": controllers_lte,
     "fairness-share": partial(pairs, "share of the first flow (%)", lambda one: 100 * one.share, "RdBu", 100.0),

@@ -2,7 +2,7 @@
 
 Both ends run the same program, which learns from TIDEGATE_SIDE whether it sends (A) or receives (B). It finds
 
-CALL_CLIP    the pictures to send: a YUV4MPEG2 file, 640x360, 4:2:0 (see clip.py)
+CALL_CLIP    the pictures to send: a YUV4MPEG2 file, 4:2:0; that of clip.py where this variable names no other
 CALL_FOLDER  an empty folder that both ends see, for signalling, and for stats-SIDE.jsonl, which is moved to the
              session's folder in the end, with any other file in it that is named for its side: NAME-SIDE.SUFFIX
 
@@ -54,7 +54,7 @@ def main(typed: Sequence[str]) -> int:
         shell = ["shell", known.scenario, *more, "--pcap", "--out", str(known.out)]
         told = subprocess.run(  # noqa: S603
             [sys.executable, "-m", "tidegate", *shell, "--", *program, "--", *program],
-            env={**os.environ, "CALL_FOLDER": folder, "CALL_CLIP": str(clip.made())},
+            env={**os.environ, "CALL_FOLDER": folder, "CALL_CLIP": os.environ.get("CALL_CLIP") or str(clip.made())},
             check=False,
         )
         if (known.out / "session.json").is_file():
