@@ -833,6 +833,7 @@ def live_send(
     bind: str | None = None,
     objects: Mapping[str, Callable[[], Any]] = ...,
     progress: Callable[[str, float], bool] | None = None,
+    capture: str | None = None,
 ) -> tuple[Recording, str]:
     """Sends the only flow of a scenario over UDP; gives the recording and how it went, as JSON. On Linux only."""
 
@@ -842,6 +843,7 @@ def live_receive(
     max_rate_bps: int,
     about: str = "",
     progress: Callable[[str, float], bool] | None = None,
+    capture: str | None = None,
 ) -> tuple[Recording, str]:
     """Answers one call; see `live_send`."""
 

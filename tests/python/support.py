@@ -60,9 +60,27 @@ def example(name: str, folder: str = "docs/examples") -> ModuleType:
     return module
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Of a process that runs this tree's tidegate."""
+    return {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
+
+
+def need_namespaces() -> None:
+    """Skips a module whose tests make sessions of real programs where there are none to be had, with the reason."""
+    if sys.platform != "linux":
+        pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+    from tidegate import InputError
+    from tidegate.shell import check_surroundings
+
+    try:
+        check_surroundings()
+    except InputError as reason:
+        pytest.skip(str(reason), allow_module_level=True)
+
+
 def begin(argv: Sequence[str], folder: Path, *, start_new_session: bool = False, **more: str) -> subprocess.Popen[str]:
     """Starts the command line in a process of its own, with `more` in its environment."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
+    env = environment(**more)
     env.pop("TIDEGATE_DEBUG", None)
     return subprocess.Popen(
         [sys.executable, "-m", "tidegate", *argv],

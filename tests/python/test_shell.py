@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from support import Cli
 from tidegate import InputError, Scenario
@@ -19,6 +22,7 @@ from tidegate.scenario._lower import lower
 from tidegate.shell import replay, streams, verdict, with_programs
 
 HOME = {"duration": "6s"}
+SMALL = with_programs(Scenario.load("home-broadband", HOME), flows=1)
 
 
 def test_programs_stand_where_the_call_was() -> None:
@@ -50,6 +54,31 @@ def test_scenarios_of_other_drivers_are_refused() -> None:
         flow |= {"external": {}} if name == "fed" else {"tcp": {"algorithm": "cubic"}}
         with pytest.raises(InputError, match=wrong):
             with_programs(Scenario.from_dict({**data, "flows": [*data["flows"], flow]}))
+
+
+@pytest.mark.parametrize("name", ["lte-one-call", "lte-cell", "lte-driving"])
+def test_programs_are_at_one_user_of_a_radio_network(name: str) -> None:
+    scenario = Scenario.load(name)
+    assert scenario.lte is not None
+    before = {user.name: user for user in scenario.lte.users}
+    live = with_programs(scenario, flows=1)
+    assert live.lte is not None
+    after = {user.name: user for user in live.lte.users}
+    a, b = (next(flow for flow in live.flows if flow.name == f"{side}-1") for side in "AB")
+    assert (a.from_, a.to) == (b.to, b.from_) == ("server", a.to)
+    mine = after[a.to]
+    assert not mine.several
+    group = before[scenario.flows[0].to]
+    assert (mine.place, mine.full_buffer) == (group.place, group.full_buffer)
+    if not group.several:
+        # its only user, whose simulated call is gone
+        assert (mine.name, list(before)) == (group.name, list(after))
+        assert all(flow.media is None for flow in live.flows)
+    elif group.arrival is None:
+        assert after[group.name].count == group.count - 1
+    else:
+        assert after[group.name] == group
+    lower(live)
 
 
 def test_a_scenario_of_sessions_alone_has_no_place_for_programs() -> None:
@@ -108,6 +137,79 @@ def test_damaged_sessions_are_told_with_their_line(tmp_path: Path, arrival: str,
     (tmp_path / "fates.csv").unlink()
     with pytest.raises(InputError, match=r"fates\.csv: cannot be read: No such file"):
         replay(tmp_path, live)
+
+
+CELLS = st.one_of(
+    st.sampled_from(
+        ["", "0", "-1", "1", "nan", "9" * 19, "9" * 30, "A", "arrives", "queue", "\x00", "1.5", "\n", '"', ","]
+    ),
+    st.integers(-(2**65), 2**65).map(str),
+    st.text(max_size=8),
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(["arrivals.csv", "fates.csv"]), line=st.integers(0, 3), cell=st.integers(0, 14), found=CELLS
+)
+def test_whatever_is_in_a_cell_a_replay_says_a_line_or_works(
+    tmp_path: Path, name: str, line: int, cell: int, found: str
+) -> None:
+    live = SMALL
+    times = [1_000_000_000, 1_000_000_007, 2_000_000_000]
+    arrivals = [packet(number, at, "A", 1250) for number, at in enumerate(times)]
+    fates = [f"{number},{at + 20_000_000},arrives," for number, at in enumerate(times)]
+    file = written(tmp_path, arrivals, fates) / name
+    lines = file.read_text().split("\n")
+    cells = lines[line].split(",")
+    cells[cell % len(cells)] = found
+    lines[line] = ",".join(cells)
+    file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    # whoever reads it: an answer, or an error that the command line says in a line with exit code 2
+    for read in (lambda: replay(tmp_path, live), lambda: streams(tmp_path)):
+        try:
+            read()
+        except InputError as error:
+            assert name in str(error) or str(error).startswith("home-broadband: "), error
+            assert error.exit_code == 2
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 2000), bytes_=st.binary(max_size=6), cut=st.booleans())
+def test_whatever_bytes_a_session_holds_a_replay_says_a_line_or_works(
+    tmp_path: Path, at: int, bytes_: bytes, cut: bool
+) -> None:
+    written(tmp_path, [packet(0, 1, "A", 100)], ["0,2,arrives,"])
+    for name in ("arrivals.csv", "fates.csv", "session.json"):
+        file = tmp_path / name
+        whole = file.read_bytes()
+        place = at % len(whole)
+        file.write_bytes(whole[:place] + bytes_ + (b"" if cut else whole[place + len(bytes_) :]))
+        for read in (lambda: replay(tmp_path, SMALL), lambda: streams(tmp_path)):
+            with suppress(InputError):
+                read()
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "session.json: Expecting property name"),
+        ("[]", "session.json: end_ns: found null; expected nanoseconds"),
+        ('{"end_ns": "soon"}', 'session.json: end_ns: found "soon"; expected nanoseconds'),
+        ('{"end_ns": 9223372036854775808}', "session.json: end_ns: found 9223372036854775808; expected nanoseconds"),
+        ('{"end_ns": 7000000000}', "ends at 7"),
+    ],
+)
+def test_a_damaged_session_file_is_told(tmp_path: Path, text: str, says: str) -> None:
+    written(tmp_path, [], [])
+    (tmp_path / "session.json").write_text(text)
+    with pytest.raises(InputError) as told:
+        replay(tmp_path, SMALL)
+    assert says in str(told.value)
+    (tmp_path / "session.json").write_bytes(b'{"end_ns": \xff}')
+    with pytest.raises(InputError, match=r"session\.json: byte 12: found what is no text"):
+        replay(tmp_path, SMALL)
 
 
 def test_each_limit_makes_a_session_noisy() -> None:

@@ -15,18 +15,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from support import need_namespaces
+
 pytestmark = pytest.mark.slow
 
-if sys.platform != "linux":
-    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+need_namespaces()
 
-from tidegate import InputError, Scenario  # noqa: E402
-from tidegate.shell import Programs, Session, check_surroundings, session  # noqa: E402
-
-try:
-    check_surroundings()
-except InputError as reason:
-    pytest.skip(str(reason), allow_module_level=True)
+from tidegate import Scenario  # noqa: E402
+from tidegate.shell import Programs, Session, session  # noqa: E402
 
 PACED = """
 import os, socket, sys, time

@@ -17,20 +17,14 @@ from typing import Any
 
 import pytest
 
-from support import ROOT, ordinary_user
+from support import environment, need_namespaces, ordinary_user
 
 pytestmark = pytest.mark.slow
 
-if sys.platform != "linux":
-    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+need_namespaces()
 
-from tidegate import InputError, Run  # noqa: E402
-from tidegate.shell._session import check_surroundings, replay  # noqa: E402
-
-try:
-    check_surroundings()
-except InputError as reason:
-    pytest.skip(str(reason), allow_module_level=True)
+from tidegate import Run  # noqa: E402
+from tidegate.shell._session import replay  # noqa: E402
 
 # packets of 1000 bytes every 5 ms, once the other one is there; who gets one sends 100 bytes back
 CALL = """
@@ -66,7 +60,7 @@ def shell(
     """A session of two programs in Python."""
     a, b = ([sys.executable, "-c", text] for text in programs)
     command = [sys.executable, "-m", "tidegate", "shell", *typed, "--", *a, "--", *b]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    env = environment()
     return subprocess.run(
         command,
         cwd=folder,
@@ -174,7 +168,7 @@ def test_whoever_is_killed_nothing_stays(tmp_path: Path, victim: str) -> None:
     # a daemon that has left its parent, its session and its terminal
     program = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\nopen('up-' + os.environ['TIDEGATE_SIDE'], 'w'); time.sleep(60)"
     argv = [sys.executable, "-c", program]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), name: value}
+    env = environment(**{name: value})
     process = subprocess.Popen(
         [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", *argv, "--", *argv],
         cwd=tmp_path,
@@ -207,7 +201,7 @@ def test_whoever_is_killed_nothing_stays(tmp_path: Path, victim: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_session_with_its_results(tmp_path: Path, number: signal.Signals) -> None:
     argv = [sys.executable, "-c", CALL.replace("range(400)", "range(40000)")]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    env = environment()
     process = subprocess.Popen(
         [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--out", "run", "--", *argv, "--", *argv],
         cwd=tmp_path,
@@ -234,7 +228,7 @@ def test_programs_that_fail_are_told(tmp_path: Path) -> None:
     assert "program A (" in done.stderr
     assert "ended with 3" in done.stderr
     command = [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", "no-such-program", "--", "true"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    env = environment()
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert "no-such-program: cannot be started: No such file or directory" in done.stderr
@@ -282,7 +276,7 @@ def test_an_ordinary_user_can(tmp_path: Path) -> None:
 
 
 def test_with_one_program_a_shell_is_at_the_other_end(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "SHELL": "/bin/sh"}
+    env = environment(SHELL="/bin/sh")
     program = [sys.executable, "-c", "import time; time.sleep(30)"]
     done = subprocess.run(
         [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", *program],
@@ -302,7 +296,7 @@ def test_with_one_program_a_shell_is_at_the_other_end(tmp_path: Path) -> None:
 
 
 def test_with_none_one_end_is_here_and_the_other_is_entered_by_name(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "SHELL": "/bin/sh", "XDG_RUNTIME_DIR": str(tmp_path)}
+    env = environment(SHELL="/bin/sh", XDG_RUNTIME_DIR=str(tmp_path))
     tidegate = [sys.executable, "-m", "tidegate", "shell"]
     process = subprocess.Popen(
         [*tidegate, "home-broadband", "--out", "run"],

@@ -6,6 +6,7 @@ import hmac
 import json
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -45,9 +46,9 @@ def begin(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def begin_receiver(port: int, key: Path, out: Path) -> subprocess.Popen[str]:
+def begin_receiver(port: int, key: Path, out: Path, *more: str, host: str = "127.0.0.1") -> subprocess.Popen[str]:
     """A receiver that is there: it has said so."""
-    receiver = begin("live", "receive", "--bind", f"127.0.0.1:{port}", "--key", key, "--wait", "60s", "--out", out)
+    receiver = begin("live", "receive", "--bind", f"{host}:{port}", "--key", key, "--wait", "60s", "--out", out, *more)
     assert receiver.stderr is not None
     assert "waiting for a call" in receiver.stderr.readline()
     return receiver
@@ -87,6 +88,79 @@ def test_a_call_leaves_the_same_run_on_both_sides_and_gap_holds_it_against_its_s
     assert {line["name"] for line in found["lines"]} >= {"median target", "loss_fraction"}
     assert main(["gap", str(received)]) == 0
     assert "simulated" in capsys.readouterr().out
+
+
+def packets(capture: Path) -> list[bytes]:
+    """The packets of a capture file, each from its IP header on."""
+    data, at, found = capture.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 6:
+            found.append(data[at + 28 : at + 28 + struct.unpack_from("<I", data, at + 20)[0]])
+        at += length
+    return found
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_captures_hold_what_each_side_saw(tmp_path: Path, key: Path, host: str) -> None:
+    try:
+        port = free_port(host)
+    except OSError as error:
+        pytest.skip(f"no {host} here: {error}")
+    named = f"[{host}]" if ":" in host else host
+    sent, received = tmp_path / "sent", tmp_path / "received"
+    receiver = begin_receiver(port, key, received, "--pcap", host=named)
+    sender = begin(
+        "live",
+        "send",
+        f"{named}:{port}",
+        "--key",
+        key,
+        "--duration",
+        "2s",
+        "--record",
+        "packets",
+        "--out",
+        sent,
+        "--pcap",
+    )
+    for code, out, err in map(said, (sender, receiver)):
+        assert code == 0, err
+        assert "the receiver's clock began" in out
+    ours, theirs = packets(sent / "packets-sender.pcapng"), packets(received / "packets-receiver.pcapng")
+    # nothing is lost on loopback, but the last words when the other one has gone
+    header = 40 if ":" in host else 20
+    assert abs(len(ours) - len(theirs)) <= 3
+    media = [one for one in ours if one[header + 8] >> 6 == 2]
+    assert [one for one in theirs if one[header + 8] >> 6 == 2] != []
+    assert sorted(media) == sorted(one for one in theirs if one[header + 8] >> 6 == 2)
+    run = Run.load(sent)
+    # their sizes are those that the run counts: headers, number and tag included
+    there = [one for one in media if one[header + 2 : header + 4] == port.to_bytes(2, "big")]
+    assert sum(map(len, there)) == sum(run.table("packets").to_numpy("size").tolist())
+    assert ours[0][header + 8 : header + 12] == b"tdgt"
+    assert run.scenario.flows[0].media is not None
+    assert run.scenario.flows[0].media.overhead == header + 8 + 24
+
+
+def test_real_video_goes_over_a_socket_and_is_judged(tmp_path: Path, key: Path) -> None:
+    port = free_port()
+    sent, received = tmp_path / "sent", tmp_path / "received"
+    receiver = begin_receiver(port, key, received)
+    clip = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"
+    sender = begin(
+        "live", "send", f"127.0.0.1:{port}", "--key", key, "--media", clip, "--duration", "3s", "--out", sent
+    )
+    for code, _, err in map(said, (sender, receiver)):
+        assert code == 0, err
+        assert "warning" not in err
+    run = Run.load(sent)
+    assert run.digest == Run.load(received).digest
+    call = run.metrics()
+    # all of it arrived: what was seen is what was encoded
+    assert call["loss_fraction"] == 0.0
+    assert call["picture_psnr_db"] == pytest.approx(call["picture_psnr_encoded_db"], abs=1.5)
+    assert 20 < call["picture_psnr_db"] < 60
 
 
 def test_ctrl_c_ends_both_sides_in_order_with_results(tmp_path: Path, key: Path) -> None:
@@ -240,6 +314,14 @@ def test_a_caller_of_another_version_is_told_and_so_is_this_side(
         (["send", "127.0.0.1:5004", "--key", "KEY", "--scenario", "nowhere"], 2, "nowhere"),
         (["send", "127.0.0.1:5004", "--key", "KEY", "--scenario", "group-t2"], 2, "no media flow"),
         (["send", "127.0.0.1:5004", "--key", "KEY", "--set", "flows.call.media.marks=false"], 2, "marks"),
+        (["send", "127.0.0.1:5004", "--key", "KEY", "--pcap"], 2, "--pcap: needs a folder for the file: --out DIR"),
+        (["receive", "--bind", "127.0.0.1:5004", "--key", "KEY", "--pcap"], 2, "--pcap: needs a folder"),
+        (["send", "127.0.0.1:5004", "--key", "KEY", "--media", "nothing"], 2, "nothing"),
+        (
+            ["send", "127.0.0.1:5004", "--key", "KEY", "--media", "bikes", "--record", "series"],
+            2,
+            "--media needs packets",
+        ),
         (["send", "127.0.0.1:5004", "--key", "KEY", "--bind", "[::1]:5004"], 2, "same kind"),
         (["send", "127.0.0.1:5004", "--key", "KEY", "--bind", "192.0.2.1:5004"], 2, "address of this machine"),
         (["receive", "--bind", "192.0.2.1:5004", "--key", "KEY"], 2, "address of this machine"),

@@ -13,21 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from support import environment, need_namespaces
 
 pytestmark = pytest.mark.slow
 
-if sys.platform != "linux":
-    pytest.skip("calls over sockets need Linux", allow_module_level=True)
+need_namespaces()
 
-from tidegate import InputError, Run  # noqa: E402
+from tidegate import Run  # noqa: E402
 from tidegate.comparing.gap import gap  # noqa: E402
-from tidegate.shell._session import check_surroundings  # noqa: E402
-
-try:
-    check_surroundings()
-except InputError as reason:
-    pytest.skip(str(reason), allow_module_level=True)
 
 SCENARIO = """
 duration = "20s"
@@ -50,8 +43,8 @@ TRIES = 3
 """A machine that has much else to do is late, and the result says so; then it is tried again."""
 
 
-def call(folder: Path) -> Run:
-    """A call between two namespaces, over the links of the scenario."""
+def session_of_a_call(folder: Path, duration: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """A session of so long with a call between its ends, over the links of the scenario."""
     (folder / "flat.toml").write_text(SCENARIO)
     key = folder / "call.key"
     key.write_bytes(os.urandom(32))
@@ -63,14 +56,30 @@ def call(folder: Path) -> Run:
     )
     sends = (
         "for _ in $(seq 300); do grep -qs waiting there && break; sleep 0.2; done; "
-        f"exec {tidegate} live send $TIDEGATE_PEER:5004 --key call.key --scenario flat.toml --out sent"
+        f"exec {tidegate} live send $TIDEGATE_PEER:5004 --key call.key --scenario flat.toml --out sent {' '.join(more)}"
     )
-    command = [sys.executable, "-m", "tidegate", "shell", "flat.toml", "--duration", "120s"]
+    command = [sys.executable, "-m", "tidegate", "shell", "flat.toml", "--duration", duration]
     command += ["--", "sh", "-c", sends, "--", "sh", "-c", receives]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=180, check=False)
+    env = environment()
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=180, check=False)
+
+
+def call(folder: Path) -> Run:
+    """A call between two namespaces."""
+    done = session_of_a_call(folder, "120s")
     assert done.returncode == 0, done.stdout + done.stderr
     return Run.load(folder / "sent")
+
+
+def test_a_session_that_is_over_leaves_what_both_sides_of_a_call_know(tmp_path: Path) -> None:
+    # the links are gone when both get SIGTERM: neither can fetch what the other has recorded
+    done = session_of_a_call(tmp_path, "12s", "--duration 60s")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sent, received = (Run.load(tmp_path / name) for name in ("sent", "received"))
+    assert sent.about["live"]["why"] == received.about["live"]["why"] == "stopped"
+    assert sent.metrics()["packets_sent"] > 100
+    assert received.metrics()["packets_received"] > 100
+    assert "the receiver's record did not come" in sent.warnings[0]
 
 
 def test_a_call_over_a_link_is_what_its_simulation_says(tmp_path: Path) -> None:

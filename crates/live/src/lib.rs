@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod call;
+pub mod capture;
 pub mod clock;
 pub mod network;
 pub mod session;

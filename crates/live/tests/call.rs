@@ -43,13 +43,21 @@ fn calls(peer: SocketAddr, byte: u8, scenario: &Scenario, pulse: &mut Pulse<'_>)
     let most = Rate::from_mbps(20);
     let mut makers = Makers { controller: &mut from_registry, encoder: &mut no_encoder };
     let (endpoint, offer) = Offer::new(scenario, most, &mut makers).expect("it goes over a socket");
-    let calling = Calling { peer, bind: None, key: key(byte), most, about: "from the caller".to_owned() };
+    let calling = Calling {
+        peer,
+        bind: None,
+        key: key(byte),
+        most,
+        about: "from the caller".to_owned(),
+        capture: None,
+    };
     call(calling, endpoint, offer, pulse)
 }
 
 fn answers(bind: SocketAddr, byte: u8, pulse: &mut Pulse<'_>) -> Result<Ended, NoCall> {
     let most = Rate::from_mbps(20);
-    let answering = Answering { bind, key: key(byte), most, about: "from the answerer".to_owned() };
+    let answering =
+        Answering { bind, key: key(byte), most, about: "from the answerer".to_owned(), capture: None };
     answer(answering, &mut from_registry, pulse)
 }
 

@@ -7,6 +7,7 @@ use crate::run::{Recording, from_python, with_cause};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Instant;
 use tidegate_core::{Rate, Span};
 use tidegate_live::call::{Answering, Calling, Ended, NoCall, Offer, Phase, Why, Wish, answer, call, merge};
@@ -87,7 +88,7 @@ fn left(
         return Err(error);
     }
     let run_seconds = begun.elapsed().as_secs_f64();
-    let Ended { offer, own, other, why } = ended;
+    let Ended { offer, own, other, why, captured } = ended;
     let merged = py.detach(|| {
         if caller {
             merge(&offer, Some(&own), other.as_ref())
@@ -103,8 +104,11 @@ fn left(
         "controller": offer.controller,
         "seed": offer.seed,
         "clock_ahead_ms": merged.ahead.map(Span::as_millis_f64),
+        "clock_drift_ppm": merged.drift_ppm,
+        "clock_drift_removed": merged.straightened,
         "least_round_trip_ms": merged.least_round_trip.map(Span::as_millis_f64),
         "lasted_s": own.lasted.as_secs_f64(),
+        "capture_failed": captured.err(),
         "own": own.health,
         "other": other.map(|record| &record.health),
         "about": other.map(|record| &record.about),
@@ -116,9 +120,9 @@ fn left(
 /// Sends the only flow of a scenario to another machine, and stays until the call is over.
 ///
 /// `objects` are as in `run`; `about` is for the other side. `progress` is called every 50 ms with a phase (waiting, media,
-/// exchange) and a share, and says whether to go on.
+/// exchange) and a share, and says whether to go on. `capture` is a file for what this side sees.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, peer, key, max_rate_bps, about="", bind=None, objects=BTreeMap::new(), progress=None))]
+#[pyo3(signature = (scenario_json, peer, key, max_rate_bps, about="", bind=None, objects=BTreeMap::new(), progress=None, capture=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn live_send(
     py: Python<'_>,
@@ -130,6 +134,7 @@ pub(crate) fn live_send(
     bind: Option<&str>,
     objects: BTreeMap<String, Py<PyAny>>,
     progress: Option<Py<PyAny>>,
+    capture: Option<PathBuf>,
 ) -> PyResult<Left> {
     let scenario: Scenario = serde_json::from_str(scenario_json).map_err(bad)?;
     let most = Rate::from_bps(max_rate_bps);
@@ -139,6 +144,7 @@ pub(crate) fn live_send(
         key: preshared(key)?,
         most,
         about: about.to_owned(),
+        capture,
     };
     let (raised, mut tapes) = (Raised::default(), Tapes::new());
     let made = {
@@ -166,7 +172,7 @@ pub(crate) fn live_send(
 
 /// Waits for a call on `bind`, answers it, and stays until it is over; see `live_send`.
 #[pyfunction]
-#[pyo3(signature = (bind, key, max_rate_bps, about="", progress=None))]
+#[pyo3(signature = (bind, key, max_rate_bps, about="", progress=None, capture=None))]
 pub(crate) fn live_receive(
     py: Python<'_>,
     bind: &str,
@@ -174,12 +180,14 @@ pub(crate) fn live_receive(
     max_rate_bps: u64,
     about: &str,
     progress: Option<Py<PyAny>>,
+    capture: Option<PathBuf>,
 ) -> PyResult<Left> {
     let answering = Answering {
         bind: address(bind)?,
         key: preshared(key)?,
         most: Rate::from_bps(max_rate_bps),
         about: about.to_owned(),
+        capture,
     };
     let begun = Instant::now();
     let mut asking = Asking { progress: progress.as_ref(), raised: None };

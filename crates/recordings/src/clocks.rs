@@ -60,7 +60,7 @@ pub fn aligned(there: &[Pair], back: &[Pair]) -> Option<Aligned> {
         _ => None,
     };
     let plain = Clock { offset, drift: 0.0, origin: first };
-    let worth = drift.filter(|drift| (drift * (last - first) as f64).abs() >= WORTH);
+    let worth = drift.filter(|drift| (drift * last.saturating_sub(first) as f64).abs() >= WORTH);
     let Some(drift) = worth else {
         return Some(Aligned { clock: plain, round_trip, drift_ppm: drift.map(|drift| drift * 1e6) });
     };

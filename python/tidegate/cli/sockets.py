@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate.cli.options import AsJson, Sets, changes, complete_controllers, say_what_code_is_run, scenarios
-from tidegate.cli.terminal import print_json, results_only, say, warn
+from tidegate.cli.options import AsJson, Media, Sets, changes, complete_controllers, say_what_code_is_run, scenarios
+from tidegate.cli.terminal import print_json, results_only, say, stoppable, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from tidegate.running import Run
+    from tidegate.scenario import Scenario
 
 live_app = typer.Typer(
     help="Calls of our own endpoints over UDP, between two machines.", no_args_is_help=True, rich_markup_mode=None
@@ -30,6 +32,10 @@ Key = Annotated[
 ]
 MaxRate = Annotated[str, typer.Option("--max-rate", metavar="RATE", help="More is never sent: from 50kbps to 1Gbps.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")]
+Pcap = Annotated[
+    bool,
+    typer.Option("--pcap", help="Write what this side saw to packets-SIDE.pcapng, for Wireshark; needs --out."),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -57,17 +63,19 @@ def send(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
     record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
     set_: Sets = [],  # noqa: B006
+    media: Media = None,
     max_rate: MaxRate = "20Mbps",
     bind: Annotated[
         str | None, typer.Option(metavar="ADDRESS:PORT", help="From where; any free port by default.")
     ] = None,
     out: Out = None,
+    pcap: Pcap = False,
     as_json: AsJson = False,
 ) -> None:
     """Send media to `tidegate live receive` on another machine, under a controller.
 
-    The tables and the folder are those of `tidegate run`, from what both sides recorded. Ctrl-C ends the call on both
-    sides, with results.
+    The tables and the folder are those of `tidegate run`, from what both sides recorded. With --media CLIP the video is
+    real, and judged afterwards. Ctrl-C ends the call on both sides, with results.
 
     Example: tidegate live send 192.0.2.1:5004 --key call.key --controller gcc --duration 30s --out sent
     """
@@ -78,6 +86,9 @@ def send(
 
     if record not in {None, "summary", "series", "packets"}:
         raise InputError(f"--record: found {record}; expected summary, series or packets")
+    if media is not None and record not in {None, "packets"}:
+        raise InputError(f"--record: found {record}; --media needs packets")
+    _check_pcap(pcap, out)
     changed = changes(set_)
     if duration is not None:
         try:
@@ -96,9 +107,16 @@ def send(
         check_folder(out, RUN_FILE)
     if scenario is not None:
         say_what_code_is_run(scenario, made.code)
-    with results_only(), _watched(f"to {peer}", shown=not as_json) as ask:
-        done = sockets.send(made, peer, secret, max_rate=rate, bind=bind, seed=seed, record=record, progress=ask)
-    _finish(done, out, as_json=as_json, other=peer)
+    if media is not None:
+        made, record = _fed(made, media, shown=not as_json), "packets"
+    with _capturing(pcap, "sender") as file:
+        with results_only(), _watched(f"to {peer}", shown=not as_json) as ask:
+            done = sockets.send(
+                made, peer, secret, max_rate=rate, bind=bind, seed=seed, record=record, progress=ask, capture=file
+            )
+        if media is not None:
+            done = _judged(done, media, shown=not as_json)
+        _finish(done, out, file, as_json=as_json, other=peer)
 
 
 def receive(
@@ -109,6 +127,7 @@ def receive(
     ] = None,
     max_rate: MaxRate = "20Mbps",
     out: Out = None,
+    pcap: Pcap = False,
     as_json: AsJson = False,
 ) -> None:
     """Wait for a call of `tidegate live send`, receive its media, and send feedback.
@@ -121,6 +140,7 @@ def receive(
     from tidegate.running import RUN_FILE, sockets
     from tidegate.units import Duration
 
+    _check_pcap(pcap, out)
     rate = _rate(max_rate)
     sockets.address(bind)
     patience = None
@@ -132,9 +152,10 @@ def receive(
     secret = sockets.read_key(key)
     if out is not None:
         check_folder(out, RUN_FILE)
-    with results_only(), _watched(f"at {bind}", shown=not as_json, waits=True, patience=patience) as ask:
-        done = sockets.receive(bind, secret, max_rate=rate, progress=ask)
-    _finish(done, out, as_json=as_json, other="the sender")
+    with _capturing(pcap, "receiver") as file:
+        with results_only(), _watched(f"at {bind}", shown=not as_json, waits=True, patience=patience) as ask:
+            done = sockets.receive(bind, secret, max_rate=rate, progress=ask, capture=file)
+        _finish(done, out, file, as_json=as_json, other="the sender")
 
 
 def gap(
@@ -195,6 +216,54 @@ def _rate(text: str) -> Any:
     return sockets.capped(rate)
 
 
+def _check_pcap(pcap: bool, out: Path | None) -> None:
+    if pcap and out is None:
+        raise InputError("--pcap: needs a folder for the file: --out DIR")
+
+
+@contextmanager
+def _capturing(pcap: bool, side: str) -> Iterator[Path | None]:
+    """A place for a capture file until the run's folder has it."""
+    from tidegate.running._tables import capture_file
+
+    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) if pcap else nullcontext() as at:
+        yield None if at is None else Path(at) / capture_file(side)
+
+
+def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
+    """The scenario with a clip, encoded before anybody is called."""
+    from tidegate.cli.tables import progress
+    from tidegate.media.feeding import with_clip, with_encoder
+    from tidegate.video import _extra as extra
+    from tidegate.video import _openh264 as openh264
+    from tidegate.video.settings import Settings
+
+    if missing := extra.missing():
+        say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
+    settings = Settings.parse(media)
+    if settings.codec == openh264.NAME:
+        return with_encoder(made, settings)
+    with stoppable("stopped; nobody was called"), progress(f"encode {settings.clip}", shown=shown) as tell:
+        return with_clip(made, settings, progress=tell)[0]
+
+
+def _judged(done: Run, media: str, *, shown: bool) -> Run:
+    """The run with what was seen of the clip, if the receiver has told what arrived."""
+    from tidegate.cli.tables import progress
+    from tidegate.media.judge import judge
+    from tidegate.video.settings import Settings
+
+    if done.about["live"]["other"] is None:
+        say("warning: the pictures were not judged: what arrived is not known")
+        return done
+    try:
+        with progress("judge the pictures", shown=shown) as tell:
+            return judge(done, vmaf_every=Settings.parse(media).vmaf_every, progress=tell).judged_run()
+    except (InputError, KeyboardInterrupt) as error:
+        say(f"warning: the pictures were not judged: {str(error) or 'stopped'}")
+        return done
+
+
 @contextmanager
 def _watched(
     what: str, *, shown: bool, waits: bool = False, patience: float | None = None
@@ -218,14 +287,17 @@ def _watched(
         yield ask
 
 
-def _finish(done: Run, out: Path | None, *, as_json: bool, other: str) -> None:
+def _finish(done: Run, out: Path | None, capture: Path | None, *, as_json: bool, other: str) -> None:
     """Saves and prints a call; says how it ended where that is not its time."""
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
 
-    if out is not None:
-        done.save(out)
     told = done.about["live"]
+    if why := told["capture_failed"]:
+        say(f"warning: {capture.name if capture else 'the capture'} is not kept, for it is not whole: {why}")
+        capture = None
+    if out is not None:
+        done.save(out, also=[capture] if capture else [])
     if as_json:
         print_json({"digest": done.digest, "seed": done.seed, **done.summary, "live": told})
     else:
@@ -263,4 +335,15 @@ def _print_health(told: dict[str, Any]) -> None:
     if told["least_round_trip_ms"] is not None:
         least = f"{told['least_round_trip_ms']:.3f} ms"
         to.print(f"\nleast round trip {least}; one-way delays take both directions to be equally fast")
+        to.print(_clocks(told))
     to.print(f"quiet: wakeups late by at most {_NOISY_MS:.0f} ms at the 99th percentile")
+
+
+def _clocks(told: dict[str, Any]) -> str:
+    """How the times of both sides were brought together."""
+    ahead, ppm = told["clock_ahead_ms"], told["clock_drift_ppm"]
+    said = f"the receiver's clock began {abs(ahead):.3f} ms {'before' if ahead >= 0 else 'after'} the sender's"
+    if ppm is None:
+        return said
+    what = "is taken out" if told["clock_drift_removed"] else "comes to less than 1 ms and is left in"
+    return f"{said} and goes {abs(ppm):.1f} ppm too {'slow' if ppm > 0 else 'fast'}, which {what}"

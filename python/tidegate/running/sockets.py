@@ -164,6 +164,7 @@ def send(
     seed: int | None = None,
     record: str | None = None,
     progress: Progress | None = None,
+    capture: Path | None = None,
 ) -> Run:
     """Sends the subject of a scenario over UDP, and stays until the call is over.
 
@@ -176,6 +177,8 @@ def send(
         seed: Instead of the scenario's.
         record: How much is kept, instead of the scenario's.
         progress: Asked every 50 ms.
+        capture: A file (pcapng) for what this side's socket sees, the handshake included; see `capture_failed` in
+            `run.about["live"]`.
 
     Raises:
         InputError: when something does not fit, or there is no way to the address.
@@ -198,11 +201,19 @@ def send(
             bind,
             given.inputs.python,
             progress,
+            None if capture is None else str(capture),
         )
     return _with(run_of(made, given, recording), told)
 
 
-def receive(bind: str, key: bytes, *, max_rate: Rate = USUAL_RATE, progress: Progress | None = None) -> Run:
+def receive(
+    bind: str,
+    key: bytes,
+    *,
+    max_rate: Rate = USUAL_RATE,
+    progress: Progress | None = None,
+    capture: Path | None = None,
+) -> Run:
     """Waits for a call, answers it, and stays until it is over.
 
     Args:
@@ -210,6 +221,7 @@ def receive(bind: str, key: bytes, *, max_rate: Rate = USUAL_RATE, progress: Pro
         key: What both sides hold, at least 16 bytes.
         max_rate: More feedback is never sent.
         progress: Asked every 50 ms.
+        capture: As in `send`.
 
     Raises:
         InputError: when the address is not of this machine, or the port is in use.
@@ -217,7 +229,9 @@ def receive(bind: str, key: bytes, *, max_rate: Rate = USUAL_RATE, progress: Pro
     """
     address(bind)
     try:
-        recording, told = _engine("live_receive")(bind, key, int(capped(max_rate)), "{}", progress)
+        recording, told = _engine("live_receive")(
+            bind, key, int(capped(max_rate)), "{}", progress, None if capture is None else str(capture)
+        )
     except _core.RunError as error:
         raise RunError(str(error)) from None
     except ValueError as error:

@@ -17,7 +17,9 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     """The scenario whose call is made by programs: A is where its sender was, B where its receiver was.
 
     All other flows stay, so that they are in the same queues. What A sends is in the flows `A-1`, `A-2` and so on, one
-    for each pair of ports that is seen, what B sends in `B-1` and so on.
+    for each pair of ports that is seen, what B sends in `B-1` and so on. Where the call is that of several users of
+    a radio network, the programs are at one user of that kind: one of them, or where they come and go one more, who is
+    there all the time.
 
     Args:
         scenario: Links and flows.
@@ -46,7 +48,11 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     at = names.index(call) if call is not None else (*media, 0)[0]
     replaced = scenario.flows[at]
     ends = (replaced.from_, replaced.to)
-    if replaced.count > 1:
+    if several := _several(scenario, ends):
+        name = f"{several}-program"
+        data["lte"] = _with_user(data["lte"], several, name)
+        ends = (name if ends[0] == several else ends[0], name if ends[1] == several else ends[1])
+    elif replaced.count > 1:
         given[at] = {**given[at], "count": replaced.count - 1}
     else:
         del given[at]
@@ -54,3 +60,25 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
         for side, (start, end) in zip(SIDES, (ends, ends[::-1]), strict=True):
             given.append({"name": f"{side}-{number}", "from": start, "to": end, "external": {}})
     return Scenario.from_dict({**data, "flows": given}, scenario.base)
+
+
+def _several(scenario: Scenario, ends: tuple[str, str]) -> str | None:
+    """Which end is a group of several users of a radio network."""
+    groups = {group.name for group in scenario.lte.users if group.several} if scenario.lte is not None else set()
+    return next((end for end in ends if end in groups), None)
+
+
+def _with_user(lte: dict[str, Any], group: str, name: str) -> dict[str, Any]:
+    """The radio network with one user apart from its group."""
+    users = []
+    for user in lte["users"]:
+        if user["name"] != group:
+            users.append(user)
+            continue
+        if "count" in user:
+            users.append({**user, "count": user["count"] - 1})
+        else:
+            users.append(user)
+        apart = {key: value for key, value in user.items() if key not in {"count", "arrival", "start", "stop"}}
+        users.append({**apart, "name": name})
+    return {**lte, "users": users}

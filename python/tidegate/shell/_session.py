@@ -273,21 +273,37 @@ def replay(
     Raises:
         InputError: when a file is missing or damaged.
     """
-    texts = {}
-    for name in FILES:
-        try:
-            texts[name] = (Path(folder) / name).read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{Path(folder) / name}: cannot be read: {error.strerror}") from None
-    about = json.loads(texts[TOLD])
+    texts = {name: _text(Path(folder) / name) for name in FILES}
+    end = _end_of(Path(folder) / TOLD, texts[TOLD])
     made = lower(live, seed=seed, record=record)
     with engine_errors(live):
         recording, differs = _core.replay_session(
             texts["arrivals.csv"],
             texts["fates.csv"],
-            about["end_ns"],
+            end,
             json.dumps(made.ir),
             made.inputs.traces,
             made.inputs.python,
         )
     return run_of(live, made, recording), differs
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: byte {error.start + 1}: found what is no text; expected UTF-8") from None
+
+
+def _end_of(file: Path, text: str) -> int:
+    """When a session ended, in nanoseconds of its model time."""
+    try:
+        about = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{file}: {error}; expected JSON") from None
+    end = about.get("end_ns") if isinstance(about, dict) else None
+    if not isinstance(end, int) or isinstance(end, bool) or not 0 <= end < 2**63:
+        raise InputError(f"{file}: end_ns: found {json.dumps(end)[:40]}; expected nanoseconds below 2^63")
+    return end

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tidegate.errors import InputError
 
 _LEAST = 20
 """Packets below which nothing is called a stream: by chance a payload looks like RTP once in four."""
@@ -79,17 +82,40 @@ class Stream:
 
 
 def streams(folder: str | Path) -> list[Stream]:
-    """The RTP streams of a session, from its `arrivals.csv` and `fates.csv`, in the order in which they began."""
-    with (Path(folder) / "fates.csv").open(encoding="utf-8", newline="") as file:
-        fates = {row["number"]: row["fate"] for row in csv.DictReader(file)}
+    """The RTP streams of a session, from its `arrivals.csv` and `fates.csv`, in the order in which they began.
+
+    Raises:
+        InputError: when one of them is missing or damaged.
+    """
+    fates: dict[str, str] = {}
     found: dict[tuple[str, str], Stream] = {}
-    with (Path(folder) / "arrivals.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if not row["ssrc"]:
-                continue
-            flow = f"{row['from']}-{row['flow']}"
-            key = (flow, row["ssrc"])
-            if key not in found:
-                found[key] = Stream(flow, int(row["ssrc"]), int(row["payload_type"]))
-            found[key]._add(row, fates.get(row["number"]))  # noqa: SLF001
+
+    def ending(row: dict[str, str]) -> None:
+        fates[row["number"]] = row["fate"]
+
+    def arrival(row: dict[str, str]) -> None:
+        if not row["ssrc"]:
+            return
+        flow = f"{row['from']}-{row['flow']}"
+        key = (flow, row["ssrc"])
+        if key not in found:
+            found[key] = Stream(flow, int(row["ssrc"]), int(row["payload_type"]))
+        found[key]._add(row, fates.get(row["number"]))  # noqa: SLF001
+
+    _each(Path(folder) / "fates.csv", ending)
+    _each(Path(folder) / "arrivals.csv", arrival)
     return [one for one in found.values() if one._is_one]  # noqa: SLF001
+
+
+def _each(file: Path, take: Callable[[dict[str, str]], None]) -> None:
+    """Hands over each line of a file; says which one it is that cannot be read."""
+    line = 1
+    try:
+        with file.open(encoding="utf-8", newline="") as opened:
+            for row in csv.DictReader(opened):
+                line += 1
+                take(row)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise InputError(f"{file}: line {line}: found what no session writes: {error}") from None

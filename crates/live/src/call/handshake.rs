@@ -11,6 +11,7 @@ use crate::session::keys::{NONCE, Nonce, PresharedKey};
 use crate::session::message::{LARGEST, VERSION};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use tidegate_core::{Ecn, Rate, Span, Time};
 use tidegate_endpoint::Endpoint;
 use tidegate_sim::scenario::assemble::Maker;
@@ -35,6 +36,8 @@ pub struct Calling {
     pub most: Rate,
     /// For the other side's record.
     pub about: String,
+    /// A capture file, if what this side sees is to be kept.
+    pub capture: Option<PathBuf>,
 }
 
 /// What an answerer needs.
@@ -48,6 +51,8 @@ pub struct Answering {
     pub most: Rate,
     /// For the other side's record.
     pub about: String,
+    /// A capture file, if what this side sees is to be kept.
+    pub capture: Option<PathBuf>,
 }
 
 fn nonce() -> Result<Nonce, NoCall> {
@@ -57,8 +62,8 @@ fn nonce() -> Result<Nonce, NoCall> {
     Ok(nonce)
 }
 
-fn bound(at: SocketAddr) -> Result<Socket, NoCall> {
-    Socket::bind(at).map_err(|error| {
+fn bound(at: SocketAddr, capture: Option<&Path>, name: &str) -> Result<Socket, NoCall> {
+    let mut socket = Socket::bind(at).map_err(|error| {
         let expected = match error.kind() {
             io::ErrorKind::AddrInUse => "another port, for this one is in use",
             io::ErrorKind::AddrNotAvailable => "an address of this machine",
@@ -66,7 +71,12 @@ fn bound(at: SocketAddr) -> Result<Socket, NoCall> {
             _ => return NoCall::Wrong(format!("{at}: {error}")),
         };
         NoCall::Wrong(format!("{at}: cannot be used; expected {expected}"))
-    })
+    })?;
+    if let Some(file) = capture {
+        let failed = |error| NoCall::Failed(format!("{}: cannot be written: {error}", file.display()));
+        socket.capture(file, name).map_err(failed)?;
+    }
+    Ok(socket)
 }
 
 fn version(other: u8) -> NoCall {
@@ -95,13 +105,13 @@ pub fn call(
     offer: Offer,
     pulse: &mut Pulse<'_>,
 ) -> Result<Ended, NoCall> {
-    let Calling { peer, bind, key, most, about } = calling;
+    let Calling { peer, bind, key, most, about, capture } = calling;
     let any = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let bind = bind.unwrap_or(SocketAddr::new(any, 0));
     if bind.is_ipv6() != peer.is_ipv6() {
         return Err(NoCall::Wrong(format!("{bind}: expected an address of the same kind as {peer}")));
     }
-    let mut socket = bound(bind)?;
+    let mut socket = bound(bind, capture.as_deref(), "sender")?;
     socket.connect(peer).map_err(|error| NoCall::Wrong(format!("{peer}: there is no way to it: {error}")))?;
     let settings = offer.to_bytes().map_err(NoCall::Wrong)?;
     let mut caller = Caller::new(key, nonce()?, settings)
@@ -160,8 +170,8 @@ pub fn call(
 /// # Errors
 /// When there is no such address here, the port is in use, or the caller speaks another version.
 pub fn answer(answering: Answering, make: &mut Maker<'_>, pulse: &mut Pulse<'_>) -> Result<Ended, NoCall> {
-    let Answering { bind, key, most, about } = answering;
-    let mut socket = bound(bind)?;
+    let Answering { bind, key, most, about, capture } = answering;
+    let mut socket = bound(bind, capture.as_deref(), "receiver")?;
     let answerer = Answerer::new(key, &nonce()?);
     let ours = nonce()?;
     let mut ignored = Ignored::default();

@@ -1,14 +1,16 @@
 //! From the records of both sides to the record of a run: the same tables, metrics and digest as of a simulated one.
 //!
-//! The far side's times are brought to the caller's clock by the least delay in each direction: its clock is taken to be
-//! ahead by half of the difference of the two. So the two least one-way delays come out equal, which is exact where the
-//! path is symmetric, and else off by half of the asymmetry; sums over both directions are never off.
+//! The far side's times are brought to the caller's clock by the least delay in each direction, as those of recorded calls
+//! are: its clock is taken to be ahead by half of the difference of the two. So the two least one-way delays come out
+//! equal, which is exact where the path is symmetric, and else off by half of the asymmetry; sums over both directions are
+//! never off. A drift is found from the beginning and the end of the call, and taken out where it matters.
 
 use super::offer::Offer;
 use super::record::{Fact, Record, Sent};
 use std::collections::BTreeMap;
 use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::{Cause, Decision, Ecn, FlowId, NodeId, Packet, Recorder, Size, Span, Time};
+use tidegate_recordings::clocks::{Clock, Pair, aligned};
 use tidegate_sim::record::summary::{Summary, Warning};
 use tidegate_sim::record::{FlowInfo, LinkInfo, Recording};
 use tidegate_sim::scenario::Outcome;
@@ -24,26 +26,30 @@ pub struct Merged {
     /// By how much the answerer's clock was ahead of the caller's, counted from the beginning of each; not known where one
     /// record is missing.
     pub ahead: Option<Span>,
+    /// By how much its clock went too slow, in parts per million (negative: too fast), if the call was long enough to tell.
+    pub drift_ppm: Option<f64>,
+    /// Whether that was taken out of its times: where it came to more than a millisecond.
+    pub straightened: bool,
     /// The sum of the least delays in both directions.
     pub least_round_trip: Option<Span>,
 }
 
-/// What went in one direction: by number when it was sent, what it was, and when it arrived.
+/// What went in one direction: by number when it was sent, what it was, and when it arrived, by the caller's clock.
 struct Direction {
     sent: BTreeMap<u64, (i64, Sent)>,
     arrived: BTreeMap<u64, i64>,
-    /// The least time from a sending to its arrival, by two clocks.
+    /// The least time from a sending to its arrival.
     least: Option<i64>,
 }
 
 impl Direction {
-    fn new(from: &Record, to: &Record) -> Self {
+    fn new((from, out): (&Record, Clock), (to, into): (&Record, Clock)) -> Self {
         let sent = from.facts.iter().filter_map(|(at, fact)| match fact {
-            Fact::Sent(number, sent) => Some((*number, (*at, *sent))),
+            Fact::Sent(number, sent) => Some((*number, (out.near(*at), *sent))),
             _ => None,
         });
         let arrived = to.facts.iter().filter_map(|(at, fact)| match fact {
-            Fact::Arrived(number, _) => Some((*number, *at)),
+            Fact::Arrived(number, _) => Some((*number, into.near(*at))),
             _ => None,
         });
         let (sent, arrived): (BTreeMap<_, (i64, Sent)>, BTreeMap<_, i64>) =
@@ -51,6 +57,11 @@ impl Direction {
         let took = |(number, at): (&u64, &i64)| Some(at.saturating_sub(sent.get(number)?.0));
         let least = arrived.iter().filter_map(took).min();
         Self { sent, arrived, least }
+    }
+
+    /// When each packet that arrived was sent, and when it arrived.
+    fn passed(&self) -> impl Iterator<Item = Pair> {
+        self.arrived.iter().filter_map(|(number, at)| Some((self.sent.get(number)?.0, *at)))
     }
 }
 
@@ -87,15 +98,22 @@ pub fn merge(offer: &Offer, caller: Option<&Record>, answerer: Option<&Record>) 
             &nobody
         }
     };
-    let (there, back) = (Direction::new(caller, answerer), Direction::new(answerer, caller));
+    let directions = |far: Clock| {
+        let (near, far) = ((caller, Clock::SAME), (answerer, far));
+        (Direction::new(near, far), Direction::new(far, near))
+    };
+    let (there, back) = directions(Clock::SAME);
+    let pairs: [Vec<Pair>; 2] =
+        [there.passed().collect(), back.passed().map(|(far, near)| (near, far)).collect()];
+    let found = aligned(&pairs[0], &pairs[1]).filter(|_| both);
+    let clock = found.map_or(Clock::SAME, |found| found.clock);
+    let (there, back) = if clock == Clock::SAME { (there, back) } else { directions(clock) };
     let audio = answerer.facts.iter().find_map(|(_, fact)| match fact {
         Fact::Arrived(number, _) => there.sent.get(number).and_then(|(_, sent)| sent.audio_frame()),
         _ => None,
     });
     // in a record that was made from what was heard, it is the first
     let audio = audio.filter(|_| both).unwrap_or(0);
-    let least = there.least.zip(back.least).filter(|_| both);
-    let ahead = least.map_or(0, |(there, back)| there.saturating_sub(back) / 2);
     // at least a bin, or there is nothing to be a mean of
     let duration = caller.lasted.min(offer.duration).max(offer.bin);
     let warmup = if offer.warmup < duration { offer.warmup } else { Span::ZERO };
@@ -103,7 +121,7 @@ pub fn merge(offer: &Offer, caller: Option<&Record>, answerer: Option<&Record>) 
         recording: Box::new(recording(offer, duration, warmup)),
         end: Time::ZERO + duration,
         sides: [there, back],
-        shifts: [0, ahead],
+        clocks: [Clock::SAME, clock],
         both,
         carried: 0,
         hops: 0,
@@ -113,8 +131,8 @@ pub fn merge(offer: &Offer, caller: Option<&Record>, answerer: Option<&Record>) 
     };
     let mut facts: Vec<(i64, usize, &Fact)> = Vec::new();
     for (side, record) in [caller, answerer].into_iter().enumerate() {
-        let shift = teller.shifts[side];
-        facts.extend(record.facts.iter().map(|(at, fact)| (at.saturating_sub(shift), side, fact)));
+        let clock = teller.clocks[side];
+        facts.extend(record.facts.iter().map(|(at, fact)| (clock.near(*at), side, fact)));
     }
     // stable: what one side told at one instant stays in order, and the caller's own comes first
     facts.sort_by_key(|&(at, side, _)| (at, side));
@@ -125,8 +143,11 @@ pub fn merge(offer: &Offer, caller: Option<&Record>, answerer: Option<&Record>) 
     let told = warnings.into_iter().map(|says| Warning { key: "live".to_owned(), says: says.to_owned() });
     Merged {
         outcome: teller.outcome(duration, warmup, events, told.collect()),
-        ahead: least.map(|_| Span::from_nanos(ahead)),
-        least_round_trip: least.map(|(there, back)| Span::from_nanos(there.saturating_add(back))),
+        // at the beginning of the call
+        ahead: found.map(|_| Span::from_nanos(clock.near(0).saturating_neg())),
+        drift_ppm: found.and_then(|found| found.drift_ppm),
+        straightened: clock.drift != 0.0,
+        least_round_trip: found.map(|found| Span::from_nanos(found.round_trip)),
     }
 }
 
@@ -153,8 +174,8 @@ struct Teller {
     end: Time,
     /// What each side sent.
     sides: [Direction; 2],
-    /// What is taken from the times of each side.
-    shifts: [i64; 2],
+    /// How the times of each side become the caller's.
+    clocks: [Clock; 2],
     both: bool,
     /// Bytes that arrived after the warm-up, and packets at any time.
     carried: u64,
@@ -171,7 +192,7 @@ impl Teller {
         let other = 1 - side;
         let direction = &self.sides[other];
         let (at, sent) = direction.sent.get(&number)?;
-        let mut packet = sent.packet(Time::from_nanos(at.saturating_sub(self.shifts[other]).max(0)));
+        let mut packet = sent.packet(Time::from_nanos((*at).max(0)));
         // nobody has looked into the queues: what a packet took longer than the fastest one, it has waited
         let took = direction.arrived.get(&number).map(|arrived| arrived.saturating_sub(*at));
         packet.queued =
@@ -180,7 +201,7 @@ impl Teller {
     }
 
     fn tell(&mut self, at: Time, side: usize, fact: &Fact) {
-        let (end, shift) = (self.end, Span::from_nanos(self.shifts[side]));
+        let (end, clock) = (self.end, self.clocks[side]);
         if at > end {
             match fact {
                 // it was still on its way
@@ -242,7 +263,8 @@ impl Teller {
             Fact::FrameSent(frame) => record.frame_sent(at, &FrameSent { flow: FLOW, ..*frame }),
             Fact::Frame(frame) => {
                 let ours = |time: Option<Time>| {
-                    time.map(|time| time - shift).filter(|time| (Time::ZERO..=end).contains(time))
+                    let near = time.map(|time| Time::from_nanos(clock.near(time.as_nanos())));
+                    near.filter(|time| (Time::ZERO..=end).contains(time))
                 };
                 let (complete, rendered) = (ours(frame.complete), ours(frame.rendered));
                 // frames of audio are counted from the first one that was heard
@@ -300,21 +322,27 @@ mod tests {
     /// A packet every 10 ms each way for two seconds, 20 ms there and 20 ms back beside what `waits` says; every tenth is
     /// lost on its way there. The answerer began `ahead` before the caller.
     fn sides(ahead: Span, waits: impl Fn(u64) -> Span) -> (Record, Record) {
+        sides_for(200, &|at| at + ahead, waits)
+    }
+
+    /// So many packets, by an answerer's clock that shows `far` of the caller's time.
+    fn sides_for(count: u64, far: &dyn Fn(Time) -> Time, waits: impl Fn(u64) -> Span) -> (Record, Record) {
         let datagram = Datagram { size: 1000, body: Body::Rtcp, ecn: Ecn::Ect1, ..Datagram::default() };
         let (mut caller, mut answerer) = (Record::default(), Record::default());
         let sent = |number: u64, kind| Sent::new(number as u32, kind, Frame::default(), &datagram);
-        for number in 0..200_u64 {
+        for number in 0..count {
             let at = Time::from_millis(number as i64 * 10);
             caller.add(at, Fact::Sent(number, sent(number, Kind::Video)));
             let there = at + Span::from_millis(20) + waits(number);
             if number % 10 != 9 {
                 let ecn = if number % 20 == 0 { Ecn::Ce } else { Ecn::Ect1 };
-                answerer.add(there + ahead, Fact::Arrived(number, ecn as u8));
+                answerer.add(far(there), Fact::Arrived(number, ecn as u8));
             }
-            answerer.add(at + ahead, Fact::Sent(number, sent(number, Kind::Rtcp)));
+            answerer.add(far(at), Fact::Sent(number, sent(number, Kind::Rtcp)));
             caller.add(at + Span::from_millis(20), Fact::Arrived(number, Ecn::NotEct as u8));
         }
-        (caller.lasted, answerer.lasted) = (Span::from_secs(2), Span::from_secs(2) + ahead);
+        let end = Time::from_millis(count as i64 * 10);
+        (caller.lasted, answerer.lasted) = (end - Time::ZERO, far(end) - Time::ZERO);
         (caller, answerer)
     }
 
@@ -334,6 +362,36 @@ mod tests {
             assert_eq!(flow.queueing_delay_ms_max, Some(4.0));
             assert_eq!(flow.marked, 10);
         }
+    }
+
+    #[test]
+    fn a_drift_is_told_and_taken_out_where_it_matters() {
+        // a clock that goes too fast or too slow, over 100 s: 5 ms, which one offset cannot take out
+        for ppm in [50, -50] {
+            let far = |at: Time| {
+                let nanos = at.as_nanos();
+                Time::from_nanos(nanos + 7_000_000_000 + nanos * ppm / 1_000_000)
+            };
+            let (caller, answerer) = sides_for(10_000, &far, |number| Span::from_millis((number % 5) as i64));
+            let offer = Offer { duration: Span::from_secs(100), ..offer() };
+            let merged = merge(&offer, Some(&caller), Some(&answerer));
+            let found = merged.drift_ppm.expect("long enough");
+            assert!((found + ppm as f64).abs() < 0.5, "{found}");
+            assert!(merged.straightened);
+            let ahead = merged.ahead.expect("both").as_millis_f64();
+            assert!((ahead - 7000.0).abs() < 0.1, "{ahead}");
+            let flow = &merged.outcome.summary.flows[0];
+            let least = flow.one_way_delay_ms_min.expect("some arrived");
+            let most = flow.one_way_delay_ms_max.expect("some arrived");
+            assert!((19.9..20.1).contains(&least) && (23.9..24.1).contains(&most), "{least} to {most}");
+            assert!(flow.queueing_delay_ms_max.expect("some arrived") < 4.2);
+        }
+        // in two seconds it is 0.1 ms: told, but left in
+        let far = |at: Time| Time::from_nanos(at.as_nanos() + at.as_nanos() * 50 / 1_000_000);
+        let (caller, answerer) = sides_for(200, &far, |_| Span::ZERO);
+        let merged = merge(&offer(), Some(&caller), Some(&answerer));
+        assert!((merged.drift_ppm.expect("both ways") + 50.0).abs() < 1.0);
+        assert!(!merged.straightened);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! late is nothing wrong: it is counted and told. At the end each side fetches the other's record, and [`merge`] makes of
 //! both what a simulated run leaves.
 
+mod closing;
 mod handshake;
 mod line;
 mod merge;
@@ -12,6 +13,8 @@ mod offer;
 mod record;
 mod session;
 pub mod socket;
+mod tap;
+mod timeline;
 
 pub use handshake::{Answering, Calling, answer, call};
 pub use merge::{Merged, merge};
@@ -96,4 +99,6 @@ pub struct Ended {
     pub other: Option<Record>,
     /// Why it ended.
     pub why: Why,
+    /// Whether its capture file is whole, if there was to be one.
+    pub captured: Result<(), String>,
 }

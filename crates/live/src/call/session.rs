@@ -2,31 +2,28 @@
 
 use super::line::Line;
 use super::offer::Offer;
-use super::record::{Fact, Health, Record, Sent};
+use super::record::{Fact, Health, Sent};
 use super::socket::Socket;
+use super::timeline::Timeline;
 use super::{Ended, Phase, Pulse, SILENCE, Why, Wish};
-use crate::clock::{Bridge, Reading, monotonic};
+use crate::clock::monotonic;
 use crate::session::Ignored;
 use crate::session::control::{Control, is_rtp};
 use crate::session::keys::Key;
 use crate::session::message::MAGIC;
 use crate::session::seal::{Opener, Sealer};
-use crate::session::transfer::{Fetch, Offered};
+use crate::session::transfer::Fetch;
 use std::collections::BTreeMap;
 use tidegate_core::{Datagram, Ecn, Frame, Kind, Peer, Rate, Span, Time};
 use tidegate_endpoint::datagram::decode_payload;
 use tidegate_endpoint::{Endpoint, MediaKind};
 
 /// Whoever drives the call is asked this often.
-const PULSE: Span = Span::from_millis(50);
+pub(super) const PULSE: Span = Span::from_millis(50);
 /// A side that has nothing else to send says so often that it is there: several times in [`SILENCE`].
 const ALIVE: Span = Span::from_millis(250);
 /// An answerer says so only while it hears the caller: within this time.
 const HEARS: Span = Span::from_millis(500);
-/// What ends a call is said again after this long.
-const AGAIN: Span = Span::from_millis(200);
-/// The clock is compared with real time this often, to notice that somebody has set that.
-const COMPARE: Span = Span::from_secs(1);
 /// Datagrams that are read before the endpoint has its turn: a flood must not keep it from its work.
 const AT_ONCE: usize = 64;
 /// Wakeups at one instant that are an endless loop.
@@ -41,48 +38,13 @@ pub(super) enum Side {
 
 /// What becomes of media and feedback that come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Take {
+pub(super) enum Take {
     /// The endpoint gets them.
     Live,
     /// They were on their way when the call ended: the record has them.
     Record,
     /// The record is closed.
     Nothing,
-}
-
-/// Time since a call began, and kernel stamps in it.
-#[derive(Debug)]
-struct Clock {
-    begin: i64,
-    bridge: Bridge,
-    compared: Time,
-    /// When the socket was last known to be empty, monotonic.
-    empty: i64,
-}
-
-impl Clock {
-    fn new() -> Self {
-        let begin = monotonic();
-        Self { begin, bridge: Bridge::new(Reading::take()), compared: Time::ZERO, empty: begin }
-    }
-
-    fn now(&self) -> Time {
-        Time::from_nanos(monotonic() - self.begin)
-    }
-
-    /// The time of a stamp, or the present; and whether it is that of the stamp.
-    fn stamped(&self, stamp: Option<i64>) -> (Time, bool) {
-        let now = monotonic();
-        let (at, known) = stamp.map_or((now, false), |stamp| self.bridge.monotonic(stamp, self.empty, now));
-        (Time::from_nanos(at - self.begin), known)
-    }
-
-    fn compare(&mut self, now: Time) {
-        if now - self.compared >= COMPARE {
-            self.compared = now;
-            self.bridge.update(Reading::take());
-        }
-    }
 }
 
 /// What is said again to a caller that has not heard that it was accepted.
@@ -97,21 +59,21 @@ pub(super) struct Session {
     side: Side,
     offer: Offer,
     endpoint: Endpoint,
-    line: Line,
+    pub(super) line: Line,
     opener: Opener,
     accepted: Option<Accepted>,
-    clock: Clock,
+    clock: Timeline,
     /// The time up to which the endpoint has been told.
     told: Time,
-    heard: Option<Time>,
+    pub(super) heard: Option<Time>,
     late: Vec<u32>,
     /// RTP sequence numbers of streams whose packets do not say which frame they are of: the first one, and the last.
     audio: BTreeMap<u32, (u16, i64)>,
     /// What the other side has said of the end.
-    end: bool,
-    done: bool,
-    asked: Vec<(u32, u32)>,
-    fetch: Option<Fetch>,
+    pub(super) end: bool,
+    pub(super) done: bool,
+    pub(super) asked: Vec<(u32, u32)>,
+    pub(super) fetch: Option<Fetch>,
     buffer: Vec<u8>,
 }
 
@@ -135,7 +97,7 @@ impl Session {
             line: Line::new(socket, Sealer::new(ours), offer.overhead, most),
             opener: Opener::new(theirs, largest),
             accepted,
-            clock: Clock::new(),
+            clock: Timeline::new(),
             told: Time::ZERO,
             heard: None,
             late: Vec::new(),
@@ -165,10 +127,11 @@ impl Session {
         let heard = why != Why::Silent && self.drain(pulse);
         self.line.record.health = Health { ignored: self.line.ignored, ..self.health() };
         let other = if heard { self.exchange(pulse) } else { None };
-        Ended { offer: self.offer, own: self.line.record, other, why }
+        let captured = self.line.socket.end_capture().map_err(|error| error.to_string());
+        Ended { offer: self.offer, own: self.line.record, other, why, captured }
     }
 
-    fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         self.clock.now().max(self.told)
     }
 
@@ -177,9 +140,9 @@ impl Session {
         let end = Time::ZERO + self.offer.duration;
         let mut beat = Time::ZERO;
         loop {
+            self.clock.compare();
             self.receive(Take::Live);
             let now = self.now();
-            self.clock.compare(now);
             self.advance(now);
             if let Some(reason) = self.line.failure.take() {
                 return Why::Failed(reason);
@@ -209,7 +172,7 @@ impl Session {
         }
     }
 
-    fn wait(&mut self, until: Time) {
+    pub(super) fn wait(&mut self, until: Time) {
         let span = until - self.now();
         if span > Span::ZERO
             && let Err(error) = self.line.socket.wait(span)
@@ -238,7 +201,7 @@ impl Session {
     }
 
     /// Takes in what has come.
-    fn receive(&mut self, take: Take) {
+    pub(super) fn receive(&mut self, take: Take) {
         for _ in 0..AT_ONCE {
             let before = monotonic();
             let mut buffer = std::mem::take(&mut self.buffer);
@@ -345,76 +308,6 @@ impl Session {
         *last = number.max(*last);
         let number = u32::try_from(number - i64::from(*first)).unwrap_or(0);
         Frame { number, flags: Frame::FIRST | Frame::LAST | Frame::KEY }
-    }
-
-    /// Says that the call is over, until the other side has said so, too: what it sent before has then come. False if it
-    /// does not.
-    fn drain(&mut self, pulse: &mut Pulse<'_>) -> bool {
-        let (begin, mut due, mut beat) = (self.now(), self.now(), self.now());
-        loop {
-            self.receive(Take::Record);
-            let now = self.now();
-            if now >= due {
-                due = now + AGAIN;
-                self.line.say(now, &Control::End.encode());
-            }
-            if self.end {
-                return true;
-            }
-            if self.line.failure.is_some() || now - begin.max(self.heard.unwrap_or(begin)) > SILENCE {
-                return false;
-            }
-            if now >= beat {
-                beat = now + PULSE;
-                if pulse(Phase::Exchange, 0.0) == Wish::Stop && now - begin > SILENCE {
-                    return false;
-                }
-            }
-            self.wait(due.min(beat));
-        }
-    }
-
-    /// Exchanges records; gives the other side's if it has come whole.
-    fn exchange(&mut self, pulse: &mut Pulse<'_>) -> Option<Record> {
-        let offered = self.line.record.to_bytes().ok().and_then(|bytes| Offered::new(bytes).ok())?;
-        let begin = self.now();
-        self.fetch = Some(Fetch::new(begin));
-        let (mut due, mut beat) = (begin, begin);
-        loop {
-            self.receive(Take::Nothing);
-            let now = self.now();
-            for (from, count) in std::mem::take(&mut self.asked) {
-                for piece in offered.pieces(from, count) {
-                    self.line.say(now, &piece);
-                }
-            }
-            let fetch = self.fetch.as_mut()?;
-            if let Some(ask) = fetch.advance(now) {
-                self.line.say(now, &ask);
-            }
-            let (complete, asks, share) = (fetch.is_complete(), fetch.due(), fetch.share());
-            if now >= due {
-                due = now + AGAIN;
-                // an end that was lost, or that all has come
-                self.line.say(now, &if complete { Control::Done } else { Control::End }.encode());
-            }
-            let silent = now - begin.max(self.heard.unwrap_or(begin)) > SILENCE;
-            if (complete && self.done) || silent || self.line.failure.is_some() {
-                if complete {
-                    self.line.say(now, &Control::Done.encode());
-                }
-                break;
-            }
-            if now >= beat {
-                beat = now + PULSE;
-                if pulse(Phase::Exchange, share) == Wish::Stop {
-                    break;
-                }
-            }
-            self.wait(asks.min(due).min(beat));
-        }
-        let record = self.fetch.take()?.into_record()?;
-        Record::from_bytes(&record).ok()
     }
 
     fn health(&mut self) -> Health {

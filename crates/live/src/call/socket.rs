@@ -1,5 +1,8 @@
-//! A UDP socket with what a call needs of one: kernel receive stamps, the ECN field in and out, waiting to the nanosecond.
+//! A UDP socket with what a call needs of one: kernel receive stamps, the ECN field in and out, waiting to the nanosecond,
+//! and a capture file of what goes through it.
 
+use super::tap::{Seen, Tap};
+use crate::clock::real;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -11,6 +14,7 @@ use nix::sys::time::TimeSpec;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use tidegate_core::{Ecn, Span};
 
 /// Room for what comes while this process is not on: half a second of 16 Mb/s.
@@ -23,6 +27,9 @@ pub struct Socket {
     v6: bool,
     space: Vec<u8>,
     refused: bool,
+    /// Where it is, and whom it talks to alone.
+    ends: (SocketAddr, Option<SocketAddr>),
+    tap: Option<Tap>,
 }
 
 /// A datagram that has come in; its bytes are in the buffer that was handed over.
@@ -59,15 +66,38 @@ impl Socket {
         setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
         setsockopt(&fd, sockopt::RcvBuf, &BUFFER)?;
         bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
-        Ok(Self { fd, v6, space: cmsg_space!(TimeSpec, u8, i32), refused: false })
+        let space = cmsg_space!(TimeSpec, u8, i32);
+        let mut socket = Self { fd, v6, space, refused: false, ends: (at, None), tap: None };
+        socket.ends.0 = socket.address()?;
+        Ok(socket)
+    }
+
+    /// Has all that it sends and receives from now on written to a capture file, of an interface called `name`.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn capture(&mut self, file: &Path, name: &str) -> io::Result<()> {
+        self.tap = Some(Tap::begin(file, name)?);
+        Ok(())
+    }
+
+    /// Ends the capture file, if there is one.
+    ///
+    /// # Errors
+    /// When something could not be written.
+    pub fn end_capture(&mut self) -> io::Result<()> {
+        self.tap.take().map_or(Ok(()), Tap::finish)
     }
 
     /// Talks to `peer` alone from now on; what others send is not seen any more, and what the network says of `peer` is.
     ///
     /// # Errors
     /// As the system call tells: there is no way to it.
-    pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
-        Ok(connect(self.fd.as_raw_fd(), &SockaddrStorage::from(peer))?)
+    pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
+        connect(self.fd.as_raw_fd(), &SockaddrStorage::from(peer))?;
+        // of any address of this machine it is now the one from which the way to the peer begins
+        self.ends = (self.address()?, Some(peer));
+        Ok(())
     }
 
     /// Where it is.
@@ -111,6 +141,10 @@ impl Socket {
             }
         }
         let length = message.bytes;
+        if let Some(tap) = &mut self.tap {
+            let (real, bytes) = (stamp.unwrap_or_else(real), parts[0][..length].to_vec());
+            tap.put(Seen { real, inbound: true, from, to: self.ends.0, class: field, bytes });
+        }
         Ok(Some(Received { length, from, ecn: Ecn::from_bits(field), dscp: field >> 2, stamp }))
     }
 
@@ -129,11 +163,17 @@ impl Socket {
         let class = i32::from(field);
         let control =
             if self.v6 { [ControlMessage::Ipv6TClass(&class)] } else { [ControlMessage::Ipv4Tos(&field)] };
-        let to = to.map(SockaddrStorage::from);
+        let storage = to.map(SockaddrStorage::from);
         let fd = self.fd.as_raw_fd();
         let parts = [IoSlice::new(bytes)];
-        match sendmsg(fd, &parts, &control, MsgFlags::MSG_DONTWAIT, to.as_ref()) {
-            Ok(_) => Ok(true),
+        match sendmsg(fd, &parts, &control, MsgFlags::MSG_DONTWAIT, storage.as_ref()) {
+            Ok(_) => {
+                if let Some((tap, to)) = self.tap.as_mut().zip(to.or(self.ends.1)) {
+                    let (real, from, bytes) = (real(), self.ends.0, bytes.to_vec());
+                    tap.put(Seen { real, inbound: false, from, to, class: field, bytes });
+                }
+                Ok(true)
+            }
             Err(Errno::ECONNREFUSED) => {
                 self.refused = true;
                 Ok(false)

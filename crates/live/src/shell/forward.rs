@@ -27,11 +27,11 @@ const LONGEST: usize = 9216;
 const TURN: usize = 256;
 /// The model does so many events before the devices have their turn: about a millisecond's worth.
 const EVENTS: u64 = 4096;
-/// How often the clocks are compared, in nanoseconds: a step is undetected for so long at most.
+/// Sleeps no longer than this, in nanoseconds: the clocks are compared at each wakeup.
 const COMPARE: i64 = 100_000_000;
 /// So long before a device was seen without an unread packet, in nanoseconds, one may have been stamped that was not
-/// there yet: whoever sends it may lose the processor in between. A step of the clock that is smaller goes unseen by
-/// packets until it is detected.
+/// there yet: whoever sends it may lose the processor in between. A packet that is stamped before a smaller step of the
+/// clock and read after it is off by that step.
 const UNDER_WAY: i64 = 50_000_000;
 /// Who has not slept for so long, in nanoseconds, does so for [`BREATH`]: whoever runs at a real-time priority must not
 /// keep a processor from everybody else (RLIMIT_RTTIME is 50 ms).
@@ -119,7 +119,6 @@ pub struct Shell {
     begin: i64,
     /// When each device had no unread packet.
     empty: [i64; 2],
-    compared: i64,
     /// Since when it has not slept.
     busy: i64,
     log: Log,
@@ -148,7 +147,6 @@ impl Shell {
             bridge: Bridge::new(Reading::take()),
             begin: now,
             empty: [now; 2],
-            compared: now,
             busy: now,
             log,
             counts: Counts::default(),
@@ -181,10 +179,7 @@ impl Shell {
         self.busy = monotonic();
         loop {
             let now = monotonic();
-            if now - self.compared >= COMPARE {
-                self.bridge.update(Reading::take());
-                self.compared = now;
-            }
+            self.bridge.update(Reading::once());
             let mut all = true;
             for side in Side::ALL {
                 all &= self.read(ports[side as usize], side)?;

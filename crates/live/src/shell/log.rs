@@ -2,7 +2,7 @@
 
 use super::Side;
 use super::arrival::{ARRIVALS, Arrival, Ending, FATES};
-use super::capture::Capture;
+use crate::capture::{Capture, Link};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::mem;
@@ -17,7 +17,8 @@ pub enum Row {
     Arrival(Arrival),
     /// What became of one.
     Ending(Ending),
-    /// A frame that the device of a side has sent or received, for its capture file.
+    /// A frame that the device of a side has sent, with the kernel's stamp, or received, when it was written; for its
+    /// capture file.
     Seen {
         /// Whose device.
         side: Side,
@@ -62,7 +63,7 @@ impl Log {
         let mut fates = file("fates.csv", FATES)?;
         let capture = |side: Side| {
             let file = BufWriter::new(File::create(folder.join(capture_file(side)))?);
-            Capture::begin(file, side.name())
+            Capture::begin(file, Link::Ethernet, side.name())
         };
         let mut seen =
             captures.then(|| -> io::Result<_> { Ok([capture(Side::A)?, capture(Side::B)?]) }).transpose()?;

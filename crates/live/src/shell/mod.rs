@@ -4,7 +4,6 @@
 //! arithmetic is exact however late we are; late is only the writing, and that is measured.
 
 pub mod arrival;
-pub mod capture;
 pub mod flows;
 pub mod forward;
 pub mod frame;

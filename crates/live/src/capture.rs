@@ -1,11 +1,18 @@
-//! What one side's device saw, as a capture file for Wireshark.
+//! What one side saw, as a capture file for Wireshark.
 //!
-//! pcapng (draft-ietf-opsawg-pcapng): one interface of Ethernet, stamps in nanoseconds of real time. What the side sent
-//! has the kernel's stamp, what it received the time at which it was written.
+//! pcapng (draft-ietf-opsawg-pcapng): one interface, stamps in nanoseconds of real time.
 
 use std::io::{self, Write};
 
-const LINKTYPE_ETHERNET: u16 = 1;
+/// What the packets of a file begin with: a value of LINKTYPE (draft-ietf-opsawg-pcaplinktype).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The header of an Ethernet frame.
+    Ethernet = 1,
+    /// The header of IPv4 or IPv6, whose version field says which.
+    Raw = 101,
+}
+
 // sections 3.5, 4.2 and 4.3 of the draft
 const END_OF_OPTIONS: u16 = 0;
 const IF_NAME: u16 = 2;
@@ -18,14 +25,14 @@ const OUTBOUND: u32 = 0b10;
 pub struct Capture<W>(W);
 
 impl<W: Write> Capture<W> {
-    /// Begins one, of an interface called `name`.
+    /// Begins one, of an interface called `name` of this kind.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin(mut to: W, name: &str) -> io::Result<Self> {
+    pub fn begin(mut to: W, link: Link, name: &str) -> io::Result<Self> {
         let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &u64::MAX.to_le_bytes()].concat();
         block(&mut to, 0x0a0d_0d0a, &section)?;
-        let mut interface = [&LINKTYPE_ETHERNET.to_le_bytes()[..], &[0; 6]].concat();
+        let mut interface = [&(link as u16).to_le_bytes()[..], &[0; 6]].concat();
         option(&mut interface, IF_NAME, name.as_bytes());
         option(&mut interface, IF_TSRESOL, &[9]);
         option(&mut interface, END_OF_OPTIONS, &[]);
@@ -33,7 +40,7 @@ impl<W: Write> Capture<W> {
         Ok(Self(to))
     }
 
-    /// A frame, at `real` nanoseconds of real time.
+    /// A frame or packet, at `real` nanoseconds of real time.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -80,7 +87,7 @@ mod tests {
 
     #[test]
     fn blocks_are_whole_words_and_say_their_length_twice() {
-        let mut capture = Capture::begin(Vec::new(), "A").unwrap();
+        let mut capture = Capture::begin(Vec::new(), Link::Ethernet, "A").unwrap();
         let real = 1_700_000_000_123_456_789;
         capture.packet(real, true, &[7; 61]).unwrap();
         capture.packet(real + 1, false, &[8; 64]).unwrap();
