@@ -4,10 +4,10 @@
 
 use std::net::SocketAddr;
 use std::thread;
-use tidegate_core::{Rate, Span};
+use tidegate_core::{Ecn, Rate, Span};
 use tidegate_live::call::socket::Socket;
 use tidegate_live::call::{
-    Answering, Calling, Ended, NoCall, Offer, Phase, Pulse, Why, Wish, answer, call, merge,
+    Answering, Calling, Ended, Fact, NoCall, Offer, Phase, Pulse, Why, Wish, answer, call, merge,
 };
 use tidegate_live::session::keys::PresharedKey;
 use tidegate_sim::scenario::Scenario;
@@ -91,6 +91,13 @@ fn both_sides_of_a_call_have_the_same_record() {
         assert!(number("frames_rendered") > 50.0, "{flow}");
         // sound was played out, and rated: its frames have their numbers
         assert!(number("mos") > 4.0, "{flow}");
+        // media bore the codepoint that it should, which was read at the other side
+        let ect1 = answerer
+            .own
+            .facts
+            .iter()
+            .filter(|(_, fact)| matches!(fact, Fact::Arrived(_, ecn) if *ecn == Ecn::Ect1 as u8));
+        assert!(ect1.count() > 200);
         assert_eq!(summary["warnings"], serde_json::Value::Null);
         assert_eq!(caller.own.health.ignored.total(), 0);
         assert!(caller.own.health.wakeups > 100);

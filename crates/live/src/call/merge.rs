@@ -143,8 +143,8 @@ pub fn merge(offer: &Offer, caller: Option<&Record>, answerer: Option<&Record>) 
     let told = warnings.into_iter().map(|says| Warning { key: "live".to_owned(), says: says.to_owned() });
     Merged {
         outcome: teller.outcome(duration, warmup, events, told.collect()),
-        // at the beginning of the call
-        ahead: found.map(|_| Span::from_nanos(clock.near(0).saturating_neg())),
+        // when it first told of a packet
+        ahead: found.map(|_| Span::from_nanos(clock.offset.saturating_neg())),
         drift_ppm: found.and_then(|found| found.drift_ppm),
         straightened: clock.drift != 0.0,
         least_round_trip: found.map(|found| Span::from_nanos(found.round_trip)),
@@ -204,8 +204,10 @@ impl Teller {
         let (end, clock) = (self.end, self.clocks[side]);
         if at > end {
             match fact {
-                // it was still on its way
-                Fact::Arrived(number, _) => self.under_way.extend(self.packet(side, *number)),
+                // it was still on its way, unless it was sent by a side that woke late, after the end
+                Fact::Arrived(number, _) => {
+                    self.under_way.extend(self.packet(side, *number).filter(|packet| packet.sent <= end));
+                }
                 // what was shown by then is told when the receiver ends
                 Fact::Frame(_) => self.tell(end, side, fact),
                 _ => {}

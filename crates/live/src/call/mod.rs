@@ -9,6 +9,7 @@ mod closing;
 mod handshake;
 mod line;
 mod merge;
+mod numbering;
 mod offer;
 mod record;
 mod session;
@@ -19,7 +20,7 @@ mod timeline;
 pub use handshake::{Answering, Calling, answer, call};
 pub use merge::{Merged, merge};
 pub use offer::Offer;
-pub use record::{Health, Record};
+pub use record::{Fact, Health, Record};
 
 use crate::session::Ignored;
 use serde::Serialize;

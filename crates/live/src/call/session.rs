@@ -1,6 +1,7 @@
 //! A call under way: the loop around the socket, until both sides have ended and have exchanged their records.
 
 use super::line::Line;
+use super::numbering::Numbering;
 use super::offer::Offer;
 use super::record::{Fact, Health, Sent};
 use super::socket::Socket;
@@ -13,7 +14,6 @@ use crate::session::keys::Key;
 use crate::session::message::MAGIC;
 use crate::session::seal::{Opener, Sealer};
 use crate::session::transfer::Fetch;
-use std::collections::BTreeMap;
 use tidegate_core::{Datagram, Ecn, Frame, Kind, Peer, Rate, Span, Time};
 use tidegate_endpoint::datagram::decode_payload;
 use tidegate_endpoint::{Endpoint, MediaKind};
@@ -67,8 +67,7 @@ pub(super) struct Session {
     told: Time,
     pub(super) heard: Option<Time>,
     late: Vec<u32>,
-    /// RTP sequence numbers of streams whose packets do not say which frame they are of: the first one, and the last.
-    audio: BTreeMap<u32, (u16, i64)>,
+    numbering: Numbering,
     /// What the other side has said of the end.
     pub(super) end: bool,
     pub(super) done: bool,
@@ -101,7 +100,7 @@ impl Session {
             told: Time::ZERO,
             heard: None,
             late: Vec::new(),
-            audio: BTreeMap::new(),
+            numbering: Numbering::default(),
             end: false,
             done: false,
             asked: Vec::new(),
@@ -295,19 +294,18 @@ impl Session {
         }
     }
 
-    /// Which frame a packet is of that does not say so. Each packet of audio is a frame (RFC 7587 section 4.2); they are
-    /// counted from the first one that has come, and the record has their true numbers.
+    /// Which frame a packet is of.
     fn frame(&mut self, datagram: &Datagram) -> Frame {
-        let Some(body) = datagram.rtp().filter(|body| body.marks.is_none()) else {
-            let number = datagram.rtp().and_then(|body| body.marks).map_or(0, |marks| marks.frame);
-            return Frame { number: number.into(), flags: 0 };
-        };
-        let (first, last) = self.audio.entry(body.ssrc).or_insert((body.sequence, body.sequence.into()));
-        let behind = i64::from(body.sequence.wrapping_sub(*last as u16) as i16);
-        let number = *last + behind;
-        *last = number.max(*last);
-        let number = u32::try_from(number - i64::from(*first)).unwrap_or(0);
-        Frame { number, flags: Frame::FIRST | Frame::LAST | Frame::KEY }
+        match datagram.rtp() {
+            Some(body) if body.marks.is_none() => {
+                let number = self.numbering.frame(body.ssrc, body.sequence);
+                Frame { number, flags: Frame::FIRST | Frame::LAST | Frame::KEY }
+            }
+            body => {
+                let number = body.and_then(|body| body.marks).map_or(0, |marks| marks.frame);
+                Frame { number: number.into(), flags: 0 }
+            }
+        }
     }
 
     fn health(&mut self) -> Health {
