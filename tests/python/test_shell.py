@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -270,6 +271,22 @@ def test_what_is_missing_is_named_with_its_package(cli: Cli, monkeypatch: pytest
     told = cli("shell", "home-broadband", "--", "true", "--", "true")
     assert told.code == 2
     assert "unshare (package util-linux) and ip (package iproute2)" in told.err
+
+
+def test_elsewhere_than_on_linux_it_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidegate.shell._session.sys", SimpleNamespace(platform="darwin"))
+    told = cli("shell", "home-broadband", "--", "true", "--", "true")
+    assert told.code == 2
+    assert "tidegate shell needs Linux: network namespaces and packet sockets" in told.err
+
+
+def test_a_folder_with_something_else_is_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    (tmp_path / "mine.txt").write_text("mine")
+    told = cli("shell", "home-broadband", "--out", str(tmp_path), "--", "true", "--", "true")
+    assert told.code == 1
+    assert "there is something else in it" in told.err
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_forbidden_namespaces_are_told_with_what_would_help(

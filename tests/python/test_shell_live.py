@@ -5,6 +5,8 @@ Everything is sent within namespaces that the session makes, and lasts some seco
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
 import os
 import signal
@@ -147,6 +149,46 @@ def test_no_way_leads_out_and_programs_have_no_priority(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         assert done.stdout.count("no raw") == 2
         assert done.stdout.count("True 0000000000000000") == 2
+
+
+def test_the_model_goes_by_stamps_however_late_the_session_is(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", CALL]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--out", "run", "--", *argv, "--", *argv],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        end = time.monotonic() + 60
+        while not (tmp_path / "ready").exists():
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        time.sleep(0.5)
+        pid = process.pid
+        for _ in range(2):
+            (pid,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        # who forwards packets stands still in the middle of two seconds with one every 5 ms
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.6)
+        os.kill(pid, signal.SIGCONT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    with (tmp_path / "run" / "arrivals.csv").open() as file:
+        at = [int(row["at_ns"]) / 1e6 for row in csv.DictReader(file) if row["from"] == "A"]
+    assert len(at) == 400
+    # by its stamps nothing has stopped: by when they were read, there would be a gap of 600 ms
+    assert max(later - before for before, later in itertools.pairwise(at)) < 300
+    session = json.loads((tmp_path / "run" / "session.json").read_text())
+    # what was due meanwhile was written late, and that is said
+    assert 400 < session["lateness"]["worst_ms"] < 5000
+    assert session["unstamped"] == 0
 
 
 def _left(marker: str) -> list[str]:

@@ -19,6 +19,7 @@ from tidegate import _core
 from tidegate.cli import main
 from tidegate.errors import InputError
 from tidegate.running import Run, sockets
+from tidegate.units import Rate
 
 pytestmark = pytest.mark.skipif(not hasattr(_core, "live_send"), reason="calls over sockets need Linux")
 
@@ -199,6 +200,22 @@ def test_a_controller_in_python_can_be_used(tmp_path: Path, key: Path) -> None:
     assert done
     assert sent.digest == done[0].digest
     assert sent.metrics()["sending_rate_bps"] == pytest.approx(500e3, rel=0.4)
+
+
+def test_the_cap_holds_back_what_exceeds_it(key: Path) -> None:
+    # the target is bounded by it, but headers and audio come on top
+    port, cap, seconds = free_port(), 100_000, 6
+    secret = sockets.read_key(key)
+    done: list[Run] = []
+    thread = threading.Thread(target=lambda: done.append(sockets.receive(f"127.0.0.1:{port}", secret)), daemon=True)
+    thread.start()
+    changes = {"duration": f"{seconds}s", "flows.call.media.controller": "fixed:100kbps", "warmup": "0s"}
+    sent = sockets.send(sockets.scenario_of(None, changes), f"127.0.0.1:{port}", secret, max_rate=Rate(cap))
+    thread.join(30)
+    assert sent.about["live"]["own"]["capped"] > 5
+    # the rate, and a burst of a quarter of a second
+    assert 0.6 * cap < sent.metrics()["receive_rate_bps"] <= cap * (1 + 0.25 / seconds)
+    assert sent.metrics()["loss_fraction"] > 0
 
 
 @pytest.mark.parametrize("controller", ["nada", "sprout", "scream", "gcc-remb"])
