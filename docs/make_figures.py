@@ -476,21 +476,21 @@ def controllers_lte() -> Figure:
     return schemes({"name": "link", "capacity": {"trace": trace}, "delay": "20ms"}, 90)
 
 
-def real() -> Figure:
+def real_programs() -> Figure:
     """Calls of real programs and simulated ones: estimate and queue, medians by the second."""
     courses = real_calls.read_series()
+    real = [name for name in real_calls.LABELS if name not in real_calls.SIMULATED and "made-up" not in name]
     figure = Figure(figsize=(12, 13), dpi=DPI, layout="constrained")
     for row, (case, (rates, waits)) in enumerate(
         zip(real_calls.CASES, figure.subplots(len(real_calls.CASES), 2), strict=True)
     ):
-        mine = [(name, courses[name, case]) for name in real_calls.LABELS if (name, case) in courses]
+        mine = [(name, courses[name, case]) for name in ["gcc", *real] if (name, case) in courses]
         capacity = max((course["capacity_kbps"] for _, course in mine), key=len) / 1e3
         rates.fill_between(np.arange(1, len(capacity) + 1), capacity, step="pre", color=CAPACITY_FILL, linewidth=0)
         for name, course in mine:
             style = {
-                "color": MUTED if name in real_calls.SIMULATED else HUES[list(real_calls.LABELS).index(name)],
+                "color": MUTED if name in real_calls.SIMULATED else HUES[real.index(name)],
                 "linewidth": 3 if name in real_calls.SIMULATED else 1.5,
-                "linestyle": "--" if name == "scream" else "-",
                 "label": real_calls.LABELS[name].replace("`", ""),
             }
             rates.plot(course["t_s"], course["estimate_kbps"] / 1e3, **style)
@@ -540,7 +540,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
         swept,
         {"links.uplink.capacity": "500kbps:2Mbps:4", "links.uplink.queue.time": "50ms:350ms:4", CONTROLLER: "gcc,nada"},
     ),
-    "real-calls": real,
+    "real-calls": real_programs,
     "controllers-step": controllers_step,
     "controllers-lte": controllers_lte,
     "fairness-share": partial(pairs, "share of the first flow (%)", lambda one: 100 * one.share, "RdBu", 100.0),
