@@ -988,6 +988,7 @@ class Shell:
         traces: Sequence[Trace] = ...,
         objects: Mapping[str, Callable[[], Any]] = ...,
         pcap: bool = False,
+        sides: tuple[list[str], list[str]] | None = None,
     ) -> Self: ...
     def forward(self, a: int, b: int, stop: int) -> str:
         """Forwards between two packet sockets: until "over", "stopped" (`stop` can be read), "interrupted", "behind"."""
@@ -1003,6 +1004,7 @@ def replay_session(
     scenario_json: str,
     traces: Sequence[Trace] = ...,
     objects: Mapping[str, Callable[[], Any]] = ...,
+    sides: tuple[list[str], list[str]] | None = None,
 ) -> tuple[Recording, str | None]:
     """A session in virtual time: the recording, and where it differs from the session; only where there is Linux."""
 

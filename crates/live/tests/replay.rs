@@ -4,11 +4,11 @@
 
 use serde_json::{Value, json};
 use tidegate_core::{Ecn, Span, Stream, Time};
-use tidegate_live::shell::Side;
 use tidegate_live::shell::arrival::{Arrival, Ending};
 use tidegate_live::shell::frame::{Frame, Tuple};
 use tidegate_live::shell::model::{Decided, Fate, Model};
 use tidegate_live::shell::replay::{difference, replay};
+use tidegate_live::shell::{Side, usual_names};
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Run, Scenario};
 
@@ -45,7 +45,7 @@ fn build(discipline: &Value, service: &str, flows: usize, coarse: bool) -> Run {
 
 /// What a session of `build` leaves: two sides that send for 6 s, a loop that wakes late and reads late.
 fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<Ending>, String, Time) {
-    let mut model = Model::new(run).unwrap();
+    let mut model = Model::new(run, &usual_names()).unwrap();
     let mut luck = Stream::new(luck, "test", "wakeups");
     let grain = if coarse { 500_000 } else { 1 };
     let on_grain = |nanos: i64| (nanos / grain + 1) * grain;
@@ -133,11 +133,11 @@ fn each_due_time_and_each_drop_of_a_session_comes_again() {
         assert!(arrived > 1000 && died > 20, "{arrived} {died}");
         assert!(arrivals.iter().filter(|one| one.clamped > Span::ZERO).count() > 50);
         // with only the flows that there were
-        let again = replay(build(discipline, service, 3, coarse), &arrivals, end).unwrap();
+        let again = replay(build(discipline, service, 3, coarse), &usual_names(), &arrivals, end).unwrap();
         assert_eq!(difference(&endings, &again.endings), None);
         assert_eq!(again.endings.len(), endings.len());
         // and with all of them: the whole recording
-        let again = replay(build(discipline, service, 32, coarse), &arrivals, end).unwrap();
+        let again = replay(build(discipline, service, 32, coarse), &usual_names(), &arrivals, end).unwrap();
         assert_eq!(again.outcome.summary.digest, digest);
     }
 }
@@ -161,7 +161,9 @@ fn one_nanosecond_or_one_drop_is_a_difference() {
 fn arrivals_that_do_not_fit_are_refused() {
     let (arrivals, _, _, end) = session(build(&json!("drop_tail"), "fifo", 32, false), 1, false);
     let refused = |flows, arrivals: &[Arrival], end| {
-        replay(build(&json!("drop_tail"), "fifo", flows, false), arrivals, end).map(drop).unwrap_err()
+        replay(build(&json!("drop_tail"), "fifo", flows, false), &usual_names(), arrivals, end)
+            .map(drop)
+            .unwrap_err()
     };
     assert!(refused(2, &arrivals, end).contains("is of flow 3; there are 2"));
     assert!(refused(3, &arrivals, Time::from_nanos(SECOND)).contains("after the end"));

@@ -20,6 +20,7 @@ use tidegate_live::shell::forward::{self, End, Port, Shell};
 use tidegate_live::shell::lateness::Late;
 use tidegate_live::shell::log::Log;
 use tidegate_live::shell::replay::{difference, replay};
+use tidegate_live::shell::{Names, usual_names};
 
 fn system(what: &str, error: io::Error) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), format!("{what}: {error}")))
@@ -30,6 +31,11 @@ fn failed(error: forward::Error) -> PyErr {
         forward::Error::Model(stopped) => RunError::new_err(stopped.to_string()),
         forward::Error::System(error) => system("forwarding", error),
     }
+}
+
+/// The flows of the two sides by name: those of a caller, or the usual ones.
+fn names(sides: Option<(Vec<String>, Vec<String>)>) -> Names {
+    sides.map_or_else(usual_names, |(a, b)| [a, b])
 }
 
 /// Two devices, and a scenario's links between them.
@@ -51,9 +57,10 @@ fn over() -> PyErr {
 #[pymethods]
 impl PyShell {
     /// A session, which begins now; `arrivals.csv` and `fates.csv` are written in `folder`, and with `pcap` a capture
-    /// file for each side. The other arguments are those of `run`.
+    /// file for each side; `sides` names the flows that stand for what each side sends. The other arguments are those
+    /// of `run`.
     #[new]
-    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects=BTreeMap::new(), pcap=false))]
+    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects=BTreeMap::new(), pcap=false, sides=None))]
     fn new(
         py: Python<'_>,
         folder: PathBuf,
@@ -61,11 +68,12 @@ impl PyShell {
         traces: Vec<PyRef<'_, PyTrace>>,
         objects: BTreeMap<String, Py<PyAny>>,
         pcap: bool,
+        sides: Option<(Vec<String>, Vec<String>)>,
     ) -> PyResult<Self> {
         let raised = Raised::default();
         let (_, run, _) = prepare(py, scenario_json, &traces, &objects, &raised)?;
         let log = Log::begin(&folder, pcap).map_err(|error| system(&folder.display().to_string(), error))?;
-        let shell = Shell::new(run, log).map_err(bad)?;
+        let shell = Shell::new(run, log, &names(sides)).map_err(bad)?;
         Ok(Self { shell: Mutex::new(Some(Box::new(shell))) })
     }
 
@@ -121,9 +129,10 @@ impl PyShell {
 }
 
 /// A session once more in virtual time, from the texts of its `arrivals.csv` and `fates.csv`: the recording, and where
-/// it differs from the session, if it does. The other arguments are those of `run`.
+/// it differs from the session, if it does; `sides` is that of the session. The other arguments are those of `run`.
 #[pyfunction]
-#[pyo3(signature = (arrivals_csv, fates_csv, end_ns, scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
+#[pyo3(signature = (arrivals_csv, fates_csv, end_ns, scenario_json, traces=Vec::new(), objects=BTreeMap::new(), sides=None))]
+#[allow(clippy::too_many_arguments)]
 fn replay_session(
     py: Python<'_>,
     arrivals_csv: &str,
@@ -132,14 +141,16 @@ fn replay_session(
     scenario_json: &str,
     traces: Vec<PyRef<'_, PyTrace>>,
     objects: BTreeMap<String, Py<PyAny>>,
+    sides: Option<(Vec<String>, Vec<String>)>,
 ) -> PyResult<(Recording, Option<String>)> {
     let raised = Raised::default();
     let (_, run, _) = prepare(py, scenario_json, &traces, &objects, &raised)?;
+    let names = names(sides);
     let begun = Instant::now();
     let done = py.detach(|| -> Result<_, String> {
         let came = arrivals(arrivals_csv).map_err(|error| format!("arrivals.csv: {error}"))?;
         let live = endings(fates_csv).map_err(|error| format!("fates.csv: {error}"))?;
-        let again = replay(run, &came, Time::from_nanos(end_ns))?;
+        let again = replay(run, &names, &came, Time::from_nanos(end_ns))?;
         let differs = difference(&live, &again.endings)
             .map(|(number, live, again)| format!("packet {number}: live {live:?}, in the replay {again:?}"));
         Ok((again.outcome, differs))

@@ -341,6 +341,9 @@ def controllers(
 ) -> None:
     """List the controllers, or the settings of one.
 
+    What is compared can also be a class of one's own, python:FILE:CLASS, and in compare and suite run a real program,
+    "program:COMMAND".
+
     Example: tidegate controllers gcc
     """
     from tidegate.cli.tables import console, plain_table, print_table

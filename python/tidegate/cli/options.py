@@ -9,13 +9,16 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tidegate import _core, _shipped
 from tidegate.cli.terminal import say
 from tidegate.errors import InputError
+
+if TYPE_CHECKING:
+    from tidegate.shell import LiveJob
 
 
 def scenarios(incomplete: str) -> list[str]:
@@ -128,6 +131,18 @@ def values_of(key: str, text: str) -> list[str]:
         return ranges.values(text)
     except InputError as error:
         raise InputError(f"--set {key}={text}: {error}") from None
+
+
+def say_how_long(sessions: Sequence[LiveJob]) -> None:
+    """Says how long sessions of programs take, before they begin.
+
+    Raises:
+        InputError: when sessions cannot be had here.
+    """
+    from tidegate.shell import check_surroundings, how_long
+
+    check_surroundings()
+    say(how_long(sessions))
 
 
 def say_what_code_is_run(file: str, named: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from tidegate.cli.options import (
     captured,
     changes,
     complete_controllers,
+    say_how_long,
     say_what_code_is_run,
     scenarios,
 )
@@ -110,7 +111,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="CONTROLLER...",
-            help="What to compare: gcc, gcc:draft-02, fixed:2Mbps, python:mine.py:Mine.",
+            help='What to compare: gcc, gcc:draft-02, fixed:2Mbps, python:mine.py:Mine, "program:node call.js".',
             autocompletion=complete_controllers,
         ),
     ],
@@ -162,6 +163,10 @@ def compare(
     Example: tidegate compare gcc nada scream --with gcc@20s --capacity 4Mbps --delay 50ms --seeds 5
 
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
+
+    A real program makes the call by the wall clock, at both of its ends, on the same links with the same luck (Linux):
+
+    Example: tidegate compare gcc "program:python3 docs/examples/rtp_cbr.py" --capacity 1Mbps --duration 10s
     """
     from tidegate import comparing
     from tidegate.cli.printing import comparison_table, print_recordings, print_too_little
@@ -191,6 +196,8 @@ def compare(
         compared = subject.of_scenario(made, "controller")
         others = made.model_copy(update={"flows": [flow for at, flow in enumerate(made.flows) if at != compared]})
         say_what_code_is_run(scenario, others.code)
+    if sessions := comparing.sessions_of(names, made, seeds):
+        say_how_long(sessions)
     with (
         results_only(),
         stoppable("stopped; nothing was written"),

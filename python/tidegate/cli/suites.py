@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate import _shipped
-from tidegate.cli.options import AsJson, Workers, complete_controllers, complete_suites
+from tidegate.cli.options import AsJson, Workers, complete_controllers, complete_suites, say_how_long
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError, RunError
 
@@ -114,7 +114,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="CONTROLLER...",
-            help="Who takes part: gcc, nada, fixed:2Mbps, python:mine.py:Mine.",
+            help='Who takes part: gcc, nada, fixed:2Mbps, python:mine.py:Mine, "program:node call.js".',
             autocompletion=complete_controllers,
         ),
     ],
@@ -141,6 +141,10 @@ def run(
     Example: tidegate suite run smoke gcc nada --out DIR
 
     Example: tidegate suite run traces gcc scream --traces FOLDER --seeds 1 --out DIR
+
+    A real program makes the call of each case that has one, by the wall clock (Linux):
+
+    Example: tidegate suite run smoke gcc "program:python3 docs/examples/rtp_cbr.py" --cases fq-codel --seeds 1
     """
     from tidegate.cli.tables import console, progress
     from tidegate.results._folders import check_folder
@@ -150,6 +154,8 @@ def run(
         plan = Plan.of(Suite.load(suite, traces=traces), names, seeds=seeds, cases=cases)
     out = Path(plan.suite.name) if out is None else out
     check_folder(out, SUITE_FILE, exchanged=False)
+    if sessions := plan.sessions(out):
+        say_how_long(sessions)
     try:
         with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
             result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
@@ -164,6 +170,8 @@ def run(
         console().print(
             f"\nwritten to {out}: index.html, scorecard.md, scores.csv, junit.xml, results/", soft_wrap=True
         )
+    for case, program, seed, against in result.noisy:
+        say(f"warning: {case}, {program}, seed {seed} is noisy: {against}")
     if result.resumed:
         say(f"{result.resumed} of {len({point.key for point in plan.points})} runs were there already")
     if broken := [cell for cell in result.cells if cell.state == "error"]:
@@ -198,6 +206,10 @@ def _data(result: SuiteResult) -> dict[str, object]:
                 ],
             }
             for cell in result.cells
+        ],
+        "noisy": [
+            {"case": case, "controller": controller, "seed": seed, "against": why}
+            for case, controller, seed, why in result.noisy
         ],
         "scores": [
             {"controller": one.controller, "rank": one.rank, "passed": one.passed, "of": one.of, **one.means}

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from tidegate import _moved
-from tidegate.comparing.comparison import COMPARISON_FILE, Comparison, compare
+from tidegate.comparing.comparison import COMPARISON_FILE, Comparison, compare, sessions_of
 from tidegate.scenario.variants import scenario_for, with_controller
 
-__all__ = ["COMPARISON_FILE", "Comparison", "compare", "scenario_for", "with_controller"]
+__all__ = ["COMPARISON_FILE", "Comparison", "compare", "scenario_for", "sessions_of", "with_controller"]
 
 if not TYPE_CHECKING:
     __getattr__ = _moved.names_of(__name__)

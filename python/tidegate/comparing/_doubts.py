@@ -43,7 +43,8 @@ def _held_by_the_source(scenario: Scenario, runs: Mapping[str, Sequence[Run]]) -
     held = [
         label
         for label, some in runs.items()
-        if Interval.of(run.metrics().get("receive_rate_bps") for run in some).mean >= _FILLED * rate
+        if not any(run.session for run in some)  # a program has its own source
+        and Interval.of(run.metrics().get("receive_rate_bps") for run in some).mean >= _FILLED * rate
         and not _used(some) >= _FILLED
     ]
     if len(held) < min(2, len(runs)):

@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tidegate import _core
 from tidegate._files import file_names, named, write_file
 from tidegate.comparing._doubts import doubts
+from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results._folders import write_folder
 from tidegate.results._saved import Contents, read_json
@@ -19,6 +20,7 @@ from tidegate.running import Run, RunJob, pool, versions
 from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import attempt, busy_in_python
 from tidegate.scenario import Scenario
+from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
 from tidegate.scenario.scenario import Level
@@ -26,6 +28,9 @@ from tidegate.scenario.variants import DEFAULT, with_controller
 from tidegate.show import _view
 from tidegate.show.table import ComparisonTable, flows_csv
 from tidegate.units import show
+
+if TYPE_CHECKING:
+    from tidegate.shell import LiveJob
 
 COMPARISON_FILE = "comparison.json"
 
@@ -84,7 +89,7 @@ class Comparison:
             "quality": dict(self.table.verdicts),
             "carried_too_little": dict(self.table.too_little),
             "runs": [
-                {"controller": name, "seed": run.seed, "digest": run.digest, "summary": run.summary}
+                {"controller": name, "seed": run.seed, "digest": run.digest, "summary": run.summary, **_session(run)}
                 for name, some in self.runs.items()
                 for run in some
             ],
@@ -165,6 +170,10 @@ class Comparison:
             raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
 
 
+def _session(run: Run) -> dict[str, Any]:
+    return {} if run.session is None else {"session": dict(run.session)}
+
+
 def compare(
     controllers: Iterable[str],
     scenario: Scenario | str | Path | None = None,
@@ -180,7 +189,8 @@ def compare(
     """Runs a scenario with each of several controllers and each of several seeds.
 
     Args:
-        controllers: Names with their parts, such as `gcc`, `gcc:draft-02`, `fixed:2Mbps`.
+        controllers: Names with their parts, such as `gcc`, `gcc:draft-02`, `fixed:2Mbps`; `program:COMMAND` is a real
+            program at both ends of the call, by the wall clock (Linux).
         scenario: A scenario, or the path or name of one; a generated LTE link by default.
         seeds: How many, counted from 1, or which.
         record: How much each run keeps, instead of the scenario's.
@@ -215,7 +225,14 @@ def compare(
         case _:
             base = Scenario.load(scenario)
     chosen = seeds_of(seeds)
-    every = [with_controller(base, label) for label in labels]
+    sessions = sessions_of(labels, base, chosen, record)
+    if sessions:
+        # only where it is needed: it is for Linux
+        from tidegate import shell
+    simulated = [label for label in labels if not is_program(label)]
+    every = [with_controller(base, label) for label in simulated]
+    if sessions and media is not None:
+        raise InputError(f"{sessions[0].contender.label}: makes its own video; a clip is fed to simulated calls alone")
 
     def runs_of(
         variants: Iterable[Scenario], level: Level | None, tell: pool.Progress | None
@@ -224,8 +241,11 @@ def compare(
         lowered = [Lowered(variant, files) for variant in variants]
         split = busy_in_python(lowered, len(lowered) * len(chosen), workers) if processes is None else processes
         jobs = [RunJob(one, seed, level) for one in lowered for seed in chosen]
-        done = attempt(jobs, workers=workers, processes=split, progress=tell, keep_going=len(labels) > 1)
-        return _sorted({label: done[at * len(chosen) : (at + 1) * len(chosen)] for at, label in enumerate(labels)})
+        first, then = shell.beside(tell, jobs, sessions) if sessions else (tell, None)
+        done = iter(attempt(jobs, workers=workers, processes=split, progress=first, keep_going=len(labels) > 1))
+        # after the simulations: what keeps the processors busy would make sessions noisy
+        live = iter(shell.attempt(sessions, then) if sessions else ())
+        return _sorted({label: [next(live if is_program(label) else done) for _ in chosen] for label in labels})
 
     attached: dict[str, bytes] = {}
     if media is None:
@@ -241,6 +261,23 @@ def compare(
         runs = {label: [one.judged_run() for one in some] for label, some in judged.items()}
         attached = files(judged)
     return Comparison(base, runs, command, attached, failed)
+
+
+def sessions_of(
+    controllers: Iterable[str], scenario: Scenario, seeds: int | Sequence[int] = 1, record: Level | None = None
+) -> list[LiveJob]:
+    """The sessions that the programs among some contenders need, in their order.
+
+    Raises:
+        InputError: when there is no such program, or it cannot be the call of the scenario's subject.
+    """
+    programs = [label for label in controllers if is_program(label)]
+    if not programs:
+        return []
+    from tidegate.shell import LiveJob
+
+    call = scenario.flows[subject.of_scenario(scenario, "controller")].name
+    return [LiveJob.of(label, scenario, call, seed, record) for label in programs for seed in seeds_of(seeds)]
 
 
 def _sorted(done: Mapping[str, Sequence[Run | BaseException]]) -> tuple[dict[str, list[Run]], dict[str, str]]:

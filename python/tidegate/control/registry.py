@@ -27,6 +27,9 @@ from tidegate.control import Controller, Needs, _source
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
+PROGRAM = "program:"
+"""What the name of a contender begins with that is a real program: it makes a call by the wall clock."""
+
 Scalar = bool | int | float | str
 
 _UNITS: dict[str, tuple[type[Quantity], int]] = {
@@ -46,6 +49,11 @@ _UNITS: dict[str, tuple[type[Quantity], int]] = {
 def registry() -> Mapping[str, Mapping[str, Any]]:
     """What is known of each controller, by name: summary, presets, settings, needs."""
     return {entry["name"]: entry for entry in json.loads(_core.controllers_json())}
+
+
+def is_program(label: str) -> bool:
+    """Whether a contender is a real program (see tidegate.shell), and no controller of a simulation."""
+    return label.startswith(PROGRAM)
 
 
 def settings_of(name: str, preset: str = "") -> Sequence[Mapping[str, Any]]:
@@ -198,6 +206,9 @@ def _checked(name: str, preset: str, settings: Mapping[str, Scalar]) -> dict[str
 
 def _entry(name: str) -> Mapping[str, Any]:
     known = registry()
+    if name == "program":
+        why = "a program is no controller of a simulation: it makes a call by the wall clock, in compare and suite run"
+        raise ControllerError(f"program: {why}")
     if name not in known:
         hint = did_you_mean(name, known) or f"; there are {', '.join(known)} and python:FILE:CLASS"
         raise ControllerError(f"{name}: no such controller{hint}")

@@ -143,7 +143,7 @@ def write(
     others = [("receive_rate_bps", flow) for case in chosen.cases for flow in case.others]
     series = kept.series_of(read, [*((rule.metric, rule.of) for rule in chosen.rules), *others])
     with _folder(out) as folder:
-        plan = Plan.of(chosen, [controller], seeds=seeds)
+        plan = Plan.of(chosen, [controller], seeds=seeds, simulated=True)
         with progress(f"{controller}: {len(plan.points)} runs") as tell:
             result = plan.run(folder, workers=workers, progress=tell)
     if result.troubles:
@@ -269,7 +269,8 @@ class _SuiteRuns:
         return len(self._done)
 
     def reach(self, cases: Sequence[str], seeds: int) -> None:
-        plan = Plan.of(self.suite, [self.controller], seeds=seeds, cases=[glob.escape(case) for case in cases])
+        some = [glob.escape(case) for case in cases]
+        plan = Plan.of(self.suite, [self.controller], seeds=seeds, cases=some, simulated=True)
         fresh = {(point.case.name, point.seed) for point in plan.points} - self._done
         with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(fresh)} runs") as tell:
             self._result = plan.run(self.folder, workers=self.workers, progress=tell)

@@ -158,7 +158,7 @@ class SuiteTask:
         for key in values:
             if not key.startswith(PREFIX):
                 raise InputError(f"{key}: over a suite only the controller's settings are chosen, as {PREFIX}NAME")
-        plan = Plan.of(self.suite, [labelled(self.controller, values)], seeds=list(seeds))
+        plan = Plan.of(self.suite, [labelled(self.controller, values)], seeds=list(seeds), simulated=True)
         if plan.refused:
             (case, label), why = next(iter(plan.refused.items()))
             raise InputError(f"{case}: {label}: {why}")

@@ -81,6 +81,9 @@ def check_run(path: Path, about: Mapping[str, Any]) -> None:
         _expect("versions", versions, isinstance(versions, dict), "versions by name")
         for name, version in versions.items():
             _expect(f"versions.{name}", version, isinstance(version, str), "text")
+        for name in about.get("files", []):
+            whole = isinstance(name, str) and "\0" not in name and not {"", "..", "."} & {*name.split("/")}
+            _expect("files", name, whole, "the name of a file in its folder")
         _check_summary(about["summary"])
     except InputError as error:
         raise InputError(f"{path}: is damaged: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tidegate import _core
@@ -75,6 +76,28 @@ def capture_file(side: str) -> str:
 
 def stream_file(flow: str) -> str:
     return f"encoded-{flow}.h264"
+
+
+class WithFiles:
+    """Tables of a run that has further files: those of a session with programs.
+
+    Args:
+        tables: The run's.
+        folder: Where its files are.
+        keeps: What the folder lasts as long as.
+    """
+
+    def __init__(self, tables: Any, folder: Path, keeps: object) -> None:
+        self._tables = tables
+        self._folder = folder
+        self._keeps = keeps
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tables, name)
+
+    def file(self, name: str) -> Path:
+        """One of its files."""
+        return self._folder / name
 
 
 class Kept:

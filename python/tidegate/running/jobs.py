@@ -31,6 +31,11 @@ class RunJob:
     seed: int | None = None
     record: str | None = None
 
+    @property
+    def simulated(self) -> Scenario:
+        """What is simulated."""
+        return self.scenario.scenario if isinstance(self.scenario, Lowered) else self.scenario
+
     def __call__(self, tick: pool.Tick) -> Run:
         """Runs the engine.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError, did_you_mean
 from tidegate.results._folders import write_folder
 from tidegate.results._saved import check_run, read_json
-from tidegate.running._tables import SIDES, Kept, Saved, capture_file, stream_file
+from tidegate.running._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
 from tidegate.show import _view
@@ -132,6 +132,23 @@ class Run:
         return type(self)({**self._about, "summary": {**self.summary, "flows": flows}}, self._tables)
 
     @property
+    def session(self) -> Mapping[str, Any] | None:
+        """Of a run of real programs that were compared: the verdict on its clock, and what speaks against it."""
+        return self._about.get("session")
+
+    def with_files(self, folder: Path, names: Sequence[str], about: Mapping[str, Any], keeps: object = None) -> Self:
+        """This run with further files, which are saved with it, and with more to say of it.
+
+        Args:
+            folder: Where they are, as long as the run lasts.
+            names: Their names, relative to the folder.
+            about: What `run.json` is to say instead, or beside what it does.
+            keeps: Is kept as long as the run, such as what clears the folder.
+        """
+        tables = WithFiles(self._tables, folder, keeps)
+        return type(self)({**self._about, **about, "files": list(names)}, tables)
+
+    @property
     def tables(self) -> list[str]:
         """Names of the recorded tables."""
         return list(self._tables.names())
@@ -217,6 +234,10 @@ class Run:
                 write_file(folder / capture_file(side), data)
         for flow in self.in_loop:
             write_file(folder / stream_file(flow), self.encoded(flow))
+        for name in self._about.get("files", ()):
+            with named(folder / name):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self._tables.file(name), folder / name)
         write_file(folder / RUN_FILE, json.dumps(self._about, indent=1) + "\n")
 
     @classmethod
@@ -253,7 +274,8 @@ class Run:
 
     def kept(self) -> Self:
         """This run with all its tables in memory, so that its folder may go."""
-        return type(self)(self._about, Kept(self._tables, {flow: self.encoded(flow) for flow in self.in_loop}))
+        about = {key: value for key, value in self._about.items() if key != "files"}
+        return type(self)(about, Kept(self._tables, {flow: self.encoded(flow) for flow in self.in_loop}))
 
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"

@@ -18,14 +18,17 @@ _NAMED = re.compile(r"subject(-\d+)?")
 def place(flows: Sequence[tuple[str, str]]) -> int:
     """The position of the subject in a list of flows, each a name and a kind.
 
-    It is the first that is called `subject`, whatever its kind; else the first with media; else the first.
+    It is the first that is called `subject`, whatever its kind; else the program that stands for a call; else the first
+    with media; else the first.
 
     >>> place([("web", "tcp"), ("call", "media")]), place([("call", "media"), ("subject-1", "udp")])
     (1, 1)
+    >>> place([("beside", "media"), ("call", "program")])
+    1
     """
     named = [at for at, (name, _) in enumerate(flows) if _NAMED.fullmatch(name)]
-    media = [at for at, (_, kind) in enumerate(flows) if kind == "media"]
-    return (*named, *media, 0)[0]
+    calls = [at for wanted in ("program", "media") for at, (_, kind) in enumerate(flows) if kind == wanted]
+    return (*named, *calls, 0)[0]
 
 
 def of_summary(summary: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -54,7 +54,7 @@ class Flow(Model):
     tcp: Tcp | None = None
     """A TCP connection."""
     external: External | None = None
-    """Datagrams that whoever drives the run feeds: an empty table."""
+    """Datagrams that whoever drives the run feeds: an empty table, usually."""
 
     @property
     def kind(self) -> str:
@@ -91,8 +91,7 @@ class Flow(Model):
             ends = {"name": name, "from": self.from_, "to": self.to}
             times = {"start": start, "stop": lowered(self.stop, reading)}
             if self.media is None:
-                table = lowered(getattr(self, self.kind), reading)
-                made.append({**ends, **times, "kind": {self.kind: table} if table else self.kind})
+                made.append({**ends, **times, "kind": self._kind_to_ir(reading)})
                 continue
             with reading.at(f"flows.{self.name}.media"):
                 media = self.media.to_ir(reading)
@@ -102,6 +101,12 @@ class Flow(Model):
                 turned = {"name": back, "from": self.to, "to": self.from_}
                 made.append({**turned, **times, "kind": {"media": {**media, "pair": name}}})
         return made
+
+    def _kind_to_ir(self, reading: Reading) -> Any:
+        if self.external is not None:
+            return "program" if self.external.program else "external"
+        table = lowered(getattr(self, self.kind), reading)
+        return {self.kind: table} if table else self.kind
 
 
 if not TYPE_CHECKING:

@@ -171,3 +171,6 @@ class Tcp(Model):
 
 class External(Model):
     """Datagrams that whoever drives the run feeds and hears (see tidegate.simpy)."""
+
+    program: bool = False
+    """Whether they are those of a real program that is a call: it has its share of the links as media has."""

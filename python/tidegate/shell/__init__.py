@@ -7,6 +7,7 @@ results are those of the same arrivals in virtual time.
 
 from __future__ import annotations
 
+from tidegate.shell._contender import Contender, LiveJob, attempt, beside, how_long
 from tidegate.shell._judging import LIMITS, Lateness, verdict
 from tidegate.shell._scenario import with_programs
 from tidegate.shell._session import Programs, Session, check_surroundings, replay, session
@@ -14,11 +15,16 @@ from tidegate.shell._streams import Stream, streams
 
 __all__ = [
     "LIMITS",
+    "Contender",
     "Lateness",
+    "LiveJob",
     "Programs",
     "Session",
     "Stream",
+    "attempt",
+    "beside",
     "check_surroundings",
+    "how_long",
     "replay",
     "session",
     "streams",

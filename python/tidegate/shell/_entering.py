@@ -28,7 +28,8 @@ def _registry() -> Path:
     return folder
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
+    """Whether there is a process of ours of that number."""
     with suppress(OSError):
         os.kill(pid, 0)
         return True
@@ -40,7 +41,7 @@ def _sessions() -> dict[str, dict[str, Any]]:
     for file in sorted(_registry().glob("*.json")):
         with suppress(OSError, ValueError):
             one = json.loads(file.read_text(encoding="utf-8"))
-            if _alive(one["pid"]):
+            if alive(one["pid"]):
                 found[file.stem] = one
             else:
                 # it was killed: its files, which nothing can finish any more, are cleared as it would have done

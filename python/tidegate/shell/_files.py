@@ -2,6 +2,10 @@
 
 PLACE = "tidegate-session-"
 """How the name of a session's folder begins, among temporary files."""
+OUTPUT = "program-{}.txt"
+"""What the program of a side has printed, where that is kept."""
+SHARED = "shared"
+"""The folder that both programs have in common, where there is one."""
 TOLD = "session.json"
 """What there is to say of a session that is over."""
 FAILED = "failed.json"

@@ -25,7 +25,7 @@ from tidegate.errors import InputError, TidegateError
 from tidegate.running.jobs import engine_errors
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import lower
-from tidegate.shell._files import FAILED, READY, TOLD
+from tidegate.shell._files import FAILED, OUTPUT, READY, TOLD
 from tidegate.shell._network import Side, environment, inside, join
 
 _PATIENCE = 5.0
@@ -41,14 +41,22 @@ _QUIET = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.
 class Program:
     """A program at one end."""
 
-    def __init__(self, side: Side, argv: list[str], *, terminal: bool) -> None:
+    def __init__(
+        self, side: Side, argv: list[str], *, terminal: bool, told: dict[str, str], output: str | None
+    ) -> None:
         self.side = side
         self.argv = argv
         self.terminal = terminal
+        self.told = told
+        """What it finds in its environment beside what each program does."""
+        self.output = output
+        """The file of what it prints; None: where we print."""
         self.pid: int | None = None
         self.status: int | None = None
         self.stopped = False
         """Whether we have ended it."""
+        self.ended: float | None = None
+        """When it has, by the monotonic clock."""
 
     def start(self) -> None:
         """Starts it, in its network and without rights in the namespaces."""
@@ -56,15 +64,18 @@ class Program:
 
     def _spawn(self) -> None:
         _core.drop_rights()
-        told = environment(self.side.name)
-        nothing = [] if self.terminal else [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        told = {**environment(self.side.name), **self.told}
+        files: list[Any] = [] if self.terminal else [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        if self.output is not None:
+            made = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            files += [(os.POSIX_SPAWN_OPEN, 1, self.output, made, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
         # a group of its own: Ctrl-C is for the session, which then ends its programs. A shell makes its own
         own: Any = {} if self.terminal else {"setpgroup": 0}
         self.pid = os.posix_spawnp(
             self.argv[0],
             self.argv,
             {**os.environ, **told},
-            file_actions=nothing,
+            file_actions=files,
             setsigdef=[*_QUIET, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGPIPE],
             setsigmask=[],
             **own,
@@ -84,10 +95,18 @@ class Program:
 
 
 class Programs:
-    """What is started, waited for and ended, in a thread of its own: that of the packets waits for nothing."""
+    """What is started, waited for and ended, in a thread of its own: that of the packets waits for nothing.
 
-    def __init__(self, programs: list[Program]) -> None:
+    Args:
+        programs: They.
+        start: Seconds from the session's beginning until they are started.
+        stop: Seconds until they are asked to end; None: not before the session's end.
+    """
+
+    def __init__(self, programs: list[Program], start: float = 0.0, stop: float | None = None) -> None:
         self.all = programs
+        self._times = (start, stop)
+        self._cancelled = threading.Event()
         self.failed: str | None = None
         self.over, self._over = os.pipe()
         """Can be read when the session is to end."""
@@ -102,6 +121,7 @@ class Programs:
 
     def finish(self) -> None:
         """Ends those that are still there, politely at first."""
+        self._cancelled.set()
         for number in (signal.SIGTERM, signal.SIGKILL):
             for one in self.all:
                 one.end(number)
@@ -114,18 +134,24 @@ class Programs:
 
     def _run(self) -> None:
         self._go.wait()
+        start, stop = self._times
+        one = self.all[0]
         try:
-            for one in self.all:
-                one.start()
-        except OSError as error:
-            self.failed = f"{one.argv[0]}: cannot be started: {error.strerror or error}"
+            # one that has not begun when the session ends never does
+            if not self._cancelled.wait(start):
+                for one in self.all:
+                    one.start()
+                if stop is not None:
+                    threading.Timer(stop - start, self._late).start()
+                self._wait()
+        except Exception as error:  # noqa: BLE001
+            # whatever it is, without this the session would go on without its programs
+            why = error.strerror if isinstance(error, OSError) else None
+            self.failed = f"{one.argv[0]}: cannot be started: {why or error}"
             one.status = 127
+        finally:
             self._done.set()
             self.stop()
-            return
-        self._wait()
-        self._done.set()
-        self.stop()
 
     def _wait(self) -> None:
         """Until all have ended; whatever else loses its parent in here is ours, too."""
@@ -137,6 +163,7 @@ class Programs:
             for one in self.all:
                 if one.pid == pid:
                     one.status = os.waitstatus_to_exitcode(status)
+                    one.ended = time.monotonic()
                     if any(other.status is None and not other.terminal for other in self.all):
                         threading.Timer(_PATIENCE, self._late).start()
 
@@ -187,10 +214,24 @@ def run(job: dict[str, Any]) -> None:
     made = lower(scenario, seed=job["seed"], record="summary")
     sides = join()
     programs = Programs(
-        [Program(sides[name], argv, terminal=name in job["terminals"]) for name, argv in job["programs"].items()]
+        [
+            Program(
+                sides[name],
+                argv,
+                terminal=name in job["terminals"],
+                told=job["told"],
+                output=str(folder / OUTPUT.format(name)) if job["kept"] else None,
+            )
+            for name, argv in job["programs"].items()
+        ],
+        job["start_s"],
+        job["stop_s"],
     )
+    flows = ([job["sides"][0]], [job["sides"][1]]) if job["sides"] else None
     with engine_errors(scenario):
-        shell = _core.Shell(str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python, job["pcap"])
+        shell = _core.Shell(
+            str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python, job["pcap"], flows
+        )
     began_unix = time.time()
     (folder / READY).write_text(json.dumps({name: side.namespace for name, side in sides.items()}), encoding="utf-8")
     threading.Thread(target=_obey, args=(job["life"], programs), daemon=True).start()
@@ -218,6 +259,7 @@ def run(job: dict[str, Any]) -> None:
     programs.finish()
     about = {
         **told,
+        "sides": job["sides"],
         "missed": missed,
         "end_ns": end,
         "began_unix_s": began_unix,
@@ -227,7 +269,13 @@ def run(job: dict[str, Any]) -> None:
         "lowered": lowered,
         "failed": programs.failed,
         "programs": {
-            one.side.name: {"argv": one.argv, "status": one.status, "stopped": one.stopped} for one in programs.all
+            one.side.name: {
+                "argv": one.argv,
+                "status": one.status,
+                "stopped": one.stopped,
+                "ended_s": None if one.ended is None else one.ended - begun,
+            }
+            for one in programs.all
         },
     }
     (folder / TOLD).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

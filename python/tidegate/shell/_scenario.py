@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import Scenario
+from tidegate.units import Duration
 
 FLOWS = 32
 """Flows of programs that are told apart, for each side: `FLOWS` of `crates/live/src/shell`."""
@@ -31,10 +33,7 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     """
     data = scenario.to_dict()
     given: list[dict[str, Any]] = list(data.get("flows", ()))
-    external = [link.name for link in scenario.links if getattr(link, "capacity", None) == "external"]
-    external += [flow.name for flow in scenario.flows if flow.external is not None]
-    if external:
-        raise InputError(f"{scenario.name}: {external[0]} is external, which only tidegate.simpy can drive")
+    _check_driver(scenario)
     taken = [name for flow in scenario.flows for name in flow.names if name.partition("-")[0] in SIDES]
     if taken:
         raise InputError(f"{scenario.name}: flows.{taken[0]}: the programs' flows are called A-1, B-1 and so on")
@@ -82,3 +81,65 @@ def _with_user(lte: dict[str, Any], group: str, name: str) -> dict[str, Any]:
         apart = {key: value for key, value in user.items() if key not in {"count", "arrival", "start", "stop"}}
         users.append({**apart, "name": name})
     return {**lte, "users": users}
+
+
+def _check_driver(scenario: Scenario) -> None:
+    external = [link.name for link in scenario.links if getattr(link, "capacity", None) == "external"]
+    external += [flow.name for flow in scenario.flows if flow.external is not None]
+    if external:
+        raise InputError(f"{scenario.name}: {external[0]} is external, which only tidegate.simpy can drive")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A scenario in which programs stand for one call, under its name, so that its numbers stand beside other runs'."""
+
+    live: Scenario
+    """The scenario with the programs' flows."""
+    sides: tuple[str, str]
+    """The flows of what A and B send: the call's name; and what its way back is called, or `NAME.feedback`."""
+    start: Duration
+    """When the call begins."""
+    stop: Duration | None
+    """When it ends; with the scenario by default."""
+
+
+def standing_for(scenario: Scenario, call: str) -> Standing:
+    """The scenario in which programs are one call; all other flows, and all that is drawn, are as they were.
+
+    Args:
+        scenario: Links and flows.
+        call: The flow with media that they are.
+
+    Raises:
+        InputError: when it cannot be a call of programs.
+    """
+    _check_driver(scenario)
+    at = next(at for at, flow in enumerate(scenario.flows) if flow.name == call)
+    flow = scenario.flows[at]
+    why = None
+    if flow.media is None:
+        why = f"is {flow.kind}, no call that programs could make"
+    elif flow.count > 1:
+        why = f"is {flow.count} calls, and programs make one"
+    elif flow.media.pauses:
+        why = "pauses, of which a program knows nothing"
+    elif any(call in one.flows for one in scenario.couplings):
+        why = "is coupled with others, which programs cannot be"
+    elif scenario.lte is not None:
+        why = "is in a radio network, in which programs are not compared"
+    if flow.media is None or why is not None:
+        raise InputError(f"{scenario.name}: flows.{call}: {why}")
+    both = flow.media.both_ways
+    names = (call, f"{call}.back" if both else f"{call}.feedback")
+    taken = {name for one in scenario.flows if one is not flow for name in one.names}
+    if names[1] in taken:
+        raise InputError(f"{scenario.name}: flows.{names[1]}: is what the way back of {call} is called; rename it")
+    data = scenario.to_dict()
+    times = {key: data["flows"][at][key] for key in ("start", "stop") if key in data["flows"][at]}
+    ends = (flow.from_, flow.to)
+    data["flows"][at : at + 1] = [
+        {"name": name, "from": begin, "to": end, **times, "external": {"program": True} if is_call else {}}
+        for name, begin, end, is_call in ((names[0], *ends, True), (names[1], *ends[::-1], both))
+    ]
+    return Standing(Scenario.from_dict(data, scenario.base), names, flow.start, flow.stop)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def check_surroundings(*more: str) -> None:
     """
     if sys.platform != "linux":
         raise InputError("tidegate shell needs Linux: network namespaces and packet sockets")
-    missing = [name for name in ("unshare", "ip", *more) if shutil.which(name, path=_path()) is None]
+    missing = [name for name in ("unshare", "ip", *more) if shutil.which(name, path=search_path()) is None]
     if missing:
         packages = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2"}
         wanted = " and ".join(f"{name} (package {packages[name]})" for name in missing)
@@ -120,13 +121,13 @@ def _remedy() -> str:
     return "in a container it needs --privileged, or seccomp and /proc as on a host"
 
 
-def _path() -> str:
+def search_path() -> str:
     """Where programs are: administrators' ones, too, which users' shells leave out."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PATH": _path()}
+    return {**os.environ, "PATH": search_path()}
 
 
 def unshare(uid: int) -> list[str]:
@@ -176,7 +177,7 @@ def session(
     memory.check(made.ir)
     place = Path(tempfile.mkdtemp(prefix=PLACE))
     try:
-        about = _begin(place, live, programs, made.ir["seed"], realtime, pcap=pcap)
+        about = begin(place, live, programs, made.ir["seed"], realtime, pcap=pcap)
         # only the flows that there were: the others would be lines of zeros in every table
         seen = with_programs(scenario, call, max(1, len(about["flows"])))
         run, differs = replay(place, seen, seed=made.ir["seed"], record=record)
@@ -185,7 +186,35 @@ def session(
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime: str, *, pcap: bool) -> dict[str, Any]:
+def begin(
+    place: Path,
+    live: Scenario,
+    programs: Programs,
+    seed: int,
+    realtime: str = "auto",
+    *,
+    pcap: bool = False,
+    sides: tuple[str, str] | None = None,
+    times: tuple[float, float | None] = (0.0, None),
+    told: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A session from its beginning to its files in `place`; returns what `session.json` holds.
+
+    Args:
+        place: An empty folder.
+        live: The scenario with the programs' flows.
+        programs: What runs at the ends.
+        seed: Of all that is drawn.
+        realtime: `auto` takes a real-time priority where it may.
+        pcap: Whether what each side's device saw is kept.
+        sides: The flow that stands for what A sends, and that of B; many of each, A-1 and B-1 and so on, by default.
+        times: When the programs are started and asked to end, in seconds; None: with the session.
+        told: What programs find in their environment beside what they always do. Then what they print is kept.
+
+    Raises:
+        InputError: when a program cannot be started.
+        RunError: when the session failed.
+    """
     ends = {name: end for name, end in zip(SIDES, (programs.a, programs.b), strict=True) if end is not None}
     life, alive = os.pipe()
     job = {
@@ -199,6 +228,11 @@ def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime:
         "pcap": pcap,
         "programs": {name: user_shell() if argv == "shell" else list(argv) for name, argv in ends.items()},
         "terminals": [name for name, argv in ends.items() if argv == "shell"],
+        "sides": sides,
+        "start_s": times[0],
+        "stop_s": times[1],
+        "told": dict(told or {}),
+        "kept": told is not None,
     }
     file = place / "job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
@@ -210,9 +244,9 @@ def _begin(place: Path, live: Scenario, programs: Programs, seed: int, realtime:
         with announced(live.name, place, process.pid):
             process.wait()
     os.close(alive)
-    told = place / TOLD
-    if told.is_file():
-        about: dict[str, Any] = json.loads(told.read_text(encoding="utf-8"))
+    written = place / TOLD
+    if written.is_file():
+        about: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
         about["interrupted"] = stopped.by
         if about["failed"]:
             raise InputError(about["failed"])
@@ -236,13 +270,15 @@ class _for_the_session:  # noqa: N801
 
     def __enter__(self) -> Self:
         """Ignores them: the process that begins the session is to do so, too, for good."""
+        if threading.current_thread() is not threading.main_thread():
+            return self  # signals do not come here
         for number in self.SIGNALS:
             self._before[number] = signal.signal(number, signal.SIG_IGN)
         return self
 
     def begin(self) -> None:
         """From now on they end the session."""
-        for number in self.SIGNALS:
+        for number in self._before:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _: FrameType | None) -> None:
@@ -284,6 +320,7 @@ def replay(
             json.dumps(made.ir),
             made.inputs.traces,
             made.inputs.python,
+            ([about["sides"][0]], [about["sides"][1]]) if about.get("sides") else None,
         )
     return run_of(live, made, recording), differs
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tidegate.control import registry
 from tidegate.errors import InputError, did_you_mean
@@ -17,6 +17,9 @@ from tidegate.scenario.links import TraceCapacity
 from tidegate.scenario.variants import anchored
 from tidegate.suite import oracle, windows
 from tidegate.suite._model import CaseTable
+
+if TYPE_CHECKING:
+    from tidegate.shell import LiveJob
 
 _ONE_OF_SEVERAL = r"([-.]\d+)*(\.back)?"  # what a run adds to the name of a flow: its number, its direction
 
@@ -65,6 +68,19 @@ class Case:
             if flow.get("name", "flow") in self.contenders:
                 flow["media"]["controller"] = anchored(controller)
         return Scenario.from_dict(data, self.scenario.base)
+
+    def session(self, program: str, seed: int) -> LiveJob:
+        """A session of a real program that is the contender of this case.
+
+        Raises:
+            InputError: when the case has several, or one that a program cannot be.
+        """
+        from tidegate.shell import LiveJob
+
+        assert self.scenario is not None  # noqa: S101
+        if len(self.contenders) > 1:
+            raise InputError(f"has {len(self.contenders)} calls ({', '.join(self.contenders)}), and programs make one")
+        return LiveJob.of(program, self.scenario, self.contenders[0], seed, "series")
 
     def to_data(self) -> dict[str, Any]:
         """As plain data, from which [of_data][tidegate.suite.cases.Case.of_data] makes it again."""
@@ -198,8 +214,12 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else toml.inline(value)
 
 
-def check_controllers(controllers: Sequence[str]) -> None:
+def check_controllers(controllers: Sequence[str], *, simulated: bool = False) -> None:
     """Whether there are such controllers, each once.
+
+    Args:
+        controllers: Their names.
+        simulated: Whether real programs, which take part by the wall clock, are none.
 
     Raises:
         InputError: names the first one that there is not.
@@ -209,5 +229,9 @@ def check_controllers(controllers: Sequence[str]) -> None:
     for label in controllers:
         if list(controllers).count(label) > 1:
             raise InputError(f"{label}: is named twice")
-        if label != oracle.NAME:
+        if registry.is_program(label) and not simulated:
+            from tidegate.shell import Contender
+
+            Contender.of(label)
+        elif label != oracle.NAME:
             registry.choose(label, Path())

@@ -29,6 +29,7 @@ from tidegate.suite.shares import Floats, Shares
 
 if TYPE_CHECKING:
     from tidegate.running import Run
+    from tidegate.scenario import Scenario
 
 _PARTS = (_catalogue, _demands, _fairness, _rates, filling, sharing)
 
@@ -58,20 +59,21 @@ class Measures:
     `links` by link `capacity_bps`."""
 
 
-def measure(run: Run, contenders: Sequence[str]) -> Measures:
+def measure(run: Run, contenders: Sequence[str], scenario: Scenario | None = None) -> Measures:
     """Measures a run that was recorded with series.
 
     Args:
         run: The run.
         contenders: The names of its flows under the controller that is tried.
+        scenario: Whose flows have the shares, where a program stands for one of them; the run's by default.
     """
-    shares = sharing.of_run(run)
+    shares = sharing.of_run(run, scenario)
     series = _series(run)
     warmup = float(run.summary.get("warmup_s", 0.0))
     flows = {
         str(one["flow"]): Rates(str(one["flow"]), series[str(one["flow"])], shares, _lives(one, shares, warmup))
         for one in run.summary["flows"]
-        if one["kind"] in ("media", "tcp", "udp") and str(one["flow"]) in series
+        if one["kind"] in ("media", "program", "tcp", "udp") and str(one["flow"]) in series
     }
     kinds = {str(one["flow"]): str(one["kind"]) for one in run.summary["flows"]}
     some = [flows[name] for name in contenders if name in flows]

@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate import _core
 from tidegate._files import sha256
+from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results._sweep import Results
 from tidegate.running import RunJob, build, pool, versions
@@ -24,6 +26,12 @@ from tidegate.suite.cases import Case, check_controllers
 from tidegate.suite.result import FORMAT, SUITE_FILE, SuiteResult
 from tidegate.suite.suite import Suite
 
+if TYPE_CHECKING:
+    from tidegate.running import Run
+    from tidegate.shell import LiveJob
+
+SESSIONS = "sessions"
+"""The folder of the runs of real programs in that of a result."""
 _LEVEL = "series"  # what measures are read from; nothing of it is kept but a line a second
 _MOST_RUNS = 1_000_000
 
@@ -42,6 +50,8 @@ class Point:
     """The scenario as the engine takes it; seeds of one cell share it."""
     key: str
     """Hash of all that the result depends on; the name of its file."""
+    session: LiveJob | None = None
+    """The session that it is a run of, where a program is tried."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +77,23 @@ class Plan:
         *,
         seeds: int | Sequence[int] | None = None,
         cases: Sequence[str] = (),
+        simulated: bool = False,
     ) -> Plan:
         """The plan of a suite.
 
         Args:
             suite: A suite, or the name or path of one.
-            controllers: Who takes part: `gcc`, `fixed:2Mbps`, `python:mine.py:Mine`.
+            controllers: Who takes part: `gcc`, `fixed:2Mbps`, `python:mine.py:Mine`, `program:node call.js`.
             seeds: How many, counted from 1, or which; as many as the suite says by default.
             cases: Patterns of names of cases (`5.1*`), for these alone.
+            simulated: Whether real programs (`program:COMMAND`), which take part by the wall clock, are refused.
 
         Raises:
             InputError: when suite, controllers, seeds or cases are not usable, or no case can be run.
         """
         whole = suite if isinstance(suite, Suite) else Suite.load(suite)
         chosen = whole.only(tuple(cases))
-        check_controllers(controllers)
+        check_controllers(controllers, simulated=simulated)
         every = seeds_of(whole.table.seeds if seeds is None else seeds)
         if len(every) * len(chosen.cases) * len(controllers) > _MOST_RUNS:
             raise InputError(f"that makes more than {_MOST_RUNS} runs")
@@ -94,19 +106,9 @@ class Plan:
         for case in chosen.cases:
             for controller in controllers if not case.not_run else ():
                 try:
-                    lowered = Lowered(case.with_controller(controller), files)
-                    made = lowered.for_run(record=_LEVEL)
+                    points += _points(case, controller, every, files)
                 except InputError as refusal:
                     refused[case.name, controller] = str(refusal)
-                    continue
-                # of what a run gives, its measures depend on who is a contender in it, too
-                content = f"{build()} {_measuring()} {made.hash} {case.who}"
-                points += [
-                    Point(
-                        case, controller, seed, lowered, hashlib.sha256(f"{content} {seed}".encode()).hexdigest()[:32]
-                    )
-                    for seed in every
-                ]
         if not points:
             label, why = next((controller, why) for (_, controller), why in refused.items())
             raise InputError(f"{label}: fits no case: {why}")
@@ -152,12 +154,15 @@ class Plan:
             missing = {point.key: point for point in self.points if point.key not in there}
             for key in missing:
                 results.clear_way(key)
-            jobs = [SuiteJob(point, results) for point in missing.values()]
+            jobs = [SuiteJob(point, results) for point in missing.values() if point.session is None]
+            live = [SuiteJob(point, results) for point in missing.values() if point.session is not None]
             if processes is None:
                 processes = busy_in_python((point.lowered for point in self.points), len(jobs), workers)
-            done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
+            first, then = _parts(progress, jobs, live)
+            done = pool.run_all(jobs, workers=workers, processes=processes, progress=first, keep_going=True)
+            done += _held(live, then)
             failed, refused = {}, dict(self.refused)
-            for job, outcome in zip(jobs, done, strict=True):
+            for job, outcome in zip([*jobs, *live], done, strict=True):
                 if isinstance(outcome, InputError):
                     refused[job.point.case.name, job.point.controller] = str(outcome)
                 elif isinstance(outcome, RunError | _core.InternalError):
@@ -168,6 +173,11 @@ class Plan:
             result = SuiteResult.gather(results, about, self.suite, len(there))
             result.write_pages(results.folder)
             return result
+
+    def sessions(self, out: str | Path) -> list[LiveJob]:
+        """The sessions of programs that are not kept in a folder, and are had by the wall clock."""
+        results = Results(Path(out), SUITE_FILE)
+        return [one.session for one in self.points if one.session is not None and results.read(one.key) is None]
 
     def _baseline(self, baseline: str | None) -> str:
         if baseline is not None and baseline not in self.controllers:
@@ -193,6 +203,46 @@ class Plan:
         }
 
 
+def _points(case: Case, controller: str, seeds: Sequence[int], files: Files) -> list[Point]:
+    """The runs of a case and a controller.
+
+    Raises:
+        InputError: when the controller cannot take part in the case.
+    """
+    sessions = [case.session(controller, seed) for seed in seeds] if is_program(controller) else []
+    lowered = Lowered(sessions[0].standing.live if sessions else case.with_controller(controller), files)
+    made = lowered.for_run(record=_LEVEL)
+    # of what a run gives, its measures depend on who is a contender in it, too
+    content = f"{build()} {_measuring()} {made.hash} {case.who}"
+    content += "".join(f" {one.contender.content}" for one in sessions[:1])
+    return [
+        Point(case, controller, seed, lowered, hashlib.sha256(f"{content} {seed}".encode()).hexdigest()[:32], session)
+        for seed, session in zip_longest(seeds, sessions)
+    ]
+
+
+def _parts(
+    progress: pool.Progress | None, jobs: Sequence[SuiteJob], live: Sequence[SuiteJob]
+) -> tuple[pool.Progress | None, pool.Progress | None]:
+    """The progress of simulations, and of sessions after them."""
+    if not live:
+        return progress, None
+    from tidegate.shell import beside
+
+    simulated = [RunJob(job.point.lowered, job.point.seed) for job in jobs]
+    return beside(progress, simulated, [job.point.session for job in live if job.point.session is not None])
+
+
+def _held(live: Sequence[SuiteJob], tell: pool.Progress | None) -> list[Path | BaseException]:
+    """The sessions, one after the other once nothing else is at work; each is kept when it is over."""
+    if not live:
+        return []
+    from tidegate.shell import attempt
+
+    sessions = [job.point.session for job in live if job.point.session is not None]
+    return attempt(sessions, tell, keep=lambda number, run: live[number].keep(run))
+
+
 def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
     return [{"case": case, "controller": controller, "why": why} for (case, controller), why in refused.items()]
 
@@ -210,13 +260,24 @@ class SuiteJob:
         Raises:
             RunError: when the run fails; nothing is written then.
         """
-        run = RunJob(self.point.lowered, self.point.seed, _LEVEL)(tick)
+        return self.keep(RunJob(self.point.lowered, self.point.seed, _LEVEL)(tick))
+
+    def keep(self, run: Run) -> Path:
+        """Measures a run, and writes what is kept of it; of a session all that there is, beside the results.
+
+        Raises:
+            RunError: when nothing in it can be judged.
+        """
         flows = run.summary["flows"]
         contenders = self.point.case.judged(flows)
         unjudged = {*self.point.case.contending(run.flows)} - {*contenders}
         if not contenders:
             raise RunError("no flow that could be judged began in this run")
-        measured = measures.measure(run, contenders)
+        live = self.point.session is not None
+        # what a program could have had is what the call would have had that it stands for
+        measured = measures.measure(run, contenders, self.point.case.scenario if live else None)
+        if live:
+            run.save(self.results.folder / SESSIONS / self.point.key)
         row = {
             "seed": run.seed,
             "digest": run.digest,
@@ -225,6 +286,7 @@ class SuiteJob:
             "contenders": contenders,
             "flows": [flow for flow in flows if flow["flow"] not in unjudged],
             **{key: run.summary.get(key, []) for key in ("links", "warnings", "recordings")},
+            **({} if run.session is None else {"session": dict(run.session)}),
             "measures": {
                 "flows": measured.flows,
                 "run": measured.run,

@@ -154,8 +154,20 @@ class SuiteResult:
         for rule in self.suite.rules:
             if verdicts.applies(rule, *here):
                 beside = None if rule.relative_to is None else self.rows.get((rule.relative_to, controller))
-                checks.append(verdicts.check(rule, self.rows[here], beside))
+                one = verdicts.check(rule, self.rows[here], beside)
+                # of a real program nobody knows frames or targets: a rule about them is not for it
+                if one.value.count or not all("session" in row for row in self.rows[here].values()):
+                    checks.append(one)
         return Cell(*here, "pass" if all(one.passed for one in checks) else "fail", tuple(checks))
+
+    @property
+    def noisy(self) -> list[tuple[str, str, int, str]]:
+        """Sessions of real programs whose clock cannot be trusted: case, program, seed, and what speaks against it."""
+        return [
+            (case, controller, seed, "; ".join(row["session"]["against"]))
+            for case, controller, seed, row in self.runs()
+            if "session" in row and row["session"]["against"]
+        ]
 
     def values(self, case: str, controller: str, metric: str, of: str | None = None) -> dict[int, float | None]:
         """A number of each of a cell's runs, by seed; see [number][tidegate.suite.numbers.number]."""

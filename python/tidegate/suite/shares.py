@@ -121,12 +121,16 @@ class Shares:
         return {flow: np.concatenate([[0.0], np.cumsum(rates * lengths)]) for flow, rates in self.rate_bps.items()}
 
 
-def of_run(run: Run) -> Shares | None:
+def of_run(run: Run, scenario: Scenario | None = None) -> Shares | None:
     """The shares in a run, by the capacity that its links had; `None` where they are not defined.
 
     The run is recorded with series.
+
+    Args:
+        run: The run.
+        scenario: Whose flows have the shares, where a program stands for one of them; the run's by default.
     """
-    scenario = run.scenario
+    scenario = scenario or run.scenario
     found = demands(scenario, _recorded(run))
     return None if found is None else shares(scenario, found, _truth(run))
 

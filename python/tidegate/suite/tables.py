@@ -38,6 +38,7 @@ def markdown(result: SuiteResult) -> str:
         f"{len(suite.cases)} cases, {seeds} {'seed' if seeds == 1 else 'seeds'} each. Source: {suite.table.source}",
         "## Scorecard",
         *_scorecard(result),
+        *(["## Noisy sessions", *_noisy(result)] if result.noisy else []),
         "## Scores",
         *_scores(result),
         "## Rules",
@@ -57,6 +58,11 @@ def short(cell: Cell) -> str:
     one = cell.deciding or cell.broken[0]
     rest = f" and {len(cell.broken) - 1} more" if len(cell.broken) > 1 else ""
     return f"{one.rule.name}: {one.shown}{rest}{', close' if cell.close else ''}"
+
+
+def _noisy(result: SuiteResult) -> Iterator[str]:
+    yield "Of real programs, by a clock that cannot be trusted: their numbers are of what the machine could do."
+    yield "\n".join(f"- {case}, `{program}`, seed {seed}: {why}" for case, program, seed, why in result.noisy)
 
 
 def _scorecard(result: SuiteResult) -> Iterator[str]:

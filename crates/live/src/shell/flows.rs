@@ -1,32 +1,38 @@
 //! Which flow of the scenario stands for which of the programs' flows.
 
-use super::FLOWS;
 use super::frame::Tuple;
 use std::collections::BTreeMap;
 
 /// The programs' flows in the order in which they were first seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Flows {
+    most: usize,
     known: BTreeMap<Tuple, usize>,
     seen: Vec<Tuple>,
 }
 
 impl Flows {
+    /// None yet, of which `most` are told apart.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        Self { most, known: BTreeMap::new(), seen: Vec::new() }
+    }
+
     /// The number of a flow, from 0 on; those that find no number of their own share the last one.
     pub fn number(&mut self, tuple: Tuple) -> usize {
         if let Some(&number) = self.known.get(&tuple) {
             return number;
         }
-        let number = self.seen.len().min(FLOWS - 1);
+        let number = self.seen.len().min(self.most - 1);
         // those that share the last number are not kept: a port scan must not fill the memory
-        if self.seen.len() < FLOWS {
+        if self.seen.len() < self.most {
             self.seen.push(tuple);
             self.known.insert(tuple, number);
         }
         number
     }
 
-    /// The flows by number; the last of [`FLOWS`] stands for others, too.
+    /// The flows by number; the last of them stands for others, too.
     #[must_use]
     pub fn seen(&self) -> &[Tuple] {
         &self.seen
@@ -36,10 +42,11 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::FLOWS;
 
     #[test]
     fn numbers_are_given_in_order_and_the_last_is_shared() {
-        let mut flows = Flows::default();
+        let mut flows = Flows::new(FLOWS);
         let tuple = |port_a| Tuple { protocol: 17, port_a, port_b: 1 };
         for port in 0..100 {
             assert_eq!(flows.number(tuple(port)), usize::from(port).min(FLOWS - 1));

@@ -6,7 +6,7 @@ use super::frame::{self, Frame};
 use super::lateness::{Late, Lateness};
 use super::log::{Log, Row};
 use super::model::{Decided, Fate, Model};
-use super::{FLOWS, Side};
+use super::{Names, Side};
 use crate::clock::{Bridge, Reading, monotonic};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
@@ -131,19 +131,20 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A session of a scenario, which begins now.
+    /// A session of a scenario, which begins now; `names` are those of the programs' flows.
     ///
     /// # Errors
     /// When the scenario has no flows for it.
-    pub fn new(run: Run, log: Log) -> Result<Self, String> {
-        let model = Model::new(run)?;
-        if model.flows() != FLOWS {
-            return Err(format!("has {} flows of each side; expected {FLOWS}", model.flows()));
+    pub fn new(run: Run, log: Log, names: &Names) -> Result<Self, String> {
+        let model = Model::new(run, names)?;
+        if model.flows() != names[0].len() {
+            return Err(format!("has {} flows of each side; expected {}", model.flows(), names[0].len()));
         }
+        let flows = Flows::new(model.flows());
         let now = monotonic();
         Ok(Self {
             model,
-            flows: Flows::default(),
+            flows,
             bridge: Bridge::new(Reading::take()),
             begin: now,
             empty: [now; 2],

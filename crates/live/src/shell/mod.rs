@@ -47,3 +47,12 @@ impl Side {
 /// Flows that a session tells apart: each has an external flow in the scenario for each direction. What comes after
 /// shares the last one.
 pub const FLOWS: usize = 32;
+
+/// The names of the flows that stand for what each side sends.
+pub type Names = [Vec<String>; 2];
+
+/// `A-1`, `B-1` and so on, up to [`FLOWS`] of each side.
+#[must_use]
+pub fn usual_names() -> Names {
+    Side::ALL.map(|side| (1..=FLOWS).map(|number| format!("{}-{number}", side.name())).collect())
+}

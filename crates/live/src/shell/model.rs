@@ -1,6 +1,6 @@
 //! The world of a session: packets go in with the kernel's stamps, and come out when they are due or do not.
 
-use super::{FLOWS, Side};
+use super::{Names, Side};
 use std::collections::VecDeque;
 use tidegate_core::{Cause, Ecn, NodeId, Span, Time};
 use tidegate_sim::engine::world::Stopped;
@@ -64,22 +64,23 @@ pub struct Model<B> {
 }
 
 impl<B> Model<B> {
-    /// The world of a scenario with the external flows `A-1`, `B-1`, `A-2` and so on, up to [`FLOWS`] of each side.
+    /// The world of a scenario with flows for what the programs send: of each side those of its `names` that it has.
     ///
     /// # Errors
-    /// If it has none of them.
-    pub fn new(mut run: Run) -> Result<Self, String> {
+    /// If it has none of them, or more of one side than of the other.
+    pub fn new(mut run: Run, names: &Names) -> Result<Self, String> {
         run.watch_deaths();
-        let mut sources = [Vec::new(), Vec::new()];
-        for (side, sources) in Side::ALL.into_iter().zip(&mut sources) {
-            for number in 1..=FLOWS {
-                let name = format!("{}-{number}", side.name());
-                let Some(flow) = run.external().flows.iter().find(|flow| flow.name == name) else { break };
-                sources.push(flow.source);
-            }
-        }
+        let sources = names.each_ref().map(|names| -> Vec<NodeId> {
+            let flows = &run.external().flows;
+            names
+                .iter()
+                .map_while(|name| flows.iter().find(|flow| flow.name == *name).map(|flow| flow.source))
+                .collect()
+        });
         if sources[0].is_empty() || sources[0].len() != sources[1].len() {
-            return Err("has no external flows A-1 and B-1, as many of one side as of the other".to_owned());
+            let first = |names: &Vec<String>| names.first().cloned().unwrap_or_default();
+            let [a, b] = names.each_ref().map(first);
+            return Err(format!("has no external flows {a} and {b}, as many of one side as of the other"));
         }
         let latest = sources.each_ref().map(|sources| vec![Time::ZERO; sources.len()]);
         Ok(Self { run, sources, latest, held: VecDeque::new(), first: 0, simulated: Time::from_nanos(-1) })

@@ -1,5 +1,6 @@
 //! A session once more in virtual time: the same arrivals through the same links.
 
+use super::Names;
 use super::arrival::{Arrival, Ending};
 use super::model::Model;
 use std::collections::BTreeMap;
@@ -14,12 +15,12 @@ pub struct Replayed {
     pub outcome: Outcome,
 }
 
-/// Sends `arrivals` through `run`, until after `end`.
+/// Sends `arrivals` through `run`, until after `end`; `names` are those of the programs' flows.
 ///
 /// # Errors
 /// When they do not fit the scenario or its end, or a component fails.
-pub fn replay(run: Run, arrivals: &[Arrival], end: Time) -> Result<Replayed, String> {
-    let mut model = Model::new(run)?;
+pub fn replay(run: Run, names: &Names, arrivals: &[Arrival], end: Time) -> Result<Replayed, String> {
+    let mut model = Model::new(run, names)?;
     if end < Time::ZERO || end > Time::ZERO + model.duration() {
         return Err(format!("ends at {end}; the scenario lasts from 0 to {}", model.duration()));
     }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use tidegate_core::address::{Service, Way};
 use tidegate_core::datagram::Ecn;
-use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Time};
+use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Time};
 
 /// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
 /// on its way or lets it die.
@@ -154,13 +154,20 @@ impl Node for ExternalSource {
 pub struct ExternalSink {
     name: String,
     arrived: u64,
+    headers: Option<u32>,
 }
 
 impl ExternalSink {
     /// A sink called `name`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), arrived: 0 }
+        Self { name: name.into(), arrived: 0, headers: None }
+    }
+
+    /// Counts as useful what is in each packet behind so many bytes of headers.
+    #[must_use]
+    pub fn useful_behind(self, headers: u32) -> Self {
+        Self { headers: Some(headers), ..self }
     }
 }
 
@@ -177,6 +184,10 @@ impl Node for ExternalSink {
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
+        if let Some(headers) = self.headers {
+            let useful = packet.datagram.size.saturating_sub(headers);
+            out.record.goodput(now, packet.flow, Size::from_bytes(u64::from(useful)));
+        }
         out.hand(self.arrived, (*packet).clone());
         self.arrived += 1;
         out.recycle(packet);

@@ -145,6 +145,8 @@ pub enum FlowKind {
     Tcp(TcpSpec),
     /// Datagrams that whoever drives the run feeds and hears.
     External,
+    /// The same from a real program that is a call: it has its share of the links as media has.
+    Program,
 }
 
 const fn yes() -> bool {

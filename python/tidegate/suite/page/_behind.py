@@ -71,7 +71,9 @@ def _warnings(result: SuiteResult) -> Iterator[Markup]:
     said: dict[str, set[str]] = {}
     for case, controller, _, row in result.runs():
         for one in row["warnings"]:
-            said.setdefault(str(one), set()).add(f"{case}, {controller}")
+            said.setdefault(one if isinstance(one, str) else f"{one['key']}: {one['says']}", set()).add(
+                f"{case}, {controller}"
+            )
     if not said:
         return
     items = [

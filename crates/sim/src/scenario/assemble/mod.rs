@@ -130,6 +130,7 @@ impl<'a> Builder<'a> {
                     FlowKind::Udp(_) => "udp",
                     FlowKind::Tcp(_) => "tcp",
                     FlowKind::External => "external",
+                    FlowKind::Program => "program",
                 },
                 controller: label(&flow.kind),
                 start: flow.start,
@@ -144,7 +145,7 @@ impl<'a> Builder<'a> {
             match &flow.kind {
                 FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),
                 FlowKind::Tcp(tcp) => self.tcp(id, flow, tcp, &path, jitter),
-                FlowKind::External => {
+                FlowKind::External | FlowKind::Program => {
                     self.external_flow(id, flow, &path);
                     Ok(())
                 }
@@ -280,5 +281,6 @@ pub fn label(kind: &FlowKind) -> String {
         },
         FlowKind::Tcp(tcp) => format!("{:?}", tcp.algorithm).to_lowercase(),
         FlowKind::External => "external".to_owned(),
+        FlowKind::Program => "program".to_owned(),
     }
 }

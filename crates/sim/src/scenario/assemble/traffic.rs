@@ -3,10 +3,13 @@
 use super::{Builder, Refusal};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
-use crate::scenario::{ExternalFlow, FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec};
+use crate::scenario::{
+    ExternalFlow, FlowKind, FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
+};
 use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
 use crate::traffic::udp::{Pattern, UdpSettings, UdpSource};
+use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::wire::tcp::HEADERS;
 use tidegate_core::{FlowId, NodeId, Port, Span, Time};
 
@@ -48,7 +51,11 @@ impl Builder<'_> {
         let (source, sink) = (self.next_node(0), self.next_node(1));
         let route = self.route(path, sink);
         self.nodes.push(Box::new(ExternalSource::new(&flow.name, id, route)));
-        self.nodes.push(Box::new(ExternalSink::new(format!("{}.sink", flow.name))));
+        let mut receiver = ExternalSink::new(format!("{}.sink", flow.name));
+        if matches!(flow.kind, FlowKind::Program) {
+            receiver = receiver.useful_behind(UDP_HEADERS);
+        }
+        self.nodes.push(Box::new(receiver));
         self.external.flows.push(ExternalFlow {
             name: flow.name.clone(),
             source,

@@ -1,0 +1,357 @@
+"""A program as a contender: it makes the call of a scenario, beside simulated controllers in the same table."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tidegate._files import sha256
+from tidegate.control.registry import PROGRAM
+from tidegate.errors import InputError, RunError
+from tidegate.running import Run, RunJob
+from tidegate.running import _memory as memory
+from tidegate.scenario import Scenario
+from tidegate.scenario._lower import lower
+from tidegate.shell._entering import alive
+from tidegate.shell._files import OUTPUT, PLACE, SHARED
+from tidegate.shell._judging import Lateness, verdict
+from tidegate.shell._scenario import SIDES, Standing, standing_for
+from tidegate.shell._session import FILES, Programs, begin, check_surroundings, replay, search_path
+from tidegate.units import show
+
+AGAIN = 3
+"""So often a noisy session is done again at most; of those that are all noisy the one with the least delay of its
+clock is kept."""
+_EARLY = 1.0
+"""Seconds before its call ends in which a program may end by itself."""
+_OVERHEAD = 2.0
+"""Seconds that a session takes beside its scenario: to begin, to end, and for its replay."""
+_FASTER = 50.0
+"""So many seconds are simulated in one, roughly: for the progress alone."""
+_BEAT = 0.2
+"""Seconds between two looks at the clock, for the progress."""
+
+Tell = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program that takes part in comparisons, as `program:COMMAND`."""
+
+    label: str
+    """As it was named."""
+    argv: tuple[str, ...]
+    """The program and its arguments."""
+
+    @classmethod
+    def of(cls, label: str) -> Self:
+        """Reads `program:COMMAND`, in which a shell's quotes are heeded and nothing else of a shell.
+
+        Raises:
+            InputError: when there is no such program, or no command.
+
+        >>> Contender.of("program:sh -c 'sleep 1'").argv
+        ('sh', '-c', 'sleep 1')
+        """
+        right = 'expected a program with its arguments, such as "program:node call.js"'
+        try:
+            argv = shlex.split(label.removeprefix(PROGRAM))
+        except ValueError as error:
+            raise InputError(f"{label}: {error}; {right}") from None
+        if not argv or "\0" in label:
+            raise InputError(f"{show(label)}: found no command; {right}")
+        if shutil.which(argv[0], path=search_path()) is None:
+            file = Path(argv[0])
+            why = "is no program that can be started" if file.exists() else "there is no such program"
+            if file.is_file():
+                why += "; chmod +x makes it one"
+            raise InputError(f"{label}: {argv[0]}: {why}")
+        return cls(label, tuple(argv))
+
+    @property
+    def content(self) -> str:
+        """What its runs depend on, as text: its words, and what is in those that are files."""
+        parts = []
+        for word in (shutil.which(self.argv[0], path=search_path()) or self.argv[0], *self.argv[1:]):
+            file = Path(word)
+            parts.append(f"{word} {sha256(file)}" if file.is_file() else word)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class LiveJob:
+    """One session of a program in place of a call, and its run."""
+
+    contender: Contender
+    """Who."""
+    standing: Standing
+    """On which links."""
+    seed: int
+    """Of all that is drawn."""
+    record: str | None = None
+    """How much is kept, instead of the scenario's."""
+
+    @classmethod
+    def of(cls, label: str, scenario: Scenario, call: str, seed: int, record: str | None = None) -> Self:
+        """The session of a program as the call of that name.
+
+        Raises:
+            InputError: when there is no such program, or it cannot be that call.
+        """
+        return cls(Contender.of(label), standing_for(scenario, call), seed, record)
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes if it is quiet."""
+        return int(self.standing.live.duration) / 1e9 + _OVERHEAD
+
+    def __call__(self, tell: Tell | None = None) -> Run:
+        """Has the session, again where it is noisy, and replays it in virtual time.
+
+        Raises:
+            InputError: when a program cannot be started.
+            RunError: when a program fails, ends early or sends nothing, or the machine is too slow.
+            KeyboardInterrupt: when the person asks to stop.
+        """
+        kept = self._hold(tell)
+        tries = 1
+        while kept.against and tries <= AGAIN:
+            kept = min(kept, self._hold(tell), key=lambda held: held.judged)
+            tries += 1
+        return self._run(kept, tries)
+
+    def _hold(self, tell: Tell | None) -> _Held:
+        """One session."""
+        folder = _Folder()
+        place = folder.path
+        (place / SHARED).mkdir()
+        live, argv = self.standing.live, self.contender.argv
+        memory.check(lower(live, seed=self.seed, record="summary").ir)
+        stop = None if self.standing.stop is None else int(self.standing.stop) / 1e9
+        with _ticking(tell, self.seconds):
+            about = begin(
+                place,
+                live,
+                Programs(argv, argv),
+                self.seed,
+                sides=self.standing.sides,
+                times=(int(self.standing.start) / 1e9, stop),
+                told={"TIDEGATE_SEED": str(self.seed), "TIDEGATE_FOLDER": str(place / SHARED)},
+            )
+        if about["interrupted"]:
+            raise KeyboardInterrupt
+        held = _Held(folder, about)
+        self._check(held)
+        return held
+
+    def _check(self, held: _Held) -> None:
+        about, label = held.about, self.contender.label
+        if about["why"] == "behind":
+            right = "expected a scenario with less traffic, or a faster or less busy machine"
+            raise RunError(f"this machine is too slow for it: the model fell a second behind the clock; {right}")
+        end = int(self.standing.stop or self.standing.live.duration) / 1e9
+        for name, one in about["programs"].items():
+            status, ended = one["status"], one["ended_s"]
+            if one["stopped"] or status is None or (status == 0 and ended is not None and ended > end - _EARLY):
+                continue
+            how = f"ended with {status}" if status >= 0 else f"was killed by signal {-status}"
+            when = "" if ended is None else f" after {ended:.1f} s of {end:g} s"
+            right = "" if status else "; expected that it goes on until SIGTERM"
+            raise RunError(f"{label}: at side {name} it {how}{when}{right}; {held.last_words(name)}")
+        if not held.sent:
+            raise RunError(f"{label}: side A sent nothing to {_peer()}; {held.last_words('A')}")
+
+    def _run(self, held: _Held, tries: int) -> Run:
+        """The run of a session, under the name and with the columns of a simulated one."""
+        standing, label = self.standing, self.contender.label
+        run, differs = replay(held.place, standing.live, seed=self.seed, record=self.record)
+        about = held.about
+        told = {
+            "program": list(self.contender.argv),
+            "verdict": "noisy" if held.against else "quiet",
+            "against": held.against,
+            "sessions": tries,
+            "lateness": about["lateness"],
+            "clamped_by": about["clamped_by"],
+            "packets": about["packets"],
+            "replay_differs": differs,
+        }
+        warnings = list(run.summary.get("warnings", ()))
+        if held.against:
+            why = f"seed {self.seed} is noisy, in each of {tries} sessions: {'; '.join(held.against)}"
+            warnings.append({"key": label, "says": f"{why}. Its numbers are of what this machine could do"})
+        if differs is not None:
+            warnings.append({"key": label, "says": f"seed {self.seed}: the replay differs from the session: {differs}"})
+        call, back = standing.sides
+        flows = {flow["flow"]: dict(flow) for flow in run.summary["flows"]}
+        for name in standing.sides:
+            # what only an endpoint knows, and we do not ask these
+            flows[name] |= {"controller": label, **dict.fromkeys(_UNKNOWN)}
+        if flows[back]["kind"] == "external":
+            flows[call]["feedback_rate_bps"] = flows[back]["sending_rate_bps"]
+        summary = {**run.summary, "flows": list(flows.values()), "warnings": warnings}
+        return run.with_files(held.place, held.files, {"summary": summary, "session": told}, held)
+
+
+_UNKNOWN = ("discarded_late", "feedback_rate_bps", "feedback_overhead", "convergence_time_s")
+
+
+def _peer() -> str:
+    return "10.77.0.2 (TIDEGATE_PEER)"
+
+
+class _Folder:
+    """A folder that lasts as long as somebody has this, or the process."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=f"{PLACE}{os.getpid()}-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class _Held:
+    """A session that is over, with its folder as long as somebody has it."""
+
+    def __init__(self, folder: _Folder, about: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self.place = folder.path
+        self.about = about
+        self.against = verdict(about)[1]
+
+    @property
+    def judged(self) -> tuple[bool, float]:
+        """The less, the better its clock."""
+        return bool(self.against), Lateness(**self.about["lateness"]).p99_ms or 0.0
+
+    @property
+    def sent(self) -> bool:
+        """Whether anything came from side A."""
+        with (self.place / FILES[0]).open(encoding="utf-8") as file:
+            at = next(file).strip().split(",").index("from")
+            return any(line.split(",", at + 1)[at] == "A" for line in file)
+
+    @property
+    def files(self) -> list[str]:
+        """What is kept of it, relative to its folder: what it wrote, what programs printed and what they left."""
+        found = [*FILES, *(OUTPUT.format(name) for name in SIDES)]
+        left = (self.place / SHARED).rglob("*")
+        found += sorted(one.relative_to(self.place).as_posix() for one in left if _is_plain(one))
+        return [name for name in found if (self.place / name).is_file()]
+
+    def last_words(self, side: str) -> str:
+        """The last line that a program has printed."""
+        try:
+            with (self.place / OUTPUT.format(side)).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+                lines = file.read().decode(errors="replace").split("\n")
+        except OSError:
+            lines = []
+        said = [line.strip() for line in lines if line.strip()]
+        return f"it printed last: {show(said[-1][:200])}" if said else "it printed nothing"
+
+
+def _is_plain(file: Path) -> bool:
+    # a link could lead anywhere, and sockets or pipes of programs are no files
+    return file.is_file() and not file.is_symlink()
+
+
+class _ticking:  # noqa: N801
+    """Tells the fraction of `seconds` that is over, until it is left."""
+
+    def __init__(self, tell: Tell | None, seconds: float) -> None:
+        self._tell, self._seconds = tell, seconds
+        self._over = threading.Event()
+
+    def __enter__(self) -> None:
+        """Begins."""
+        if self._tell is not None:
+            threading.Thread(target=self._run, args=(self._tell,), daemon=True).start()
+
+    def _run(self, tell: Tell) -> None:
+        waited = 0.0
+        while not self._over.wait(_BEAT):
+            waited += _BEAT
+            tell(min(1.0, waited / self._seconds))
+
+    def __exit__(self, *_: object) -> None:
+        """No more."""
+        self._over.set()
+
+
+def attempt(
+    jobs: Sequence[LiveJob], tell: Tell | None = None, keep: Callable[[int, Run], Any] = lambda _, run: run
+) -> list[Any]:
+    """Has the sessions, one after the other and beside nothing else; an error stands in the place of a run.
+
+    Args:
+        jobs: The sessions.
+        tell: Told the fraction that is done.
+        keep: Called with the number of a session and its run when it is over; what it returns stands for the run.
+
+    Raises:
+        InputError: when sessions cannot be had here.
+        KeyboardInterrupt: when the person asks to stop.
+    """
+    done: list[Any] = []
+    if jobs:
+        check_surroundings()
+        _clear_leftovers()
+    whole = sum(job.seconds for job in jobs)
+    before = 0.0
+    for number, job in enumerate(jobs):
+        share = job.seconds / whole
+
+        def tell_all(part: float, share: float = share, before: float = before) -> None:
+            if tell is not None:
+                tell(before + share * part)
+
+        try:
+            done.append(keep(number, job(tell_all)))
+        except (RunError, InputError) as error:
+            done.append(error)
+        before += share
+        tell_all(1.0)
+    return done
+
+
+def _clear_leftovers() -> None:
+    """Clears the folders of processes that were killed."""
+    for place in Path(tempfile.gettempdir()).glob(f"{PLACE}*-*"):
+        with suppress(OSError):
+            pid = place.name.removeprefix(PLACE).partition("-")[0]
+            mine = place.lstat().st_uid == os.getuid() and not place.is_symlink()
+            if mine and pid.isdecimal() and not alive(int(pid)):
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def beside(tell: Tell | None, jobs: Sequence[RunJob], sessions: Sequence[LiveJob]) -> tuple[Tell | None, Tell | None]:
+    """The progress of simulations, and of sessions after them, as parts of one, by how long they take."""
+    if tell is None or not sessions:
+        return tell, tell
+    whole = tell
+    simulated = sum(int(job.simulated.duration) for job in jobs) / 1e9 / _FASTER
+    share = simulated / (simulated + sum(job.seconds for job in sessions))
+    return lambda part: whole(share * part), lambda part: whole(share + (1 - share) * part)
+
+
+def how_long(jobs: Sequence[LiveJob]) -> str:
+    """What sessions take, for people."""
+    seconds = round(sum(job.seconds for job in jobs))
+    some = "1 session" if len(jobs) == 1 else f"{len(jobs)} sessions, one after the other,"
+    verb = "takes" if len(jobs) == 1 else "take"
+    return (
+        f"{some} of programs by the wall clock {verb} about {_long(seconds)}, and more where one is noisy and repeated"
+    )
+
+
+def _long(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min {seconds % 60} s"  # noqa: PLR2004
