@@ -310,7 +310,7 @@ def replay(
         InputError: when a file is missing or damaged.
     """
     texts = {name: _text(Path(folder) / name) for name in FILES}
-    end = _end_of(Path(folder) / TOLD, texts[TOLD])
+    end, sides = _end_of(Path(folder) / TOLD, texts[TOLD])
     made = lower(live, seed=seed, record=record)
     with engine_errors(live):
         recording, differs = _core.replay_session(
@@ -320,7 +320,7 @@ def replay(
             json.dumps(made.ir),
             made.inputs.traces,
             made.inputs.python,
-            ([about["sides"][0]], [about["sides"][1]]) if about.get("sides") else None,
+            sides,
         )
     return run_of(live, made, recording), differs
 
@@ -334,8 +334,12 @@ def _text(file: Path) -> str:
         raise InputError(f"{file}: byte {error.start + 1}: found what is no text; expected UTF-8") from None
 
 
-def _end_of(file: Path, text: str) -> int:
-    """When a session ended, in nanoseconds of its model time."""
+def _end_of(file: Path, text: str) -> tuple[int, tuple[list[str], list[str]] | None]:
+    """When a session ended, in nanoseconds of its model time; and the flows of its sides, where they have other names.
+
+    Raises:
+        InputError: when it does not say so.
+    """
     try:
         about = json.loads(text)
     except ValueError as error:
@@ -343,4 +347,10 @@ def _end_of(file: Path, text: str) -> int:
     end = about.get("end_ns") if isinstance(about, dict) else None
     if not isinstance(end, int) or isinstance(end, bool) or not 0 <= end < 2**63:
         raise InputError(f"{file}: end_ns: found {json.dumps(end)[:40]}; expected nanoseconds below 2^63")
-    return end
+    match about.get("sides"):
+        case None:
+            return end, None
+        case [str(a), str(b)]:
+            return end, ([a], [b])
+        case found:
+            raise InputError(f"{file}: sides: found {json.dumps(found)[:40]}; expected the flows of A and B")
