@@ -92,7 +92,7 @@ test-python: setup
 
 # in namespaces of their own; says so where they are forbidden
 test-live: setup
-	$(BIN)/python -m pytest -q tests/python/test_shell_live.py tests/python/test_shell_figures.py tests/python/test_sockets_live.py tests/python/test_calls_live.py tests/python/test_programs_live.py
+	$(BIN)/python -m pytest -q tests/python/test_shell_live.py tests/python/test_shell_figures.py tests/python/test_sockets_live.py tests/python/test_calls_live.py tests/python/test_programs_live.py tests/python/test_import_live.py
 
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored

@@ -26,6 +26,7 @@ with atheris.instrument_imports(include=["tidegate"]):
     from tidegate.paper import _reading as reading
     from tidegate.paper._model import PAPER_TOML
     from tidegate.paper._rules import Expression, Undefined
+    from tidegate.recordings import imported
     from tidegate.results import Results
     from tidegate.results._folders import MANIFEST
     from tidegate.results.stats import Interval
@@ -128,12 +129,24 @@ def media(data: bytes) -> None:
         assert all(0 <= size <= frames.LARGEST for size in one.sizes)
 
 
+def getstats(data: bytes) -> None:
+    """What getStats said of a call: a run whose tables and report can be made."""
+    file = PLACE / "stats.json"
+    # what begins otherwise is a log or a capture, which Rust reads
+    file.write_bytes(data if data.startswith((b"{", b"RTCStatsDump")) else b"{" + data)
+    made = imported([file])
+    assert all(len(made.table(name)) for name in made.tables)
+    if len(data) % 16 == 0:
+        report.html(made)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "files_scenario": scenario,
     "files_saved": saved,
     "files_paper": paper,
     "files_rule": rule,
     "files_media": media,
+    "files_getstats": getstats,
 }
 
 

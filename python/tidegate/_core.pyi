@@ -673,6 +673,9 @@ class Stream:
 class Table:
     """Columns of equal length with names; speaks the Arrow C stream interface."""
 
+    @staticmethod
+    def of(columns: Sequence[tuple[str, npt.NDArray[np.float64 | np.uint64 | np.uint32] | list[str]]]) -> Table:
+        """A table of columns of equal length: arrays of float64, uint64 or uint32, or lists of words."""
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""

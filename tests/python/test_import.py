@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -153,6 +155,44 @@ def test_what_nobody_could_know_is_absent_and_not_zero(logs: tuple[Path, Path]) 
     assert not {"sending_rate_bps", "bytes_sent", "one_way_delay_ms_mean"} & far.keys(), "nothing tells when they left"
 
 
+def ccfb_by_hand(first: int, arrivals: Sequence[int | None], sent_ms: int) -> bytes:
+    """A datagram by the figure of RFC 8888 section 3.1, octet by octet: one stream, arrivals by the far clock in ms."""
+    # R, ECN (ECT(0) here), ATO in 1/1024 s before the report
+    reports = [0 if at is None else 0x8000 | 0b10 << 13 | round((sent_ms - at) * 1.024) for at in arrivals]
+    body = struct.pack(">IIHH", 1, 0x1234, first % 2**16, len(reports))
+    body += b"".join(struct.pack(">H", one) for one in reports) + b"\0\0" * (len(reports) % 2)
+    body += struct.pack(">I", round(sent_ms * 65.536) % 2**32)
+    return struct.pack(">BBH", 0b10001011, 205, len(body) // 4) + body
+
+
+def ccfb_by_us(first: int, arrivals: Sequence[int | None], sent_ms: int) -> bytes:
+    """The same by our encoder."""
+    metrics = [None if at is None else (0b10, round((sent_ms - at) * 1.024)) for at in arrivals]
+    stamp = round(sent_ms * 65.536) % 2**32
+    return wire.encode([wire.Ccfb(sender_ssrc=1, streams=[(0x1234, first % 2**16, metrics)], report_timestamp=stamp)])
+
+
+@pytest.mark.parametrize("encoded", [ccfb_by_hand, ccfb_by_us])
+def test_feedback_of_rfc_8888_tells_losses_delays_and_marks(tmp_path: Path, encoded: Callable[..., bytes]) -> None:
+    told = []
+    for first in range(0, COUNT, 10):
+        some = [None if n in LOST else arrival(n) + OFFSET_MS for n in range(first, first + 10)]
+        at = arrival(first + 9)
+        told.append((at + DELAY_MS, encoded(65_500 + first, some, at + OFFSET_MS)))
+    plain = [replace(one, transport=None) for one in packets()]
+    parts = [log.begin(990), log.streams(0x1234, 0x1235), log.rtp(plain, outgoing=True), log.rtcp(told, outgoing=False)]
+    (tmp_path / "x.log").write_bytes(b"".join(parts))
+    run = imported([tmp_path / "x.log"], replay="gcc")
+    lost, delays = fates(run)
+    assert lost == LOST
+    # arrival times are told in 1/1024 s
+    assert np.allclose(delays, EXPECTED, atol=1.1)
+    table = run.table("packets")
+    came = table.to_numpy("fate") == "arrived"
+    assert set(table.to_numpy("ecn")[came].tolist()) == {"ect0"}
+    assert "replayed_state" in set(run.table("internals").to_numpy("name").tolist())
+
+
 def test_the_recorded_estimates_are_decisions_and_internals(logs: tuple[Path, Path]) -> None:
     run = imported(logs[:1])
     decisions = run.table("decisions")
@@ -231,7 +271,13 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, cli: Cli, name: st
 def test_files_that_are_not_there_and_too_many(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "a.log").write_bytes(sender())
     assert "nowhere.log: cannot be read: No such file" in cli("import", "nowhere.log", "--out", "call").err
-    assert "found 3 event logs; expected one of each end" in cli("import", *["a.log"] * 3, "--out", "call").err
+    (tmp_path / "b.log").write_bytes(receiver())
+    (tmp_path / "c.log").write_bytes(sender() + sender())
+    told = cli("import", "a.log", "b.log", "c.log", "--out", "call")
+    assert "found 3 event logs; expected one of each end" in told.err
+    assert (
+        "a.log: is given twice; expected that of the other end" in cli("import", "a.log", "a.log", "--out", "call").err
+    )
     assert cli("import", str(tmp_path), "--out", "call").code == 2
 
 
@@ -360,6 +406,31 @@ def test_captures_of_a_run_come_to_the_same_losses_and_delays(captured: tuple[ti
     assert rows(imported([far, near], same_clock=True)) == theirs
 
 
+def test_frames_are_whole_when_the_run_had_them_whole(captured: tuple[tidegate.Run, Path, Path]) -> None:
+    run, near, far = captured
+    ours, theirs = run.table("frames"), imported([near, far], same_clock=True).table("frames")
+    begun = float(run.table("packets").to_numpy("sent_s").min())
+    video = ours.to_numpy("video")
+    known = {
+        round(float(complete) - begun, 9)
+        for complete in ours.to_numpy("complete_s")[video].tolist()
+        if np.isfinite(complete) and complete < 11.5
+    }
+    came = theirs.to_numpy("complete_s")[theirs.to_numpy("video")]
+    told = {
+        round(float(complete), 9) for complete in came.tolist() if np.isfinite(complete) and complete + begun < 11.5
+    }
+    assert len(known) > 250
+    # nothing is repaired in this run: a frame is whole when all of its packets are there
+    assert told == known
+    sizes = theirs.to_numpy("size")[theirs.to_numpy("video")]
+    assert len(sizes) == pytest.approx(video.sum(), abs=20)
+    whole = imported([near, far], same_clock=True).metrics("outgoing")
+    assert whole["frames_whole"] < whole["frames_sent"] == len(sizes)
+    # 200 ms of queue at 800 kbit/s, and what a burst waits at its sender
+    assert 20 < whole["frame_lateness_ms_p95"] < whole["frame_lateness_ms_max"] < 400
+
+
 def test_one_capture_tells_what_its_feedback_tells(captured: tuple[tidegate.Run, Path, Path]) -> None:
     run, near, _ = captured
     ours, theirs = rows(run), rows(imported([near]))
@@ -393,6 +464,13 @@ def test_a_capacity_is_a_link_again(captured: tuple[tidegate.Run, Path, Path], t
         True,
         False,
     )
+
+
+def test_what_is_neither_rtp_nor_rtcp_is_counted_and_told() -> None:
+    told = " ".join(imported([shared() / "recordings" / "chromium-steps" / "link.up.in.pcap.gz"]).warnings)
+    assert "datagrams between them are neither RTP nor RTCP, and are left out: " in told
+    assert "STUN" in told
+    assert "DTLS" in told
 
 
 def test_captures_that_are_wrong_are_told(captured: tuple[tidegate.Run, Path, Path], tmp_path: Path, cli: Cli) -> None:

@@ -3,8 +3,9 @@
 use crate::control::host::PyControllerHost;
 use crate::errors::bad;
 use crate::table::Table;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use tidegate_core::ControllerHost;
 use tidegate_recordings::import::{self, Format, Imported, Wrong};
 use tidegate_recordings::session::Clocks;
@@ -73,13 +74,9 @@ fn import_event_logs(
     same_clock: bool,
     replay: Option<PyRef<'_, PyControllerHost>>,
 ) -> PyResult<PyImported> {
-    let host = replay.as_deref().map(PyControllerHost::host);
-    let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
-    let read = || {
-        let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
-        import::event_logs(&files, clocks, held(host).as_deref_mut())
-    };
-    py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
+    let read =
+        |clocks, replay: Option<&mut ControllerHost>| import::event_logs(&slices(&files), clocks, replay);
+    imported(py, same_clock, replay, read)
 }
 
 /// Imports the captures of one place, and of a second one; an error is a pair of the number of the file among both and what
@@ -93,21 +90,31 @@ fn import_captures(
     same_clock: bool,
     replay: Option<PyRef<'_, PyControllerHost>>,
 ) -> PyResult<PyImported> {
+    let read = |clocks, replay: Option<&mut ControllerHost>| {
+        import::captures(&slices(&near), &slices(&far), clocks, replay)
+    };
+    imported(py, same_clock, replay, read)
+}
+
+fn slices(files: &[Vec<u8>]) -> Vec<&[u8]> {
+    files.iter().map(Vec::as_slice).collect()
+}
+
+/// Reads a call while other threads of Python go on.
+fn imported(
+    py: Python<'_>,
+    same_clock: bool,
+    replay: Option<PyRef<'_, PyControllerHost>>,
+    read: impl FnOnce(Clocks, Option<&mut ControllerHost>) -> Result<Imported, Wrong> + Send,
+) -> PyResult<PyImported> {
     let host = replay.as_deref().map(PyControllerHost::host);
     let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
-    let read = || {
-        let [near, far] = [&near, &far].map(|files| files.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        import::captures(&near, &far, clocks, held(host).as_deref_mut())
-    };
-    py.detach(read).map(|inner| PyImported { inner }).map_err(wrong)
-}
-
-fn held(host: Option<&Mutex<ControllerHost>>) -> Option<MutexGuard<'_, ControllerHost>> {
-    host.map(|host| host.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn wrong(wrong: Wrong) -> PyErr {
-    pyo3::exceptions::PyValueError::new_err((wrong.file, wrong.problem.to_string()))
+    let done = py.detach(|| {
+        let mut held = host.map(|host| host.lock().unwrap_or_else(PoisonError::into_inner));
+        read(clocks, held.as_deref_mut())
+    });
+    let wrong = |wrong: Wrong| PyValueError::new_err((wrong.file, wrong.problem.to_string()));
+    done.map(|inner| PyImported { inner }).map_err(wrong)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -14,9 +14,10 @@ use arrow_array::{
     StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::DataType;
-use numpy::PyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_sim::record::columns::{Column, Table as Columns};
 
@@ -56,8 +57,40 @@ fn array(column: Column) -> ArrayRef {
     }
 }
 
+/// A column out of a NumPy array of floats or whole numbers, or a list of words.
+fn given(values: &Bound<'_, PyAny>) -> PyResult<Column> {
+    if let Ok(found) = values.extract::<PyReadonlyArray1<'_, f64>>() {
+        return Ok(Column::F64(found.as_array().to_vec()));
+    }
+    if let Ok(found) = values.extract::<PyReadonlyArray1<'_, u64>>() {
+        return Ok(Column::U64(found.as_array().to_vec()));
+    }
+    if let Ok(found) = values.extract::<PyReadonlyArray1<'_, u32>>() {
+        return Ok(Column::U32(found.as_array().to_vec()));
+    }
+    let rows: Vec<String> = values.extract()?;
+    let mut places = BTreeMap::new();
+    let mut words: Vec<String> = Vec::new();
+    let codes = rows.into_iter().map(|row| {
+        *places.entry(row).or_insert_with_key(|row| {
+            words.push(row.clone());
+            words.len() as u32 - 1
+        })
+    });
+    let codes = codes.collect();
+    Ok(Column::Words { words, codes })
+}
+
 #[pymethods]
 impl Table {
+    /// A table of columns of equal length: arrays of float64, uint64 or uint32, or lists of words.
+    #[staticmethod]
+    fn of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let arrays = columns.iter().map(|(name, values)| Ok((name, array(given(values)?))));
+        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
+        Ok(Self { batch: RecordBatch::try_from_iter(arrays).map_err(bad)? })
+    }
+
     /// Names of the columns, in order.
     #[getter]
     fn columns(&self) -> Vec<String> {

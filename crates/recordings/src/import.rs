@@ -173,6 +173,9 @@ pub fn captures(
         };
         session.remarks.push(format!("the call between {} and {}", sent(&near), sent(&far)));
     }
+    if let Some(remark) = first.ends().and_then(|(near, far)| first.others(near, far)) {
+        session.remarks.push(remark);
+    }
     if others > 0 {
         session.remarks.push(format!("{others} packets of RTP between others are left out"));
     }

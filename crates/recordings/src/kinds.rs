@@ -25,7 +25,7 @@ pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
     }
     let mut video: Vec<(u32, Vec<&Rtp>)> = Vec::new();
     for (ssrc, packets) in unknown {
-        if clock(&packets).is_some_and(|clock| clock < VIDEO) {
+        if clock_of(&packets).is_some_and(|clock| clock < VIDEO) {
             kinds.insert(ssrc, Kind::Audio);
         } else {
             video.push((ssrc, packets));
@@ -51,7 +51,7 @@ pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
 }
 
 /// The clock rate that a stream's timestamps run with; `None` where too little was seen.
-fn clock(packets: &[&Rtp]) -> Option<f64> {
+pub(crate) fn clock_of(packets: &[&Rtp]) -> Option<f64> {
     const LEAST: f64 = 0.1;
     let (first, last) = (packets.first()?, packets.last()?);
     let seconds = (last.at - first.at) as f64 / 1e9;

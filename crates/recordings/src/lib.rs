@@ -8,6 +8,7 @@ pub mod capture;
 pub mod clocks;
 pub mod event_log;
 pub mod feedback;
+pub mod frames;
 pub mod import;
 pub mod kinds;
 pub mod point;

@@ -1,6 +1,7 @@
 //! A call as a run: told to the recording that runs of the engine are told to, so that each number is what it is there.
 //! What the call does not tell of is taken out again, for nobody knew it, and it is not zero.
 
+use crate::frames;
 use crate::point::{MILLI, Nanos};
 use crate::problem::Problem;
 use crate::session::{Fate, Known, Packet, Session, Way};
@@ -33,6 +34,10 @@ pub struct Beside {
 pub struct Recorded {
     recording: Recording,
     known: Vec<Known>,
+    frames: Vec<(u32, frames::Frame)>,
+    /// When the run begins and ends, by the near clock.
+    span: (Nanos, Nanos),
+    flows: Vec<String>,
     summary: Value,
 }
 
@@ -103,8 +108,21 @@ impl Recorded {
         let known: Vec<Known> = session.ways.iter().map(Way::known).collect();
         let summary = recording.summary(over - Time::ZERO, Span::ZERO);
         let summary = serde_json::to_value(&summary).map_err(|why| Problem::new(0, why.to_string()))?;
-        let summary = only_known(summary, &known);
-        Ok(Self { recording, known, summary })
+        let mut summary = only_known(summary, &known);
+        let mut all = Vec::new();
+        for (at, way) in session.ways.iter().enumerate() {
+            // of what nobody saw leave the first packets may be missing
+            if !(known[at].sent && known[at].arrived) {
+                continue;
+            }
+            let found = frames::frames(way);
+            if let Some(flow) = summary["flows"][at].as_object_mut() {
+                flow.append(&mut frames::metrics(&found));
+            }
+            all.extend(found.into_iter().map(|frame| (at as u32, frame)));
+        }
+        let flows = session.ways.iter().map(|way| way.name.clone()).collect();
+        Ok(Self { recording, known, frames: all, span: session.span, flows, summary })
     }
 
     /// The metrics that are known, as JSON.
@@ -117,15 +135,18 @@ impl Recorded {
     #[must_use]
     pub fn table_names(&self) -> Vec<&'static str> {
         let mut names = self.recording.table_names();
-        names.retain(|name| {
-            *name == "flows" || self.recording.table(name).is_some_and(|table| table.rows() > 0)
-        });
+        names.retain(|name| *name == "flows" || self.table(name).is_some_and(|table| table.rows() > 0));
         names
     }
 
     /// One table by name; what is not known in it is not a number.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Table> {
+        if name == "frames" {
+            let (begin, end) = self.span;
+            let clock = |at: Nanos| Time::from_nanos(at.clamp(begin, end) - begin);
+            return Some(frames::table(&self.frames, self.flows.clone(), clock));
+        }
         let mut table = self.recording.table(name)?;
         let flows: Vec<u32> = match table.columns.iter().find(|(name, _)| *name == "flow") {
             Some((_, Column::Words { codes, .. })) => codes.clone(),

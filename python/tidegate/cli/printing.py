@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegate.cli.tables import console, plain_table, print_table
-from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, metric
+from tidegate.results.metrics import COUNTED, HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.results.quality import verdict_on
 from tidegate.running import Run
 from tidegate.show import _recordings, _view
@@ -21,7 +21,7 @@ def print_run(done: Run) -> None:
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
     flows = _view.point_to_point(done)
-    shown = [name for name in (*HEADLINE, *PICTURES) if any(flow.get(name) is not None for flow in flows)]
+    shown = [name for name in (*HEADLINE, *COUNTED, *PICTURES) if any(flow.get(name) is not None for flow in flows)]
     heads = ["flow", "controller", *(_head(name) for name in shown), _head("quality")]
     told = [
         [

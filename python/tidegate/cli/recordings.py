@@ -21,8 +21,9 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="RTC event log of libwebrtc (format 2), as Chromium writes it, or a capture (pcap, pcapng); and that "
-            "of the other end. May be packed by gzip.",
+            help="RTC event log of libwebrtc (format 2), as Chromium writes it, a capture (pcap, pcapng), or what "
+            "getStats said (a dump of webrtc-internals, or a report a line); and that of the other end. May be packed "
+            "by gzip.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the run: run.json and Parquet tables.")],
@@ -45,6 +46,14 @@ def import_(
             autocompletion=complete_controllers,
         ),
     ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|SCENARIO",
+            help="The link was ours: the folder of the tidegate shell session, whose capacity, queues and drops are "
+            "joined; or a scenario, whose capacity is.",
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +73,7 @@ def import_(
     """
     from tidegate._files import check_target, write_file
     from tidegate.cli.printing import print_run
-    from tidegate.cli.tables import console
+    from tidegate.cli.tables import console, progress
     from tidegate.recordings import agreement, capacity, imported
     from tidegate.results._folders import check_folder
     from tidegate.running import RUN_FILE
@@ -72,8 +81,8 @@ def import_(
     check_folder(out, RUN_FILE)
     if trace is not None:
         check_target(trace, "csv trace", lambda path: path.read_bytes().startswith(b"# duration_s="), force=force)
-    with stoppable("stopped; nothing was written"):
-        done = imported(files, far=far, same_clock=same_clock, replay=replay)
+    with stoppable("stopped; nothing was written"), progress(out.name, shown=not as_json) as tell:
+        done = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
     found_capacity = None if trace is None else capacity(done)
     done.save(out)
     if trace is not None and found_capacity is not None:

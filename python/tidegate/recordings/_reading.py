@@ -11,7 +11,9 @@ from pathlib import Path
 
 from tidegate import _core
 from tidegate.errors import InputError
+from tidegate.recordings._getstats import looks_like
 
+GETSTATS = "getStats"
 _GZIP = b"\x1f\x8b"
 _MOST = 2 << 30
 """Bytes of a file, unpacked: what is read of it takes several times as much."""
@@ -25,7 +27,7 @@ class File:
     data: bytes
     """What it holds; unpacked, where it was packed by gzip."""
     format: str
-    """`event log` or `capture`."""
+    """`event log`, `capture` or `getStats`."""
 
     @property
     def about(self) -> Mapping[str, str]:
@@ -50,6 +52,8 @@ def read(path: Path) -> File:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     if len(data) > _MOST:
         raise InputError(f"{path}: is larger than {_MOST >> 30} GiB; cut it into pieces")
+    if looks_like(data):
+        return File(path, data, GETSTATS)
     try:
         return File(path, data, _core.recording_format(data))
     except ValueError as error:

@@ -46,6 +46,19 @@ fn kind(payload: &[u8]) -> Kind {
     }
 }
 
+/// What a datagram is that is left out, by its first byte (RFC 7983 section 7).
+fn other(one: &Udp<'_>) -> Option<&'static str> {
+    match (kind(one.payload), one.payload.first()) {
+        (Kind::Rtcp, _) => None,
+        (Kind::Rtp, _) => header(one).is_none().then_some("RTP whose header is cut or wrong"),
+        (Kind::Other, Some(0..=3)) => Some("STUN"),
+        (Kind::Other, Some(16..=19)) => Some("ZRTP"),
+        (Kind::Other, Some(20..=63)) => Some("DTLS"),
+        (Kind::Other, Some(64..=79)) => Some("TURN channels"),
+        (Kind::Other, _) => Some("of another kind"),
+    }
+}
+
 impl<'a> Capture<'a> {
     /// Reads the captures of one place, which belong together.
     ///
@@ -169,6 +182,22 @@ impl<'a> Capture<'a> {
     pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         let ((more, less), _) = self.call()?;
         Some(if self.is_near(more, less) { (more, less) } else { (less, more) })
+    }
+
+    /// What went between two ends that is neither RTP nor RTCP, as a sentence; `None` where there was nothing.
+    #[must_use]
+    pub fn others(&self, near: SocketAddr, far: SocketAddr) -> Option<String> {
+        let between = (near.min(far), near.max(far));
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for one in self.datagrams.iter().filter(|one| Self::between(one) == between) {
+            if let Some(what) = other(one) {
+                *counts.entry(what).or_default() += 1;
+            }
+        }
+        let total: usize = counts.values().sum();
+        let each: Vec<String> = counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let what = "datagrams between them are neither RTP nor RTCP, and are left out";
+        (total > 0).then(|| format!("{total} {what}: {}", each.join(", ")))
     }
 
     /// Whether most of what this place saw of RTP, another one saw, too.

@@ -7,118 +7,14 @@
 
 mod batch;
 mod deltas;
+mod events;
+
+pub use events::{Decoded, DelayBased, LoggedRtcp, LoggedRtp, LossBased, Millis, Probe, Scream, Stream};
 
 use crate::problem::{Problem, Problems};
 use crate::protobuf::{Field, Fields, Value};
 use batch::Batch;
 use std::collections::BTreeMap;
-
-/// Of a log: milliseconds of the writer's monotonic clock.
-pub type Millis = i64;
-
-/// The header of an RTP packet, as the log keeps it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoggedRtp {
-    /// When it was sent or received.
-    pub at: Millis,
-    /// Its stream.
-    pub ssrc: u32,
-    /// RTP timestamp.
-    pub timestamp: u32,
-    /// Bytes of header, payload and padding; what SRTP adds is not in it.
-    pub size: u32,
-    /// Of these, bytes of payload.
-    pub payload: u32,
-    /// abs-send-time in 2^-18 s, 24 bits, where the extension was used.
-    pub abs_send_time: Option<u32>,
-    /// RTP sequence number.
-    pub sequence: u16,
-    /// Transport-wide sequence number, where the extension was used.
-    pub transport_sequence: Option<u16>,
-    /// RTP payload type.
-    pub payload_type: u8,
-    /// The marker bit.
-    pub marker: bool,
-}
-
-/// A datagram of RTCP, of which libwebrtc leaves out what it does not want in logs (SDES, APP).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LoggedRtcp {
-    /// When it was sent or received.
-    pub at: Millis,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-/// A change of the delay-based estimate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DelayBased {
-    /// When.
-    pub at: Millis,
-    /// The estimate, bit/s.
-    pub bitrate: u32,
-    /// 1 normal, 2 underusing, 3 overusing; 0 unknown (`DetectorState` of the format).
-    pub state: u8,
-}
-
-/// A change of the estimate that the sender goes by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LossBased {
-    /// When.
-    pub at: Millis,
-    /// The estimate, bit/s.
-    pub bitrate: u32,
-    /// Packets lost since the last report, in 1/256.
-    pub fraction_lost: u8,
-}
-
-/// What SCReAM in libwebrtc said of itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scream {
-    /// When.
-    pub at: Millis,
-    /// Its reference window, bytes.
-    pub ref_window: Option<u32>,
-    /// Its target rate, kbit/s.
-    pub target_kbps: Option<u32>,
-    /// Smoothed round trip, ms.
-    pub smoothed_rtt: Option<u32>,
-    /// Average queueing delay, ms.
-    pub queue_delay: Option<u32>,
-}
-
-/// A probe: it begins, or has a result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Probe {
-    /// When.
-    pub at: Millis,
-    /// Which cluster.
-    pub id: u32,
-    /// Its rate, or what came out, bit/s; `None` for one that failed.
-    pub bitrate: Option<u32>,
-}
-
-/// A frame that was decoded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Decoded {
-    /// When.
-    pub at: Millis,
-    /// Its stream.
-    pub ssrc: u32,
-    /// When it is to be shown.
-    pub render: Millis,
-}
-
-/// A stream that the log announces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stream {
-    /// Its SSRC.
-    pub ssrc: u32,
-    /// That of its retransmissions.
-    pub rtx: Option<u32>,
-    /// Whether it is video.
-    pub video: bool,
-}
 
 /// A log, each list in the order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -298,28 +194,14 @@ impl EventLog {
                 self.begin.get_or_insert(begin);
             }
             field::LOSS_BASED => {
-                let count = batch.count(5)?;
-                let at = batch.times(1, 101, count)?;
-                let bitrate = batch.needed(2, 102, count, "a bit rate")?;
-                let lost = batch.needed(3, 103, count, "a fraction lost")?;
-                let rows = at.into_iter().zip(bitrate).zip(lost);
-                self.loss_based.extend(rows.map(|((at, bitrate), lost)| LossBased {
-                    at,
-                    bitrate: bitrate as u32,
-                    fraction_lost: lost as u8,
-                }));
+                let found = estimates(batch, 5, "a fraction lost")?
+                    .map(|(at, bitrate, fraction_lost)| LossBased { at, bitrate, fraction_lost });
+                self.loss_based.extend(found);
             }
             field::DELAY_BASED => {
-                let count = batch.count(4)?;
-                let at = batch.times(1, 101, count)?;
-                let bitrate = batch.needed(2, 102, count, "a bit rate")?;
-                let state = batch.needed(3, 103, count, "a state of the detector")?;
-                let rows = at.into_iter().zip(bitrate).zip(state);
-                self.delay_based.extend(rows.map(|((at, bitrate), state)| DelayBased {
-                    at,
-                    bitrate: bitrate as u32,
-                    state: state as u8,
-                }));
+                let found = estimates(batch, 4, "a state of the detector")?
+                    .map(|(at, bitrate, state)| DelayBased { at, bitrate, state });
+                self.delay_based.extend(found);
             }
             field::SCREAM => {
                 let count = batch.count(7)?;
@@ -367,6 +249,20 @@ impl EventLog {
             None => self.streams.push(stream),
         }
     }
+}
+
+/// Estimates of a rate, of which field `more` counts those behind the first: when, bit/s, and `what` else of each.
+fn estimates(
+    batch: &Batch<'_>,
+    more: u32,
+    what: &str,
+) -> Result<impl Iterator<Item = (Millis, u32, u8)>, Problem> {
+    let count = batch.count(more)?;
+    let at = batch.times(1, 101, count)?;
+    let bitrate = batch.needed(2, 102, count, "a bit rate")?;
+    let third = batch.needed(3, 103, count, what)?;
+    let rows = at.into_iter().zip(bitrate).zip(third);
+    Ok(rows.map(|((at, bitrate), third)| (at, bitrate as u32, third as u8)))
 }
 
 fn rtp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtp>) -> Result<(), Problem> {

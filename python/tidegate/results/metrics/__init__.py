@@ -1,6 +1,7 @@
 """What each number of a summary is: name, unit, how it is shown, which direction is better.
 
-The rows are the engine's own (`crates/sim/src/record/metrics.rs`); those of pictures are beside what computes them.
+The rows are the engine's own (`crates/sim/src/record/metrics.rs`); those of pictures and recorded calls
+are in modules of their own.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from tidegate import _core
+from tidegate.results.metrics import _counted as counted
 from tidegate.results.metrics import _pictures as pictures
+from tidegate.results.metrics._counted import COUNTED
 from tidegate.results.metrics._model import Metric, finite
 from tidegate.results.metrics._pictures import PICTURES
 
-__all__ = ["FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
+__all__ = ["COUNTED", "FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
 
 
 _PARTS = {part: [(Metric(*row[:7], headline=row[7] > 0), row[7]) for row in rows] for part, rows in _core.METRICS}
-_ALL = [one for part in _PARTS.values() for one, _ in part] + pictures.catalogue()
+_ALL = [one for part in _PARTS.values() for one, _ in part] + pictures.catalogue() + counted.catalogue()
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
 """Every metric by its name."""

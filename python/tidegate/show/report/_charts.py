@@ -144,7 +144,7 @@ def section(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], li
         [tag("p", label, class_="name", data_hue=" ".join(hues[label])) for label in groups] if len(groups) > 1 else []
     )
     for quantity, heading, caption in _QUANTITIES:
-        if quantity in _OF_ONE and len(groups) > 1:
+        if (quantity in _OF_ONE and len(groups) > 1) or not _drawn(columns, quantity):
             continue
         figures = []
         for i, column in enumerate(columns):
@@ -180,7 +180,21 @@ def section(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], li
     )
 
 
-def distributions(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
+def _drawn(columns: Sequence[Mapping[str, Any]], quantity: str) -> bool:
+    """Whether any panel has something to draw of a quantity; what nobody recorded has no heading."""
+    if quantity == "rate":
+        return True
+    panels = [panel for column in columns for panel in column["panels"]]
+    if quantity == "queue":
+        return any(panel.get("queues") for panel in panels)
+    names = ("delay", "delayMax") if quantity == "delay" else (quantity,)
+    packed = (flow.get(name, ()) for panel in panels for flow in panel["flows"] for name in names)
+    return any(value is not None for one in packed for value in one)
+
+
+def distributions(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]]) -> Markup:
+    if len(groups) == 1 and not data["cdf"]["lines"]:
+        return Markup("")
     several = max(len(members) for members in groups.values()) > 1
     caption = (
         "Share of the packets that were at most so late"

@@ -120,6 +120,8 @@ def flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
 
 
 def network(every: Sequence[RunLike]) -> Markup:
+    if not any(run.summary.get("links") for run in every):
+        return Markup("")
     columns = {
         "capacity_bps": "Capacity, mean",
         "carried_bps": "Carried",

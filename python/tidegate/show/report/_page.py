@@ -43,7 +43,7 @@ def render(source: Source) -> str:
     if recorded and single:
         data |= charts.data(groups, link)
         body.append(charts.section(data, groups, link))
-        body.append(charts.distributions(groups))
+        body.append(charts.distributions(data, groups))
     elif not recorded:
         body.append(
             tag(

@@ -121,8 +121,12 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
     known = np.nansum(_fold(arrived + lost, k), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         loss = np.where(known > 0, np.nansum(_fold(lost, k), axis=1) / known * 100, np.nan)
+    receive = _mean(lay(series.receive_bps), k) / 1e6
+    # of a call that its sender alone counted nobody knows what arrived
+    sent = {} if np.isfinite(receive).any() else {"sent": _mean(lay(series.sending_bps), k) / 1e6}
     return {
-        "receive": _mean(lay(series.receive_bps), k) / 1e6,
+        "receive": receive,
+        **sent,
         "target": _last(lay(series.target_bps), k) / 1e6,
         "delay": _weighted(lay(series.delay_ms), arrived, k),
         "delayMax": _largest(lay(series.delay_max_ms), k),
@@ -131,7 +135,7 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
 
 
 _KIND = {
-    "receive": "rate", "target": "rate", "goodput": "rate", "acked": "rate", "encoder": "rate",
+    "receive": "rate", "sent": "rate", "target": "rate", "goodput": "rate", "acked": "rate", "encoder": "rate",
     "delay": "delay", "delayMax": "delay", "loss": "loss", "trip": "trip", "pacer": "pacer", "frame": "frame",
 }  # fmt: skip
 

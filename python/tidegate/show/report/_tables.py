@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
+from tidegate.results.metrics import COUNTED, HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict, verdict_on
 from tidegate.results.stats import Interval
 from tidegate.show import _carried, _view
@@ -15,7 +15,16 @@ from tidegate.show.table import Row
 NOTHING = "\N{EN DASH}"
 
 #: Metrics of the headline table: those of every comparison, and what else tells controllers apart.
-SUBJECT = (*HEADLINE, *PICTURES, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
+SUBJECT = (
+    *HEADLINE,
+    *COUNTED,
+    *PICTURES,
+    "jitter_ms_mean",
+    "mos",
+    "convergence_time_s",
+    "oscillation_hz",
+    "feedback_overhead",
+)
 
 #: How the flows share, at the scale in between (RFC 8868 section 3 names 1, 5 and 20 s).
 FAIRNESS = ("jain_5s", "ratio_5s")

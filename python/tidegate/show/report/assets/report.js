@@ -51,6 +51,7 @@
       const stroke = hue(column.flows[i].colour);
       if (quantity === "rate") {
         add(named(flow.name, "received"), flow.receive, { stroke, width: 2 });
+        add(named(flow.name, "sent"), flow.sent, { stroke, width: 2 });
         if (!many) {
           add("encoders", flow.encoder, { stroke: css("--soft"), width: 1, dash: DASHES[2] });
           add("acknowledged", flow.acked, { stroke, width: 1, dash: DASHES[3] });

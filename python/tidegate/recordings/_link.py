@@ -1,0 +1,229 @@
+"""What is known of a call's link, where it was ours: its truth beside what the recording saw."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tidegate._core import Table
+from tidegate.errors import InputError
+from tidegate.recordings._getstats import Floats
+from tidegate.running import Run, run
+from tidegate.scenario import Scenario
+
+_FILES = ("arrivals.csv", "fates.csv")
+_ARRIVED = frozenset(("arrives", "arrives marked"))
+_LEAST = 10
+"""Packets in common below which nothing is aligned."""
+_APART_S = 0.05
+"""A packet of the recording is the session's one with its number that lies no further from it, once the clocks are one:
+programs stamp a packet some ms before it reaches the device, and a number comes again after minutes."""
+
+_TABLES = ("truth", "queues", "links")
+_SIDES = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is joined to a recorded call."""
+
+    links: Sequence[Mapping[str, Any]]
+    tables: Mapping[str, Table]
+    remarks: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Packet:
+    """A packet of RTP that entered the links of a session."""
+
+    stamp_s: float
+    """When the kernel had it, by the model's clock."""
+    arrived_s: float | None
+    """When it was written at the far side, or else due."""
+    lost: bool
+
+
+Sent = Mapping[str, Mapping[int, Sequence[_Packet]]]
+"""By side and RTP sequence number."""
+
+
+def truth(of: Run, link: str | Path, captured: Run | None = None) -> Truth:
+    """What a session's folder, or a scenario, tells of the link of a recorded call.
+
+    Args:
+        of: The call.
+        link: The folder of a `tidegate shell` session in which it was made, or a scenario.
+        captured: For a call without packets (getStats), what the session's own capture (`--pcap`) is as a run, by which
+            Unix time is brought to the session's.
+
+    Raises:
+        InputError: when it is neither, is damaged, or has nothing to do with the call.
+    """
+    folder = Path(link)
+    return _of_session(of, folder, captured) if folder.is_dir() else _of_scenario(of, str(link))
+
+
+def _of_scenario(of: Run, name: str) -> Truth:
+    length = float(of.summary["duration_s"])
+    made = run(Scenario.load(name, {"duration": f"{max(length, 0.1):.3f}s", "record": "series"}))
+    kept: dict[str, Table] = {one: made.table(one) for one in ("truth", "links") if one in made.tables}
+    known = ("link", "capacity_bps")
+    links = [{key: entry[key] for key in known if key in entry} for entry in made.summary["links"]]
+    says = (
+        f"the capacity is that of the scenario {made.name}, whose time 0 is taken to be the beginning of the "
+        "recording; its queues and drops are of another run and not shown"
+    )
+    return Truth(links, kept, [says])
+
+
+def _of_session(of: Run, folder: Path, captured: Run | None) -> Truth:
+    if any(not (folder / name).is_file() for name in _FILES):
+        raise InputError(f"{folder}: has no {' and '.join(_FILES)}; expected the folder of a tidegate shell session")
+    session = Run.load(folder)
+    sent = _read(folder)
+    says = []
+    if "packets" in of.tables:
+        shift, told = _aligned(of, sent, folder)
+        says += told
+    else:
+        shift = _by_unix_time(of, captured, sent, folder)
+        says.append("the link's clock is brought to the recording's by Unix time, by way of the session's captures")
+    says.append("what the links carried and dropped in all is of the whole session")
+    end = float(of.summary["duration_s"])
+    tables = {
+        name: table if name == "links" else _moved(table, -shift, end)
+        for name in _TABLES
+        if name in session.tables and len(table := session.table(name))
+    }
+    return Truth(list(session.summary["links"]), tables, says)
+
+
+def _read(folder: Path) -> Sent:
+    """The packets of RTP of a session, from what it wrote down."""
+    found: dict[str, dict[int, list[_Packet]]] = {side: defaultdict(list) for side in _SIDES}
+    name = _FILES[1]
+    try:
+        with (folder / _FILES[1]).open(encoding="utf-8", newline="") as file:
+            fates = {row["number"]: row for row in csv.DictReader(file)}
+        name = _FILES[0]
+        with (folder / _FILES[0]).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if not row["ssrc"]:
+                    continue
+                fate = fates.get(row["number"])
+                arrived = None if fate is None else fate["written_ns"] or fate["at_ns"]
+                lost = fate is not None and fate["fate"] not in _ARRIVED
+                one = _Packet(
+                    (int(row["at_ns"]) - int(row["clamped_ns"])) / 1e9,
+                    None if arrived is None or lost else int(arrived) / 1e9,
+                    lost,
+                )
+                found[row["from"]][int(row["sequence"])].append(one)
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise InputError(f"{folder / name}: is damaged: found {error}; expected what a session wrote") from None
+    except OSError as error:
+        raise InputError(f"{folder / name}: cannot be read: {error.strerror or error}") from None
+    return found
+
+
+def _aligned(of: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:
+    """What is added to the recording's times to get the session's, and what was found out about the packets of both."""
+    table = of.table("packets")
+    columns = {name: table.to_numpy(name) for name in ("flow", "rtp_sequence", "sent_s", "arrived_s", "fate")}
+    best: tuple[int, float, dict[str, str]] | None = None
+    for sides in (_SIDES, _SIDES[::-1]):
+        of_flow = dict(zip(("outgoing", "incoming"), sides, strict=True))
+        apart = np.array(_differences(columns, sent, of_flow))
+        if len(apart) < _LEAST:
+            continue
+        # most packets whose number is there once are the same ones; the median is one of theirs
+        shift = float(np.median(apart))
+        close = np.abs(apart - shift) < _APART_S
+        if best is None or int(close.sum()) > best[0]:
+            best = int(close.sum()), float(np.median(apart[close])), of_flow
+    if best is None or best[0] < _LEAST:
+        raise InputError(f"{folder}: its packets are not those of the recording; expected the session of this call")
+    count, shift, of_flow = best
+    apart = np.array(_differences(columns, sent, of_flow)) - shift
+    spread = np.quantile(np.abs(apart[np.abs(apart) < _APART_S]), 0.99) * 1e3
+    told = f"{shift:+.6f} s are added to the recording's times to get those of the link, by {count} packets of both"
+    says = [f"{told}; 99 % of them agree to {spread:.3f} ms"]
+    for flow in dict.fromkeys(columns["flow"].tolist()):
+        says += _losses(flow, columns, sent[of_flow[flow]], shift)
+    return shift, says
+
+
+def _differences(columns: Mapping[str, Any], sent: Sent, of_flow: Mapping[str, str]) -> list[float]:
+    """How much later the session's time of a packet is, for those whose number is there once on both sides."""
+    apart = []
+    for flow, side in of_flow.items():
+        mine = (columns["flow"] == flow) & np.isfinite(columns["rtp_sequence"])
+        numbers, times = np.unique(columns["rtp_sequence"][mine], return_counts=True)
+        once = set(numbers[times == 1].tolist())
+        rows = zip(*(columns[name][mine].tolist() for name in ("rtp_sequence", "sent_s", "arrived_s")), strict=True)
+        for number, left, came in rows:
+            same = sent[side].get(int(number), ())
+            if number not in once or len(same) != 1:
+                continue
+            if np.isfinite(left):
+                apart.append(same[0].stamp_s - left)
+            elif np.isfinite(came) and same[0].arrived_s is not None:
+                apart.append(same[0].arrived_s - came)
+    return apart
+
+
+def _losses(flow: str, columns: Mapping[str, Any], sent: Mapping[int, Sequence[_Packet]], shift: float) -> list[str]:
+    """The drops of the link beside the losses of the recording."""
+    mine = (columns["flow"] == flow) & np.isfinite(columns["rtp_sequence"]) & np.isfinite(columns["sent_s"])
+    both = dropped = missing = differ = 0
+    rows = zip(*(columns[name][mine].tolist() for name in ("rtp_sequence", "sent_s", "fate")), strict=True)
+    for number, left, fate in rows:
+        near = min(sent.get(int(number), ()), key=lambda one: abs(one.stamp_s - left - shift), default=None)
+        if near is None or abs(near.stamp_s - left - shift) > _APART_S:
+            continue
+        both += 1
+        dropped += near.lost
+        missing += fate == "lost"
+        differ += fate != "unknown" and near.lost != (fate == "lost")
+    if not both:
+        return []
+    verdict = "packet by packet the same" if not differ else f"{differ} packets differ"
+    return [f"{flow}: of {both} packets of both the link dropped {dropped}, the recording lost {missing}: {verdict}"]
+
+
+def _by_unix_time(of: Run, captured: Run | None, sent: Sent, folder: Path) -> float:
+    begun = of.about["imported"]["begun_ms"]
+    theirs = None if captured is None else captured.about["imported"]["begun_ms"]
+    if captured is None or begun is None or theirs is None:
+        raise InputError(
+            f"{folder}: nothing ties its clock to the recording's, which has no packets; expected a session with "
+            "--pcap, and a recording that says its Unix time"
+        )
+    shift, _ = _aligned(captured, sent, folder)
+    return shift + (float(begun) - float(theirs)) / 1e3
+
+
+def _moved(table: Table, later: float, end: float) -> Table:
+    """A table of steps by the recording's clock, from its beginning to its end."""
+    times: Floats = table.to_numpy("t_s") + later
+    names = [name for name in table.columns if name not in {"controller", "seed"}]
+    columns = {name: table.to_numpy(name) for name in names}
+    keep = times < end
+    for link in dict.fromkeys(columns["link"].tolist()):
+        before = np.flatnonzero((columns["link"] == link) & (times <= 0))
+        # what held when the recording began
+        keep[before[:-1]] = False
+    times = np.maximum(times, 0.0)[keep]
+    order = np.argsort(times, kind="stable")
+    made = []
+    for name in names:
+        values = times if name == "t_s" else columns[name][keep]
+        values = values[order]
+        made.append((name, values.tolist() if values.dtype.kind == "U" else values))
+    return Table.of(made)
