@@ -196,6 +196,9 @@
       const some = timeChart(host, column, panel, host.dataset.chart);
       host.closest("figure").hidden = !some;
       if (!some) charts.pop();
+      // no heading over nothing: a session's programs tell no round trip
+      const section = host.closest("section");
+      section.hidden = !section.querySelector("figure:not([hidden])");
     }
     const host = document.getElementById("cdf");
     if (host && data.cdf.lines.length) cdfChart(host);
