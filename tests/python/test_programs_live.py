@@ -77,6 +77,7 @@ def tidegate(folder: Path, *typed: str, timeout: float = 120) -> subprocess.Comp
 
 def test_a_constant_sender_has_the_numbers_of_a_simulated_one(link: Path) -> None:
     done = compare(["fixed:500kbps", SENDER], link, seeds=2)
+    assert not done.failed
     simulated, live = (done.runs[label] for label in ("fixed:500kbps", SENDER))
     assert [run.seed for run in live] == [1, 2]
     for one, other in zip(live, simulated, strict=True):
