@@ -63,12 +63,13 @@ def test_a_session_s_captures_have_exactly_its_links_losses(tmp_path: Path) -> N
     assert mine.sum() == 540
     lost = mine & (table.to_numpy("fate") == "lost")
     assert len(dropped) > 20, "by the queue and by the wire"
-    assert set(table.to_numpy("rtp_sequence")[lost].astype(int).tolist()) == dropped
+    # of what was sent last nobody saw whether it would still have come
+    unknown = set(table.to_numpy("rtp_sequence")[mine & (table.to_numpy("fate") == "unknown")].astype(int).tolist())
+    assert unknown <= {(65000 + number) % 65536 for number in range(510, 541)}
+    assert set(table.to_numpy("rtp_sequence")[lost].astype(int).tolist()) == dropped - unknown
     told = " ".join(run.warnings)
-    assert (
-        f"outgoing: of 540 packets of both the link dropped {len(dropped)}, the recording lost {len(dropped)}: packet"
-        in told
-    )
+    counts = f"the link dropped {len(dropped)}, the recording lost {lost.sum()}: packet by packet the same"
+    assert f"outgoing: of 540 packets of both {counts}" in told
     assert "1 datagrams between them are neither RTP nor RTCP, and are left out: 1 STUN" in told
     truth = run.table("truth")
     up = truth.to_numpy("link") == "up"
@@ -85,7 +86,7 @@ def test_a_session_s_captures_have_exactly_its_links_losses(tmp_path: Path) -> N
     held = queues.to_numpy("bytes")[(queues.to_numpy("link") == "up") & (queues.to_numpy("t_s") > step + 1.5)]
     assert 15_000 < held.max() <= 20_000
     frames = run.metrics("outgoing")
-    assert frames["frames_sent"] == 180
+    assert frames["frames_sent"] in {179, 180}, "the last one may be on its way"
     assert 0 < frames["frames_whole"] < 180
     run.save(tmp_path / "call")
     assert Run.load(tmp_path / "call").digest == run.digest

@@ -46,11 +46,14 @@ fn kind(payload: &[u8]) -> Kind {
     }
 }
 
-/// What a datagram is that is left out, by its first byte (RFC 7983 section 7).
+/// What a datagram is that is left out, by its first byte (RFC 7983 section 7), and announcements of sessions by their port.
 fn other(one: &Udp<'_>) -> Option<&'static str> {
+    /// RFC 2974 section 3.
+    const SAP: u16 = 9875;
     match (kind(one.payload), one.payload.first()) {
         (Kind::Rtcp, _) => None,
         (Kind::Rtp, _) => header(one).is_none().then_some("RTP whose header is cut or wrong"),
+        (Kind::Other, _) if one.to.port() == SAP => Some("SAP"),
         (Kind::Other, Some(0..=3)) => Some("STUN"),
         (Kind::Other, Some(16..=19)) => Some("ZRTP"),
         (Kind::Other, Some(20..=63)) => Some("DTLS"),
