@@ -74,14 +74,15 @@ def installed(program: str, needs: str) -> Path:
     if shutil.which(needs) is None:
         pytest.skip(f"needs {needs}")
     INSTALLED.mkdir(parents=True, exist_ok=True)
-    for path in (CALLS / "session.py", CALLS / "clip.py", CALLS / "scenarios", CALLS / program):
+    for path in (*CALLS.glob("*.py"), CALLS / "scenarios", CALLS / program):
         if path.is_dir():
-            left_out = shutil.ignore_patterns("node_modules", ".venv")
+            left_out = shutil.ignore_patterns("node_modules", ".venv", "peer", "__pycache__")
             shutil.copytree(path, INSTALLED / path.name, dirs_exist_ok=True, ignore=left_out)
         else:
             shutil.copy(path, INSTALLED)
     folder = INSTALLED / program
-    locks = [path.read_bytes() for path in sorted(CALLS.joinpath(program).glob("*lock*"))]
+    made_of = [CALLS.joinpath(program).glob(names) for names in ("*lock*", "requirements.txt", "go.*", "*.go")]
+    locks = [path.read_bytes() for paths in made_of for path in sorted(paths)]
     noted = folder / ".installed"
     if not noted.is_file() or noted.read_bytes() != b"".join(locks):
         done = subprocess.run([folder / "install.sh"], capture_output=True, text=True, timeout=300, check=False)
@@ -147,16 +148,52 @@ def test_libwebrtc_in_node_follows_the_link(wrtc: Path) -> None:
     assert last(b[-1]["report"], "framesDecoded") == pytest.approx(b[-1]["frames"], abs=30)
 
 
-def test_an_imported_call_has_lost_what_the_link_has(wrtc: Path, tmp_path: Path) -> None:
-    gone, under_way = missing(wrtc)
+def check_losses(call: Path, names: str, out: Path) -> None:
+    """That the recordings of a call, by the pattern of their names, have lost what the link has."""
+    gone, under_way = missing(call)
     assert len(gone) >= 5
-    captures = [str(wrtc / f"packets-{side}.pcapng") for side in "AB"]
-    typed = ["import", *captures, "--same-clock", "--out", str(tmp_path / "imported")]
-    subprocess.run([sys.executable, "-m", "tidegate", *typed], check=True, timeout=60, capture_output=True)
-    table = Run.load(tmp_path / "imported").table("packets")
+    files = sorted(str(path) for path in call.glob(names))
+    assert len(files) == 2
+    typed = ["import", *files, "--same-clock", "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tidegate", *typed], check=False, timeout=60, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    table = Run.load(out).table("packets")
     lost = np.asarray(table.to_numpy("fate")) == "lost"
     found = [int(one) for one in np.asarray(table.to_numpy("rtp_sequence"))[lost]]
-    # what was under way when the captures ended has been lost for one place only
+    # what was under way when the recordings ended has been lost for one place only
     found = [one for one in found if one not in under_way]
     assert len(found) == len(gone)
     assert set(found) == gone
+
+
+def test_an_imported_call_has_lost_what_the_link_has(wrtc: Path, tmp_path: Path) -> None:
+    check_losses(wrtc, "packets-?.pcapng", tmp_path / "imported")
+
+
+@pytest.mark.parametrize(("program", "needs"), [("chromium", "chromium"), ("pion", "go"), ("aiortc", "pip")])
+def test_other_programs_call_and_their_recordings_have_lost_what_the_link_has(
+    place: Place, tmp_path: Path, program: str, needs: str
+) -> None:
+    folder = installed(program, needs)
+    if program == "pion":
+        # the clip at its rates, while we may write where it is kept
+        env = {**os.environ, "XDG_CACHE_HOME": str(INSTALLED / "cache")}
+        subprocess.run([sys.executable, folder / "ladder.py"], check=True, env=env, capture_output=True, timeout=300)
+    if program == "aiortc":
+        # its environment has the Python that runs these tests, which may be root's alone
+        place = Place(place.folder, [], {**os.environ, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
+        place.env["PYTHON"] = sys.executable
+    # the default link, which loses beside what its queue drops
+    out = called(place, folder, "--duration", "15s", "--set", "links.bottleneck.loss=3%")
+    a, b = said(out, "A"), said(out, "B")
+    assert a[-1]["connected_s"] < 10
+    assert b[-1]["connected_s"] < 10
+    # frames wait for what is sent again, and on a busy machine an encoder leaves some out
+    assert b[-1]["frames"] >= 0.4 * 25 * (b[-1]["time_s"] - b[-1]["connected_s"])
+    assert last(b[-1]["report"], "framesDecoded") == pytest.approx(b[-1]["frames"], abs=30)
+    assert 50e3 < estimate_of(a[-1]) < 4e6
+    check_losses(out, "packets-?.pcapng", tmp_path / "captures")
+    if program == "chromium":
+        check_losses(out, "event-log-?.log", tmp_path / "logs")

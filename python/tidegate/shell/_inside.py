@@ -29,7 +29,9 @@ from tidegate.shell._files import FAILED, OUTPUT, READY, TOLD
 from tidegate.shell._network import Side, environment, inside, join
 
 _PATIENCE = 5.0
-"""Seconds that a program has to end by itself when the other one has, and by SIGTERM when the session is over."""
+"""Seconds that a program has to end by itself when the other one has."""
+_FAREWELL = 10.0
+"""Seconds that a program has to end by SIGTERM when the session is over: pieces of libwebrtc's event log are of 5 s."""
 _RTTIME = 50_000
 """Microseconds that a thread of real-time priority may compute without sleeping (RLIMIT_RTTIME)."""
 _SLICE = 100_000
@@ -125,7 +127,7 @@ class Programs:
         for number in (signal.SIGTERM, signal.SIGKILL):
             for one in self.all:
                 one.end(number)
-            if self._done.wait(_PATIENCE):
+            if self._done.wait(_FAREWELL):
                 return
 
     def stop(self) -> None:
