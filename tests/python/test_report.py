@@ -192,6 +192,16 @@ def test_runs_without_series_still_give_their_numbers(tmp_path: Path) -> None:
     assert run.digest in text
 
 
+def test_a_run_without_a_scenario_is_not_asked_for_it() -> None:
+    class Imported(tidegate.Run):
+        @property
+        def scenario(self) -> tidegate.Scenario:
+            raise AssertionError("nobody has to ask for it")
+
+    made = tidegate.run(tidegate.scenario_for(duration="2s"))
+    assert "<h1" in report.html(Imported(made.about, made._tables))
+
+
 def test_a_report_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "report.html"
     target.write_text("the old one")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from tidegate.results.metrics import HEADLINE, Metric, finite, metric
 from tidegate.results.stats import Interval
@@ -24,7 +24,6 @@ Row = Mapping[str, Any]
 """One finished run: its `settings`, `seed`, `digest` and `summary`."""
 
 
-@runtime_checkable
 class SweepLike(Protocol):
     """What is needed of a sweep: a :class:`tidegate.SweepResult`, or anything of the same shape."""
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from tidegate.results._folders import add_file
 from tidegate.show import _view
-from tidegate.show._sweep import SweepLike
 from tidegate.show._view import RunLike
 from tidegate.show.report import _page as page
 from tidegate.show.report import _swept as swept
@@ -60,7 +59,8 @@ def html(source: Any) -> str:
     Raises:
         ValueError: If there is no run in it.
     """
-    return swept.render(source) if isinstance(source, SweepLike) else page.render(_sourced(source))
+    # by what sweeps alone have: a run that was imported has no scenario, and says so when it is asked for one
+    return swept.render(source) if hasattr(source, "rows") else page.render(_sourced(source))
 
 
 def write(path: str | os.PathLike[str], source: Any) -> Path:
