@@ -95,8 +95,11 @@ def installed(program: str, needs: str) -> Path:
     return folder
 
 
-def called(place: Place, folder: Path, *options: str) -> Path:
-    """A call's folder; skips the test where the machine was not quiet for three calls."""
+def called(place: Place, folder: Path, *options: str, in_time: bool = True) -> Path:
+    """A call's folder; skips the test where the machine was not quiet for three calls.
+
+    Unless it must be in time, packets may have been late: what was lost is as exact then.
+    """
     out = place.folder / "call"
     why: list[str] = []
     for _ in range(3):
@@ -113,8 +116,9 @@ def called(place: Place, folder: Path, *options: str) -> Path:
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert "each due time and each drop is the same in the replay" in done.stdout
-        state, why = verdict(json.loads((out / "session.json").read_text()))
-        if state == "quiet":
+        about = json.loads((out / "session.json").read_text())
+        state, why = verdict(about)
+        if state == "quiet" or (not in_time and not about["missed"] and not about["unwritten"]):
             return out
     pytest.skip(f"this machine is noisy: {why}")
 
@@ -186,7 +190,7 @@ def test_other_programs_call_and_their_recordings_have_lost_what_the_link_has(
         place = Place(place.folder, [], {**os.environ, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
         place.env["PYTHON"] = sys.executable
     # the default link, which loses beside what its queue drops
-    out = called(place, folder, "--duration", "15s", "--set", "links.bottleneck.loss=3%")
+    out = called(place, folder, "--duration", "15s", "--set", "links.bottleneck.loss=3%", in_time=False)
     a, b = said(out, "A"), said(out, "B")
     assert a[-1]["connected_s"] < 10
     assert b[-1]["connected_s"] < 10

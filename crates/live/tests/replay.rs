@@ -79,7 +79,7 @@ fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<Ending>, Str
                 };
                 let stamp = Time::from_nanos(next[side as usize]);
                 let number = arrivals.len() as u64;
-                let entered = model.enter(side, flow, stamp, frame.size, frame.ecn, number);
+                let entered = model.enter(side, flow, stamp, frame.size, frame.ecn, number).unwrap();
                 assert_eq!(entered.number, number);
                 assert!(entered.at >= stamp && entered.at - stamp == entered.clamped);
                 arrivals.push(Arrival {
@@ -107,6 +107,19 @@ fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<Ending>, Str
     let outcome = model.finish(end).unwrap();
     assert_eq!(left + endings.len(), arrivals.len());
     (arrivals, endings, outcome.summary.digest, end)
+}
+
+#[test]
+fn what_comes_after_the_end_is_not_in_the_session() {
+    let mut model: Model<()> =
+        Model::new(build(&json!("drop_tail"), "fifo", 32, false), &usual_names()).unwrap();
+    let over = Time::from_nanos(8 * SECOND);
+    assert_eq!(model.enter(Side::A, 0, over + Span::from_nanos(1), 500, Ecn::NotEct, ()), None);
+    let last = model.enter(Side::A, 0, over, 500, Ecn::NotEct, ()).unwrap();
+    assert_eq!((last.number, last.at), (0, over));
+    while !model.advance(over, 1000, |_| {}).unwrap() {}
+    // stamped in time, but read when all has happened
+    assert_eq!(model.enter(Side::B, 0, over, 500, Ecn::NotEct, ()), None);
 }
 
 #[test]

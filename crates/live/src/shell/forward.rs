@@ -265,17 +265,21 @@ impl Shell {
         let stamped =
             stamp.map(|stamp| self.bridge.monotonic(stamp, self.empty[from as usize] - UNDER_WAY, now));
         let (at, known) = stamped.unwrap_or((now, false));
-        self.counts.unstamped += u64::from(!known);
-        self.counts.packets += 1;
         let flow = self.flows.number(frame.tuple);
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(&self.buffer[..bytes]);
-        if self.log.captures() {
-            let frame = kept.clone();
-            self.log.put(Row::Seen { side: from, real: self.bridge.real(at), inbound: false, frame });
+        let seen = self.log.captures().then(|| kept.clone());
+        let (stamp, real) = (self.model_time(at), self.bridge.real(at));
+        let Some(entered) = self.model.enter(from, flow, stamp, frame.size, frame.ecn, kept) else {
+            // we have read it late, and the session was over when it came
+            return;
+        };
+        self.counts.unstamped += u64::from(!known);
+        self.counts.packets += 1;
+        if let Some(frame) = seen {
+            self.log.put(Row::Seen { side: from, real, inbound: false, frame });
         }
-        let entered = self.model.enter(from, flow, self.model_time(at), frame.size, frame.ecn, kept);
         self.counts.clamped += u64::from(entered.clamped > Span::ZERO);
         self.clamped.add(entered.clamped);
         let (number, at, clamped) = (entered.number, entered.at, entered.clamped);

@@ -112,19 +112,31 @@ impl<B> Model<B> {
 
     /// A packet of `size` bytes comes in from `from` on flow number `flow`, stamped with `stamp`.
     ///
-    /// It enters at its stamp, or as soon after it as the model has not been yet.
+    /// It enters at its stamp, or as soon after it as the model has not been yet; not at all if the scenario is over then.
     ///
     /// # Panics
     /// If there is no such flow.
-    pub fn enter(&mut self, from: Side, flow: usize, stamp: Time, size: u32, ecn: Ecn, bytes: B) -> Entered {
+    pub fn enter(
+        &mut self,
+        from: Side,
+        flow: usize,
+        stamp: Time,
+        size: u32,
+        ecn: Ecn,
+        bytes: B,
+    ) -> Option<Entered> {
+        let over = Time::ZERO + self.duration();
         let (source, latest) = (self.sources[from as usize][flow], &mut self.latest[from as usize][flow]);
         let at = stamp.max(self.simulated + Span::from_nanos(1)).max(*latest);
+        if at > over {
+            return None;
+        }
         *latest = at;
         let number = self.first + self.held.len() as u64;
         self.held.push_back(Some(Held { from, capable: ecn, bytes }));
         let fed = self.run.feed(source, at, size, ecn, number);
         assert!(fed, "the source of {}-{} is no external flow", from.name(), flow + 1);
-        Entered { number, at, clamped: at - stamp }
+        Some(Entered { number, at, clamped: at - stamp })
     }
 
     /// Does what happens up to and including `until`, but not many more than `events` events, and tells what has come
