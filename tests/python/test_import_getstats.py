@@ -143,6 +143,20 @@ def test_the_estimate_is_the_decision_and_what_encoders_aim_at_stands_beside(tmp
     assert values["jitter_ms_reported"][0] == pytest.approx(4)
 
 
+@pytest.mark.parametrize("value", [["P2"], {"P2": 1}, None])
+def test_a_member_of_another_shape_is_one_that_is_not_there(tmp_path: Path, value: object) -> None:
+    names = ("selectedCandidatePairId", "ssrc", "kind", "localCandidateId", "address")
+
+    def odd(second: int) -> list[dict[str, Any]]:
+        return [{key: value if key in names else its for key, its in one.items()} for one in sender(second)]
+
+    (tmp_path / "odd.jsonl").write_bytes(lines(odd))
+    try:
+        assert imported([tmp_path / "odd.jsonl"]).flows == ["outgoing"]
+    except InputError as error:
+        assert "odd.jsonl" in str(error)
+
+
 def test_what_nobody_counted_is_absent_and_not_zero(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines(sender))
     run = imported([tmp_path / "a.jsonl"])

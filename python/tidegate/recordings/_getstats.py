@@ -63,9 +63,9 @@ class Stat:
         return pairs[:, 0], pairs[:, 1]
 
     def last(self, name: str) -> Any:
-        """What a member was at the end; None where it never was."""
+        """What a member was at the end; None where it never was, or is a list or a table."""
         values = self.members.get(name, ([], []))[1]
-        return values[-1] if values else None
+        return values[-1] if values and isinstance(values[-1], str | int | float) else None
 
 
 @dataclass
