@@ -186,3 +186,131 @@ impl Join<'_> {
         feedback.packets.push((index, told));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::wire::rtcp::{ReceiverReport, ReportBlock, SenderReport, Status, StreamMetrics};
+
+    const SECOND: Nanos = 1_000 * MILLI;
+
+    fn packet(at: Nanos, sequence: u16, transport: u16) -> Rtp {
+        Rtp {
+            at,
+            ssrc: 7,
+            timestamp: 0,
+            size: 1200,
+            abs_send_time: None,
+            sequence,
+            transport_sequence: Some(transport),
+            payload_type: 96,
+            marker: false,
+            padding: false,
+        }
+    }
+
+    fn datagram(at: Nanos, packet: Packet) -> Rtcp {
+        let mut bytes = Vec::new();
+        rtcp::encode(&[packet], &mut bytes).unwrap();
+        Rtcp { at, size: bytes.len() as u32 + 28, bytes }
+    }
+
+    /// Feedback on packets from transport-wide number `base` on; those that came are told 1 ms apart, from 64 s on.
+    fn twcc(at: Nanos, base: u16, came: &[bool]) -> Rtcp {
+        let status = |&came: &bool| if came { Status::Received { delta: 4 } } else { Status::NotReceived };
+        let packets = came.iter().map(status).collect();
+        let twcc = Twcc {
+            sender_ssrc: 1,
+            media_ssrc: 7,
+            base_sequence: base,
+            reference_time: 1000,
+            feedback_count: 0,
+            packets,
+        };
+        datagram(at, Packet::Twcc(twcc))
+    }
+
+    fn came(at: Nanos) -> Told {
+        Told::Arrived(Some(at), Ecn::NotEct)
+    }
+
+    #[test]
+    fn a_number_that_has_come_round_means_the_latest_packet() {
+        let sent = [packet(0, 1, 5), packet(SECOND, 2, 5), packet(3 * SECOND, 3, 5)];
+        let said = join(&sent, &[], &[twcc(2 * SECOND, 5, &[true])]);
+        assert_eq!(said.packets, [Told::Nothing, came(64_001 * MILLI), Told::Nothing]);
+        assert_eq!(said.feedback[0].since_sent, Some(Span::from_nanos(SECOND)));
+    }
+
+    #[test]
+    fn what_was_told_as_lost_may_have_come_but_not_the_other_way_round() {
+        let sent = [packet(0, 1, 5), packet(0, 2, 6)];
+        let told = [
+            twcc(SECOND, 5, &[false, true]),
+            twcc(2 * SECOND, 5, &[true, false]),
+            twcc(3 * SECOND, 5, &[true, true]),
+        ];
+        let said = join(&sent, &[], &told);
+        assert!(said.packets.iter().all(|told| matches!(told, Told::Arrived(..))), "{said:?}");
+        let counts: Vec<usize> = said.feedback.iter().map(|one| one.packets.len()).collect();
+        assert_eq!(counts, [2, 1, 0], "each is told of once as lost and once as received");
+    }
+
+    #[test]
+    fn a_packet_of_over_a_minute_ago_is_not_meant() {
+        let said = join(&[packet(0, 1, 5)], &[], &[twcc(61 * SECOND, 5, &[true])]);
+        assert_eq!(said.packets, [Told::Nothing]);
+        let said = join(&[packet(0, 1, 5)], &[], &[twcc(59 * SECOND, 5, &[true])]);
+        assert_eq!(said.packets, [came(64_001 * MILLI)]);
+    }
+
+    #[test]
+    fn a_round_trip_is_without_what_the_receiver_waited() {
+        let ntp = 0x1234_5678_8000_0000;
+        let sr = SenderReport {
+            ssrc: 7,
+            ntp,
+            rtp_timestamp: 0,
+            packet_count: 0,
+            octet_count: 0,
+            blocks: vec![],
+            extension: vec![],
+        };
+        let last_sr = sr.middle();
+        let block = ReportBlock {
+            ssrc: 7,
+            fraction_lost: 0,
+            cumulative_lost: 0,
+            highest_sequence: 1,
+            jitter: 0,
+            last_sr,
+            delay_since_last_sr: 1 << 15,
+        };
+        let rr = ReceiverReport { ssrc: 1, blocks: vec![block], extension: vec![] };
+        let said = join(
+            &[],
+            &[datagram(SECOND, Packet::SenderReport(sr))],
+            &[datagram(SECOND + 600 * MILLI, Packet::ReceiverReport(rr))],
+        );
+        assert_eq!(said.feedback[0].round_trip, Some(Span::from_nanos(100 * MILLI)));
+    }
+
+    #[test]
+    fn rfc_8888_counts_back_from_its_report_and_up_from_its_first_number() {
+        let sent = [packet(0, 10, 1), packet(0, 11, 2), packet(0, 12, 3)];
+        // ATO in 2^-10 s: 512 is half a second before the report at 3 s
+        let metrics = vec![
+            Metric::Received { ecn: Ecn::Ce, offset: 512 },
+            Metric::NotReceived,
+            Metric::Received { ecn: Ecn::Ect1, offset: 0 },
+        ];
+        let ccfb = Ccfb {
+            sender_ssrc: 1,
+            streams: vec![StreamMetrics { ssrc: 7, begin: 10, metrics }],
+            report_timestamp: 3 << 16,
+        };
+        let said = join(&sent, &[], &[datagram(SECOND, Packet::Ccfb(ccfb))]);
+        let at = |millis: i64, ecn| Told::Arrived(Some(millis * MILLI), ecn);
+        assert_eq!(said.packets, [at(2500, Ecn::Ce), Told::Lost, at(3000, Ecn::Ect1)]);
+    }
+}
