@@ -21,21 +21,14 @@ import numpy as np
 import pytest
 
 from real_calls import CALLS, estimate_of, last, said
-from support import ROOT, ordinary_user
+from support import ROOT, need_namespaces, ordinary_user
 
 pytestmark = pytest.mark.slow
 
-if sys.platform != "linux":
-    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+need_namespaces()
 
-from tidegate import InputError, Run  # noqa: E402
+from tidegate import Run  # noqa: E402
 from tidegate.shell._judging import verdict  # noqa: E402
-from tidegate.shell._session import check_surroundings  # noqa: E402
-
-try:
-    check_surroundings()
-except InputError as reason:
-    pytest.skip(str(reason), allow_module_level=True)
 
 INSTALLED = ROOT / ".cache" / "calls"
 STEP = 20.0

@@ -16,21 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from support import ROOT, need_namespaces
 
 pytestmark = pytest.mark.slow
 
-if sys.platform != "linux":
-    pytest.skip("sessions of real programs need Linux", allow_module_level=True)
+need_namespaces()
 
-from tidegate import Comparison, InputError, Run, RunError, compare  # noqa: E402
-from tidegate.shell import check_surroundings, replay  # noqa: E402
+from tidegate import Comparison, Run, RunError, compare  # noqa: E402
+from tidegate.shell import replay  # noqa: E402
 from tidegate.suite import SuiteResult  # noqa: E402
-
-try:
-    check_surroundings()
-except InputError as reason:
-    pytest.skip(str(reason), allow_module_level=True)
 
 EXAMPLE = str(ROOT / "docs" / "examples" / "rtp_cbr.py")
 SENDER = f"program:{shlex.quote(sys.executable)} {shlex.quote(EXAMPLE)}"
