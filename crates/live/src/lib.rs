@@ -12,3 +12,4 @@ pub mod clock;
 pub mod network;
 pub mod session;
 pub mod shell;
+mod writer;

@@ -2,13 +2,11 @@
 //! a socket tells them.
 
 use crate::capture::{Capture, Link};
+use crate::writer::{Items, Writer};
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{Builder, JoinHandle};
 
 /// A socket does not tell what is left of it (RFC 1122 section 3.2.1.7: senders begin with 64).
 const HOPS: u8 = 64;
@@ -86,9 +84,7 @@ fn checksum(parts: &[&[u8]]) -> u16 {
 /// Writes what a socket sees, in a thread of its own: whoever sends and receives never waits for a disk.
 #[derive(Debug)]
 pub(super) struct Tap {
-    seen: Vec<Seen>,
-    to: Option<Sender<Vec<Seen>>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+    writer: Writer<Seen>,
 }
 
 impl Tap {
@@ -98,42 +94,26 @@ impl Tap {
     /// When it cannot be made.
     pub(super) fn begin(file: &Path, name: &str) -> io::Result<Self> {
         let mut capture = Capture::begin(BufWriter::new(File::create(file)?), Link::Raw, name)?;
-        let (to, from) = channel::<Vec<Seen>>();
-        let write = move || {
-            for one in from.into_iter().flatten() {
+        let write = move |seen: Items<Seen>| {
+            for one in seen {
                 capture.packet(one.real, one.inbound, &one.packet())?;
             }
             capture.finish().map(drop)
         };
-        let writer = Builder::new().name("tidegate-tap".to_owned()).spawn(write)?;
-        Ok(Self { seen: Vec::with_capacity(CHUNK), to: Some(to), writer: Some(writer) })
+        Ok(Self { writer: Writer::begin("tidegate-tap", CHUNK, write)? })
     }
 
     /// Takes a datagram.
     pub(super) fn put(&mut self, seen: Seen) {
-        self.seen.push(seen);
-        if self.seen.len() == CHUNK {
-            self.hand_over();
-        }
-    }
-
-    fn hand_over(&mut self) {
-        let seen = mem::replace(&mut self.seen, Vec::with_capacity(CHUNK));
-        // a thread that has ended has an error to tell at the end
-        let _ = self.to.as_ref().map(|to| to.send(seen));
+        self.writer.put(seen);
     }
 
     /// Waits until all is written.
     ///
     /// # Errors
     /// When something could not be.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.hand_over();
-        self.to = None;
-        let writer = self.writer.take().map(JoinHandle::join);
-        writer
-            .unwrap_or(Ok(Ok(())))
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes has panicked")))
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.writer.finish()
     }
 }
 

@@ -1,14 +1,12 @@
-//! The files of a session, written by a thread of their own: whoever forwards packets never waits for a disk.
+//! The files of a session.
 
 use super::Side;
 use super::arrival::{ARRIVALS, Arrival, Ending, FATES};
 use crate::capture::{Capture, Link};
+use crate::writer::{Items, Writer};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::mem;
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 
 /// A line of either file.
 #[derive(Clone, Debug)]
@@ -36,9 +34,7 @@ const CHUNK: usize = 256;
 
 /// Takes rows and has them written.
 pub struct Log {
-    rows: Vec<Row>,
-    to: Option<Sender<Vec<Row>>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+    writer: Writer<Row>,
     captures: bool,
 }
 
@@ -67,25 +63,22 @@ impl Log {
         };
         let mut seen =
             captures.then(|| -> io::Result<_> { Ok([capture(Side::A)?, capture(Side::B)?]) }).transpose()?;
-        let (to, from) = channel::<Vec<Row>>();
-        let write = move || {
+        let write = move |rows: Items<Row>| {
             let mut text = String::new();
-            for rows in from {
-                for row in rows {
-                    text.clear();
-                    match row {
-                        Row::Arrival(one) => {
-                            one.write(&mut text);
-                            arrivals.write_all(text.as_bytes())?;
-                        }
-                        Row::Ending(one) => {
-                            one.write(&mut text);
-                            fates.write_all(text.as_bytes())?;
-                        }
-                        Row::Seen { side, real, inbound, frame } => {
-                            if let Some(seen) = &mut seen {
-                                seen[side as usize].packet(real, inbound, &frame)?;
-                            }
+            for row in rows {
+                text.clear();
+                match row {
+                    Row::Arrival(one) => {
+                        one.write(&mut text);
+                        arrivals.write_all(text.as_bytes())?;
+                    }
+                    Row::Ending(one) => {
+                        one.write(&mut text);
+                        fates.write_all(text.as_bytes())?;
+                    }
+                    Row::Seen { side, real, inbound, frame } => {
+                        if let Some(seen) = &mut seen {
+                            seen[side as usize].packet(real, inbound, &frame)?;
                         }
                     }
                 }
@@ -96,8 +89,7 @@ impl Log {
             arrivals.flush()?;
             fates.flush()
         };
-        let writer = std::thread::Builder::new().name("tidegate-log".to_owned()).spawn(write)?;
-        Ok(Self { rows: Vec::with_capacity(CHUNK), to: Some(to), writer: Some(writer), captures })
+        Ok(Self { writer: Writer::begin("tidegate-log", CHUNK, write)?, captures })
     }
 
     /// Whether it keeps frames.
@@ -108,28 +100,14 @@ impl Log {
 
     /// Takes a row.
     pub fn put(&mut self, row: Row) {
-        self.rows.push(row);
-        if self.rows.len() == CHUNK {
-            self.hand_over();
-        }
-    }
-
-    fn hand_over(&mut self) {
-        let rows = mem::replace(&mut self.rows, Vec::with_capacity(CHUNK));
-        // a thread that has ended has an error to tell at the end
-        let _ = self.to.as_ref().map(|to| to.send(rows));
+        self.writer.put(row);
     }
 
     /// Waits until all is written.
     ///
     /// # Errors
     /// When something could not be.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.hand_over();
-        self.to = None;
-        let writer = self.writer.take().map(JoinHandle::join);
-        writer
-            .unwrap_or(Ok(Ok(())))
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes has panicked")))
+    pub fn finish(self) -> io::Result<()> {
+        self.writer.finish()
     }
 }
