@@ -216,6 +216,11 @@ def test_a_folder_of_it_has_a_report_without_empty_headings(tmp_path: Path, cli:
 
 WRONG = {
     "no media": (b'{"time_s": 1, "report": []}\n', "found no outbound-rtp or inbound-rtp; expected getStats of a call"),
+    "only its type": (
+        b'{"PeerConnections": {"1": {"stats": {"A-ssrc": {"startTime": "2026-11-23T12:00:00.000Z", "endTime": '
+        b'"2026-11-23T12:00:00.000Z", "statsType": "outbound-rtp", "values": "[]"}}}}}',
+        "found no outbound-rtp or inbound-rtp; expected getStats of a call",
+    ),
     "one": (lines(sender, seconds=1), "found one report; expected at least two"),
     "other json": (b'{"a": 1}\n', 'line 1: found {"a": 1}; expected an object with time_s and report'),
     "cut dump": (FORMS["before stamps"][:-40], "is no JSON: column"),

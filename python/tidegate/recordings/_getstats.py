@@ -85,6 +85,11 @@ class Connection:
         """All of some types."""
         return [one for one in self.stats.values() if one.type in types]
 
+    def span(self) -> tuple[float, float]:
+        """First and last time at which anything was said; members have one value at least."""
+        series = [times for stat in self.stats.values() for times, _ in stat.members.values()]
+        return min(times[0] for times in series), max(times[-1] for times in series)
+
     def ssrcs(self, kind: str) -> set[int]:
         """SSRCs of all streams of a type."""
         found = (_number(one.last("ssrc")) for one in self.of_type(kind))
@@ -120,21 +125,15 @@ def read(data: bytes) -> Calls:
     else:
         whole = _whole(text)
         found = _lines(text, problems) if whole is None else _internals(whole, problems)
-    connections = [one for one in found if one.of_type("outbound-rtp", "inbound-rtp")]
+    # a stream of which nothing but its type was said is none
+    connections = [one for one in found if any(stat.members for stat in one.of_type("outbound-rtp", "inbound-rtp"))]
     if not connections:
         first = f" ({problems.told[0]})" if problems.told else ""
         raise InputError(f"found no outbound-rtp or inbound-rtp; expected getStats of a call with media{first}")
     for one in connections:
-        times = [
-            at
-            for stat in one.stats.values()
-            for series, _ in stat.members.values()
-            for at in series[:: len(series) - 1 or 1]
-        ]
-        if max(times) - min(times) > LONGEST_S:
-            raise InputError(
-                f"{one.name}: its times lie {(max(times) - min(times)) / 86400:.0f} days apart; expected at most 7"
-            )
+        first, last = one.span()
+        if last - first > LONGEST_S:
+            raise InputError(f"{one.name}: its times lie {(last - first) / 86400:.0f} days apart; expected at most 7")
     return Calls(connections, problems.all())
 
 
