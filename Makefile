@@ -87,7 +87,7 @@ test-rust:
 	cargo test --locked --workspace --exclude tidegate-python --quiet
 
 test-python: setup
-	$(BIN)/python -m pytest -q -m 'not slow' tests python/tidegate
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'not slow' tests python/tidegate
 	$(BIN)/python -m mypy.stubtest tidegate._core
 
 # in namespaces of their own; says so where they are forbidden
