@@ -34,7 +34,7 @@ help:
 	@echo "make scorecards every scheme on every case of RFC 8867: tables of docs/scorecards.md, in minutes"
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
 	@echo "make docs       the documentation site in site/; a dead link fails it"
-	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment"
+	@echo "make wheel      an abi3 wheel in dist/, tried in a clean environment of each Python that is here"
 
 # the environment with the build tool; the stamp comes last, so that an interrupted step is done again
 $(VENV)/.tools:
@@ -144,12 +144,7 @@ docs: setup
 	$(BIN)/mkdocs build --strict --quiet
 
 wheel: $(VENV)/.tools
-	rm -rf dist
-	$(BIN)/maturin build --locked --release --out dist
-	rm -rf .cache/wheel && $(PYTHON) -m venv .cache/wheel
-	.cache/wheel/bin/python $(PIP) dist/*.whl
-	cd .cache && wheel/bin/tidegate compare gcc fixed --duration 20s --seeds 2 --out wheel/demo
-	@echo "the wheel works: $$(ls dist/*.whl)"
+	@.ci/wheel
 
 clean:
 	rm -rf $(VENV) target dist site out .cache fuzz/target

@@ -60,6 +60,13 @@ def example(name: str, folder: str = "docs/examples") -> ModuleType:
     return module
 
 
+ARRIVALS = (
+    "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,address_a,port_a,address_b,port_b,"
+    "ssrc,sequence,timestamp,payload_type,marker"
+)
+"""The first line of a session's `arrivals.csv`."""
+
+
 def environment(**more: str) -> dict[str, str]:
     """Of a process that runs this tree's tidegate."""
     return {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}

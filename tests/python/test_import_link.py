@@ -9,7 +9,7 @@ import pytest
 
 import event_logs as log
 import tidegate
-from support import Cli
+from support import ARRIVALS, Cli
 from tidegate import InputError
 from tidegate.recordings import imported
 
@@ -49,20 +49,18 @@ def session(tmp_path: Path) -> Path:
     """The folder of a session: that of a run, and what came in and what became of it."""
     folder = tmp_path / "session"
     tidegate.run(tidegate.Scenario.parse(STEPS)).save(folder)
-    arrivals = [
-        "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,port_a,port_b,ssrc,sequence,timestamp,payload_type,marker"
-    ]
+    arrivals = [ARRIVALS]
     fates = ["number,at_ns,fate,written_ns"]
     for n in range(COUNT):
         # the packet is with the kernel 0.3 ms after its program stamped it; one was taken 5 ms late
         stamp, clamped = int((LATER_S + 0.01 * n) * 1e9) + 300_000, 5_000_000 if n == 7 else 0
         arrivals.append(
-            f"{n},{stamp + clamped},{clamped},A,1,1080,0,17,5004,5004,4660,{(65_400 + n) % 2**16},{3000 * n},96,1"
+            f"{n},{stamp + clamped},{clamped},A,1,1080,0,17,10.77.0.1,5004,10.77.0.2,5004,4660,{(65_400 + n) % 2**16},{3000 * n},96,1"
         )
         fates.append(
             f"{n},{stamp + 30_000_000},{'queue' if n in LOST else 'arrives'},{'' if n in LOST else stamp + 30_000_000}"
         )
-    arrivals.append(f"{COUNT},99,0,B,1,100,0,17,5004,5004,,,,,")
+    arrivals.append(f"{COUNT},99,0,B,1,100,0,17,10.77.0.1,5004,10.77.0.2,5004,,,,,")
     (folder / "arrivals.csv").write_text("\n".join(arrivals) + "\n")
     (folder / "fates.csv").write_text("\n".join(fates) + "\n")
     return folder

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support import PLAIN, ROOT, Cli
+from support import ARRIVALS, PLAIN, ROOT, Cli
 from tidegate import Comparison, InputError, Run, Scenario, compare, run
 
 if sys.platform != "linux":
@@ -119,7 +119,6 @@ def test_a_program_is_no_controller_of_a_simulation() -> None:
         scenario(PLAIN, **{"flows.call.media.controller": "program:true"}).check()
 
 
-HEAD = "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,port_a,port_b,ssrc,sequence,timestamp,payload_type,marker"
 END = 4_000_000_000
 
 
@@ -128,9 +127,10 @@ def written(folder: Path, sides: Sequence[str], *, size: int = 1000, **about: An
     rows = [(at, "A", size) for at in range(0, END, 16_000_000)] if size else []
     rows += [(at, "B", 80) for at in range(0, END, 1_000_000_000)]
     lines = [
-        f"{number},{at},0,{side},1,{size},0,17,5004,5004,,,,," for number, (at, side, size) in enumerate(sorted(rows))
+        f"{number},{at},0,{side},1,{size},0,17,10.77.0.1,5004,10.77.0.2,5004,,,,,"
+        for number, (at, side, size) in enumerate(sorted(rows))
     ]
-    (folder / "arrivals.csv").write_text("\n".join([HEAD, *lines, ""]))
+    (folder / "arrivals.csv").write_text("\n".join([ARRIVALS, *lines, ""]))
     (folder / "fates.csv").write_text("number,at_ns,fate,written_ns\n")
     late = {"count": len(rows), "p50_ms": 0.1, "p99_ms": 0.2, "worst_ms": 0.3}
     ended = {"argv": ["true"], "status": -15, "stopped": True, "ended_s": 4.0}

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import Cli
+from support import ARRIVALS, Cli
 from tidegate import InputError, Scenario
 
 if sys.platform != "linux":
     pytest.skip("sessions of real programs need Linux", allow_module_level=True)
 
 from tidegate.scenario._lower import lower
-from tidegate.shell import replay, streams, verdict, with_programs
+from tidegate.shell import _network, replay, streams, verdict, with_programs
 
 HOME = {"duration": "6s"}
 SMALL = with_programs(Scenario.load("home-broadband", HOME), flows=1)
@@ -82,6 +82,23 @@ def test_programs_are_at_one_user_of_a_radio_network(name: str) -> None:
     lower(live)
 
 
+@pytest.mark.parametrize(
+    ("end", "ends", "told"),
+    [
+        ("A", "AB", ("A", "10.77.0.1", "10.77.0.2")),
+        ("B", "ABCD", ("B", "10.77.0.2", "10.77.0.1")),
+        ("C", "ABCD", ("A", "10.77.0.3", "10.77.0.4")),
+        ("D", "ABCD", ("B", "10.77.0.4", "10.77.0.3")),
+        ("C", "ABC", ("A", "10.77.0.3", "10.77.0.2")),
+        ("H", "ABCDEFGH", ("B", "10.77.0.8", "10.77.0.7")),
+    ],
+)
+def test_an_end_finds_its_side_its_address_and_its_peer(end: str, ends: str, told: tuple[str, str, str]) -> None:
+    found = _network.environment(end, ends)
+    assert tuple(found[f"TIDEGATE_{key}"] for key in ("SIDE", "ADDRESS", "PEER")) == told
+    assert found["TIDEGATE_END"] == end
+
+
 def test_a_scenario_of_sessions_alone_has_no_place_for_programs() -> None:
     with pytest.raises(InputError, match="group-t2: has no flow that programs could stand for, only sessions"):
         with_programs(Scenario.load("group-t2"))
@@ -89,10 +106,7 @@ def test_a_scenario_of_sessions_alone_has_no_place_for_programs() -> None:
 
 def written(folder: Path, arrivals: list[str], fates: list[str], end: int = 5_000_000_000) -> Path:
     """The files of a session."""
-    head = (
-        "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,port_a,port_b,ssrc,sequence,timestamp,payload_type,marker"
-    )
-    (folder / "arrivals.csv").write_text("\n".join([head, *arrivals, ""]))
+    (folder / "arrivals.csv").write_text("\n".join([ARRIVALS, *arrivals, ""]))
     (folder / "fates.csv").write_text("\n".join(["number,at_ns,fate,written_ns", *fates, ""]))
     (folder / "session.json").write_text(json.dumps({"end_ns": end}))
     return folder
@@ -100,7 +114,7 @@ def written(folder: Path, arrivals: list[str], fates: list[str], end: int = 5_00
 
 def packet(number: int, at: int, side: str, size: int) -> str:
     """A line of `arrivals.csv`."""
-    return f"{number},{at},0,{side},1,{size},0,17,5004,6000,,,,,"
+    return f"{number},{at},0,{side},1,{size},0,17,10.77.0.1,5004,10.77.0.2,6000,,,,,"
 
 
 def test_a_replay_has_the_closed_form_and_tells_what_differs(tmp_path: Path) -> None:
@@ -124,7 +138,7 @@ def test_a_replay_has_the_closed_form_and_tells_what_differs(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arrival", "says"),
     [
-        ("0,1", "arrivals.csv: line 2: found 2 cells; expected 15"),
+        ("0,1", "arrivals.csv: line 2: found 2 cells; expected 17"),
         (packet(0, 1, "C", 100), 'arrivals.csv: line 2: from: found "C"; expected A or B'),
         (packet(3, 1, "A", 100), "arrivals.csv: line 2: number: found 3; expected 0"),
         (packet(0, 9_000_000_000, "A", 100), "packet 0 arrives at 9"),
@@ -235,14 +249,14 @@ def test_each_limit_makes_a_session_noisy() -> None:
     ("typed", "says"),
     [
         ([], "found no scenario; expected tidegate shell SCENARIO"),
-        (["home-broadband", "--", "true", "--"], "found an empty program; expected at most two"),
-        (["home-broadband", "--", "true", "--", "true", "--", "true"], "found 3 programs; expected at most two"),
+        (["home-broadband", "--", "true", "--"], "found an empty program; expected tidegate shell SCENARIO"),
+        (["home-broadband", *["--", "true"] * 9], "found 9 programs; expected at most 8"),
         (["home-broadband", "--pcap", "--", "true", "--", "true"], "--pcap: needs a folder for the files: --out DIR"),
         (["home-broadband", "--seed", "-1", "--", "true", "--", "true"], "--seed"),
         (["home-broadband", "--set", "links.uplink.delay", "--", "true", "--", "true"], "expected KEY=VALUE"),
         (["home-broadband", "--set", "links.x.delay=1ms", "--", "true", "--", "true"], "links.x"),
         (["--enter", "nobody"], "--enter nobody: no such session; there is none"),
-        (["--enter", "nobody:C"], "--enter nobody:C: found side C; expected nobody:A or nobody:B"),
+        (["--enter", "nobody:X"], "--enter nobody:C: found end X; expected a letter from A to H"),
         (["home-broadbant", "--", "true", "--", "true"], "did you mean home-broadband"),
         (["home-broadband", "--call", "x", "--", "true", "--", "true"], "--call x: home-broadband has no such flow"),
         (["home-broadband", "--record", "x", "--", "true", "--", "true"], "--record: found x; expected"),
@@ -306,12 +320,12 @@ def test_streams_are_told_apart_with_their_losses_and_frames(tmp_path: Path) -> 
     # two packets a frame, sequence numbers past their end; in frame 3 one is lost, the last one is under way
     for number in range(40):
         rtp = f"7,{(65530 + number) % 65536},{number // 2 * 3000},96,{number % 2}"
-        arrivals.append(f"{number},{number * 1_000_000},0,A,2,1000,0,17,5004,6000,{rtp}")
+        arrivals.append(f"{number},{number * 1_000_000},0,A,2,1000,0,17,10.77.0.1,5004,10.77.0.2,6000,{rtp}")
         fates += [f"{number},{number * 1_000_000 + 5},{'queue' if number == 7 else 'arrives'},"] if number < 39 else []
     # bytes that look like RTP by chance
     for number in range(40, 80):
         rtp = f"9,{number * 7919 % 65536},{number},13,0"
-        arrivals.append(f"{number},{number * 1_000_000},0,B,1,100,0,17,5004,6000,{rtp}")
+        arrivals.append(f"{number},{number * 1_000_000},0,B,1,100,0,17,10.77.0.1,5004,10.77.0.2,6000,{rtp}")
     (one,) = streams(written(tmp_path, arrivals, fates))
     assert (one.flow, one.ssrc, one.payload_type) == ("A-2", 7, 96)
     assert (one.packets, one.lost, one.frames, one.whole_frames) == (40, 1, 20, 18)

@@ -34,7 +34,7 @@ import os, socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004))
 s.settimeout(1.5); peer = (os.environ["TIDEGATE_PEER"], 5004); seen = []
 if os.environ["TIDEGATE_SIDE"] == "A":
-    while not os.path.exists("ready"): time.sleep(0.01)
+    while not os.path.exists("ready-" + peer[0]): time.sleep(0.01)
     s.setblocking(False); begun = time.monotonic()
     for number in range(400):
         while time.monotonic() < begun + 0.005 * number: time.sleep(0.0005)
@@ -48,7 +48,7 @@ if os.environ["TIDEGATE_SIDE"] == "A":
     except TimeoutError: pass
     print(len(seen), min(seen))
 else:
-    open("ready", "w").close()
+    open("ready-" + os.environ["TIDEGATE_ADDRESS"], "w").close()
     try:
         while True:
             data, who = s.recvfrom(2000); s.sendto(data[:72], who)
@@ -57,11 +57,11 @@ else:
 
 
 def shell(
-    folder: Path, *typed: str, programs: tuple[str, str], timeout: float = 60
+    folder: Path, *typed: str, programs: tuple[str, ...], timeout: float = 60
 ) -> subprocess.CompletedProcess[str]:
-    """A session of two programs in Python."""
-    a, b = ([sys.executable, "-c", text] for text in programs)
-    command = [sys.executable, "-m", "tidegate", "shell", *typed, "--", *a, "--", *b]
+    """A session of programs in Python."""
+    ends = [word for text in programs for word in ("--", sys.executable, "-c", text)]
+    command = [sys.executable, "-m", "tidegate", "shell", *typed, *ends]
     env = environment()
     return subprocess.run(
         command,
@@ -115,6 +115,65 @@ def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Pa
     assert again.digest == run.digest == summary["digest"]
 
 
+# to whom it can send, and who answers
+ASK = """
+import os, socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004)); s.settimeout(0.1)
+told = {}; end = time.monotonic() + 2
+while time.monotonic() < end:
+    for last in (1, 2, 3, 4):
+        if (to := f"10.77.0.{last}") != os.environ["TIDEGATE_ADDRESS"]:
+            try: s.sendto(b"from " + os.environ["TIDEGATE_END"].encode(), (to, 5004))
+            except OSError as error: told[to] = error.strerror
+    try:
+        while True: data, who = s.recvfrom(100); told[who[0]] = data.decode()
+    except TimeoutError: pass
+print(os.environ["TIDEGATE_END"], "of", os.environ["TIDEGATE_SIDE"], "with", os.environ["TIDEGATE_PEER"], told)
+"""
+
+
+def test_two_calls_share_the_links_and_each_hears_its_own_peer(tmp_path: Path) -> None:
+    # 1000 bytes every 5 ms are 1.6 Mbit/s, and the link has 5
+    done = shell(tmp_path, "home-broadband", "--duration", "10s", "--out", "run", "--json", programs=(CALL,) * 4)
+    summary = told(done)
+    session = summary["session"]
+    assert session["replay_differs"] is None
+    assert session["packets"] == 1600
+    assert [program["status"] for program in session["programs"].values()] == [0] * 4
+    assert list(session["programs"]) == list("ABCD")
+    flows = {one["flow"]: one for one in summary["flows"]}
+    assert [flows[name]["packets_received"] for name in ("A-1", "A-2", "B-1", "B-2")] == [400] * 4
+    # the ports are the same: the addresses tell the calls apart
+    about = json.loads((tmp_path / "run" / "session.json").read_text())
+    pairs = {(one["address_a"], one["address_b"]) for one in about["flows"]}
+    assert pairs == {("10.77.0.1", "10.77.0.2"), ("10.77.0.3", "10.77.0.4")}
+    assert [line.split()[0] for line in done.stdout.splitlines()[:2]] == ["400", "400"]
+    assert Run.load(tmp_path / "run").metrics("A-2")["packets_sent"] == 400
+
+
+def test_whoever_is_at_the_same_side_cannot_be_reached_past_the_links(tmp_path: Path) -> None:
+    done = shell(tmp_path, "home-broadband", "--duration", "8s", programs=(ASK,) * 3)
+    assert done.returncode == 0, done.stderr
+    said = dict(line.split(" of ") for line in done.stdout.splitlines() if " of " in line)
+    past = "No route to host"
+    assert said["A"] == f"A with 10.77.0.2 {{'10.77.0.3': '{past}', '10.77.0.2': 'from B'}}"
+    # an end without a partner of its own has the first of the other side
+    assert said["C"] == f"A with 10.77.0.2 {{'10.77.0.1': '{past}', '10.77.0.2': 'from B'}}"
+    assert said["B"].startswith("B with 10.77.0.1 {")
+    assert "'10.77.0.1': 'from A'" in said["B"]
+    assert "'10.77.0.3': 'from C'" in said["B"]
+
+
+def test_who_is_left_of_a_pair_ends_after_it_and_other_pairs_go_on(tmp_path: Path) -> None:
+    sleep = "import time; time.sleep({})"
+    programs = tuple(sleep.format(seconds) for seconds in (0, 60, 8, 8))
+    done = shell(tmp_path, "home-broadband", "--duration", "30s", "--json", programs=programs)
+    ends = told(done)["session"]["programs"]
+    assert {end: program["stopped"] for end, program in ends.items()} == dict.fromkeys("ACD", False) | {"B": True}
+    assert 4.9 < ends["B"]["ended_s"] - ends["A"]["ended_s"] < 6
+    assert ends["D"]["ended_s"] > 8
+
+
 def test_cross_traffic_of_the_engine_is_in_the_same_queue(tmp_path: Path) -> None:
     sets = ["--set", "flows.backup.start=0s", "--set", "flows.backup.stop=9s"]
     done = shell(tmp_path, "fq-codel-home", *sets, "--duration", "9s", "--json", programs=(CALL, CALL))
@@ -164,7 +223,7 @@ def test_the_model_goes_by_stamps_however_late_the_session_is(tmp_path: Path) ->
     )
     try:
         end = time.monotonic() + 60
-        while not (tmp_path / "ready").exists():
+        while not (tmp_path / "ready-10.77.0.2").exists():
             assert process.poll() is None
             assert time.monotonic() < end
             time.sleep(0.01)

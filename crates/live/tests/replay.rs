@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 use tidegate_core::{Ecn, Span, Stream, Time};
 use tidegate_live::shell::arrival::{Arrival, Ending};
 use tidegate_live::shell::frame::{Frame, Tuple};
@@ -74,7 +75,13 @@ fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<Ending>, Str
                 let frame = Frame {
                     size: if coarse { 500 } else { 100 + luck.below(1300) as u32 },
                     ecn: Ecn::from_bits(luck.below(4) as u8),
-                    tuple: Tuple { protocol: 17, port_a: flow as u16, port_b: 9 },
+                    tuple: Tuple {
+                        protocol: 17,
+                        address_a: Ipv4Addr::new(10, 77, 0, 1),
+                        port_a: flow as u16,
+                        address_b: Ipv4Addr::new(10, 77, 0, 2),
+                        port_b: 9,
+                    },
                     rtp: None,
                 };
                 let stamp = Time::from_nanos(next[side as usize]);

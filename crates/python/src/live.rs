@@ -109,7 +109,12 @@ impl PyShell {
                 .flows()
                 .seen()
                 .iter()
-                .map(|one| serde_json::json!({"protocol": one.protocol, "port_a": one.port_a, "port_b": one.port_b}))
+                .map(|one| {
+                    serde_json::json!({
+                        "protocol": one.protocol, "address_a": one.address_a.to_string(), "port_a": one.port_a,
+                        "address_b": one.address_b.to_string(), "port_b": one.port_b,
+                    })
+                })
                 .collect();
             let summary = serde_json::json!({
                 "flows": flows,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson, Force, Workers, complete_controllers, complete_suites
+from tidegate.cli.completing import complete_controllers, complete_suites
+from tidegate.cli.options import AsJson, Force, Workers
 from tidegate.cli.terminal import print_json, results_only, say, stoppable
 from tidegate.errors import InputError, RunError
 

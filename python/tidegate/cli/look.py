@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson, Force, ScenarioName, complete_controllers
+from tidegate.cli.completing import complete_controllers
+from tidegate.cli.options import AsJson, Force, ScenarioName
 from tidegate.cli.terminal import print_json, results_only
 from tidegate.errors import InputError, did_you_mean
 

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import (
-    AsJson,
-    Sets,
-    Workers,
-    changes,
-    complete_controllers,
-    complete_suites,
-    say_what_code_is_run,
-    scenarios,
-)
+from tidegate.cli.completing import complete_controllers, complete_suites, scenarios
+from tidegate.cli.options import AsJson, Sets, Workers, changes, say_what_code_is_run
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError
 

@@ -1,11 +1,10 @@
-"""Options that several commands have: how they are written, completed and read.
+"""Options that several commands have: how they are written and read.
 
 A shell waits for this file at each press of Tab: it loads nothing but the engine.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,46 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate import _core, _shipped
+from tidegate import _core
+from tidegate.cli.completing import complete_keys, scenarios
 from tidegate.cli.terminal import say
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
     from tidegate.shell import LiveJob
-
-
-def scenarios(incomplete: str) -> list[str]:
-    """Names of scenarios that go on from what was typed."""
-    return [name for name in _shipped.scenarios() if name.startswith(incomplete)]
-
-
-class _Behind(str):
-    """What stands behind a colon, which Typer would take out because it does not begin with the colon itself."""
-
-    __slots__ = ()
-
-    def startswith(self, *_: Any) -> bool:
-        """It has been chosen already."""
-        return True
-
-
-def complete_controllers(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of controllers and their presets that go on from what was typed."""
-    known = json.loads(_core.controllers_json())
-    names = [one["name"] for one in known]
-    presets = [f"{one['name']}:{preset}" for one in known for preset in one["presets"]]
-    typed = [*(ctx.params.get("names") or ()), incomplete]
-    # Bash takes a colon for a word of its own, and puts what we answer behind it
-    if ":" in typed[-2:]:
-        colon = len(typed) - 1 - typed[::-1].index(":")
-        begun = f"{typed[colon - 1] if colon else ''}:{''.join(typed[colon + 1 :])}"
-        return [_Behind(preset.partition(":")[2]) for preset in presets if preset.startswith(begun)]
-    return [name for name in [*names, *presets] if name.startswith(incomplete)]
-
-
-def complete_suites(incomplete: str) -> list[str]:
-    """Names of suites that go on from what was typed."""
-    return [name for name in _shipped.suites() if name.startswith(incomplete)]
 
 
 ScenarioName = Annotated[
@@ -64,6 +30,7 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
+        autocompletion=complete_keys,
         help="Another value for a key of the scenario, such as links.uplink.delay=50ms.",
     ),
 ]

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.options import AsJson, Force, complete_controllers
+from tidegate.cli.completing import complete_controllers
+from tidegate.cli.options import AsJson, Force
 from tidegate.cli.terminal import print_json, say, stoppable
 
 

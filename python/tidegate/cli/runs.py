@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.options import (
     AsJson,
     Media,
@@ -18,10 +19,8 @@ from tidegate.cli.options import (
     Workers,
     captured,
     changes,
-    complete_controllers,
     say_how_long,
     say_what_code_is_run,
-    scenarios,
 )
 from tidegate.cli.terminal import print_json, results_only, say, stoppable, typed, warn
 from tidegate.errors import InputError, RunError

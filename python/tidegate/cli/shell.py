@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from tidegate.cli.options import AsJson, Sets, changes, say_what_code_is_run, scenarios
+from tidegate.cli.completing import scenarios
+from tidegate.cli.options import AsJson, Sets, changes, say_what_code_is_run
 from tidegate.cli.terminal import print_json, results_only, say, warn
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
-    from tidegate.shell import Session
+    from tidegate.shell import Programs, Session
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,14 +31,14 @@ def shell(
     programs: Annotated[
         list[str],
         typer.Argument(
-            metavar="-- PROGRAM A -- PROGRAM B",
-            help="What runs at the two ends, each with its arguments. With one, your shell is at the other end; with "
-            "none it is at end A, and --enter leads to end B.",
+            metavar="-- PROGRAM A -- PROGRAM B ...",
+            help="What runs at the two ends, each with its arguments; more come beside them in turn, up to eight. With "
+            "one, your shell is at the other end; with none it is at end A, and --enter leads to end B.",
         ),
     ] = [],  # noqa: B006
     enter: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Start a shell in a session that is on, at its end B; NAME:A is the other."),
+        typer.Option(metavar="NAME", help="Start a shell in a session that is on, at its end B; NAME:A is another."),
     ] = None,
     call: Annotated[
         str | None,
@@ -64,10 +65,11 @@ def shell(
 
     Two network namespaces (no root needed; Linux) are joined by the scenario's links: queues, losses, jitter and cross
     traffic are those of a run. The programs stand where the scenario's call was: A sends where its sender was. Each
-    finds its own address in TIDEGATE_ADDRESS (10.77.0.1, 10.77.0.2), the other one in TIDEGATE_PEER. The session
-    ends when both programs have ended (one has 5 s when the other is done), or your shell has, when the scenario's
-    duration is over, or by Ctrl-C. What arrived is then done once more in virtual time, which gives the results of
-    any run.
+    finds its own address in TIDEGATE_ADDRESS (10.77.0.1, 10.77.0.2), the other one in TIDEGATE_PEER. A third program
+    (C) is beside A and a fourth (D) beside B, each in a namespace of its own, and all share the links. The session
+    ends when all programs have ended (one of a pair has 5 s when the other is done), or your shell has, when the
+    scenario's duration is over, or by Ctrl-C. What arrived is then done once more in virtual time, which gives the
+    results of any run.
 
     Example: tidegate shell home-broadband --duration 5s -- ping -c 3 10.77.0.2 -- sleep 4
     """
@@ -81,27 +83,27 @@ def shell(
         raise InputError(f"--record: found {record}; expected summary, series or packets")
     if realtime not in {"auto", "off"}:
         raise InputError(f"--realtime: found {realtime}; expected auto or off")
-    ends = _programs(programs)
+    who = _programs(programs)
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
     from tidegate.results._folders import check_folder
     from tidegate.running import RUN_FILE
     from tidegate.scenario import Scenario
-    from tidegate.shell import Programs, session
+    from tidegate.shell import session
 
-    at_terminal = "shell" in ends
+    at_terminal = "shell" in (who.a, who.b)
     longer = {"duration": duration or "1h"} if at_terminal or duration is not None else {}
     made = Scenario.load(scenario, {**changes(set_), **longer})
     if out is not None:
         check_folder(out, RUN_FILE)
     say_what_code_is_run(scenario, made.code)
     if at_terminal:
-        _invite(made.name, ends)
+        _invite(made.name, who)
     with (
         results_only(),
         session(
             made,
-            Programs(*ends),
+            who,
             call=call,
             seed=seed,
             record=record,
@@ -125,32 +127,29 @@ def shell(
     _end(done)
 
 
-_End = Sequence[str] | Literal["shell"]
+def _programs(words: Sequence[str]) -> Programs:
+    """What is at the ends."""
+    from tidegate.shell import Programs
 
-
-def _programs(words: Sequence[str]) -> tuple[_End, _End | None]:
-    """What is at the two ends."""
     if not words:
-        return "shell", None
+        return Programs("shell", None)
     parts: list[list[str]] = [[]]
     for word in words:
         if word == "--":
             parts.append([])
         else:
             parts[-1].append(word)
-    if all(parts):
-        match parts:
-            case [a, b]:
-                return a, b
-            case [a]:
-                return a, "shell"
-    found = f"{len(parts)} programs" if all(parts) else "an empty program"
-    raise InputError(f"found {found}; expected at most two: tidegate shell SCENARIO -- PROGRAM A -- PROGRAM B")
+    if not all(parts):
+        raise InputError(
+            "found an empty program; expected tidegate shell SCENARIO -- PROGRAM A -- PROGRAM B, each with arguments"
+        )
+    a, *others = parts
+    return Programs(a, others[0] if others else "shell", others[1:])
 
 
-def _invite(name: str, ends: tuple[_End, _End | None]) -> None:
-    where = "A" if ends[0] == "shell" else "B"
-    other = f"; the other end: tidegate shell --enter {name}" if ends[1] is None else ""
+def _invite(name: str, who: Programs) -> None:
+    where = "A" if who.a == "shell" else "B"
+    other = f"; the other end: tidegate shell --enter {name}" if who.b is None else ""
     say(f"your shell is at end {where}; the session ends with it{other}")
 
 
@@ -174,8 +173,8 @@ def _print_session(done: Session) -> None:
     to.print()
     for number, flow in enumerate(about["flows"], 1):
         protocol = names.get(flow["protocol"], f"protocol {flow['protocol']}")
-        ports = f", A's port {flow['port_a']}, B's port {flow['port_b']}" if flow["port_a"] or flow["port_b"] else ""
-        to.print(f"A-{number} and B-{number}: {protocol}{ports}")
+        ends = [f"{flow[f'address_{side}']} port {flow[f'port_{side}']}".removesuffix(" port 0") for side in "ab"]
+        to.print(f"A-{number} and B-{number}: {protocol}, {ends[0]} and {ends[1]}")
     for stream in done.streams:
         to.print(str(stream))
     to.print(f"written after due: {done.lateness}; {kind}" + "".join(f"\n  {one}" for one in against))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate.cli.options import AsJson, Media, Sets, changes, complete_controllers, say_what_code_is_run, scenarios
+from tidegate.cli.completing import complete_controllers, scenarios
+from tidegate.cli.options import AsJson, Media, Sets, changes, say_what_code_is_run
 from tidegate.cli.terminal import print_json, results_only, say, stoppable, warn
 from tidegate.errors import InputError, RunError
 
@@ -52,7 +53,8 @@ def send(
     scenario: Annotated[
         str | None,
         typer.Option(
-            help="Whose subject is sent, and what `tidegate gap` simulates: a file or a name.", autocompletion=scenarios
+            help="Whose subject is sent, and what `tidegate gap` simulates: a file or a name.",
+            autocompletion=scenarios,
         ),
     ] = None,
     controller: Annotated[

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate import _shipped
-from tidegate.cli.options import AsJson, Workers, complete_controllers, complete_suites, say_how_long
+from tidegate.cli.completing import complete_controllers, complete_suites
+from tidegate.cli.options import AsJson, Workers, say_how_long
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError, RunError
 

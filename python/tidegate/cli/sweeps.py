@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import (
-    AsJson,
-    Workers,
-    complete_controllers,
-    complete_suites,
-    pair,
-    say_what_code_is_run,
-    scenarios,
-    values_of,
-)
+from tidegate.cli.completing import complete_controllers, complete_keys, complete_suites, scenarios
+from tidegate.cli.options import AsJson, Workers, pair, say_what_code_is_run, values_of
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed, warn
 from tidegate.errors import InputError, RunError
 
@@ -42,6 +34,7 @@ def sweep(
         typer.Option(
             "--set",
             metavar="KEY=A,B,C",
+            autocompletion=complete_keys,
             help="Values for a key, such as links.uplink.delay=20ms,50ms, or a range: 2ms:50ms:5 (five values), "
             "log:100kbps:10Mbps:4. May be given again: all combinations.",
         ),

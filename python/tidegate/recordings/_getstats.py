@@ -131,9 +131,9 @@ def read(data: bytes) -> Calls:
         first = f" ({problems.told[0]})" if problems.told else ""
         raise InputError(f"found no outbound-rtp or inbound-rtp; expected getStats of a call with media{first}")
     for one in connections:
-        first, last = one.span()
-        if last - first > LONGEST_S:
-            raise InputError(f"{one.name}: its times lie {(last - first) / 86400:.0f} days apart; expected at most 7")
+        begin, end = one.span()
+        if end - begin > LONGEST_S:
+            raise InputError(f"{one.name}: its times lie {(end - begin) / 86400:.0f} days apart; expected at most 7")
     return Calls(connections, problems.all())
 
 

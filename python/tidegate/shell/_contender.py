@@ -25,7 +25,8 @@ from tidegate.scenario._lower import lower
 from tidegate.shell._entering import alive
 from tidegate.shell._files import OUTPUT, PLACE, SHARED
 from tidegate.shell._judging import Lateness, verdict
-from tidegate.shell._scenario import SIDES, Standing, standing_for
+from tidegate.shell._network import SIDES
+from tidegate.shell._scenario import Standing, standing_for
 from tidegate.shell._session import FILES, Programs, begin, check_surroundings, replay, search_path
 from tidegate.units import show
 

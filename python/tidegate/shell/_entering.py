@@ -14,7 +14,7 @@ from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
 from tidegate.shell._files import PLACE, READY
-from tidegate.shell._network import environment
+from tidegate.shell._network import ENDS, environment
 
 
 def _registry() -> Path:
@@ -74,14 +74,14 @@ def command(name: str) -> tuple[list[str], dict[str, str]]:
     """What goes into a session: a command before that of the program, and the environment.
 
     Args:
-        name: The session's; its side B, or with `:A` behind it side A.
+        name: The session's; its end B, or with `:A` behind it end A, and so on.
 
     Raises:
         InputError: when there is no such session.
     """
-    wanted, _, side = name.partition(":")
-    if side not in {"", "A", "B"}:
-        raise InputError(f"--enter {name}: found side {side}; expected {wanted}:A or {wanted}:B")
+    wanted, _, end = name.partition(":")
+    if end and end not in list(ENDS):
+        raise InputError(f"--enter {name}: found end {end}; expected a letter from {ENDS[0]} to {ENDS[-1]}")
     known = _sessions()
     if wanted not in known:
         hint = did_you_mean(wanted, known) or f"; there are {', '.join(known)}" if known else "; there is none"
@@ -91,10 +91,14 @@ def command(name: str) -> tuple[list[str], dict[str, str]]:
         # unshare waits for the process inside, its one child
         children = Path(f"/proc/{one['pid']}/task/{one['pid']}/children").read_text(encoding="ascii").split()
         inside = int(children[0])
-        descriptor = json.loads((Path(one["place"]) / READY).read_text(encoding="utf-8"))[side or "B"]
+        networks = json.loads((Path(one["place"]) / READY).read_text(encoding="utf-8"))
     except (OSError, IndexError, ValueError):
         raise InputError(f"--enter {name}: the session is beginning or ending; try again in a second") from None
+    end = end or "B"
+    if end not in networks:
+        right = " or ".join(f"{wanted}:{one}" for one in networks)
+        raise InputError(f"--enter {name}: found end {end}; expected {right}")
     user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
-    network = f"--net=/proc/{inside}/fd/{descriptor}"
+    network = f"--net=/proc/{inside}/fd/{networks[end]}"
     entering = ["nsenter", f"--target={inside}", *user, "--mount", "--pid", network, "--"]
-    return entering, environment(side or "B")
+    return entering, environment(end, list(networks))

@@ -26,7 +26,7 @@ from tidegate.running.jobs import engine_errors
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import lower
 from tidegate.shell._files import FAILED, OUTPUT, READY, TOLD
-from tidegate.shell._network import Side, environment, inside, join
+from tidegate.shell._network import environment, inside, join, partner
 
 _PATIENCE = 5.0
 """Seconds that a program has to end by itself when the other one has."""
@@ -44,13 +44,14 @@ class Program:
     """A program at one end."""
 
     def __init__(
-        self, side: Side, argv: list[str], *, terminal: bool, told: dict[str, str], output: str | None
+        self, name: str, network: int, argv: list[str], *, terminal: bool, told: dict[str, str], output: str | None
     ) -> None:
-        self.side = side
+        self.name = name
+        self.network = network
         self.argv = argv
         self.terminal = terminal
         self.told = told
-        """What it finds in its environment beside what each program does."""
+        """What it finds in its environment."""
         self.output = output
         """The file of what it prints; None: where we print."""
         self.pid: int | None = None
@@ -62,11 +63,10 @@ class Program:
 
     def start(self) -> None:
         """Starts it, in its network and without rights in the namespaces."""
-        inside(self.side.namespace, self._spawn)
+        inside(self.network, self._spawn)
 
     def _spawn(self) -> None:
         _core.drop_rights()
-        told = {**environment(self.side.name), **self.told}
         files: list[Any] = [] if self.terminal else [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         if self.output is not None:
             made = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -76,7 +76,7 @@ class Program:
         self.pid = os.posix_spawnp(
             self.argv[0],
             self.argv,
-            {**os.environ, **told},
+            {**os.environ, **self.told},
             file_actions=files,
             setsigdef=[*_QUIET, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGPIPE],
             setsigmask=[],
@@ -166,11 +166,12 @@ class Programs:
                 if one.pid == pid:
                     one.status = os.waitstatus_to_exitcode(status)
                     one.ended = time.monotonic()
-                    if any(other.status is None and not other.terminal for other in self.all):
-                        threading.Timer(_PATIENCE, self._late).start()
+                    left = [other for other in self.all if other.name == partner(one.name)]
+                    if any(other.status is None and not other.terminal for other in left):
+                        threading.Timer(_PATIENCE, self._late, [left]).start()
 
-    def _late(self) -> None:
-        for one in self.all:
+    def _late(self, which: list[Program] | None = None) -> None:
+        for one in self.all if which is None else which:
             if not one.terminal:
                 one.end(signal.SIGTERM)
 
@@ -214,14 +215,16 @@ def run(job: dict[str, Any]) -> None:
     os.set_inheritable(job["life"], False)
     scenario = Scenario.parse(job["scenario"], Path(job["base"]) / f"{job['name']}.toml")
     made = lower(scenario, seed=job["seed"], record="summary")
-    sides = join()
+    sides = join(job["ends"])
+    networks = {end: network for side in sides.values() for end, network in side.ends.items()}
     programs = Programs(
         [
             Program(
-                sides[name],
+                name,
+                networks[name],
                 argv,
                 terminal=name in job["terminals"],
-                told=job["told"],
+                told={**environment(name, job["ends"]), **job["told"]},
                 output=str(folder / OUTPUT.format(name)) if job["kept"] else None,
             )
             for name, argv in job["programs"].items()
@@ -235,7 +238,7 @@ def run(job: dict[str, Any]) -> None:
             str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python, job["pcap"], flows
         )
     began_unix = time.time()
-    (folder / READY).write_text(json.dumps({name: side.namespace for name, side in sides.items()}), encoding="utf-8")
+    (folder / READY).write_text(json.dumps(networks), encoding="utf-8")
     threading.Thread(target=_obey, args=(job["life"], programs), daemon=True).start()
     priority = _priority(job["realtime"])
     lowered: list[str] = []
@@ -271,7 +274,7 @@ def run(job: dict[str, Any]) -> None:
         "lowered": lowered,
         "failed": programs.failed,
         "programs": {
-            one.side.name: {
+            one.name: {
                 "argv": one.argv,
                 "status": one.status,
                 "stopped": one.stopped,

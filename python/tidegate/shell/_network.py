@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import array
 import fcntl
+import json
 import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,14 +19,12 @@ from typing import TypeVar
 
 from tidegate import _core
 
-ADDRESSES = {"A": "10.77.0.1", "B": "10.77.0.2"}
-"""Of the programs' devices; nobody else is in these networks."""
+ENDS = "ABCDEFGH"
+"""Where programs may be: the first, third and so on at side A, from which the call is sent, the others at side B."""
+SIDES = ("A", "B")
 PREFIX = 24
 DEVICE = "eth0"
 """What the programs' device is called in each namespace."""
-
-_MAC = {"A": "02:00:0a:4d:00:01", "B": "02:00:0a:4d:00:02"}  # locally administered (IEEE 802 section 8.2)
-_OTHER = {"A": "B", "B": "A"}
 
 # include/uapi/linux/if_packet.h and if_ether.h
 _SOL_PACKET, _PACKET_STATISTICS, _ETH_P_IP = 263, 6, 0x0800
@@ -32,13 +32,39 @@ _SOL_PACKET, _PACKET_STATISTICS, _ETH_P_IP = 263, 6, 0x0800
 _SIOCETHTOOL = 0x8946
 _OFF = {"tx checksums": 0x17, "scatter-gather": 0x19, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 _BUFFER = 8 << 20
+_PATIENCE = 5.0
 
 _T = TypeVar("_T")
 
 
-def environment(name: str) -> dict[str, str]:
-    """What a program finds in its environment, and how a shell asks for the next command."""
-    told = {"SIDE": name, "ADDRESS": ADDRESSES[name], "PEER": ADDRESSES[_OTHER[name]]}
+def side_of(end: str) -> str:
+    """The side of an end."""
+    return SIDES[ENDS.index(end) % 2]
+
+
+def partner(end: str) -> str:
+    """With whom an end makes a pair: A and B, C and D, and so on."""
+    return ENDS[ENDS.index(end) ^ 1]
+
+
+def address(end: str) -> str:
+    """Of a program's device; nobody else is in these networks."""
+    return f"10.77.0.{ENDS.index(end) + 1}"
+
+
+def _mac(end: str) -> str:
+    return f"02:00:0a:4d:00:{ENDS.index(end) + 1:02x}"  # locally administered (IEEE 802 section 8.2)
+
+
+def environment(name: str, ends: Sequence[str] = SIDES) -> dict[str, str]:
+    """What the program at an end finds in its environment, and how a shell asks for the next command.
+
+    Args:
+        name: The end.
+        ends: All ends of the session. For one that has no partner among them, its peer is the first of the other side.
+    """
+    peer = partner(name) if partner(name) in ends else partner(side_of(name))
+    told = {"SIDE": side_of(name), "END": name, "ADDRESS": address(name), "PEER": address(peer)}
     prompt = f"[tidegate {name}]"
     return {
         **{f"TIDEGATE_{key}": value for key, value in told.items()},
@@ -50,10 +76,10 @@ def environment(name: str) -> dict[str, str]:
 
 @dataclass
 class Side:
-    """One end: its namespace, and the packet socket at our end of its device."""
+    """What is at one side: its ends, and the packet socket through which all their packets come and go."""
 
-    name: str
-    namespace: int
+    ends: dict[str, int]
+    """The network namespace of each."""
     socket: socket.socket
 
     @property
@@ -83,16 +109,15 @@ def inside(namespace: int, act: Callable[[], _T]) -> _T:
     return done[0]
 
 
-def _ip(lines: list[str]) -> None:
-    told = subprocess.run(
-        ["ip", "-batch", "-"],  # noqa: S607
-        input="\n".join(lines) + "\n",
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+def _run(command: list[str], lines: str | None = None) -> str:
+    told = subprocess.run(command, input=lines, text=True, capture_output=True, check=False)  # noqa: S603
     if told.returncode:
-        raise OSError(f"ip: {told.stderr.strip() or told.returncode}")
+        raise OSError(f"{command[0]}: {told.stderr.strip() or told.returncode}")
+    return told.stdout
+
+
+def _ip(lines: list[str]) -> None:
+    _run(["ip", "-batch", "-"], "\n".join(lines) + "\n")
 
 
 def _plain(device: str) -> None:
@@ -114,41 +139,88 @@ def _without_ipv6() -> None:
             Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
 
 
-def _end(name: str) -> None:
-    other = _OTHER[name]
+def _end(name: str, ends: Sequence[str]) -> None:
+    others = [end for end in ends if side_of(end) != side_of(name)]
+    beside = [end for end in ends if side_of(end) == side_of(name) and end != name]
     _without_ipv6()
     _ip(
         [
             "link set lo up",
-            f"link add {DEVICE} address {_MAC[name]} type veth peer name side-{name} netns 1",
+            f"link add {DEVICE} address {_mac(name)} type veth peer name end-{name} netns 1",
             f"link set {DEVICE} arp off",
-            f"address add {ADDRESSES[name]}/{PREFIX} dev {DEVICE}",
+            f"address add {address(name)}/{PREFIX} dev {DEVICE}",
             f"link set {DEVICE} up",
             # arp off: whoever is on the network is known beforehand
-            f"neighbour add {ADDRESSES[other]} lladdr {_MAC[other]} dev {DEVICE} nud permanent",
+            *(f"neighbour add {address(end)} lladdr {_mac(end)} dev {DEVICE} nud permanent" for end in others),
+            # whoever is at the same side would be reached without any link
+            *(f"route add unreachable {address(end)}/32" for end in beside),
         ]
     )
     _plain(DEVICE)
 
 
-def join() -> dict[str, Side]:
-    """Makes both ends: two namespaces with a device each, and our ends of these devices here.
+def _gather(side: str, ends: Sequence[str]) -> str:
+    """One device here for all ends of a side, by name: that of the only one, or one behind a bridge with all."""
+    devices = [f"end-{end}" for end in ends]
+    for device in devices:
+        _plain(device)
+    if len(devices) == 1:
+        _ip([f"link set {devices[0]} arp off up"])
+        return devices[0]
+    bridge, inner, outer = f"bridge-{side}", f"inner-{side}", f"side-{side}"
+    _ip(
+        [
+            f"link add {bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+            f"link add {outer} type veth peer name {inner}",
+            f"link set {outer} arp off up",
+            f"link set {bridge} arp off up",
+            *(f"link set {device} master {bridge} arp off up" for device in (inner, *devices)),
+        ]
+    )
+    for device in (inner, outer):
+        _plain(device)
+    _wait_for(bridge)
+    return outer
+
+
+def _wait_for(bridge: str) -> None:
+    """Until all ports of a bridge forward: the kernel may take a second to see that a device is there."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        told = _run(["ip", "-json", "-details", "link", "show", "master", bridge])
+        states = [one["linkinfo"]["info_slave_data"]["state"] for one in json.loads(told)]
+        if all(state == "forwarding" for state in states):
+            return
+        time.sleep(0.02)
+    raise OSError(f"{bridge}: its ports are {', '.join(states)} after {_PATIENCE:g} s; expected forwarding")
+
+
+def join(ends: Sequence[str] = SIDES) -> dict[str, Side]:
+    """Makes all ends, a namespace with a device each, and our ends of these devices here.
+
+    Args:
+        ends: Which: A and B at least.
+
+    Returns:
+        Side A and side B.
 
     Raises:
         OSError: says which step failed.
     """
     _without_ipv6()
     sides = {}
-    for name in ADDRESSES:
-        namespace = _core.make_network()
-        inside(namespace, partial(_end, name))
-        _ip([f"link set side-{name} arp off up"])
-        _plain(f"side-{name}")
+    for name in SIDES:
+        here = [end for end in ends if side_of(end) == name]
+        namespaces = {}
+        for end in here:
+            namespaces[end] = _core.make_network()
+            inside(namespaces[end], partial(_end, end, ends))
+        device = _gather(name, here)
         # ETH_P_IP: only what comes in, never what we write ourselves
         packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_IP))
         packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         with suppress(OSError):  # beyond what the system allows everybody; only root may
             packets.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE
-        packets.bind((f"side-{name}", _ETH_P_IP))
-        sides[name] = Side(name, namespace, packets)
+        packets.bind((device, _ETH_P_IP))
+        sides[name] = Side(namespaces, packets)
     return sides

@@ -7,12 +7,11 @@ from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import Scenario
+from tidegate.shell._network import SIDES
 from tidegate.units import Duration
 
 FLOWS = 32
 """Flows of programs that are told apart, for each side: `FLOWS` of `crates/live/src/shell`."""
-
-SIDES = ("A", "B")
 
 
 def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOWS) -> Scenario:

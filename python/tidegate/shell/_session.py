@@ -26,7 +26,8 @@ from tidegate.scenario._lower import lower
 from tidegate.shell._entering import announced
 from tidegate.shell._files import FAILED, PLACE, TOLD
 from tidegate.shell._judging import Lateness, verdict
-from tidegate.shell._scenario import SIDES, with_programs
+from tidegate.shell._network import ENDS
+from tidegate.shell._scenario import with_programs
 from tidegate.shell._streams import Stream, streams
 
 FILES = ("arrivals.csv", "fates.csv", TOLD)
@@ -37,12 +38,14 @@ Realtime = Literal["auto", "off"]
 
 @dataclass(frozen=True)
 class Programs:
-    """What runs at the two ends: a program and its arguments, the user's shell at this terminal, or nobody."""
+    """What runs at the ends: a program and its arguments, the user's shell at this terminal, or nobody."""
 
     a: Sequence[str] | Literal["shell"]
     """Where the scenario's call is sent from."""
     b: Sequence[str] | Literal["shell"] | None
     """Where it is received; None: nobody, until somebody comes by `tidegate shell --enter`."""
+    more: Sequence[Sequence[str]] = ()
+    """Further ones: C beside A, D beside B, and so on, up to H."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,10 @@ def begin(
         InputError: when a program cannot be started.
         RunError: when the session failed.
     """
-    ends = {name: end for name, end in zip(SIDES, (programs.a, programs.b), strict=True) if end is not None}
+    if 2 + len(programs.more) > len(ENDS):
+        raise InputError(f"found {2 + len(programs.more)} programs; expected at most {len(ENDS)}")
+    everywhere = dict(zip(ENDS, (programs.a, programs.b, *programs.more), strict=False))
+    ends = {name: end for name, end in everywhere.items() if end is not None}
     life, alive = os.pipe()
     job = {
         "folder": str(place),
@@ -225,6 +231,7 @@ def begin(
         "seed": seed,
         "life": life,
         "realtime": realtime,
+        "ends": list(everywhere),
         "pcap": pcap,
         "programs": {name: user_shell() if argv == "shell" else list(argv) for name, argv in ends.items()},
         "terminals": [name for name, argv in ends.items() if argv == "shell"],

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use tidegate_core::{Cause, Ecn, Span, Time};
 
 /// The first line of `arrivals.csv`.
-pub const ARRIVALS: &str = "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,port_a,port_b,\
+pub const ARRIVALS: &str = "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,\
+                            address_a,port_a,address_b,port_b,\
                             ssrc,sequence,timestamp,payload_type,marker";
 /// The first line of `fates.csv`.
 pub const FATES: &str = "number,at_ns,fate,written_ns";
@@ -50,11 +51,11 @@ impl Arrival {
     /// Appends it as a line.
     pub fn write(&self, to: &mut String) {
         let Self { number, at, clamped, from, flow, frame } = *self;
-        let Frame { size, ecn, tuple: Tuple { protocol, port_a, port_b }, rtp } = frame;
+        let Frame { size, ecn, tuple: Tuple { protocol, address_a, port_a, address_b, port_b }, rtp } = frame;
         let (at, clamped, from, ecn) = (at.as_nanos(), clamped.as_nanos(), from.name(), ecn as u8);
         let flow = flow + 1;
-        let _ =
-            write!(to, "{number},{at},{clamped},{from},{flow},{size},{ecn},{protocol},{port_a},{port_b},");
+        let _ = write!(to, "{number},{at},{clamped},{from},{flow},{size},{ecn},{protocol},");
+        let _ = write!(to, "{address_a},{port_a},{address_b},{port_b},");
         let _ = match rtp {
             None => writeln!(to, ",,,,"),
             Some(Rtp { ssrc, sequence, timestamp, payload_type, marker }) => {
@@ -78,7 +79,9 @@ impl Arrival {
         })?;
         let ecn = Ecn::from_bits(cells.number("ecn", 3)? as u8);
         let protocol = cells.number("protocol", 255)? as u8;
+        let address_a = cells.word("address_a", "an IPv4 address", |word| word.parse().ok())?;
         let port_a = cells.number("port_a", 65535)? as u16;
+        let address_b = cells.word("address_b", "an IPv4 address", |word| word.parse().ok())?;
         let port_b = cells.number("port_b", 65535)? as u16;
         let rtp = if cells.rest() == ",,,," {
             None
@@ -91,7 +94,7 @@ impl Arrival {
                 marker: cells.number("marker", 1)? == 1,
             })
         };
-        let frame = Frame { size, ecn, tuple: Tuple { protocol, port_a, port_b }, rtp };
+        let frame = Frame { size, ecn, tuple: Tuple { protocol, address_a, port_a, address_b, port_b }, rtp };
         Ok(Self { number, at, clamped, from, flow, frame })
     }
 }
@@ -210,9 +213,11 @@ pub fn endings(text: &str) -> Result<Vec<Ending>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     fn arrival(number: u64, rtp: Option<Rtp>) -> Arrival {
-        let tuple = Tuple { protocol: 17, port_a: 5004, port_b: 65535 };
+        let [address_a, address_b] = [1, 254].map(|last| Ipv4Addr::new(10, 77, 0, last));
+        let tuple = Tuple { protocol: 17, address_a, port_a: 5004, address_b, port_b: 65535 };
         let frame = Frame { size: 1228, ecn: Ecn::Ect1, tuple, rtp };
         let at = Time::from_nanos(1_234_567_890_123);
         Arrival { number, at, clamped: Span::from_nanos(77), from: Side::B, flow: 31, frame }
@@ -241,14 +246,27 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line_and_cell() {
         let wrong = |line: &str| arrivals(&format!("{ARRIVALS}\n{line}\n")).unwrap_err();
-        assert_eq!(wrong("1,2"), format!("line 2: found 2 cells; expected 15 ({ARRIVALS})"));
+        assert_eq!(wrong("1,2"), format!("line 2: found 2 cells; expected 17 ({ARRIVALS})"));
         assert_eq!(
-            wrong("0,-1,0,A,1,100,0,17,1,2,,,,,"),
+            wrong("0,-1,0,A,1,100,0,17,10.77.0.1,1,10.77.0.2,2,,,,,"),
             "line 2: at_ns: found \"-1\"; expected a whole number up to 9223372036854775807"
         );
-        assert_eq!(wrong("0,1,0,C,1,100,0,17,1,2,,,,,"), "line 2: from: found \"C\"; expected A or B");
-        assert_eq!(wrong("0,1,0,A,33,100,0,17,1,2,,,,,"), "line 2: flow: found \"33\"; expected 1 to 32");
-        assert_eq!(wrong("5,1,0,A,1,100,0,17,1,2,,,,,"), "line 2: number: found 5; expected 0");
+        assert_eq!(
+            wrong("0,1,0,C,1,100,0,17,10.77.0.1,1,10.77.0.2,2,,,,,"),
+            "line 2: from: found \"C\"; expected A or B"
+        );
+        assert_eq!(
+            wrong("0,1,0,A,33,100,0,17,10.77.0.1,1,10.77.0.2,2,,,,,"),
+            "line 2: flow: found \"33\"; expected 1 to 32"
+        );
+        assert_eq!(
+            wrong("0,1,0,A,1,100,0,17,10.77.0,1,10.77.0.2,2,,,,,"),
+            "line 2: address_a: found \"10.77.0\"; expected an IPv4 address"
+        );
+        assert_eq!(
+            wrong("5,1,0,A,1,100,0,17,10.77.0.1,1,10.77.0.2,2,,,,,"),
+            "line 2: number: found 5; expected 0"
+        );
         assert_eq!(
             endings(&format!("{FATES}\n0,1,eaten,\n")).unwrap_err(),
             "line 2: fate: found \"eaten\"; expected arrives, arrives marked, queue, loss, corrupt or outage"

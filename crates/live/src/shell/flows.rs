@@ -43,15 +43,19 @@ impl Flows {
 mod tests {
     use super::*;
     use crate::shell::FLOWS;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn numbers_are_given_in_order_and_the_last_is_shared() {
         let mut flows = Flows::new(FLOWS);
-        let tuple = |port_a| Tuple { protocol: 17, port_a, port_b: 1 };
+        let [address_a, address_b] = [1, 2].map(|last| Ipv4Addr::new(10, 77, 0, last));
+        let tuple = |port_a| Tuple { protocol: 17, address_a, port_a, address_b, port_b: 1 };
         for port in 0..100 {
             assert_eq!(flows.number(tuple(port)), usize::from(port).min(FLOWS - 1));
         }
         assert_eq!(flows.number(tuple(3)), 3);
+        let elsewhere = Tuple { address_a: Ipv4Addr::new(10, 77, 0, 3), ..tuple(3) };
+        assert_eq!(flows.number(elsewhere), FLOWS - 1, "the same ports at another address");
         assert_eq!(flows.seen().len(), FLOWS);
     }
 }

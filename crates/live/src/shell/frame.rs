@@ -1,6 +1,7 @@
 //! What of an Ethernet frame matters to the model and to the record: IPv4, ports, and the header of RTP.
 
 use super::Side;
+use std::net::Ipv4Addr;
 use tidegate_core::Ecn;
 
 /// Destination, source, type (IEEE 802.3).
@@ -13,14 +14,18 @@ const TCP: u8 = 6;
 /// RFC 3550 section 5.1: the fixed header.
 const RTP: usize = 12;
 
-/// Which flow: the five fields, but for the addresses, which the sides have.
+/// Which flow: the five fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tuple {
     /// The protocol's number in the IP header.
     pub protocol: u8,
-    /// The port at A; 0 where there are no ports, and of fragments but the first.
+    /// The address at side A.
+    pub address_a: Ipv4Addr,
+    /// The port there; 0 where there are no ports, and of fragments but the first.
     pub port_a: u16,
-    /// The port at B.
+    /// The address at side B.
+    pub address_b: Ipv4Addr,
+    /// The port there.
     pub port_b: u16,
 }
 
@@ -76,17 +81,13 @@ impl Frame {
         let above = &ip[header..size];
         let ports = matches!(protocol, UDP | TCP) && !later_fragment && above.len() >= 4;
         let (source, target) = if ports { (u16_at(above, 0), u16_at(above, 2)) } else { (0, 0) };
-        let (port_a, port_b) = match from {
-            Side::A => (source, target),
-            Side::B => (target, source),
+        let [here, there] = [12, 16].map(|at| Ipv4Addr::from_bits(u32_at(ip, at)));
+        let tuple = match from {
+            Side::A => Tuple { protocol, address_a: here, port_a: source, address_b: there, port_b: target },
+            Side::B => Tuple { protocol, address_a: there, port_a: target, address_b: here, port_b: source },
         };
         let rtp = (ports && protocol == UDP).then(|| above.get(8..)).flatten().and_then(rtp);
-        Some(Self {
-            size: size as u32,
-            ecn: Ecn::from_bits(ip[1]),
-            tuple: Tuple { protocol, port_a, port_b },
-            rtp,
-        })
+        Some(Self { size: size as u32, ecn: Ecn::from_bits(ip[1]), tuple, rtp })
     }
 }
 
@@ -154,8 +155,11 @@ pub(super) mod tests {
         let mut there = udp((5004, 6000), 0b10, b"x");
         there.resize(60, 0);
         let there = Frame::read(&there, Side::A).unwrap();
-        let back = Frame::read(&udp((6000, 5004), 0, b"hello"), Side::B).unwrap();
-        assert_eq!(there.tuple, Tuple { protocol: 17, port_a: 5004, port_b: 6000 });
+        let mut back = udp((6000, 5004), 0, b"hello");
+        back[26..34].rotate_left(4);
+        let back = Frame::read(&back, Side::B).unwrap();
+        let [address_a, address_b] = [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        assert_eq!(there.tuple, Tuple { protocol: 17, address_a, port_a: 5004, address_b, port_b: 6000 });
         assert_eq!(there.tuple, back.tuple);
         assert_eq!((there.size, there.ecn, there.rtp), (29, Ecn::Ect0, None));
         assert_eq!((back.size, back.ecn), (33, Ecn::NotEct));
