@@ -256,7 +256,7 @@ def test_each_limit_makes_a_session_noisy() -> None:
         (["home-broadband", "--set", "links.uplink.delay", "--", "true", "--", "true"], "expected KEY=VALUE"),
         (["home-broadband", "--set", "links.x.delay=1ms", "--", "true", "--", "true"], "links.x"),
         (["--enter", "nobody"], "--enter nobody: no such session; there is none"),
-        (["--enter", "nobody:X"], "--enter nobody:C: found end X; expected a letter from A to H"),
+        (["--enter", "nobody:X"], "--enter nobody:X: found end X; expected a letter from A to H"),
         (["home-broadbant", "--", "true", "--", "true"], "did you mean home-broadband"),
         (["home-broadband", "--call", "x", "--", "true", "--", "true"], "--call x: home-broadband has no such flow"),
         (["home-broadband", "--record", "x", "--", "true", "--", "true"], "--record: found x; expected"),
