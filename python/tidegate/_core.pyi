@@ -1,7 +1,7 @@
 """The compiled core of tidegate, as type checkers see it; `crates/python` is the source."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias, final
+from typing import Any, Literal, Self, SupportsIndex, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,7 @@ __all__ = [
     "replay_session",
     "run",
     "sprout_forecasts",
+    "table_of",
     "tfrc_discount_factor",
     "tfrc_initial_window",
     "tfrc_loss_event_rate",
@@ -683,8 +684,25 @@ class Table:
     def num_rows(self) -> int:
         """How many rows."""
     def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: str, /) -> npt.NDArray[Any]:
+        """A column by its name, as `to_numpy` gives it; KeyError names those that there are."""
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> dict[str, Any]:
+        """A row by its number, from the end where that is negative."""
+    @overload
+    def __getitem__(self, key: slice, /) -> Table:
+        """Neighbouring rows."""
     def to_numpy(self, column: str) -> npt.NDArray[Any]:
         """One column as a NumPy array; words become an array of strings."""
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`; ImportError says what to install."""
+    def to_polars(self) -> Any:
+        """The table as a `polars.DataFrame`; ImportError says what to install."""
+    def __copy__(self) -> Table: ...
+    def __deepcopy__(self, memo: Any) -> Table: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
+    def _repr_html_(self) -> str: ...
     def labelled(self, controller: str, seed: int) -> Table:
         """The table with two columns more, the same in all rows: of which controller and seed it is."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -698,6 +716,9 @@ def lte_survey(
 
 def read_parquet(path: str) -> Table:
     """Reads a Parquet file that `Table.write_parquet` wrote."""
+
+def table_of(file: bytes) -> Table:
+    """The table in the bytes of a Parquet file of tidegate; ValueError where they are none."""
 
 @final
 class Trace:

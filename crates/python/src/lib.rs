@@ -60,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(trace::lte_survey, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(table::table_of, module)?)?;
     #[cfg(target_os = "linux")]
     {
         live::register(module)?;

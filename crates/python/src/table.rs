@@ -6,6 +6,7 @@ use crate::parquet::{read, words};
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::reader::ChunkReader;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
@@ -14,12 +15,17 @@ use arrow_array::{
     StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::DataType;
+use bytes::Bytes;
 use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PySlice};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_sim::record::columns::{Column, Table as Columns};
+
+/// How many columns a table names where it is printed.
+const NAMED: usize = 8;
 
 /// Columns of equal length with names.
 ///
@@ -133,6 +139,73 @@ impl Table {
         })
     }
 
+    /// A column by its name, as `to_numpy` gives it; a row by its number, as a dictionary; some rows as a table.
+    fn __getitem__<'py>(&self, py: Python<'py>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.batch.num_rows();
+        if let Ok(name) = key.extract::<String>() {
+            return self
+                .to_numpy(py, &name)
+                .map_err(|error| PyKeyError::new_err(error.value(py).to_string()));
+        }
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let asked = slice.indices(rows as isize)?;
+            if asked.step != 1 {
+                let right = "expected neighbours (of one column every step is there: table[\"t_s\"][::2])";
+                return Err(bad(format!("rows: found a step of {}; {right}", asked.step)));
+            }
+            let batch = self.batch.slice(asked.start as usize, asked.slicelength);
+            return Ok(Bound::new(py, Self { batch })?.into_any());
+        }
+        let row: isize = key.extract().map_err(|_| {
+            let found = key.get_type();
+            PyTypeError::new_err(format!(
+                "found {found}; expected a column's name, a row's number, or a slice of rows"
+            ))
+        })?;
+        let at = if row < 0 { row + rows as isize } else { row };
+        if at < 0 || at as usize >= rows {
+            return Err(PyIndexError::new_err(format!("row {row}: there are {rows} rows")));
+        }
+        let one = Self { batch: self.batch.slice(at as usize, 1) };
+        let cells = PyDict::new(py);
+        for name in self.columns() {
+            cells.set_item(&name, one.to_numpy(py, &name)?.call_method0("tolist")?.get_item(0)?)?;
+        }
+        Ok(cells.into_any())
+    }
+
+    /// The table as a `pandas.DataFrame`.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let columns = PyDict::new(py);
+        for name in self.columns() {
+            columns.set_item(&name, self.to_numpy(py, &name)?)?;
+        }
+        library(py, "pandas")?.call_method1("DataFrame", (columns,))
+    }
+
+    /// The table as a `polars.DataFrame`.
+    fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        library(slf.py(), "polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    /// Itself: nothing in it can be changed.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Itself: nothing in it can be changed.
+    fn __deepcopy__(slf: Py<Self>, memo: Bound<'_, PyAny>) -> Py<Self> {
+        drop(memo);
+        slf
+    }
+
+    /// How it is kept and sent to other processes: as a Parquet file.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let mut file = Vec::new();
+        py.detach(|| write(&self.batch, &mut file))?;
+        Ok((py.import("tidegate._core")?.getattr("table_of")?, (PyBytes::new(py, &file),)))
+    }
+
     /// The table with two columns more, the same in all rows: of which controller and seed it is.
     fn labelled(&self, controller: &str, seed: u64) -> PyResult<Self> {
         let rows = self.batch.num_rows();
@@ -163,32 +236,58 @@ impl Table {
 
     /// Writes the table as a Parquet file (zstd).
     fn write_parquet(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        let write = || {
+        py.detach(|| {
             let file = std::fs::File::create(path).map_err(|error| file_error(path, &error))?;
-            let level = ZstdLevel::try_new(3).map_err(bad)?;
-            let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
-            let mut writer =
-                ArrowWriter::try_new(file, self.batch.schema(), Some(properties)).map_err(bad)?;
-            writer.write(&self.batch).map_err(|error| bad(format!("{path}: {error}")))?;
-            writer.close().map_err(|error| bad(format!("{path}: {error}")))?;
-            Ok(())
-        };
-        py.detach(write)
+            write(&self.batch, file).map_err(|error| bad(format!("{path}: {error}")))
+        })
     }
 
     fn __repr__(&self) -> String {
-        format!("<tidegate Table, {} rows: {}>", self.batch.num_rows(), self.columns().join(", "))
+        let columns = self.columns();
+        let shown = columns.get(..NAMED).unwrap_or(&columns).join(", ");
+        let rest = columns.len().saturating_sub(NAMED);
+        let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+        format!("<tidegate Table, {} rows: {shown}{more}>", self.batch.num_rows())
     }
+
+    /// Its first rows, for a notebook.
+    fn _repr_html_<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tidegate.show._cells")?.call_method1("of_table", (slf,))
+    }
+}
+
+/// A library that a table can be handed to.
+fn library<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let found = py.import(name).map_err(|_| {
+        PyImportError::new_err(format!("{name} is not installed: pip install {name} (to_numpy does without)"))
+    })?;
+    Ok(found.into_any())
+}
+
+fn write(batch: &RecordBatch, to: impl std::io::Write + Send) -> PyResult<()> {
+    let level = ZstdLevel::try_new(3).map_err(bad)?;
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+    let mut writer = ArrowWriter::try_new(to, batch.schema(), Some(properties)).map_err(bad)?;
+    writer.write(batch).map_err(bad)?;
+    writer.close().map_err(bad)?;
+    Ok(())
 }
 
 /// Reads a Parquet file that [`Table::write_parquet`] wrote; whatever is in it, a wrong one is an error.
 #[pyfunction]
 pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
     let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
+    table(py, file).map_err(|why| bad(format!("{path}: not a Parquet file of tidegate: {why}")))
+}
+
+/// The table in the bytes of a Parquet file.
+#[pyfunction]
+pub(crate) fn table_of(py: Python<'_>, file: Vec<u8>) -> PyResult<Table> {
+    table(py, Bytes::from(file)).map_err(|why| bad(format!("not a table of tidegate: {why}")))
+}
+
+fn table(py: Python<'_>, file: impl ChunkReader + Send + 'static) -> Result<Table, String> {
     // the reader panics on some damaged files
     let batch = py.detach(|| caught(|| read(file))).map_err(|panic| format!("damaged ({panic})"));
-    let batch = batch.flatten();
-    batch
-        .map(|batch| Table { batch })
-        .map_err(|why| bad(format!("{path}: not a Parquet file of tidegate: {why}")))
+    batch.flatten().map(|batch| Table { batch })
 }

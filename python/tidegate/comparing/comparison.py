@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COMPARISON_FILE = "comparison.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Runs of several controllers over the same scenario and seeds."""
 
@@ -74,6 +74,20 @@ class Comparison:
     def seeds(self) -> list[int]:
         """The seeds, in the order of the runs."""
         return [run.seed for run in next(iter(self.runs.values()))]
+
+    def __repr__(self) -> str:
+        return f"<tidegate Comparison of {', '.join(self.controllers)} over {self._where}>"
+
+    @property
+    def _where(self) -> str:
+        count = len(self.seeds)
+        return f"{self.scenario.name}, {f'{count} seeds' if count > 1 else f'seed {self.seeds[0]}'}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        from tidegate.show import _cells
+
+        return _cells.of_comparison(self.table, self._where)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data: what `--json` prints."""

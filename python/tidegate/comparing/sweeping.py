@@ -45,7 +45,7 @@ class Point:
     """Hash of all that the result depends on; the name of its file."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepResult:
     """The results of a sweep."""
 
@@ -70,6 +70,17 @@ class SweepResult:
     def name(self) -> str:
         """The scenario's name."""
         return str(tomllib.loads(self.scenario).get("name") or "sweep")
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        keys = f" over {', '.join(self.keys)}" if self.keys else ""
+        return f"<tidegate {type(self).__name__} of {self.name}{keys}: {len(self.rows)} of {self.planned} runs{failed}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        from tidegate.show import _cells
+
+        return _cells.of_sweep(self, f"{self.name}: {len(self.rows)} of {self.planned} runs")
 
     def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
         """The rows of each combination of settings, in order."""
@@ -188,7 +199,7 @@ def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequenc
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The runs of a sweep, checked, with their files read."""
 
@@ -226,6 +237,10 @@ class Plan:
             OutputError: when results cannot be written.
         """
         return _run(self, Path(out), workers, processes, progress)
+
+    def __repr__(self) -> str:
+        keys = f" over {', '.join(self.grid)}" if self.grid else ""
+        return f"<tidegate Plan of a sweep of {self.scenario.name}{keys}: {len(self.points)} runs>"
 
     def kept(self, out: Path) -> tuple[int, int]:
         """How many different runs are kept in the folder `out`, and of how many."""

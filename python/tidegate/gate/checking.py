@@ -70,7 +70,7 @@ class Answer:
         return self.state == "fine" and min(self.rule.excess(self.before, 2 * self.before - self.now)) > 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """What a check found."""
 
@@ -94,6 +94,11 @@ class Outcome:
     def those(self, state: State) -> list[Answer]:
         """The answers of a kind."""
         return [one for one in self.answers if one.state == state]
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.those(state))} {state}" for state in ("worse", "undecided", "fine"))
+        failed = f", {len(self.failed)} cases failed" if self.failed else ""
+        return f"<tidegate gate Outcome of {self.controller} against {self.against} on {self.suite}: {counts}{failed}>"
 
     def passed(self, *, strict: bool = False) -> bool:
         """Whether nothing is worse, no run failed, and (if `strict`) nothing is undecided."""

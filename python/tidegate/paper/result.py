@@ -30,7 +30,7 @@ PAPER_FILE = "paper.json"
 """What every folder with a result has."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """A paper's claims beside what was measured."""
 
@@ -47,6 +47,10 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=lambda: dict(versions()))
     mutations: mutations.Mutations | None = None
     """Which verdicts turn without the document's mechanism, where that is kept with the paper."""
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        return f"<tidegate paper Result of {self.document.key}: {counts}>"
 
     def turned(self, claims: Sequence[Judgement]) -> int:
         """How many of the claims turn under some mutation."""

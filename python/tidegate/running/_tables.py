@@ -101,9 +101,9 @@ class WithFiles:
 
 
 class Kept:
-    """Tables of a run in memory that were read from a folder."""
+    """Tables of a run in memory, with all that would be in its folder."""
 
-    def __init__(self, saved: Saved, encoded: Mapping[str, bytes]) -> None:
+    def __init__(self, saved: Fresh | Saved | WithFiles, encoded: Mapping[str, bytes]) -> None:
         self._tables = {name: saved.get(name) for name in saved.names()}
         self._captures = {side: saved.capture(side) for side in SIDES}
         self._encoded = encoded

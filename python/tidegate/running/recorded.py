@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -272,10 +273,35 @@ class Run:
             raise InputError("the draws of a saved run are not kept; run its scenario again")
         return found
 
+    def __copy__(self) -> Self:
+        return type(self)(self._about, self._tables)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # tables cannot be changed
+        return type(self)(copy.deepcopy(self._about, memo), self._tables)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it goes to another process: with its tables, and without files of a session and draws."""
+        return type(self), self._in_memory()
+
     def kept(self) -> Self:
         """This run with all its tables in memory, so that its folder may go."""
+        return type(self)(*self._in_memory())
+
+    def _in_memory(self) -> tuple[Mapping[str, Any], Kept]:
         about = {key: value for key, value in self._about.items() if key != "files"}
-        return type(self)(about, Kept(self._tables, {flow: self.encoded(flow) for flow in self.in_loop}))
+        if isinstance(self._tables, Kept):
+            return about, self._tables
+        return about, Kept(self._tables, {flow: self.encoded(flow) for flow in self.in_loop})
 
     def __repr__(self) -> str:
-        return f"<tidegate Run of {self.name}, seed {self.seed}, digest {self.digest}>"
+        return f"<tidegate Run of {self.name}, {self.controller}, seed {self.seed}, digest {self.digest[:16]}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        from tidegate.show import _cells
+
+        duration = f"{self.summary['duration_s']:g} s" if "duration_s" in self.summary else ""
+        about = ", ".join(filter(None, [duration, f"digest {self.digest[:16]}", f"tables {', '.join(self.tables)}"]))
+        title = f"{self.name}: {self.controller}, seed {self.seed}"
+        return _cells.of_run(self, title, [about, *(f"Warning: {one}" for one in self.warnings)])

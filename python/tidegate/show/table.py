@@ -49,7 +49,7 @@ class Row:
         return self.metric.best({name: of for name, of in self.values.items() if name not in self.out})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonTable:
     """Means over seeds with 95 % intervals, a row for each metric and a column for each controller."""
 
@@ -108,6 +108,15 @@ class ComparisonTable:
     def cell(self, row: Row, controller: str) -> str:
         """The text of a cell: mean and interval, or that the controller failed."""
         return FAILED if controller in self.failed else row.metric.show_interval(row.cells[controller])
+
+    def __repr__(self) -> str:
+        return f"<tidegate ComparisonTable of {', '.join(self.controllers)}: {len(self.rows)} metrics>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        from tidegate.show import _cells
+
+        return _cells.of_comparison(self, ", ".join(self.controllers))
 
     @property
     def unsure(self) -> bool:

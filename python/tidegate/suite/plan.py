@@ -54,7 +54,7 @@ class Point:
     """The session that it is a run of, where a program is tried."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The runs of a suite, checked, with their files read."""
 
@@ -113,6 +113,9 @@ class Plan:
             label, why = next((controller, why) for (_, controller), why in refused.items())
             raise InputError(f"{label}: fits no case: {why}")
         return cls(chosen, tuple(controllers), tuple(every), tuple(points), refused)
+
+    def __repr__(self) -> str:
+        return f"<tidegate Plan of {self.suite.name} for {', '.join(self.controllers)}: {len(self.points)} runs>"
 
     def kept(self, out: str | Path) -> tuple[int, int]:
         """How many different runs are kept in a folder, and of how many."""

@@ -60,7 +60,7 @@ class Cell:
         return any(one.close for one in self.broken or self.checks)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SuiteResult:
     """The result of a suite."""
 
@@ -239,3 +239,21 @@ class SuiteResult:
     def __repr__(self) -> str:
         cases = len(self.suite.cases)
         return f"<tidegate SuiteResult of {self.suite.name}: {cases} cases, {len(self.controllers)} controllers>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        from tidegate.show import _cells
+
+        states: tuple[State, ...] = ("pass", "fail", "error", "not run")
+        counts = [
+            [who, *(str(self.count(who, state)) for state in states), self._hardest(who)] for who in self.controllers
+        ]
+        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
+        page = f"All of it: {self.folder / 'index.html'}" if self.folder is not None else ""
+        title = f"{self.suite.name}: {len(self.suite.cases)} cases{seeds}"
+        heads = ["controller", "passed", "failed", "errors", "not run", "breaks most rules in"]
+        return _cells.fragment(title, _cells.grid(heads, counts), notes=[page])
+
+    def _hardest(self, controller: str) -> str:
+        worst = self.worst(controller)
+        return "" if worst is None else f"{worst.case} ({len(worst.broken)} of {len(worst.checks)})"

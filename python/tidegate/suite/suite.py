@@ -19,7 +19,7 @@ from tidegate.suite._model import RuleTable, SuiteTable
 from tidegate.suite.cases import Case, expand
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suite:
     """Cases and rules, read from a file and checked."""
 
@@ -31,6 +31,9 @@ class Suite:
     """Its cases, in order."""
     text: str
     """The text of its file."""
+
+    def __repr__(self) -> str:
+        return f"<tidegate Suite {self.name}: {len(self.cases)} cases, {len(self.rules)} rules>"
 
     @property
     def rules(self) -> list[RuleTable]:

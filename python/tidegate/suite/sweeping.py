@@ -33,7 +33,7 @@ _NUMBERS = tuple(name for name in HEADLINE if name != "utilisation")
 _SWEEP = "sweep"  # what `suite.json` has the settings of contenders under
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SuiteSweep(SweepResult):
     """What a sweep over a suite found: a sweep with the cases for one more key."""
 
@@ -110,7 +110,7 @@ def _row(settings: Mapping[str, str], controller: str, seed: int, row: numbers.R
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepPlan:
     """The runs of a sweep over a suite, checked."""
 
@@ -163,6 +163,9 @@ class SweepPlan:
             raise InputError(f"--set: two combinations are one and the same controller, of {', '.join(every)}")
         plan = Plan.of(suite, list(every), seeds=seeds, cases=cases)
         return cls(plan, list(grid), controller or "", every)
+
+    def __repr__(self) -> str:
+        return f"<tidegate SweepPlan over {self.plan.suite.name}: {', '.join(self.keys)}, {len(self.plan.points)} runs>"
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,9 +50,21 @@ STYLE: dict[Any, Any] = {
 _LOG_RATIO = 30.0
 
 
+class ShownFigure(Figure):
+    """A figure that pyplot does not know, and that shows itself where it is the last line of a notebook's cell.
+
+    What pyplot does not know nobody else shows: neither `%matplotlib inline` at the end of a cell, nor a window.
+    """
+
+    def _repr_png_(self) -> bytes:
+        data = io.BytesIO()
+        self.savefig(data, format="png")
+        return data.getvalue()
+
+
 def new_figure(width: float, height: float) -> Figure:
-    """A figure that pyplot does not know; width and height in inches."""
-    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+    """A figure of its own; width and height in inches."""
+    return ShownFigure(figsize=(width, height), dpi=150, layout="constrained")
 
 
 def finished(figure: Figure) -> Figure:

@@ -1,0 +1,262 @@
+"""Results as a notebook has them: printed, shown, copied, sent to other processes, and as tables of other libraries."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tidegate
+from tidegate import Comparison, Run, Scenario, SweepResult, Table, _core
+from tidegate.suite import Plan as SuitePlan
+from tidegate.suite import Suite, SuiteResult
+
+SCENARIO = tidegate.scenario_for(capacity="2Mbps", duration="4s", cross=["tcp@1s"])
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return tidegate.run(SCENARIO.with_changes(capture=True), record="packets")
+
+
+@pytest.fixture(scope="module")
+def both() -> Comparison:
+    return tidegate.compare(["gcc", "fixed:1Mbps"], SCENARIO, seeds=2)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+    keys = {"links.downlink.delay": ["10ms", "30ms"]} if SCENARIO.links[0].name == "downlink" else None
+    keys = keys or {f"links.{SCENARIO.links[0].name}.delay": ["10ms", "30ms"]}
+    return tidegate.sweep(SCENARIO, keys, out=tmp_path_factory.mktemp("sweep") / "out")
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> SuiteResult:
+    suite = """
+source = "a test"
+
+[[cases]]
+name = "small"
+title = "One call"
+source = "a test"
+scenario = "home-broadband"
+set = { duration = "6s" }
+
+[[rules]]
+name = "sends"
+says = "something arrives"
+source = "a test"
+metric = "receive_rate_bps"
+at_least = 1000
+"""
+    plan = SuitePlan.of(Suite.parse(suite), ["gcc"])
+    return plan.run(tmp_path_factory.mktemp("suite") / "out")
+
+
+class Balanced(HTMLParser):
+    """Reads HTML, and what of it is text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.said: list[str] = []
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.said)
+
+
+def same(one: Run, other: Run) -> None:
+    assert (one.digest, one.controller, one.seed) == (other.digest, other.controller, other.seed)
+    assert set(one.tables) == set(other.tables)
+    assert one.metrics() == other.metrics()
+    for name in one.tables:
+        a, b = one.table(name), other.table(name)
+        assert a.columns == b.columns
+        for column in a.columns:
+            np.testing.assert_array_equal(a[column], b[column])
+
+
+def test_what_is_printed_is_one_short_line(run: Run, both: Comparison, swept: SweepResult, judged: SuiteResult) -> None:
+    for one in (run, both, both.table, swept, judged, judged.suite, *(run.table(name) for name in run.tables)):
+        assert re.fullmatch(r"<tidegate [^\n]{10,240}>", repr(one))
+    assert repr(both).startswith("<tidegate Comparison of gcc, fixed:1Mbps over 2Mbps, 2 seeds")
+    assert repr(swept).endswith(": 2 of 2 runs>")
+    many = SuitePlan.of("rfc8868", ["gcc"], cases=["call,*"])
+    assert len(repr(many)) < 200
+
+
+def test_a_notebook_shows_a_small_table_of_each(
+    run: Run, both: Comparison, swept: SweepResult, judged: SuiteResult
+) -> None:
+    values: dict[str, Any] = {"run": run, "both": both, "table": both.table, "swept": swept, "judged": judged}
+    shown = {name: Balanced(one._repr_html_()) for name, one in values.items()}
+    assert all("table" in one.tags for one in shown.values())
+    assert run.subject in shown["run"].text
+    receive = next(row for row in both.table.rows if row.key == "receive_rate_bps")
+    for name in both.controllers:
+        assert name in shown["both"].said
+        assert both.table.cell(receive, name) in shown["both"].said
+    assert {"10ms", "30ms"} <= set(shown["swept"].said)
+    assert {"gcc", "1"} <= set(shown["judged"].said)
+    # as dark as the page that it is on: nothing paints a colour of its own over it
+    assert not re.search(r"#[0-9a-f]{3,6}\b|rgb\(", both._repr_html_())
+
+
+def test_a_long_table_shows_its_first_rows_and_says_so(run: Run) -> None:
+    series = run.table("series")
+    shown = Balanced(series._repr_html_())
+    assert shown.tags.count("tr") == 1 + 10
+    assert f"{len(series)} rows" in shown.text
+    assert "of which the first 10 are shown" in shown.text
+    empty = Balanced(series[0:0]._repr_html_())
+    assert "0 rows" in empty.text
+
+
+def test_a_name_is_text_in_what_a_notebook_shows(both: Comparison) -> None:
+    evil = "<script>alert(1)</script>"
+    named = Comparison(both.scenario, {evil: both.runs["gcc"], "x": both.runs["fixed:1Mbps"]}, failed={"<b>": "<i>no"})
+    table = Table.of([(evil, [evil, "b"])])
+    renamed = both.runs["gcc"][0].under(evil)
+    for one in (named, table, renamed):
+        html = one._repr_html_()
+        assert "<script" not in html
+        assert "<i>no" not in html
+        assert "&lt;script&gt;" in html
+        assert evil in Balanced(html).text
+
+
+def test_columns_rows_and_slices_of_a_table(run: Run) -> None:
+    series = run.table("series")
+    assert len(series) == series.num_rows > 5
+    np.testing.assert_array_equal(series["t_s"], series.to_numpy("t_s"))
+    assert series[0]["flow"] == series["flow"][0]
+    assert series[-1]["t_s"] == series["t_s"][-1]
+    assert type(series[0]["t_s"]) is float
+    assert list(series[0]) == series.columns
+    some = series[2:5]
+    assert isinstance(some, Table)
+    np.testing.assert_array_equal(some["t_s"], series["t_s"][2:5])
+    np.testing.assert_array_equal(series[-3:]["flow"], series["flow"][-3:])
+    assert len(series[:0]) == 0
+    # as a sequence of rows, too
+    rows: Any = series
+    assert len(list(rows)) == len(series)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "words"),
+    [
+        ("t_sec", KeyError, "no column.*t_sec.*there are t_s, "),
+        (10**6, IndexError, "row 1000000: there are .* rows"),
+        (-(10**6), IndexError, "row -1000000: there are"),
+        (1.5, TypeError, "float.*expected a column's name, a row's number, or a slice"),
+        (slice(0, 6, 2), ValueError, "found a step of 2; expected neighbours"),
+        (slice(None, None, -1), ValueError, "found a step of -1; expected neighbours"),
+    ],
+)
+def test_a_wrong_key_says_what_would_be_right(run: Run, key: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        run.table("series")[key]
+
+
+def test_a_run_is_the_same_after_pickle_and_copies(run: Run) -> None:
+    for again in (pickle.loads(pickle.dumps(run)), copy.copy(run), copy.deepcopy(run)):
+        same(run, again)
+        assert again.pcapng() == run.pcapng()
+    deep = copy.deepcopy(run)
+    assert deep.summary is not run.summary
+    # what was pickled once more: the same bytes in it
+    same(run, pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(run)))))
+
+
+def test_a_pickled_run_is_saved_like_any_other(run: Run, tmp_path: Any) -> None:
+    again = pickle.loads(pickle.dumps(run))
+    same(run, Run.load(again.save(tmp_path / "run")))
+
+
+def test_a_comparison_and_a_sweep_are_the_same_after_pickle_and_copies(both: Comparison, swept: SweepResult) -> None:
+    for again in (pickle.loads(pickle.dumps(both)), copy.copy(both), copy.deepcopy(both)):
+        assert again.to_data() == both.to_data()
+        assert again.scenario == both.scenario
+        for name in both.controllers:
+            for one, other in zip(both.runs[name], again.runs[name], strict=True):
+                same(one, other)
+    for once_more in (pickle.loads(pickle.dumps(swept)), copy.copy(swept), copy.deepcopy(swept)):
+        assert once_more.to_csv() == swept.to_csv()
+
+
+def test_a_table_is_the_same_after_pickle_and_copies(run: Run) -> None:
+    for name in run.tables:
+        table = run.table(name)
+        assert copy.copy(table) is table
+        assert copy.deepcopy([table])[0] is table
+        again = pickle.loads(pickle.dumps(table))
+        assert again.columns == table.columns
+        for column in table.columns:
+            np.testing.assert_array_equal(again[column], table[column])
+            assert again[column].dtype.kind == table[column].dtype.kind
+    for damaged in (b"", b"PAR1", b"no table", pickle.dumps(1)):
+        with pytest.raises(ValueError, match="not a table of tidegate"):
+            _core.table_of(damaged)
+
+
+def test_a_suite_and_its_result_go_through_a_pickle(judged: SuiteResult) -> None:
+    again = pickle.loads(pickle.dumps(judged))
+    assert [cell.state for cell in again.cells] == [cell.state for cell in judged.cells]
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars"])
+def test_a_table_as_a_data_frame(run: Run, name: str) -> None:
+    pytest.importorskip(name, reason=f"{name} is not installed: what it takes of tables is not tried")
+    for of in run.tables:
+        table = run.table(of)
+        frame = getattr(table, f"to_{name}")()
+        assert list(frame.columns) == table.columns
+        assert len(frame) == len(table)
+        for column in table.columns:
+            np.testing.assert_array_equal(np.asarray(frame[column].to_numpy()), table[column])
+
+
+def test_a_library_that_is_not_there_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(ImportError, match="polars is not installed: pip install polars"):
+        run.table("series").to_polars()
+
+
+def test_a_figure_shows_itself_once_and_leaves_nothing_with_pyplot(run: Run, both: Comparison) -> None:
+    from matplotlib import pyplot as plt
+
+    before = plt.get_fignums()
+    for figure in (tidegate.plot.time_series(run), tidegate.plot.comparison(both.runs)):
+        data = figure._repr_png_()  # type: ignore[attr-defined]
+        assert data.startswith(b"\x89PNG")
+        # also when the cell is run again
+        assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+        # one way to be shown, and no second one
+        assert not any(hasattr(figure, f"_repr_{kind}_") for kind in ("svg", "jpeg", "markdown", "latex"))
+    assert plt.get_fignums() == before
+
+
+def test_a_scenario_of_a_run_is_still_there_after_a_pickle(run: Run) -> None:
+    assert isinstance(pickle.loads(pickle.dumps(run)).scenario, Scenario)
