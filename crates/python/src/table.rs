@@ -286,7 +286,7 @@ pub(crate) fn table_of(py: Python<'_>, file: Vec<u8>) -> PyResult<Table> {
     table(py, Bytes::from(file)).map_err(|why| bad(format!("not a table of tidegate: {why}")))
 }
 
-fn table(py: Python<'_>, file: impl ChunkReader + Send + 'static) -> Result<Table, String> {
+fn table(py: Python<'_>, file: impl ChunkReader + 'static) -> Result<Table, String> {
     // the reader panics on some damaged files
     let batch = py.detach(|| caught(|| read(file))).map_err(|panic| format!("damaged ({panic})"));
     batch.flatten().map(|batch| Table { batch })
