@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-_PATIENCE = 1.0  # seconds without a progress bar
+from tidegate.running._progress import shown as bar
+
 _PIPE_WIDTH = 200  # columns where the output is no terminal
 _WIDEST = 10_000  # columns that no table has
 
@@ -74,31 +73,8 @@ def _part(table: Table, columns: Sequence[int]) -> Table:
 @contextmanager
 def progress(what: str, *, shown: bool) -> Iterator[Any]:
     """A bar with the time left, for work of more than a second on a terminal."""
-    if not shown or not sys.stderr.isatty():
-        yield None
-        return
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("time left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task(what, total=1.0)
-    begun = time.monotonic()
-
-    def tell(fraction: float) -> None:
-        if not bar.live.is_started and time.monotonic() - begun > _PATIENCE and fraction < 1:
-            bar.start()
-        bar.update(task, completed=fraction)
-
-    try:
+    with bar(shown, what) as tell:
         yield tell
-    finally:
-        if bar.live.is_started:
-            bar.stop()
 
 
 def plain_table(*heads: str) -> Table:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 from tidegate import _core
 from tidegate._files import file_names, named, write_file
 from tidegate.comparing._doubts import doubts
+from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results._folders import write_folder
 from tidegate.results._saved import Contents, read_json
 from tidegate.running import Run, RunJob, pool, versions
+from tidegate.running._progress import shown
 from tidegate.running._seeds import seeds_of
-from tidegate.running.jobs import attempt, busy_in_python
+from tidegate.running.jobs import attempt, by_processes
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Lowered
@@ -27,7 +29,6 @@ from tidegate.scenario.scenario import Level
 from tidegate.scenario.variants import DEFAULT, with_controller
 from tidegate.show import _view
 from tidegate.show.table import ComparisonTable, flows_csv
-from tidegate.units import show
 
 if TYPE_CHECKING:
     from tidegate.shell import LiveJob
@@ -189,28 +190,29 @@ def _session(run: Run) -> dict[str, Any]:
 
 
 def compare(
-    controllers: Iterable[str],
+    controllers: Iterable[Contender],
     scenario: Scenario | str | Path | None = None,
     *,
     seeds: int | Sequence[int] = 1,
     record: Level | None = None,
     workers: int | None = None,
     processes: bool | None = False,
-    progress: pool.Progress | None = None,
+    progress: pool.Progress | bool | None = None,
     command: str = "",
     media: str | None = None,
 ) -> Comparison:
     """Runs a scenario with each of several controllers and each of several seeds.
 
     Args:
-        controllers: Names with their parts, such as `gcc`, `gcc:draft-02`, `fixed:2Mbps`; `program:COMMAND` is a real
-            program at both ends of the call, by the wall clock (Linux).
+        controllers: Names with their parts, such as `gcc`, `gcc:draft-02`, `fixed:2Mbps`; classes, and `(Mine,
+            {"k": 2})` for one with settings; `program:COMMAND` is a real program at both ends of the call, by the wall
+            clock (Linux).
         scenario: A scenario, or the path or name of one; a generated LTE link by default.
         seeds: How many, counted from 1, or which.
         record: How much each run keeps, instead of the scenario's.
         workers: How many runs at once; one a core by default.
         processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
-        progress: Told the fraction of simulated time that is done.
+        progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction that is done.
         command: What was typed, for the record.
         media: A clip that is really encoded, sent and decoded, as `--media` takes it: adds the metrics of pictures.
 
@@ -223,14 +225,8 @@ def compare(
     >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
     [1, 2]
     """
-    if isinstance(controllers, str):
-        raise InputError(f"controllers: found {show(controllers)}; expected several, such as [{show(controllers)}]")
-    labels = list(controllers)
-    if not labels:
-        raise InputError("name at least one controller, for example gcc")
-    if len(set(labels)) != len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise InputError(f"{twice}: is named twice")
+    every = contenders(controllers)
+    labels = list(every)
     match scenario:
         case None:
             base = Scenario.load(DEFAULT)
@@ -244,7 +240,7 @@ def compare(
         # only where it is needed: it is for Linux
         from tidegate import shell
     simulated = [label for label in labels if not is_program(label)]
-    every = [with_controller(base, label) for label in simulated]
+    variants = [with_controller(base, every[label]) for label in simulated]
     if sessions and media is not None:
         raise InputError(f"{sessions[0].contender.label}: makes its own video; a clip is fed to simulated calls alone")
 
@@ -253,7 +249,7 @@ def compare(
     ) -> tuple[dict[str, list[Run]], dict[str, str]]:
         files = Files()
         lowered = [Lowered(variant, files) for variant in variants]
-        split = busy_in_python(lowered, len(lowered) * len(chosen), workers) if processes is None else processes
+        split = by_processes(processes, lowered, len(lowered) * len(chosen), workers)
         jobs = [RunJob(one, seed, level) for one in lowered for seed in chosen]
         first, then = shell.beside(tell, jobs, sessions) if sessions else (tell, None)
         done = iter(attempt(jobs, workers=workers, processes=split, progress=first, keep_going=len(labels) > 1))
@@ -261,20 +257,19 @@ def compare(
         live = iter(shell.attempt(sessions, then) if sessions else ())
         return _sorted({label: [next(live if is_program(label) else done) for _ in chosen] for label in labels})
 
-    attached: dict[str, bytes] = {}
-    if media is None:
-        runs, failed = runs_of(every, record, progress)
-    else:
+    with shown(progress, f"{len(labels) * len(chosen)} runs") as tell:
+        if media is None:
+            runs, failed = runs_of(variants, record, tell)
+            return Comparison(base, runs, command, failed=failed)
         from tidegate.media._chain import Chain, files
 
-        chain = Chain(media, workers=workers, progress=progress)
+        chain = Chain(media, workers=workers, progress=tell)
         base = chain.feed(base)
-        runs, failed = runs_of((with_controller(base, label) for label in labels), "packets", chain.running)
+        runs, failed = runs_of((with_controller(base, name) for name in every.values()), "packets", chain.running)
         every_judged = iter(chain.judge([run for some in runs.values() for run in some]))
-        judged = {label: list(itertools.islice(every_judged, len(some))) for label, some in runs.items()}
-        runs = {label: [one.judged_run() for one in some] for label, some in judged.items()}
-        attached = files(judged)
-    return Comparison(base, runs, command, attached, failed)
+    judged = {label: list(itertools.islice(every_judged, len(some))) for label, some in runs.items()}
+    runs = {label: [one.judged_run() for one in some] for label, some in judged.items()}
+    return Comparison(base, runs, command, files(judged), failed)
 
 
 def sessions_of(

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate import _core
+from tidegate.control.contenders import Contender, contenders
 from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results._folders import add_file
 from tidegate.results._saved import Contents, read_json
 from tidegate.running import RunJob, build, pool
+from tidegate.running._progress import shown
 from tidegate.running._seeds import seeds_of
-from tidegate.running.jobs import busy_in_python
+from tidegate.running.jobs import by_processes
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
@@ -164,27 +166,46 @@ class SweepResult:
             add_file(folder, "sweep.png", data.getvalue())
 
 
-def points(scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int]) -> list[Point]:
+Grid = Mapping[str, Sequence[Contender]]
+"""Values by dotted key: text, as on the command line; for a controller also classes."""
+
+
+def _named(grid: Grid) -> dict[str, dict[str, Any]]:
+    """What scenarios take for each value of a grid, by what tables call it."""
+    return {key: _values(key, values) for key, values in grid.items()}
+
+
+def _values(key: str, values: Sequence[Contender]) -> dict[str, Any]:
+    texts = [value for value in values if isinstance(value, str)]
+    if not values:
+        raise InputError(f"{key}: has no value")
+    if twice := next((value for value in texts if texts.count(value) > 1), None):
+        raise InputError(f"{key}: {twice} is named twice")
+    if len(texts) == len(values):
+        return {value: plain_value(value) for value in texts}
+    if key.rpartition(".")[2] != "controller":
+        other = next(value for value in values if not isinstance(value, str))
+        raise InputError(f'{key}: found {other!r}; expected values as text, such as "20ms"')
+    return {label: anchored(what) for label, what in contenders(values).items()}
+
+
+def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
     """Every combination of a grid's values with every seed.
 
     Raises:
         InputError: when a key leads nowhere, a value does not fit, or there are too many.
     """
     count = len(seeds)
-    for key, values in grid.items():
-        if not values:
-            raise InputError(f"{key}: has no value")
-        if len(set(values)) != len(values):
-            twice = next(value for value in values if list(values).count(value) > 1)
-            raise InputError(f"{key}: {twice} is named twice")
+    every = _named(grid)
+    for values in every.values():
         count *= len(values)
         if count > _MOST_RUNS:
             raise InputError(f"that makes more than {_MOST_RUNS} runs")
     found = []
     files = Files()
-    for values in itertools.product(*grid.values()):
-        settings = dict(zip(grid, values, strict=True))
-        changes = {key: plain_value(value) for key, value in settings.items()}
+    for chosen in itertools.product(*every.values()):
+        settings = dict(zip(grid, chosen, strict=True))
+        changes = {key: every[key][value] for key, value in settings.items()}
         try:
             variant = scenario.with_changes(changes)
             lowered = Lowered(variant, files)
@@ -215,13 +236,14 @@ class Plan:
     """What was typed."""
 
     @classmethod
-    def of(cls, scenario: Scenario, grid: Mapping[str, Sequence[str]], seeds: Sequence[int], command: str = "") -> Plan:
+    def of(cls, scenario: Scenario, grid: Grid, seeds: Sequence[int], command: str = "") -> Plan:
         """The plan of a sweep.
 
         Raises:
             InputError: when a key leads nowhere, a value does not fit, or there are too many.
         """
-        return cls(scenario, grid, seeds, points(scenario, grid, seeds), command)
+        named = {key: list(values) for key, values in _named(grid).items()}
+        return cls(scenario, named, seeds, points(scenario, grid, seeds), command)
 
     def run(
         self,
@@ -229,14 +251,15 @@ class Plan:
         *,
         workers: int | None = None,
         processes: bool | None = False,
-        progress: pool.Progress | None = None,
+        progress: pool.Progress | bool | None = None,
     ) -> SweepResult:
         """Does the runs that are not there; the arguments are those of [sweep][tidegate.comparing.sweeping.sweep].
 
         Raises:
             OutputError: when results cannot be written.
         """
-        return _run(self, Path(out), workers, processes, progress)
+        with shown(progress, f"{len(self.points)} runs") as tell:
+            return _run(self, Path(out), workers, processes, tell)
 
     def __repr__(self) -> str:
         keys = f" over {', '.join(self.grid)}" if self.grid else ""
@@ -290,24 +313,24 @@ class SweepJob:
 
 def sweep(
     scenario: Scenario | str | Path,
-    grid: Mapping[str, Sequence[str]],
+    grid: Grid,
     *,
     out: str | Path,
     seeds: int | Sequence[int] = 1,
     workers: int | None = None,
     processes: bool | None = False,
-    progress: pool.Progress | None = None,
+    progress: pool.Progress | bool | None = None,
 ) -> SweepResult:
     """Runs all combinations of a grid with all seeds; finished ones are not run again.
 
     Args:
         scenario: A scenario, or the path or name of one.
-        grid: Values by dotted key, such as `{"links.uplink.delay": ["20ms", "50ms"]}`.
+        grid: Values by dotted key, such as `{"links.uplink.delay": ["20ms", "50ms"]}`; of a controller also classes.
         out: Folder for the results; the same folder again goes on where it was left.
         seeds: How many, counted from 1, or which.
         workers: How many runs at once; one a core by default.
         processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
-        progress: Told the fraction that is done.
+        progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction that is done.
 
     Raises:
         InputError: when scenario, grid or seeds are not usable.
@@ -325,7 +348,9 @@ def _run(
     results = Results(folder)
     scenarios = {id(point.lowered): point.lowered.scenario for point in every}
     variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
+    classes = {name: text for point in every for name, text in point.lowered.inputs.here.items()}
     about = {"command": plan.command, "scenario": base.to_toml(), "grid": dict(grid)}
+    about |= {"classes": classes} if classes else {}
     with results.begun({**about, "results": [point.key for point in every]}, variants, plan.seeds):
         return _run_in(results, plan, workers, processes, progress)
 
@@ -339,8 +364,7 @@ def _run_in(
     for key in missing:
         results.clear_way(key)
     jobs = [SweepJob(point, results) for point in missing.values()]
-    if processes is None:
-        processes = busy_in_python((point.lowered for point in every), len(every), workers)
+    processes = by_processes(processes, (point.lowered for point in every), len(every), workers)
     done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
     failed = []
     for job, outcome in zip(jobs, done, strict=True):

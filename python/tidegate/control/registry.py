@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from tidegate import _core
-from tidegate.control import Controller, Needs, _source
+from tidegate.control import Controller, Needs, _classes, _source
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
@@ -76,6 +76,12 @@ class Choice:
     """The file of that class."""
     is_run: bool = True
     """Whether the code of a controller written in Python was run, so that it can be made and asked what it needs."""
+
+    def here(self) -> dict[str, tuple[str, str]]:
+        """Of a class that only this process has: its text, and the hash of its code, by its name."""
+        if not isinstance(self.made_by, type) or _classes.travels(self.made_by):
+            return {}
+        return {self.name: (_classes.text_of(self.made_by), _classes.fingerprint(self.made_by))}
 
     @property
     def label(self) -> str:
@@ -163,8 +169,7 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
         ControllerError: when there is none of that name, preset or setting.
     """
     if isinstance(what, type):
-        _check_class(what, what.__qualname__)
-        return Choice(f"python:{what.__module__}:{what.__qualname__}", made_by=what)
+        what = _classes.name_of(what)
     settings: Mapping[str, Scalar] = {}
     if isinstance(what, str):
         text, preset = what, ""
@@ -274,6 +279,11 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         given[key.strip()] = _scalar(value.strip())
     where = match["where"]
     name = f"python:{where}:{match['name']}"
+    known = _classes.class_of(where, match["name"])
+    if known is not None:
+        _check_class(known, known.__qualname__)
+        _check_settings(known, given, known.__qualname__)
+        return Choice(name, settings=given, made_by=known)
     source = (base / where).resolve() if where.endswith(".py") else None
     if source is not None and not source.is_file():
         raise ControllerError(f"{where}: there is no such file (looked for {source})")
@@ -282,8 +292,11 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         if names is not None and match["name"] not in names:
             raise _no_class(where, match["name"], names)
         return Choice(name, settings=given, is_run=False)
+    if where == "__main__":
+        why = "is of a notebook or a script: this process has to define it before it can be run"
+        raise ControllerError(f"{match['name']}: {why}; a class in a file is found again: python:FILE.py:CLASS")
     module = _load_file(source, where) if source else _import(where)
-    made_by = getattr(module, match["name"], None)
+    made_by = _classes.attribute(module, match["name"])
     if not callable(made_by):
         raise _no_class(where, match["name"], [name for name, item in vars(module).items() if isinstance(item, type)])
     if isinstance(made_by, type):

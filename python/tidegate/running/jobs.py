@@ -14,6 +14,7 @@ from tidegate import _core
 from tidegate.errors import InputError, RunError
 from tidegate.running import _memory as memory
 from tidegate.running import pool
+from tidegate.running._progress import shown
 from tidegate.running._tables import Fresh
 from tidegate.running._versions import versions
 from tidegate.running.recorded import FORMAT, Run
@@ -87,6 +88,7 @@ def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Ru
         "digest": recording.digest,
         "scenario_hash": made.hash,
         "inputs": made.inputs.files,
+        **({"classes": made.inputs.here} if made.inputs.here else {}),
         "versions": dict(versions()),
         "base": str(scenario.base.resolve()),
         "scenario": scenario.to_toml(),
@@ -121,7 +123,7 @@ def run(
     seed: int | None = None,
     record: Level | None = None,
     *,
-    progress: pool.Progress | None = None,
+    progress: pool.Progress | bool | None = None,
 ) -> Run:
     """Runs a scenario once.
 
@@ -129,24 +131,48 @@ def run(
         scenario: A scenario, or the path or name of one.
         seed: Instead of the scenario's.
         record: How much is kept, instead of the scenario's: summary, series or packets.
-        progress: Told the fraction of simulated time that is done.
+        progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction of simulated
+            time that is done.
 
     Raises:
         InputError: when the scenario is not usable.
         RunError: when the run fails; `__cause__` is the exception of a Python controller.
     """
     made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    (done,) = pool.run_all([RunJob(made, seed, record)], progress=progress)
+    with shown(progress, made.name) as tell:
+        (done,) = pool.run_all([RunJob(made, seed, record)], progress=tell)
     if isinstance(done, BaseException):
         raise done
     return done
 
 
 def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
-    """Whether it pays to use processes: a controller in Python holds the interpreter lock."""
+    """Whether it pays to use processes: a controller in Python holds the interpreter lock.
+
+    No other process has a class of a notebook's cell, so that runs with one are done by threads.
+    """
     if runs == 1 or (workers or pool.cores()) == 1:
         return False
-    return any(one.inputs.python for one in lowered)
+    every = [one.inputs for one in lowered]
+    return any(one.python for one in every) and not any(one.here for one in every)
+
+
+def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
+    """Whether runs are done by processes: as asked, and where nobody says so, where it pays.
+
+    Raises:
+        InputError: when processes are asked for, and no other process has a class.
+    """
+    every = list(lowered)
+    if asked is None:
+        return busy_in_python(every, runs, workers)
+    here = next((name for one in every for name in one.inputs.here), None)
+    if asked and here is not None:
+        right = "leave processes out, or put it into a file (python:FILE.py:CLASS)"
+        raise InputError(
+            f"{here}: is defined in a notebook, or inside a function: other processes do not have it; {right}"
+        )
+    return asked
 
 
 def execute(

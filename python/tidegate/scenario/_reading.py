@@ -29,6 +29,8 @@ class Inputs:
     """What makes controllers written in Python, and iterators over pictures, by their names."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of every file that was read, by name."""
+    here: dict[str, str] = field(default_factory=dict)
+    """The text of each class that only this process has: one of a notebook's cell, or of a function."""
     unrun: list[str] = field(default_factory=list)
     """Controllers written in Python whose code was only looked at: the scenario can be checked, and not run."""
 
@@ -84,6 +86,8 @@ class Reading:
         if factory is not None:
             self.inputs.python[chosen.label] = factory
             self.inputs.files.update({name: digest(file) for name, file in chosen.code().items()})
+            for name, (text, code) in chosen.here().items():
+                self.inputs.here[name], self.inputs.files[name] = text, code
 
 
 class _Place:

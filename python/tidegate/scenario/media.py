@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, Wi
 from pydantic_core import PydanticCustomError
 
 from tidegate.control import registry as controllers
+from tidegate.control._classes import name_of
 from tidegate.scenario import _rules as rules
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._model import Model, Said, lowered, one_of, shape
@@ -50,9 +51,10 @@ class Controller(Model):
         return dict(self.model_extra or {})
 
 
-def _is_class(value: object) -> type[Any]:
+def _is_class(value: object) -> str:
+    # by its name: what a scenario holds can be written, and handed to another process
     if isinstance(value, type):
-        return value
+        return name_of(value)
     raise PydanticCustomError("tidegate", "{why}", {"why": f"found {show(value)}; expected text"})
 
 
@@ -62,17 +64,13 @@ def _controller_shape(value: object) -> str:
     return "~table" if isinstance(value, dict | Controller) else "~name"
 
 
-def _class_name(value: type[Any]) -> str:
-    return f"python:{value.__module__}:{value.__qualname__}"
-
-
 AnyController = Annotated[
     Annotated[str, Tag("~name")]
     | Annotated[Controller, Tag("~table")]
     | Annotated[
         type,
         PlainValidator(_is_class),
-        PlainSerializer(_class_name),
+        PlainSerializer(str),
         WithJsonSchema({"not": {}}),
         Tag("~class"),
     ],

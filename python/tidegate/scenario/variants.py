@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from tidegate._files import file_name
 from tidegate.control import registry
+from tidegate.control.contenders import Contender, written
 from tidegate.errors import InputError
 from tidegate.scenario import _subject as subject
 from tidegate.scenario.scenario import Scenario
@@ -26,22 +27,37 @@ _BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
 _CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
 
 
-def with_controller(scenario: Scenario, controller: str) -> Scenario:
+def with_controller(scenario: Scenario, controller: Contender | Mapping[str, Any]) -> Scenario:
     """The scenario with another controller in its subject.
+
+    Args:
+        scenario: The scenario.
+        controller: A name with its parts, a class, one of them with settings `(Mine, {"k": 2})`, or a table of a
+            scenario that names a controller.
 
     Raises:
         InputError: when the subject has no media.
         ControllerError: when there is no such controller.
     """
     at = subject.of_scenario(scenario, "controller")
-    registry.choose(controller, Path())
+    named = anchored(controller)
+    if isinstance(named, str):
+        registry.choose(named, Path())
     data = scenario.to_dict()
-    data["flows"][at]["media"]["controller"] = anchored(controller)
+    data["flows"][at]["media"]["controller"] = named
     return Scenario.from_dict(data, scenario.base)
 
 
-def anchored(controller: str) -> str:
-    """A controller as typed, where a Python file is relative to the present folder, with its path made absolute."""
+@overload
+def anchored(controller: str) -> str: ...
+@overload
+def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]: ...
+def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
+    """A controller as scenarios name it; where its Python file is relative to the present folder, by its whole path."""
+    if isinstance(controller, Mapping):
+        return {**controller, "name": anchored(str(controller.get("name", "")))}
+    if not isinstance(controller, str):
+        return anchored(written(controller))
     match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
     return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tidegate.control import registry
+from tidegate.control.contenders import Contender
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import Scenario
 from tidegate.scenario import _toml as toml
@@ -54,7 +55,7 @@ class Case:
         flows = self.scenario.flows if self.scenario is not None else []
         return [flow.name for flow in flows if flow.name not in self.contenders]
 
-    def with_controller(self, controller: str) -> Scenario:
+    def with_controller(self, controller: Contender | Mapping[str, Any]) -> Scenario:
         """Its scenario with a controller in all its contenders.
 
         Raises:
@@ -214,24 +215,20 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else toml.inline(value)
 
 
-def check_controllers(controllers: Sequence[str], *, simulated: bool = False) -> None:
-    """Whether there are such controllers, each once.
+def check_controllers(controllers: Mapping[str, str | Mapping[str, Any]], *, simulated: bool = False) -> None:
+    """Whether there are such controllers.
 
     Args:
-        controllers: Their names.
+        controllers: As scenarios name them, by what tables call them.
         simulated: Whether real programs, which take part by the wall clock, are none.
 
     Raises:
         InputError: names the first one that there is not.
     """
-    if not controllers:
-        raise InputError("name at least one controller, for example gcc")
-    for label in controllers:
-        if list(controllers).count(label) > 1:
-            raise InputError(f"{label}: is named twice")
+    for label, what in controllers.items():
         if registry.is_program(label) and not simulated:
             from tidegate.shell import Contender
 
             Contender.of(label)
         elif label != oracle.NAME:
-            registry.choose(label, Path())
+            registry.choose(what if isinstance(what, str) else str(what["name"]), Path())

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate import _core
 from tidegate._files import sha256
+from tidegate.control.contenders import Contender, Scalar, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results._sweep import Results
 from tidegate.running import RunJob, build, pool, versions
+from tidegate.running._progress import shown
 from tidegate.running._seeds import seeds_of
-from tidegate.running.jobs import busy_in_python
+from tidegate.running.jobs import by_processes
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
 from tidegate.suite import measures
@@ -73,7 +75,7 @@ class Plan:
     def of(
         cls,
         suite: Suite | str | Path,
-        controllers: Sequence[str],
+        controllers: Sequence[Contender],
         *,
         seeds: int | Sequence[int] | None = None,
         cases: Sequence[str] = (),
@@ -83,7 +85,8 @@ class Plan:
 
         Args:
             suite: A suite, or the name or path of one.
-            controllers: Who takes part: `gcc`, `fixed:2Mbps`, `python:mine.py:Mine`, `program:node call.js`.
+            controllers: Who takes part: `gcc`, `fixed:2Mbps`, `python:mine.py:Mine`, `program:node call.js`; a
+                class, or one with settings, `(Mine, {"k": 2})`.
             seeds: How many, counted from 1, or which; as many as the suite says by default.
             cases: Patterns of names of cases (`5.1*`), for these alone.
             simulated: Whether real programs (`program:COMMAND`), which take part by the wall clock, are refused.
@@ -93,9 +96,10 @@ class Plan:
         """
         whole = suite if isinstance(suite, Suite) else Suite.load(suite)
         chosen = whole.only(tuple(cases))
-        check_controllers(controllers, simulated=simulated)
+        named = contenders(controllers)
+        check_controllers(named, simulated=simulated)
         every = seeds_of(whole.table.seeds if seeds is None else seeds)
-        if len(every) * len(chosen.cases) * len(controllers) > _MOST_RUNS:
+        if len(every) * len(chosen.cases) * len(named) > _MOST_RUNS:
             raise InputError(f"that makes more than {_MOST_RUNS} runs")
         if all(case.not_run for case in chosen.cases):
             reasons = dict.fromkeys(case.not_run for case in chosen.cases)
@@ -104,15 +108,15 @@ class Plan:
         refused: dict[tuple[str, str], str] = {}
         files = Files()
         for case in chosen.cases:
-            for controller in controllers if not case.not_run else ():
+            for controller, what in named.items() if not case.not_run else ():
                 try:
-                    points += _points(case, controller, every, files)
+                    points += _points(case, controller, what, every, files)
                 except InputError as refusal:
                     refused[case.name, controller] = str(refusal)
         if not points:
             label, why = next((controller, why) for (_, controller), why in refused.items())
             raise InputError(f"{label}: fits no case: {why}")
-        return cls(chosen, tuple(controllers), tuple(every), tuple(points), refused)
+        return cls(chosen, tuple(named), tuple(every), tuple(points), refused)
 
     def __repr__(self) -> str:
         return f"<tidegate Plan of {self.suite.name} for {', '.join(self.controllers)}: {len(self.points)} runs>"
@@ -130,7 +134,7 @@ class Plan:
         baseline: str | None = None,
         workers: int | None = None,
         processes: bool | None = None,
-        progress: pool.Progress | None = None,
+        progress: pool.Progress | bool | None = None,
         command: str = "",
         further: Mapping[str, Any] | None = None,
     ) -> SuiteResult:
@@ -141,7 +145,7 @@ class Plan:
             baseline: Whom others are compared with; as the suite says, or the first controller, by default.
             workers: How many runs at once; one a core by default.
             processes: Whether to use processes; by default where a controller in Python takes part.
-            progress: Told the fraction that is done.
+            progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction done.
             command: What was typed, for the record.
             further: What is to stand in `suite.json` beside that.
 
@@ -152,16 +156,15 @@ class Plan:
         against = self._baseline(baseline)
         results = Results(Path(out), SUITE_FILE)
         about = {**self._about(against, command), **(further or {})}
-        with results.begun(about, [], []):
+        with results.begun(about, [], []), shown(progress, f"{len(self.points)} runs") as tell:
             there = {point.key for point in self.points if results.read(point.key) is not None}
             missing = {point.key: point for point in self.points if point.key not in there}
             for key in missing:
                 results.clear_way(key)
             jobs = [SuiteJob(point, results) for point in missing.values() if point.session is None]
             live = [SuiteJob(point, results) for point in missing.values() if point.session is not None]
-            if processes is None:
-                processes = busy_in_python((point.lowered for point in self.points), len(jobs), workers)
-            first, then = _parts(progress, jobs, live)
+            processes = by_processes(processes, (point.lowered for point in self.points), len(jobs), workers)
+            first, then = _parts(tell, jobs, live)
             done = pool.run_all(jobs, workers=workers, processes=processes, progress=first, keep_going=True)
             done += _held(live, then)
             failed, refused = {}, dict(self.refused)
@@ -193,7 +196,9 @@ class Plan:
             {"case": point.case.name, "controller": point.controller, "seed": point.seed, "key": point.key}
             for point in self.points
         ]
+        classes = {name: text for point in self.points for name, text in point.lowered.inputs.here.items()}
         return {
+            **({"classes": classes} if classes else {}),
             "suite": self.suite.name,
             "text": self.suite.text,
             "cases": [case.to_data() for case in self.suite.cases],
@@ -206,14 +211,16 @@ class Plan:
         }
 
 
-def _points(case: Case, controller: str, seeds: Sequence[int], files: Files) -> list[Point]:
+def _points(
+    case: Case, controller: str, what: str | dict[str, Scalar], seeds: Sequence[int], files: Files
+) -> list[Point]:
     """The runs of a case and a controller.
 
     Raises:
         InputError: when the controller cannot take part in the case.
     """
     sessions = [case.session(controller, seed) for seed in seeds] if is_program(controller) else []
-    lowered = Lowered(sessions[0].standing.live if sessions else case.with_controller(controller), files)
+    lowered = Lowered(sessions[0].standing.live if sessions else case.with_controller(what), files)
     made = lowered.for_run(record=_LEVEL)
     # of what a run gives, its measures depend on who is a contender in it, too
     content = f"{build()} {_measuring()} {made.hash} {case.who}"

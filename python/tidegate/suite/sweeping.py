@@ -172,7 +172,7 @@ class SweepPlan:
         out: str | Path,
         *,
         workers: int | None = None,
-        progress: pool.Progress | None = None,
+        progress: pool.Progress | bool | None = None,
         command: str = "",
     ) -> tuple[SuiteResult, SuiteSweep]:
         """Does the runs that are not in the folder, and writes pages, tables and figure.
@@ -180,7 +180,7 @@ class SweepPlan:
         Args:
             out: The folder; each run is kept in it when it is done.
             workers: How many runs at once; one a core by default.
-            progress: Told the fraction that is done.
+            progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction done.
             command: What was typed, for the record.
 
         Returns:
