@@ -79,7 +79,7 @@ class Choice:
 
     def here(self) -> dict[str, tuple[str, str]]:
         """Of a class that only this process has: its text, and the hash of its code, by its name."""
-        if not isinstance(self.made_by, type) or _classes.travels(self.made_by):
+        if not isinstance(self.made_by, type) or self.source is not None or _classes.travels(self.made_by):
             return {}
         return {self.name: (_classes.text_of(self.made_by), _classes.fingerprint(self.made_by))}
 
