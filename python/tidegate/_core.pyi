@@ -1041,6 +1041,59 @@ def enter_network(namespace: int) -> None:
 def drop_rights() -> None:
     """Programs of the calling thread have no rights in its namespaces from now on; only where there is Linux."""
 
+FEATURES: list[tuple[str, str, float, float, str]]
+"""The numbers of an agent's observation: name, unit, least and largest scaled value, what it is."""
+STEP_NUMBERS: list[str]
+"""What a step of an episode tells, by name."""
+
+@final
+class Terms:
+    """The terms on which an agent acts: nanoseconds, bit/s, the factor of a change or None, intervals that are seen."""
+
+    def __new__(cls, interval_ns: int, change: float | None, min_bps: int, max_bps: int, history: int) -> Self: ...
+    def rate(self, action: float, last_bps: int = 0) -> int:
+        """The rate that an action asks for after another one."""
+    def action(self, rate_bps: int) -> float:
+        """The action that asks for a rate, where actions are rates."""
+
+@final
+class AgentController:
+    """A controller that a function decides for, once an interval; what makes a controller in Python may give one."""
+
+    def __new__(cls, decide: Callable[[npt.NDArray[Any]], float], terms: Terms, start_bps: int) -> Self: ...
+
+@final
+class Episode:
+    """A world in steps, in which an agent sets the rate of one flow; the first argument is that of `run`."""
+
+    def __new__(
+        cls,
+        scenario_json: str,
+        flow: str,
+        terms: Terms,
+        start_bps: int,
+        traces: Sequence[Trace] = ...,
+        objects: Mapping[str, Callable[[], Any]] = ...,
+    ) -> Self: ...
+    @property
+    def knows_capacity(self) -> bool:
+        """Whether the capacity of a link on the flow's way is known."""
+    def observation(self) -> npt.NDArray[Any]:
+        """What is seen now, of shape (history, features)."""
+    def step(self, action: float) -> tuple[npt.NDArray[Any], float | None, bool, bool, dict[str, float]]:
+        """Observation, default reward, whether the flow's time is over, whether its sender had stopped before, and by name what it came to."""
+    def finish(self) -> Recording:
+        """Ends the run where it is."""
+
+def step_episodes(
+    episodes: Sequence[Episode],
+    actions: npt.NDArray[Any],
+    observations: npt.NDArray[Any],
+    values: npt.NDArray[Any],
+    threads: int,
+) -> list[tuple[float, bool, bool]]:
+    """Steps many at once; fills `observations` and `values`, and gives reward, whether it is over, whether its sender had stopped."""
+
 @final
 class World:
     """A scenario that is run piece by piece; external links and flows are for whoever drives it.

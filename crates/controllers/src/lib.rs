@@ -3,6 +3,7 @@
 //! A new controller touches four things: its file or folder here, one line in [`registry`], one page
 //! under `docs/controllers/`, and one golden table of its behaviour.
 
+pub mod agent;
 pub mod fixed;
 pub mod gcc;
 pub mod lookup_table;

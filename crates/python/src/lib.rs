@@ -6,6 +6,7 @@ mod control;
 mod encoder;
 mod errors;
 mod guard;
+mod gym;
 #[cfg(target_os = "linux")]
 mod live;
 mod nada;
@@ -50,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", module.py().get_type::<errors::RunError>())?;
     module.add_class::<panics::Panics>()?;
     control::register(module)?;
+    gym::register(module)?;
     module.add_class::<rtcp::PySchedule>()?;
     module.add_class::<run::Recording>()?;
     module.add_class::<world::PyPacket>()?;

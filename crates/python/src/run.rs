@@ -3,6 +3,7 @@
 use crate::control::half::{PyHalf, Raised, told};
 use crate::encoder::{self, Tapes};
 use crate::errors::{RunError, bad, refused};
+use crate::gym::PyAgentController;
 use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::prelude::*;
@@ -149,10 +150,25 @@ pub(crate) fn prepare(
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
 ) -> PyResult<(Scenario, Run, Tapes)> {
+    prepare_with(py, scenario_json, traces, objects, raised, &mut |_| None)
+}
+
+/// As [`prepare`]; `first` is asked for each controller before anybody else.
+pub(crate) fn prepare_with(
+    py: Python<'_>,
+    scenario_json: &str,
+    traces: &[PyRef<'_, PyTrace>],
+    objects: &BTreeMap<String, Py<PyAny>>,
+    raised: &Raised,
+    first: &mut dyn FnMut(&ControllerSpec) -> Option<Halves>,
+) -> PyResult<(Scenario, Run, Tapes)> {
     let scenario: Scenario = serde_json::from_str(scenario_json)
         .map_err(|error| wrong(py, "scenario".to_owned(), error.to_string()))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
     let mut make = |spec: &ControllerSpec| -> Result<Halves, Refusal> {
+        if let Some(halves) = first(spec) {
+            return Ok(halves);
+        }
         if spec.python { from_python(py, spec, objects, raised) } else { assemble::from_registry(spec) }
     };
     let mut tapes = Tapes::new();
@@ -230,6 +246,9 @@ pub(crate) fn from_python(
             outer.set_cause(py, Some(error));
             outer
         })?;
+        if let Ok(agent) = made.cast::<PyAgentController>() {
+            return Ok((Box::new(agent.get().controller(py, raised)), None));
+        }
         let (controller, half) = match made.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
             Ok(pair) => pair,
             Err(_) => (made, py.None().into_bound(py)),

@@ -177,6 +177,16 @@ impl World {
         &self.nodes
     }
 
+    /// The nodes, to be asked what they can carry.
+    pub(crate) fn nodes_mut(&mut self) -> &mut [Box<dyn Node>] {
+        &mut self.nodes
+    }
+
+    /// What has been written so far.
+    pub(crate) fn record(&self) -> &dyn Recorder {
+        &*self.out.record
+    }
+
     /// The packet accounting of each node, by its number.
     #[must_use]
     pub fn accounts(&self) -> &[PacketAccount] {

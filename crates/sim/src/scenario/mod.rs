@@ -6,6 +6,7 @@
 
 pub mod assemble;
 mod driven;
+mod episode;
 mod external;
 mod links;
 mod media;
@@ -16,6 +17,7 @@ mod tightest_link;
 mod traffic;
 
 pub use driven::LinkChange;
+pub use episode::{Episode, Stepped, Truth};
 pub use external::{External, ExternalFlow};
 pub use links::*;
 pub use media::*;

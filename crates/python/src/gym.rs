@@ -1,0 +1,385 @@
+//! Episodes for agents that learn: worlds in steps, one or many at once, and policies as controllers.
+
+use crate::control::half::{Raised, told};
+use crate::encoder::Tapes;
+use crate::errors::{bad, refused};
+use crate::guard::{InternalError, caught};
+use crate::run::{Ended, Recording, drive, outcome_of, prepare_with};
+use crate::trace::PyTrace;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray2, PyReadwriteArray3};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+use tidegate_controllers::agent::{Action, Agent, COUNT, FEATURES, Policy, Reins, Terms};
+use tidegate_core::{Rate, Span, Time};
+use tidegate_sim::scenario::assemble::Halves;
+use tidegate_sim::scenario::{ControllerSpec, Episode, Stepped};
+
+/// What the flow's controller is called in the engine's scenario.
+const AGENT: &str = "agent";
+
+/// How many numbers a step's information has: its time, what was observed, and the truth.
+const NUMBERS: usize = 1 + COUNT + 6;
+
+/// Their names.
+const NAMES: [&str; NUMBERS] = [
+    "time_s",
+    "rate_bps",
+    "sent_bps",
+    "acknowledged_bps",
+    "loss",
+    "marked",
+    "delay_ms",
+    "gradient",
+    "round_trip_ms",
+    "waiting_ms",
+    "in_flight_ms",
+    "silence_ms",
+    "capacity_bps",
+    "received_bps",
+    "true_loss",
+    "one_way_delay_ms",
+    "queueing_ms",
+    "sender_queue_ms",
+];
+
+/// The terms on which an agent acts: nanoseconds, bit/s; `change`: the factor of an action of 1, or None for actions that are rates.
+#[pyclass(frozen, module = "tidegate._core", name = "Terms")]
+#[derive(Clone, Copy)]
+pub(crate) struct PyTerms {
+    inner: Terms,
+}
+
+#[pymethods]
+impl PyTerms {
+    #[new]
+    fn new(
+        interval_ns: i64,
+        change: Option<f64>,
+        min_bps: u64,
+        max_bps: u64,
+        history: usize,
+    ) -> PyResult<Self> {
+        let inner = Terms {
+            interval: Span::from_nanos(interval_ns),
+            action: change.map_or(Action::Rate, Action::Change),
+            min: Rate::from_bps(min_bps),
+            max: Rate::from_bps(max_bps),
+            history,
+        };
+        inner.check().map_err(bad)?;
+        Ok(Self { inner })
+    }
+
+    /// The rate in bit/s that an action asks for after another one.
+    #[pyo3(signature = (action, last_bps=0))]
+    fn rate(&self, action: f64, last_bps: u64) -> u64 {
+        self.inner.rate(action, Rate::from_bps(last_bps)).as_bps()
+    }
+
+    /// The action that asks for a rate in bit/s, where actions are rates.
+    fn action(&self, rate_bps: u64) -> f64 {
+        self.inner.action(Rate::from_bps(rate_bps))
+    }
+}
+
+/// What decides for an agent: `decide` gets the observation and answers with an action.
+#[pyclass(frozen, module = "tidegate._core", name = "AgentController")]
+pub(crate) struct PyAgentController {
+    decide: Py<PyAny>,
+    terms: Terms,
+    start: Rate,
+}
+
+#[pymethods]
+impl PyAgentController {
+    #[new]
+    fn new(decide: Py<PyAny>, terms: PyRef<'_, PyTerms>, start_bps: u64) -> Self {
+        Self { decide, terms: terms.inner, start: Rate::from_bps(start_bps) }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.decide)
+    }
+}
+
+impl PyAgentController {
+    /// The controller; its exceptions wait in `raised`.
+    pub(crate) fn controller(&self, py: Python<'_>, raised: &Raised) -> Agent {
+        let (decide, raised, rows) = (self.decide.clone_ref(py), raised.clone(), self.terms.history);
+        let policy: Policy = Box::new(move |seen| {
+            Python::attach(|py| {
+                let answer = shown(py, seen, rows).and_then(|seen| decide.bind(py).call1((seen,)));
+                let answer = answer.and_then(|answer| {
+                    let wrong = |_| bad(format!("found {answer:?}; expected an action, a number"));
+                    answer.extract::<f64>().map_err(wrong)
+                });
+                answer.map_err(|error| {
+                    let said = told(py, "the policy", &error);
+                    if let Ok(mut raised) = raised.lock() {
+                        raised.get_or_insert(error);
+                    }
+                    said
+                })
+            })
+        });
+        Agent::new(self.terms, self.start, Some(policy)).0
+    }
+}
+
+/// An observation as an array.
+fn shown<'py>(py: Python<'py>, seen: &[f32], rows: usize) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    PyArray1::from_slice(py, seen).reshape([rows, COUNT])
+}
+
+enum State {
+    Running(Box<Episode>),
+    Over(&'static str),
+}
+
+/// What threads may have of an episode.
+struct Inside {
+    state: Mutex<State>,
+    raised: Raised,
+    tapes: Tapes,
+    terms: Terms,
+    least: Rate,
+    /// Wall seconds so far.
+    spent: Mutex<f64>,
+}
+
+/// One episode of an agent.
+#[pyclass(frozen, module = "tidegate._core", name = "Episode")]
+pub(crate) struct PyEpisode {
+    inside: Arc<Inside>,
+}
+
+impl Inside {
+    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.state.try_lock().map_err(|_| bad("this episode is at work in another thread"))
+    }
+
+    /// One step; gives its reward beside it.
+    fn step(&self, action: f64) -> Result<(Stepped, Option<f64>), Ended> {
+        let begun = Instant::now();
+        let mut state = self.lock().map_err(Ended::Raised)?;
+        let State::Running(episode) = &mut *state else {
+            let State::Over(why) = *state else { unreachable!("it is not running") };
+            return Err(Ended::Raised(bad(format!("this episode {why}; call reset()"))));
+        };
+        if episode.is_over() {
+            return Err(Ended::Raised(bad("this episode is over; call reset()")));
+        }
+        let done = caught(|| {
+            episode.act(action);
+            let until = episode.until();
+            drive(episode.run(), |run, events| run.run_some(until, events), |py, _| py.check_signals())?;
+            Ok(episode.end())
+        });
+        if let Ok(mut spent) = self.spent.lock() {
+            *spent += begun.elapsed().as_secs_f64();
+        }
+        let done = done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic))));
+        match done {
+            Ok(stepped) => Ok((stepped, stepped.truth.reward(self.least))),
+            Err(ended) => {
+                *state = State::Over("has stopped with an error");
+                Err(ended)
+            }
+        }
+    }
+
+    fn show<R>(&self, show: impl FnOnce(&[f32]) -> R) -> PyResult<R> {
+        match &*self.lock()? {
+            State::Running(episode) => Ok(episode.reins().show(show)),
+            State::Over(why) => Err(bad(format!("this episode {why}"))),
+        }
+    }
+}
+
+fn numbers(stepped: &Stepped) -> [f64; NUMBERS] {
+    let mut all = [0.0; NUMBERS];
+    all[0] = stepped.at.as_secs_f64();
+    all[1..=COUNT].copy_from_slice(&stepped.observed.values());
+    let truth = &stepped.truth;
+    let capacity = truth.capacity.unwrap_or(f64::NAN);
+    all[COUNT + 1..].copy_from_slice(&[
+        capacity,
+        truth.received,
+        truth.loss,
+        truth.delay,
+        truth.queued,
+        truth.paced,
+    ]);
+    all
+}
+
+#[pymethods]
+impl PyEpisode {
+    /// Builds the world, and runs it up to where the flow begins. The first arguments are those of `run`; the flow's
+    /// controller is called "agent" in the scenario.
+    #[new]
+    #[pyo3(signature = (scenario_json, flow, terms, start_bps, traces=Vec::new(), objects=BTreeMap::new()))]
+    fn new(
+        py: Python<'_>,
+        scenario_json: &str,
+        flow: &str,
+        terms: PyRef<'_, PyTerms>,
+        start_bps: u64,
+        traces: Vec<PyRef<'_, PyTrace>>,
+        objects: BTreeMap<String, Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let (terms, raised) = (terms.inner, Raised::default());
+        let mut held: Option<Reins> = None;
+        let mut make = |spec: &ControllerSpec| -> Option<Halves> {
+            if spec.name != AGENT || spec.python {
+                return None;
+            }
+            let (agent, reins) = Agent::new(terms, Rate::from_bps(start_bps), None);
+            held = Some(reins);
+            Some((Box::new(agent), None))
+        };
+        let (_, run, tapes) = prepare_with(py, scenario_json, &traces, &objects, &raised, &mut make)?;
+        if let Some(key) = run.external().first() {
+            return Err(bad(format!("{key}: is external, which somebody has to drive; an agent cannot")));
+        }
+        let Some(reins) = held else { return Err(bad(format!("{flow}: has no agent"))) };
+        let mut episode = Episode::new(run, flow, reins, terms).map_err(|error| refused(py, &error))?;
+        if let Some(before) = episode.before() {
+            let some = |run: &mut tidegate_sim::scenario::Run, events| run.run_some(before, events);
+            let done = py.detach(|| drive(episode.run(), some, |py, _| py.check_signals()));
+            outcome_of(py, done, &raised)?;
+        }
+        let inside = Inside {
+            state: Mutex::new(State::Running(Box::new(episode))),
+            raised,
+            tapes,
+            terms,
+            least: terms.min,
+            spent: Mutex::new(0.0),
+        };
+        Ok(Self { inside: Arc::new(inside) })
+    }
+
+    /// Whether the capacity of a link on the flow's way is known.
+    #[getter]
+    fn knows_capacity(&self) -> PyResult<bool> {
+        match &mut *self.inside.lock()? {
+            State::Running(episode) => Ok(episode.knows_capacity()),
+            State::Over(why) => Err(bad(format!("this episode {why}"))),
+        }
+    }
+
+    /// What is seen now: an array of shape (history, features), the newest interval last.
+    fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        self.inside.show(|seen| shown(py, seen, self.inside.terms.history))?
+    }
+
+    /// One step by an action: (observation, default reward or None, whether the flow's time is over, whether its sender had
+    /// stopped before, what the step came to by name).
+    fn step<'py>(&self, py: Python<'py>, action: f64) -> PyResult<Step<'py>> {
+        let done = py.detach(|| self.inside.step(action));
+        let (stepped, reward) = outcome_of(py, done, &self.inside.raised)?;
+        let info = PyDict::new(py);
+        for (name, value) in NAMES.iter().zip(numbers(&stepped)) {
+            info.set_item(PyString::intern(py, name), value)?;
+        }
+        Ok((self.observation(py)?, reward, stepped.over, stepped.stopped, info))
+    }
+
+    /// Ends the run where it is, and gives what it left.
+    fn finish(&self, py: Python<'_>) -> PyResult<Recording> {
+        let state = std::mem::replace(&mut *self.inside.lock()?, State::Over("has been finished"));
+        let episode = match state {
+            State::Running(episode) => episode,
+            State::Over(why) => return Err(bad(format!("this episode {why}; call reset()"))),
+        };
+        let at = episode.at();
+        let outcome = py.detach(|| {
+            let run = episode.into_run();
+            let end = Time::ZERO + run.duration();
+            run.finish_at(at.min(end))
+        });
+        let spent = self.inside.spent.lock().map_err(bad)?;
+        let done = outcome.map(|outcome| Recording::new(outcome, self.inside.tapes.clone(), *spent));
+        outcome_of(py, done.map_err(Into::into), &self.inside.raised)
+    }
+}
+
+type Step<'py> = (Bound<'py, PyArray2<f32>>, Option<f64>, bool, bool, Bound<'py, PyDict>);
+
+/// How a step of one of many ended: its reward, whether the episode is over, whether its sender had stopped.
+type Ending = (f64, bool, bool);
+
+/// Steps many episodes, in so many threads: fills `observations` (episode, history, feature) and `values` (episode, name), and
+/// gives of each its default reward (not a number without one), whether it is over, and whether its sender had stopped.
+#[pyfunction]
+fn step_episodes(
+    py: Python<'_>,
+    episodes: Vec<PyRef<'_, PyEpisode>>,
+    actions: PyReadonlyArray1<'_, f64>,
+    mut observations: PyReadwriteArray3<'_, f32>,
+    mut values: PyReadwriteArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<Vec<Ending>> {
+    let inside: Vec<Arc<Inside>> = episodes.iter().map(|episode| episode.inside.clone()).collect();
+    let count = inside.len();
+    let actions = actions.as_slice()?;
+    let width = inside.first().map_or(0, |one| one.terms.history * COUNT);
+    let (seen, told) = (observations.as_slice_mut()?, values.as_slice_mut()?);
+    let fits = inside.iter().all(|one| one.terms.history * COUNT == width);
+    if !fits || actions.len() != count || seen.len() != count * width || told.len() != count * NUMBERS {
+        return Err(bad("the arrays do not have the shapes of these episodes"));
+    }
+    let chunk = count.div_ceil(threads.max(1)).max(1);
+    let mut done: Vec<Option<Result<Ending, Ended>>> = (0..count).map(|_| None).collect();
+    py.detach(|| {
+        let parts = inside.chunks(chunk).zip(actions.chunks(chunk)).zip(done.chunks_mut(chunk));
+        let arrays = seen.chunks_mut((chunk * width).max(1)).zip(told.chunks_mut(chunk * NUMBERS));
+        std::thread::scope(|scope| {
+            let mut work: Vec<_> = parts
+                .zip(arrays)
+                .map(|(((inside, actions), done), (seen, told))| {
+                    move || {
+                        let arrays = seen.chunks_mut(width.max(1)).zip(told.chunks_mut(NUMBERS));
+                        let all = inside.iter().zip(actions).zip(done).zip(arrays);
+                        for (((one, &action), done), (seen, told)) in all {
+                            *done = Some(one.step(action).and_then(|(stepped, reward)| {
+                                one.show(|now| seen.copy_from_slice(now)).map_err(Ended::Raised)?;
+                                told.copy_from_slice(&numbers(&stepped));
+                                Ok((reward.unwrap_or(f64::NAN), stepped.over, stepped.stopped))
+                            }));
+                        }
+                    }
+                })
+                .collect();
+            let own = work.pop();
+            for part in work {
+                scope.spawn(part);
+            }
+            // the last part is this thread's
+            if let Some(own) = own {
+                own();
+            }
+        });
+    });
+    let all = done.into_iter().zip(&inside);
+    all.map(|(done, one)| match done {
+        Some(done) => outcome_of(py, done, &one.raised),
+        None => Err(bad("an episode was left out")),
+    })
+    .collect()
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyTerms>()?;
+    module.add_class::<PyAgentController>()?;
+    module.add_class::<PyEpisode>()?;
+    module.add_function(wrap_pyfunction!(step_episodes, module)?)?;
+    let features = FEATURES.map(|one| (one.name, one.unit, one.low, one.high, one.doc));
+    module.add("FEATURES", features.to_vec())?;
+    module.add("STEP_NUMBERS", NAMES.to_vec())
+}

@@ -1,0 +1,250 @@
+"""From scenarios to episodes of the engine: whose rate is set, within which bounds, and in which world."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidegate import _core
+from tidegate.control.agent import ActionKind, Terms
+from tidegate.errors import InputError, did_you_mean
+from tidegate.running import Run, engine_errors, run_of
+from tidegate.running import _memory as memory
+from tidegate.scenario import Media, Scenario
+from tidegate.scenario import _subject as subject
+from tidegate.scenario._lower import Lowered, RunInput
+from tidegate.suite._model import CaseTable
+from tidegate.suite.cases import expand
+from tidegate.suite.suite import Suite
+
+AnyScenario = Scenario | str | Path
+Reward = Callable[[Mapping[str, float]], float]
+
+
+class Feature(NamedTuple):
+    """One number of an observation."""
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    doc: str
+
+
+FEATURES = tuple(Feature(*one) for one in _core.FEATURES)
+"""The numbers of one interval, in order: name, unit of what is scaled, range of the scaled value, how it is scaled."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an environment was asked for."""
+
+    scenarios: tuple[Scenario, ...]
+    flow: str | None
+    terms: Terms
+    default_reward: bool
+
+
+def settings(
+    scenario: AnyScenario | Sequence[AnyScenario],
+    *,
+    flow: str | None = None,
+    interval: str = "100ms",
+    action: ActionKind = "rate",
+    rate: tuple[str | int, str | int] | None = None,
+    factor: float = 1.5,
+    history: int = 5,
+    reward: Reward | None = None,
+) -> Settings:
+    """What an environment is asked for, checked; see [CallEnv][tidegate.gym.CallEnv].
+
+    Raises:
+        InputError: when a scenario, the flow or a setting is not usable.
+    """
+    listed = [scenario] if isinstance(scenario, Scenario | str | Path) else list(scenario)
+    if not listed:
+        raise InputError("scenario: found an empty list; expected at least one scenario")
+    if reward is not None and not callable(reward):
+        raise InputError(f"reward: found {reward!r}; expected a function of a step's info, or None for the default")
+    found = tuple(_bare(one if isinstance(one, Scenario) else Scenario.load(one), flow) for one in listed)
+    terms = Terms(interval, action, rate if rate is not None else _bounds(found, flow), factor, history)
+    return Settings(found, flow, terms, reward is None)
+
+
+def _place(scenario: Scenario, flow: str | None) -> int:
+    """The position of the flow whose rate is set."""
+    if flow is None:
+        return subject.of_scenario(scenario, "controller")
+    for at, one in enumerate(scenario.flows):
+        if one.name == flow and one.media is not None:
+            return at
+    calls = [one.name for one in scenario.flows if one.media is not None]
+    hint = did_you_mean(flow, calls) or f"; there are {', '.join(calls) or 'none'}"
+    raise InputError(f"{scenario.name}: flow: found {flow!r}; expected one with media{hint}")
+
+
+def _bare(scenario: Scenario, flow: str | None) -> Scenario:
+    """The scenario without a warm-up, which rewards do not know, and without the controller that is replaced."""
+    at = _place(scenario, flow)
+    data = scenario.to_dict()
+    data["warmup"], data["record"] = "0s", "summary"
+    data["flows"][at]["media"]["controller"] = "gcc:libwebrtc-v1"
+    return Scenario.from_dict(data, scenario.base)
+
+
+def _bounds(scenarios: Sequence[Scenario], flow: str | None) -> tuple[int, int]:
+    """The rates of a call that the scenarios agree on."""
+    found: dict[tuple[int, int], tuple[str, Media]] = {}
+    for scenario in scenarios:
+        media = scenario.flows[_place(scenario, flow)].media
+        assert media is not None  # noqa: S101
+        found.setdefault((int(media.least_rate), int(media.largest_rate)), (scenario.name, media))
+    if len(found) > 1:
+        said = [f"{name} has {media.least_rate} to {media.largest_rate}" for name, media in list(found.values())[:2]]
+        what = f"scenarios with other rates do not fit into one space ({'; '.join(said)})"
+        raise InputError(f'rate: {what}; give one for all: rate=("100kbps", "5Mbps")')
+    return next(iter(found))
+
+
+class Source:
+    """Makes the episodes of an environment; what a scenario needs is read once."""
+
+    def __init__(self, wanted: Settings) -> None:
+        self.wanted = wanted
+        self._lowered: dict[int, Lowered] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The scenarios' names."""
+        return [one.name for one in self.wanted.scenarios]
+
+    def number(self, which: object) -> int:
+        """The number of a scenario, by its number or name.
+
+        Raises:
+            InputError: when there is none.
+        """
+        names = self.names
+        if isinstance(which, str) and which in names:
+            return names.index(which)
+        if isinstance(which, int) and not isinstance(which, bool) and 0 <= which < len(names):
+            return which
+        known = f"a number from 0 to {len(names) - 1}, or one of {', '.join(names[:10])}"
+        raise InputError(f"options: scenario: found {which!r}; expected {known}")
+
+    def episode(self, number: int, seed: int) -> Episode:
+        """A world at the beginning of its flow.
+
+        Raises:
+            InputError: when the scenario does not fit the environment.
+        """
+        scenario = self.wanted.scenarios[number]
+        if number not in self._lowered:
+            self._lowered[number] = Lowered(scenario)
+        made = self._lowered[number].for_run(seed=seed)
+        made, flow, start = self._with_agent(scenario, made)
+        memory.check(made.ir)
+        needs = made.inputs
+        with engine_errors(scenario):
+            core = _core.Episode(json.dumps(made.ir), flow, self.wanted.terms.core, start, needs.traces, needs.python)
+        if self.wanted.default_reward and not core.knows_capacity:
+            what = f"{scenario.name}: no link on the way of {flow} has a known capacity, of which the default reward"
+            raise InputError(f"{what} is a share; give reward=, a function of a step's info")
+        return Episode(core, scenario, made, flow)
+
+    def _with_agent(self, scenario: Scenario, made: RunInput) -> tuple[RunInput, str, int]:
+        """What the engine takes, with an agent in the flow; the flow's name there, and where its rate begins."""
+        asked = scenario.flows[_place(scenario, self.wanted.flow)].name
+        flows: list[dict[str, Any]] = list(made.ir["flows"])
+        names = [flow["name"] for flow in flows]
+        # several flows alike are numbered
+        name = asked if asked in names else f"{asked}-1"
+        at = names.index(name)
+        media: dict[str, Any] = dict(flows[at]["kind"]["media"])
+        if media["feedback"]["format"] == "none":
+            right = 'expected "auto", "twcc" or "ccfb", without which there is nothing to observe'
+            raise InputError(f'{scenario.name}: flows.{asked}.media.feedback.format: found "none"; {right}')
+        low, high = self.wanted.terms.bounds
+        start = min(max(int(media["start_rate"]), low), high)
+        # RTCP has its share of what the scenario says, however far the agent may go
+        feedback = {**media["feedback"], "bandwidth": media["feedback"].get("bandwidth") or media["max_rate"]}
+        media.update(min_rate=low, max_rate=high, start_rate=start, feedback=feedback)
+        media["controller"] = {"name": "agent", "preset": "", "settings": {}, "python": False}
+        flows[at] = {**flows[at], "kind": {"media": media}}
+        return replace(made, ir={**made.ir, "flows": flows}), name, start
+
+
+class Episode:
+    """An episode under way, with what it was made from."""
+
+    def __init__(self, core: _core.Episode, scenario: Scenario, made: RunInput, flow: str) -> None:
+        self.core = core
+        self.scenario = scenario
+        self.flow = flow
+        self._made = made
+
+    @property
+    def seed(self) -> int:
+        """The world's seed."""
+        return int(self._made.ir["seed"])
+
+    def finish(self) -> Run:
+        """Ends it where it is, and gives its run."""
+        with engine_errors(self.scenario):
+            return run_of(self.scenario, self._made, self.core.finish()).under("agent")
+
+
+def cases_of(suite: str | Path | Suite, *, traces: str | Path | None = None) -> list[Scenario]:
+    """The scenarios of a suite's cases, to draw episodes from.
+
+    Args:
+        suite: A suite, its file, or the name of one that tidegate ships.
+        traces: A folder of recorded networks, for suites that take windows of them.
+
+    Raises:
+        InputError: when the suite is not usable, or none of its cases can be run here.
+
+    >>> [one.name for one in cases_of("smoke")]
+    ['5.1', '5.4', '5.6', 'fq-codel', 'loss', 'cell']
+    """
+    loaded = suite if isinstance(suite, Suite) else Suite.load(suite, traces=traces)
+    found = [case.scenario for case in loaded.cases if case.scenario is not None]
+    if not found:
+        raise InputError(f"{loaded.name}: none of its cases can be run here{'' if traces else '; give traces=FOLDER'}")
+    return found
+
+
+def windows_of(
+    folder: str | Path,
+    *,
+    count: int = 40,
+    length: str = "60s",
+    between: tuple[str, str] = ("150kbps", "20Mbps"),
+    scenario: str | Path = "lte-generated",
+    changes: Mapping[str, Any] | None = None,
+) -> list[Scenario]:
+    """Scenarios whose first link plays windows of recorded networks, spread over a folder by a rule.
+
+    Args:
+        folder: The recordings; see [tidegate.suite.windows][tidegate.suite.windows] for the rule.
+        count: How many.
+        length: How long each is.
+        between: Least and greatest mean capacity.
+        scenario: What else is in them.
+        changes: Values by dotted key that replace those of the scenario.
+
+    Raises:
+        InputError: when there is no such folder or scenario, or nothing in the folder serves.
+    """
+    table = CaseTable.model_validate(
+        {
+            "name": "window",
+            "scenario": str(scenario),
+            "set": dict(changes or {}),
+            "windows": {"count": count, "length": length, "between": list(between)},
+        }
+    )
+    return [case.scenario for case in expand(table, Path(), Path(folder)) if case.scenario is not None]

@@ -1,0 +1,380 @@
+"""The Gymnasium environment: the engine's own runs in steps, what is seen of them, and what a reward pays."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium", reason='needs Gymnasium: pip install "tidegate[gym]"')
+
+import tidegate  # noqa: E402
+import tidegate.gym  # noqa: E402
+from tidegate import InputError, RunError, Scenario  # noqa: E402
+from tidegate.gym import FEATURES, CallEnv, CallVectorEnv, cases_of, windows_of  # noqa: E402
+
+HOME = {"duration": "10s", "links.uplink.capacity": "2.5Mbps", "flows.call.media.feedback": {"format": "twcc"}}
+
+
+def home(**changes: Any) -> Scenario:
+    return Scenario.load("home-broadband", {**HOME, **changes})
+
+
+def names(seen: Any) -> dict[str, float]:
+    """The newest interval of an observation, by name."""
+    return dict(zip((one.name for one in FEATURES), seen[-1].tolist(), strict=True))
+
+
+def drive(env: CallEnv, action: Any, **reset: Any) -> tuple[list[Any], list[float], list[dict[str, float]]]:
+    """A whole episode; `action` is a number, or a function of the step's number."""
+    seen, _ = env.reset(**reset)
+    all_seen, rewards, infos, over, step = [seen], [], [], False, 0
+    while not over:
+        value = action(step) if callable(action) else action
+        seen, reward, terminated, truncated, info = env.step(np.array([value], np.float32))
+        all_seen.append(seen)
+        rewards.append(reward)
+        infos.append(info)
+        over, step = terminated or truncated, step + 1
+    return all_seen, rewards, infos
+
+
+@pytest.mark.parametrize("action", ["rate", "change"])
+def test_gymnasiums_own_checks_pass(action: str) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    env = gymnasium.make("tidegate/Call-v0", scenario=home(), action=action)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        check_env(env.unwrapped, skip_render_check=True)
+    assert [str(one.message) for one in said] == []
+
+
+@pytest.mark.parametrize("rate", ["300kbps", "1Mbps", "2.4Mbps"])
+def test_a_constant_rate_is_the_run_with_fixed_of_that_rate(rate: str) -> None:
+    env = CallEnv(home())
+    action = float(np.float32(env.terms.to_action(rate)))
+    drive(env, action, options={"seed": 5})
+    stepped = env.finish()
+    fixed = f"fixed:rate={env.terms.to_rate(action) / 1000}kbps"
+    plain = tidegate.run(home(**{"flows.call.media.controller": fixed}), seed=5)
+    assert stepped.digest == plain.digest
+    told = {**plain.metrics(), "controller": "agent"}
+    assert stepped.metrics() == told
+    assert told["packets_sent"] > 100
+
+
+def test_equal_seeds_give_equal_episodes_bit_for_bit() -> None:
+    env = CallEnv("lte-generated", rate=("100kbps", "2.5Mbps"))
+    action = np.random.default_rng(1).uniform(-1, 1, 10_000)
+    first, second, other = (drive(env, lambda step: action[step], seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(first[0], second[0])
+    assert first[1:] == second[1:]
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_what_is_seen_is_what_feedback_tells() -> None:
+    # 1 Mb/s on a link of 2.5: nothing waits, nothing is lost, and all that is sent is acknowledged
+    env = CallEnv(home(**{"flows.call.media.video": {"source": "ideal"}}))
+    _, _, infos = drive(env, env.terms.to_action("1Mbps"), options={"seed": 1})
+    settled = infos[20:]
+    mean = {key: float(np.mean([info[key] for info in settled])) for key in settled[0]}
+    assert mean["sent_bps"] == pytest.approx(1e6, rel=0.02)
+    assert mean["acknowledged_bps"] == pytest.approx(1e6, rel=0.05)
+    assert mean["loss"] == 0
+    assert mean["true_loss"] == 0
+    # 15 ms each way, and what feedback waits at the receiver (at most 50 ms here)
+    assert 30 <= mean["round_trip_ms"] <= 100
+    assert mean["delay_ms"] < 25, "frames leave in groups of packets, no queue stands"
+    assert mean["capacity_bps"] == 2.5e6
+    assert 1e6 < mean["received_bps"] < 1.1e6, "headers of IP and UDP come on top"
+
+
+def test_a_rate_above_the_link_is_seen_as_delay_and_loss() -> None:
+    scenario = home(**{"links.uplink.capacity": "1Mbps"})
+    env = CallEnv(scenario)
+    seen, rewards, infos = drive(env, env.terms.to_action("2Mbps"), options={"seed": 1})
+    last = infos[-1]
+    # half is too much; the queue holds 200 ms
+    assert last["true_loss"] == pytest.approx(0.5, abs=0.1)
+    assert last["loss"] == pytest.approx(0.5, abs=0.15)
+    assert last["delay_ms"] == pytest.approx(200, abs=40)
+    assert last["queueing_ms"] == pytest.approx(200, abs=40)
+    assert max(info["gradient"] for info in infos[:20]) > 0.3
+    assert np.mean(rewards[20:]) < -0.3
+    assert names(seen[-1])["delay"] == pytest.approx(last["delay_ms"] / (last["delay_ms"] + 100), rel=1e-5)
+
+
+def test_history_is_a_shift_of_rows() -> None:
+    env = CallEnv(home(), history=4)
+    seen, _, _ = drive(env, lambda step: 0.5 if step % 3 else -0.5)
+    assert not seen[0].any(), "nothing has happened"
+    for before, after in itertools.pairwise(seen):
+        assert np.array_equal(before[1:], after[:-1])
+
+
+def test_changes_multiply_the_rate_within_its_bounds() -> None:
+    env = CallEnv(home(), action="change", factor=2.0, rate=("100kbps", "2Mbps"))
+    env.reset(seed=1)
+    rates = [env.step([value])[4]["rate_bps"] for value in (1, 1, 1, 1, 0, -1, -1, -1, -1, -1, -1)]
+    assert rates == pytest.approx([6e5, 1.2e6, 2e6, 2e6, 2e6, 1e6, 5e5, 2.5e5, 1.25e5, 1e5, 1e5], rel=1e-6)
+
+
+def test_a_flow_that_begins_later_and_ends_earlier_has_just_its_steps() -> None:
+    scenario = home(**{"flows.call.start": "2s", "flows.call.stop": "5.05s"})
+    _, _, infos = drive(CallEnv(scenario), 0.0)
+    assert [round(info["time_s"], 3) for info in infos] == pytest.approx([*np.arange(2.1, 5.01, 0.1), 5.05])
+    assert infos[5]["sent_bps"] > 0
+
+
+def test_a_sender_that_stops_by_itself_terminates_the_episode() -> None:
+    scenario = home(**{"flows.call.media.packets": 50})
+    env = CallEnv(scenario)
+    env.reset(seed=1)
+    ends: list[tuple[bool, bool]] = []
+    while not ends or not any(ends[-1]):
+        ends.append(env.step([0.0])[2:4])
+    assert ends[-1] == (True, False)
+    assert len(ends) < 50
+    with pytest.raises(InputError, match=r"call reset\(\)"):
+        env.step([0.0])
+
+
+def test_the_other_calls_keep_their_controllers() -> None:
+    scenario = Scenario.load("two-calls", {"duration": "25s"})
+    env = CallEnv(scenario, flow=scenario.flows[1].name, rate=("100kbps", "2Mbps"))
+    drive(env, 1.0)
+    kinds = {one["flow"]: one["controller"] for one in env.finish().summary["flows"]}
+    assert kinds[scenario.flows[1].name] == "agent"
+    assert kinds[scenario.flows[0].name] != "agent"
+
+
+def test_a_function_of_what_a_step_came_to_can_be_the_reward() -> None:
+    env = CallEnv(home(), reward=lambda info: info["received_bps"] / 1e6 - info["queueing_ms"])
+    _, rewards, infos = drive(env, 0.3)
+    assert rewards == [info["received_bps"] / 1e6 - info["queueing_ms"] for info in infos]
+
+
+def test_the_default_reward_is_its_formula() -> None:
+    env = CallEnv(home(**{"links.uplink.capacity": "1Mbps"}))
+    _, rewards, infos = drive(env, lambda step: (step % 7) / 3 - 1)
+    for reward, info in zip(rewards, infos, strict=True):
+        used = min(info["received_bps"] / info["capacity_bps"], 1)
+        late = min((info["queueing_ms"] + info["sender_queue_ms"]) / 400, 1.5)
+        assert reward == pytest.approx(used - late - 2 * info["true_loss"], abs=1e-9)
+
+
+SHIPPED = ("home-broadband", "lte-generated", "drop-and-download", "lossy-wifi", "congested-uplink", "satellite")
+
+
+def scores(scenario: Scenario, *, of_the_moment: bool) -> dict[str, float]:
+    """Mean rewards of those that send ten times the capacity, nothing to speak of, and 0.9 times the capacity."""
+    env = CallEnv(scenario, rate=("10kbps", "200Mbps"))
+    env.reset(options={"seed": 1})
+    _, _, infos = drive(env, -1.0, options={"seed": 1})
+    capacity = np.array([info["capacity_bps"] for info in infos])
+    told = capacity if of_the_moment else np.full(len(infos), capacity.mean())
+    found = {"silent": -1.0, "greedy": 10.0, "steady": 0.9}
+    result = {}
+    for name, share in found.items():
+        _, rewards, _ = drive(
+            env,
+            lambda step, share=share: -1.0 if share < 0 else env.terms.to_action(max(int(told[step] * share), 10_000)),
+            options={"seed": 1},
+        )
+        result[name] = float(np.mean(rewards))
+    return result
+
+
+def greedy_source(scenario: Scenario) -> Scenario:
+    """The scenario with a source that fills any rate, so that nothing but the action bounds it."""
+    flow = next(flow.name for flow in scenario.flows if flow.media is not None)
+    # RTCP gets a share of the session bandwidth, which is the largest rate where nobody says so
+    changes = {"video": {"source": "greedy", "max": "200Mbps"}, "max_rate": "200Mbps", "feedback.bandwidth": "2.5Mbps"}
+    return scenario.with_changes({f"flows.{flow}.media.{key}": value for key, value in changes.items()})
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_neither_greed_nor_silence_pays(name: str) -> None:
+    found = scores(greedy_source(Scenario.load(name)), of_the_moment=True)
+    assert found["greedy"] < found["steady"], found
+    assert found["silent"] < found["steady"], found
+
+
+def test_a_policy_as_a_controller_decides_what_it_decided_in_the_environment(tmp_path: Any) -> None:
+    weights = np.random.default_rng(2).normal(0, 1, (5, len(FEATURES)))
+
+    def decide(seen: Any) -> float:
+        return float(np.tanh((seen * weights).sum()))
+
+    # its stop keeps a controller from deciding once more at the last instant, where the environment has no step
+    flow = {"duration": "20s", "flows.call.stop": "20s"}
+    env = CallEnv(home(**flow))
+    seen, _ = env.reset(options={"seed": 9})
+    over = False
+    while not over:
+        seen, _, _, over, _ = env.step([decide(seen)])
+    stepped = env.finish()
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\n"
+        "from tidegate.control.agent import Terms, controller\n"
+        f"weights = np.random.default_rng(2).normal(0, 1, (5, {len(FEATURES)}))\n"
+        "def policy():\n"
+        f"    return controller(lambda seen: np.tanh((seen * weights).sum()), Terms.from_dict({env.terms.to_dict()!r}))\n"
+    )
+    plain = tidegate.run(home(**flow, **{"flows.call.media.controller": f"python:{file}:policy"}), seed=9)
+    assert plain.digest == stepped.digest
+    assert len(set(plain.table("decisions").to_numpy("target_bps"))) > 20, "it decided something"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("lambda seen: float('nan')", "the policy's action is not a number"),
+        ("lambda seen: 1 / 0", "the policy raised ZeroDivisionError"),
+        ("lambda seen: 'up'", "the policy raised ValueError"),
+    ],
+)
+def test_a_policy_that_fails_ends_its_run_with_the_reason(tmp_path: Any, body: str, said: str) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(f"from tidegate.control.agent import controller\n\ndef policy():\n    return controller({body})\n")
+    with pytest.raises(RunError, match=said):
+        tidegate.run(home(**{"flows.call.media.controller": f"python:{file}:policy"}))
+
+
+def test_many_at_once_give_what_each_alone_gives() -> None:
+    listed = [home(), home(**{"links.uplink.capacity": "1Mbps", "duration": "3s"})]
+    many = CallVectorEnv(listed, num_envs=5, threads=3)
+    alone = [CallEnv(listed) for _ in range(5)]
+    seen, infos = many.reset(seed=11)
+    states = [env.reset(seed=11 + number) for number, env in enumerate(alone)]
+    assert infos["seed"].tolist() == [info["seed"] for _, info in states]
+    over = [False] * 5
+    actions = np.random.default_rng(5).uniform(-1, 1, (60, 5, 1)).astype(np.float32)
+    resets = 0
+    for action in actions:
+        seen, rewards, terminated, truncated, infos = many.step(action)
+        for number, env in enumerate(alone):
+            if over[number]:
+                expected, reward, over[number] = env.reset()[0], 0.0, False
+                resets += 1
+                assert not infos["_time_s"][number]
+            else:
+                expected, reward, ended, cut, info = env.step(action[number])
+                over[number] = ended or cut
+                assert {key: infos[key][number] for key in info} == info
+            assert np.array_equal(seen[number], expected)
+            assert rewards[number] == reward
+            assert (terminated[number] or truncated[number]) == over[number]
+    assert resets > 0
+    many.close()
+
+
+def test_gymnasium_makes_many_by_the_same_name() -> None:
+    many = gymnasium.make_vec("tidegate/Call-v0", num_envs=2, vectorization_mode="vector_entry_point", scenario=home())
+    seen, _ = many.reset(seed=1)
+    assert seen.shape == (2, 5, len(FEATURES))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lte-generated",
+        "lossy-wifi",
+        "cell-with-outages",
+        "app-limited-pause",
+        "rfc8867-5.6-long-tcp",
+        "l4s-access",
+        "starlink",
+        "group-mixed",
+    ],
+)
+def test_observations_are_inside_their_space(name: str) -> None:
+    scenario = Scenario.load(name)
+    if not any(flow.media for flow in scenario.flows):
+        with pytest.raises(InputError, match="no media flow"):
+            CallEnv(scenario)
+        return
+    env = CallEnv(scenario, rate=("10kbps", "50Mbps"), reward=lambda info: 0.0)
+    rng = np.random.default_rng(0)
+    seen, _, _ = drive(env, lambda step: rng.uniform(-1.5, 1.5), seed=1)
+    assert all(env.observation_space.contains(one) for one in seen)
+
+
+def test_scenarios_are_drawn_and_can_be_chosen() -> None:
+    env = CallEnv(cases_of("smoke"), rate=("100kbps", "2Mbps"))
+    drawn = {env.reset(seed=seed)[1]["scenario"] for seed in range(40)}
+    assert drawn == {one.name for one in cases_of("smoke")}
+    one = sorted(drawn)[1]
+    assert env.reset(options={"scenario": one})[1]["scenario"] == one
+    assert env.reset(options={"scenario": 2, "seed": 8})[1]["seed"] == 8
+
+
+def test_windows_of_recordings_are_scenarios(tmp_path: Any) -> None:
+    for number in range(2):
+        rows = "\n".join(str(at) for at in range(0, 120_000, 4 + number))
+        (tmp_path / f"trace{number}.up").write_text(rows + "\n")
+    found = windows_of(tmp_path, count=3, length="10s", changes={"flows.call.media.video": {"max": "8Mbps"}})
+    assert len(found) == 3
+    _, _, infos = drive(CallEnv(found), -1.0, options={"scenario": 0})
+    assert len(infos) == 100
+    assert infos[50]["capacity_bps"] == pytest.approx(3e6 if "trace0" in found[0].name else 2.4e6, rel=0.1)
+
+
+def wrong(match: str, call: Any) -> None:
+    with pytest.raises((InputError, RunError), match=match) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+def test_what_does_not_fit_is_said() -> None:
+    env = CallEnv(home())
+    wrong(r"no episode is under way; call reset\(\)", lambda: env.step([0.0]))
+    env.reset()
+    wrong(r"shape \(2,\); expected one number from -1 to 1, of shape \(1,\)", lambda: env.step([0.0, 1.0]))
+    wrong("not a number", lambda: env.step([float("nan")]))
+    wrong("found the action 'fast'", lambda: env.step("fast"))  # type: ignore[arg-type]
+    wrong("options: scenario: found 7", lambda: env.reset(options={"scenario": 7}))
+    wrong("options: found speed; there are scenario and seed", lambda: env.reset(options={"speed": 1}))
+    wrong("seed: found 'x'", lambda: env.reset(options={"seed": "x"}))
+    wrong("empty list", lambda: CallEnv([]))
+    wrong("home-broadband", lambda: CallEnv("home-brodband"))
+    wrong("flow: found 'cal'.*did you mean call", lambda: CallEnv(home(), flow="cal"))
+    wrong("history: found 0", lambda: CallEnv(home(), history=0))
+    wrong("interval: found", lambda: CallEnv(home(), interval="0s"))
+    wrong("action: found 'speed'", lambda: CallEnv(home(), action="speed"))  # type: ignore[arg-type]
+    wrong("expected two rates that rise", lambda: CallEnv(home(), rate=("2Mbps", "1Mbps")))
+    wrong("expected a factor above 1", lambda: CallEnv(home(), action="change", factor=0.5))
+    wrong("reward: found 1", lambda: CallEnv(home(), reward=1))  # type: ignore[arg-type]
+    wrong("at least an interval", lambda: CallEnv(home(), interval="11s").reset())
+    bare = home(**{"flows.call.media.feedback": {"format": "none"}})
+    wrong('feedback.format: found "none"; expected', lambda: CallEnv(bare).reset())
+    faster = home(**{"flows.call.media.max_rate": "1Mbps"})
+    wrong("do not fit into one space .*; give one for all", lambda: CallEnv([home(), faster]))
+    wide = home(**{"links.uplink.capacity": "infinite"})
+    wrong("known capacity.*; give reward=", lambda: CallEnv(wide).reset())
+    many = CallVectorEnv(home(), num_envs=2)
+    wrong(r"call reset\(\)", lambda: many.step(np.zeros((2, 1))))
+    many.reset()
+    wrong(
+        r"shape \(3, 1\); expected one number from -1 to 1 for each, of shape \(2, 1\)",
+        lambda: many.step(np.zeros((3, 1))),
+    )
+    wrong("not a number", lambda: many.step(np.full((2, 1), np.nan)))
+    wrong("num_envs: found 0", lambda: CallVectorEnv(home(), num_envs=0))
+
+
+def test_after_the_end_only_a_reset_goes_on() -> None:
+    env = CallEnv(home(duration="1s"))
+    drive(env, 0.0)
+    wrong(r"this episode is over; call reset\(\)", lambda: env.step([0.0]))
+    env.finish()
+    wrong(r"call reset\(\)", lambda: env.step([0.0]))
+    wrong(r"call reset\(\)", env.finish)
+    env.reset()
+    env.close()
+    wrong(r"call reset\(\)", lambda: env.step([0.0]))
