@@ -80,8 +80,8 @@ def test_what_is_seen_is_what_feedback_tells() -> None:
     # 1 Mb/s on a link of 2.5: nothing waits, nothing is lost, and all that is sent is acknowledged
     env = CallEnv(home(**{"flows.call.media.video": {"source": "ideal"}}))
     _, _, infos = drive(env, env.terms.to_action("1Mbps"), options={"seed": 1})
-    settled = infos[20:]
-    mean = {key: float(np.mean([info[key] for info in settled])) for key in settled[0]}
+    later = infos[20:]
+    mean = {key: float(np.mean([info[key] for info in later])) for key in later[0]}
     assert mean["sent_bps"] == pytest.approx(1e6, rel=0.02)
     assert mean["acknowledged_bps"] == pytest.approx(1e6, rel=0.05)
     assert mean["loss"] == 0
