@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow test-live mutations test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
+.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow test-live mutations test-onnx test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -23,6 +23,7 @@ help:
 	@echo "make test-live  real programs on links, in network namespaces (Linux)"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
+	@echo "make test-onnx  controllers that are ONNX models: installs ONNX Runtime and onnx (110 MB), and tests them"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, licences"
 	@echo "make wasm       the pure crates compile for wasm32, and pinned experiments give the same bits there"
@@ -101,6 +102,11 @@ test-slow: setup
 # half an hour: each paper again without its mechanism, against what is kept with it
 mutations: setup
 	$(BIN)/python -m pytest -q -s -m mutation tests
+
+# not among the extras that tests take, for their size
+test-onnx: setup
+	$(BIN)/python $(PIP) "onnxruntime>=1.20" "onnx>=1.17"
+	$(BIN)/python -m pytest -q tests/python/test_onnx.py
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools

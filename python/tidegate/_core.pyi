@@ -467,6 +467,9 @@ class Arrived:
         ecn: int = 0,
         extension: tuple[int, bytes] | None = None,
         true_delay_ns: int | None = None,
+        header: int = 12,
+        padding: int = 0,
+        payload_type: int = 96,
     ) -> Self: ...
     @property
     def sequence(self) -> int | None:
@@ -474,6 +477,15 @@ class Arrived:
     @property
     def size(self) -> int:
         """Bytes: payload and RTP header with extensions, without IP and UDP."""
+    @property
+    def header(self) -> int:
+        """Bytes of the RTP header with extensions."""
+    @property
+    def padding(self) -> int:
+        """Bytes of padding at its end."""
+    @property
+    def payload_type(self) -> int:
+        """Payload type, 7 bits."""
     @property
     def abs_send_time(self) -> int | None:
         """Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s); None where no header extension carries it."""

@@ -342,8 +342,8 @@ def controllers(
 ) -> None:
     """List the controllers, or the settings of one.
 
-    What is compared can also be a class of one's own, python:FILE:CLASS, and in compare and suite run a real program,
-    "program:COMMAND".
+    What is compared can also be a class of one's own, python:FILE:CLASS, a model, onnx:FILE, AlphaRTC's Python class,
+    alphartc:FILE, and in compare and suite run a real program, "program:COMMAND".
 
     Example: tidegate controllers gcc
     """
@@ -369,6 +369,7 @@ def controllers(
             table.add_row(one["name"], ", ".join(one["presets"]), one["summary"])
         print_table(table)
         to.print("\nAny class of your own: python:file.py:Class")
+        to.print("Any model: onnx:model.onnx; any Estimator written for AlphaRTC: alphartc:file.py")
         return
     one = known[chosen.name]
     preset = chosen.preset or one["presets"][0]

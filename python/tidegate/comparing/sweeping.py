@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate import _core
+from tidegate.control import registry
 from tidegate.control.contenders import Contender, contenders
 from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
@@ -277,7 +278,7 @@ def plain_value(text: str) -> Any:
     >>> plain_value("3"), plain_value("20ms"), plain_value("false"), plain_value('{ mean = "1%", burst = 5 }')
     (3, '20ms', False, {'mean': '1%', 'burst': 5})
     """
-    if text.startswith("python:"):
+    if registry.is_file(text):
         return anchored(text)
     try:
         value = tomllib.loads(f"value = {text}")["value"]

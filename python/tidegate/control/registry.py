@@ -2,7 +2,8 @@
 
 A controller is named by a short text, `NAME[:PART,PART...]`. A part is a preset, a setting
 (`key=value`), or the value of the only setting that a controller has: `gcc`, `gcc:draft-02`,
-`gcc:draft-02,k_up=0.01`, `fixed:2Mbps`, `python:mine.py:Mine`, `python:package.module:Mine:gain=0.5`.
+`gcc:draft-02,k_up=0.01`, `fixed:2Mbps`, `python:mine.py:Mine`, `python:package.module:Mine:gain=0.5`,
+`onnx:model.onnx`, `alphartc:BandwidthEstimator.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from tidegate import _core
-from tidegate.control import Controller, Needs, _classes, _source
+from tidegate.control import Controller, Needs, _classes, _source, learned
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
@@ -49,6 +50,11 @@ _UNITS: dict[str, tuple[type[Quantity], int]] = {
 def registry() -> Mapping[str, Mapping[str, Any]]:
     """What is known of each controller, by name: summary, presets, settings, needs."""
     return {entry["name"]: entry for entry in json.loads(_core.controllers_json())}
+
+
+def is_file(label: str) -> bool:
+    """Whether a controller is a file, or a module, which its label names: a class in Python, a model."""
+    return label.partition(":")[0] in ("python", *learned.KINDS)
 
 
 def is_program(label: str) -> bool:
@@ -95,6 +101,8 @@ class Choice:
         if self.made_by is None or self.source is None or not self.source.is_file():
             return {}
         own = self.source.resolve()
+        if (beside := getattr(self.made_by, "beside", None)) is not None:
+            return {**beside, self.name: own}
         found = {file.relative_to(own.parent).as_posix(): file for file in _imported(self.made_by, own) if file != own}
         return {**found, self.name: own}
 
@@ -175,9 +183,11 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
         text, preset = what, ""
     else:
         text, preset, settings = what.name, what.preset, what.settings
-    if text == "python" or text.startswith("python:"):
-        return _python(text, preset, settings, base, run_code=run_code)
     name, _, rest = text.partition(":")
+    if name == "python":
+        return _python(text, preset, settings, base, run_code=run_code)
+    if name in learned.KINDS:
+        return _learned(text, preset, settings, base, run_code=run_code)
     entry = _entry(name)
     for part in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = part.partition("=")
@@ -215,7 +225,10 @@ def _entry(name: str) -> Mapping[str, Any]:
         why = "a program is no controller of a simulation: it makes a call by the wall clock, in compare and suite run"
         raise ControllerError(f"program: {why}")
     if name not in known:
-        hint = did_you_mean(name, known) or f"; there are {', '.join(known)} and python:FILE:CLASS"
+        hint = (
+            did_you_mean(name, known)
+            or f"; there are {', '.join(known)}, python:FILE:CLASS, onnx:FILE and alphartc:FILE"
+        )
         raise ControllerError(f"{name}: no such controller{hint}")
     return known[name]
 
@@ -271,12 +284,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         raise ControllerError(f"found {show(text)}; expected {right}")
     if preset:
         raise ControllerError(f"{text}: a controller in Python has no presets, found {show(preset)}")
-    given = dict(settings)
-    for part in filter(None, (part.strip() for part in (match["parts"] or "").split(","))):
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise ControllerError(f"{text}: found {show(part)}; expected key=value")
-        given[key.strip()] = _scalar(value.strip())
+    given = _given(text, settings, match["parts"])
     where = match["where"]
     name = f"python:{where}:{match['name']}"
     known = _classes.class_of(where, match["name"])
@@ -303,6 +311,38 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         _check_class(made_by, name)
     _check_settings(made_by, given, name)
     return Choice(name, settings=given, made_by=made_by, source=source or _file_of(made_by))
+
+
+def _given(text: str, settings: Mapping[str, Scalar], parts: str | None) -> dict[str, Scalar]:
+    """Settings of a controller that is a file: those of its table, and those behind its name."""
+    given = dict(settings)
+    for part in filter(None, (part.strip() for part in (parts or "").split(","))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ControllerError(f"{text}: found {show(part)}; expected key=value")
+        given[key.strip()] = _scalar(value.strip())
+    return given
+
+
+def _learned(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, *, run_code: bool) -> Choice:
+    match = re.fullmatch(r"(?P<kind>\w+):(?P<where>[^:]+)(?::(?P<parts>.*))?", text)
+    if match is None:
+        kind = text.partition(":")[0]
+        right = {"onnx": "onnx:model.onnx", "alphartc": "alphartc:BandwidthEstimator.py"}[kind]
+        raise ControllerError(f"found {show(text)}; expected {right}")
+    kind, where = match["kind"], match["where"]
+    if preset:
+        raise ControllerError(f"{text}: {kind} has no presets, found {show(preset)}")
+    given = _given(text, settings, match["parts"])
+    name, source = f"{kind}:{where}", (base / where).resolve()
+    if not source.is_file():
+        raise ControllerError(f"{where}: there is no such file (looked for {source})")
+    if not run_code:
+        learned.look(kind, source, where)
+        return Choice(name, settings=given, is_run=False)
+    made_by = learned.maker(kind, source, where)
+    made_by.check(given)
+    return Choice(name, settings=given, made_by=made_by, source=source)
 
 
 def _no_class(where: str, name: str, known: Iterable[str]) -> ControllerError:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate import _core
+from tidegate.control import learned
 from tidegate.errors import InputError, RunError
 from tidegate.running import _memory as memory
 from tidegate.running import pool
@@ -97,12 +98,17 @@ def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Ru
     return Run(about, Fresh(recording, scenario.capture))
 
 
+_LEARNED = Path(learned.__file__).parent
+
+
 def _place(error: BaseException | None) -> str:
     """Where in its author's file a controller in Python failed."""
     frames = traceback.extract_tb(error.__traceback__) if error is not None else []
     if not frames:
         return ""
     last = frames[-1]
+    if Path(last.filename).parent == _LEARNED:
+        return ""  # whose errors name the author's file, or the model's
     return f" ({last.filename}, line {last.lineno}, in {last.name})"
 
 

@@ -41,7 +41,7 @@ class Controller(Model):
     model_config = ConfigDict(extra="allow")
 
     name: str
-    """Its name, or `python:module:Class`, or `python:file.py:Class`."""
+    """Its name, or `python:module:Class`, `python:file.py:Class`, `onnx:file`, `alphartc:file.py`."""
     preset: str = ""
     """Which set of values it starts from; its default if empty."""
 

@@ -186,7 +186,7 @@ class Scenario(Model):
         """
         named = [flow.media.controller for flow in self.flows if flow.media is not None]
         texts = (one if isinstance(one, str) else getattr(one, "name", "") for one in named)
-        return list(dict.fromkeys(text for text in texts if text == "python" or text.startswith("python:")))
+        return list(dict.fromkeys(text for text in texts if text.partition(":")[0] in ("python", "alphartc")))
 
     def where(self, key: str) -> str:
         """File and line of a dotted key, or of the table that it would be in; empty where nobody knows."""

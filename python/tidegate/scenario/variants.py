@@ -53,13 +53,16 @@ def anchored(controller: str) -> str: ...
 @overload
 def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]: ...
 def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
-    """A controller as scenarios name it; where its Python file is relative to the present folder, by its whole path."""
+    """A controller as scenarios name it; where its file is relative to the present folder, by its whole path."""
     if isinstance(controller, Mapping):
         return {**controller, "name": anchored(str(controller.get("name", "")))}
     if not isinstance(controller, str):
         return anchored(written(controller))
-    match = re.fullmatch(r"python:([^:]+\.py)(:.*)", controller)
-    return f"python:{Path(match[1]).resolve()}{match[2]}" if match else controller
+    match = re.fullmatch(r"(python):([^:]+\.py)(:.*)|(onnx|alphartc):([^:]+)(:.*)?", controller)
+    if match is None:
+        return controller
+    kind, file, rest = match.groups()[:3] if match[1] else match.groups()[3:]
+    return f"{kind}:{Path(file).resolve()}{rest or ''}"
 
 
 def labelled(controller: str, values: Mapping[str, str]) -> str:
@@ -69,7 +72,8 @@ def labelled(controller: str, values: Mapping[str, str]) -> str:
     ('gcc:beta=0.8', 'gcc:draft-02,k_up=0.01')
     """
     parts = [f"{key.removeprefix(PREFIX)}={value}" for key, value in values.items() if key.startswith(PREFIX)]
-    bare = controller.count(":") < (3 if controller.startswith("python:") else 1)
+    named = 3 if controller.startswith("python:") else 2 if registry.is_file(controller) else 1
+    bare = controller.count(":") < named
     return f"{controller}{':' if bare else ','}{','.join(parts)}" if parts else controller
 
 

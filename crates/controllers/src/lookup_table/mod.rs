@@ -274,6 +274,9 @@ mod tests {
         let arrived = |delay| Arrived {
             sequence: Some(1),
             size: Size::from_bytes(1200),
+            header: Size::from_bytes(20),
+            padding: Size::ZERO,
+            payload_type: 96,
             abs_send_time: None,
             ssrc: 1,
             rtp_sequence: 1,

@@ -195,6 +195,9 @@ impl Halves {
         let arrived = Arrived {
             sequence: Some(data.sequence),
             size: data.size,
+            header: Size::from_bytes(20),
+            padding: Size::ZERO,
+            payload_type: 96,
             abs_send_time: None,
             ssrc: 1,
             rtp_sequence: data.sequence,

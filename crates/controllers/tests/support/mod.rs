@@ -39,6 +39,9 @@ pub fn arrived(sequence: u64, size: u64, abs_send_time: u32) -> Arrived<'static>
     Arrived {
         sequence: Some(sequence),
         size: Size::from_bytes(size),
+        header: Size::from_bytes(20),
+        padding: Size::ZERO,
+        payload_type: 96,
         abs_send_time: Some(abs_send_time),
         ssrc: 7,
         rtp_sequence: sequence,

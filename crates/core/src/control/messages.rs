@@ -280,6 +280,12 @@ pub struct Arrived<'a> {
     pub sequence: Option<u64>,
     /// Bytes of the RTP packet, without IP and UDP.
     pub size: Size,
+    /// Those of its header with extensions.
+    pub header: Size,
+    /// Those of the padding at its end.
+    pub padding: Size,
+    /// Its payload type, 7 bits.
+    pub payload_type: u8,
     /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s), where a header extension carries it.
     pub abs_send_time: Option<u32>,
     /// SSRC of its stream.

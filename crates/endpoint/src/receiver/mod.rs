@@ -176,6 +176,9 @@ impl Receiver {
         let arrived = Arrived {
             sequence: transport_sequence.map(|number| u64::try_from(number).unwrap_or(0)),
             size: Size::from_bytes(u64::from(rtp_size)),
+            header: Size::from_bytes(u64::from(header_len(body, packet.extension()))),
+            padding: Size::from_bytes(u64::from(body.padding)),
+            payload_type: body.payload_type,
             abs_send_time: body.abs_send_time.map(|[a, b, c]| u32::from_be_bytes([0, a, b, c])),
             ssrc: self.streams[index].signalled.ssrc,
             rtp_sequence: u64::try_from(placed.sequence).unwrap_or(0),

@@ -149,6 +149,12 @@ pub(crate) struct PyArrived {
     sequence: Option<u64>,
     /// Bytes: payload and RTP header with extensions, without IP and UDP.
     size: u64,
+    /// Bytes of the RTP header with extensions.
+    header: u64,
+    /// Bytes of padding at its end.
+    padding: u64,
+    /// Payload type, 7 bits.
+    payload_type: u8,
     /// Abs-send-time in 2^-18 s, 24 bits (wraps every 64 s); None where no header extension carries it.
     abs_send_time: Option<u32>,
     /// SSRC of its stream.
@@ -171,7 +177,7 @@ pub(crate) struct PyArrived {
 #[pymethods]
 impl PyArrived {
     #[new]
-    #[pyo3(signature = (sequence, size, abs_send_time, *, ssrc=0, rtp_sequence=None, timestamp=0, marker=false, ecn=0, extension=None, true_delay_ns=None))]
+    #[pyo3(signature = (sequence, size, abs_send_time, *, ssrc=0, rtp_sequence=None, timestamp=0, marker=false, ecn=0, extension=None, true_delay_ns=None, header=12, padding=0, payload_type=96))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         sequence: Option<u64>,
@@ -184,9 +190,15 @@ impl PyArrived {
         ecn: u8,
         extension: Option<(u8, Vec<u8>)>,
         true_delay_ns: Option<i64>,
+        header: u64,
+        padding: u64,
+        payload_type: u8,
     ) -> PyResult<Self> {
         if let Some(abs_send_time) = abs_send_time.filter(|time| *time >= 1 << 24) {
             return Err(bad(format!("an abs_send_time of {abs_send_time}; it has 24 bits")));
+        }
+        if payload_type > 127 {
+            return Err(bad(format!("a payload_type of {payload_type}; it has 7 bits")));
         }
         let rtp_sequence = rtp_sequence
             .or(sequence)
@@ -194,6 +206,9 @@ impl PyArrived {
         Ok(Self {
             sequence,
             size,
+            header,
+            padding,
+            payload_type,
             abs_send_time,
             ssrc,
             rtp_sequence,
@@ -211,6 +226,9 @@ impl PyArrived {
         Self {
             sequence: packet.sequence,
             size: packet.size.as_bytes(),
+            header: packet.header.as_bytes(),
+            padding: packet.padding.as_bytes(),
+            payload_type: packet.payload_type,
             abs_send_time: packet.abs_send_time,
             ssrc: packet.ssrc,
             rtp_sequence: packet.rtp_sequence,
@@ -231,6 +249,9 @@ impl PyArrived {
         Arrived {
             sequence: self.sequence,
             size: Size::from_bytes(self.size),
+            header: Size::from_bytes(self.header),
+            padding: Size::from_bytes(self.padding),
+            payload_type: self.payload_type,
             abs_send_time: self.abs_send_time,
             ssrc: self.ssrc,
             rtp_sequence: self.rtp_sequence,

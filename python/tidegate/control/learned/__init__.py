@@ -1,0 +1,71 @@
+"""Estimators that others have trained or written, as controllers: ONNX models, and AlphaRTC's Python class.
+
+`onnx:FILE` runs a model by ONNX Runtime: with the contract of the bandwidth estimation challenge of MMSys 2024, at
+the receiver ([challenge2024][tidegate.control.learned.challenge2024]). `alphartc:FILE` runs the class `Estimator` of a
+Python file that was written for AlphaRTC or OpenNetLab's gym. Their estimate goes to the sender in REMB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from tidegate.control import Needs
+from tidegate.errors import ControllerError
+
+KINDS = ("onnx", "alphartc")
+"""What the name of such a controller begins with."""
+
+
+class Maker(Protocol):
+    """Makes both halves of a controller."""
+
+    needs: Needs
+    """What the controller needs of its session."""
+    beside: Mapping[str, Path]
+    """Further files of which it is made, by a name of each."""
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Raises a ControllerError for settings that it does not have, or values that it does not take."""
+
+    def __call__(self, **settings: Any) -> Any:
+        """Both halves, or the only one, with settings as keyword arguments."""
+
+
+def maker(kind: str, path: Path, shown: str) -> Maker:
+    """Reads a file of one of the `KINDS`, and runs its code where it has any.
+
+    Args:
+        kind: Which of them.
+        path: The file.
+        shown: How its user called it, for errors.
+
+    Raises:
+        ControllerError: when it is none, or when what reads it is not installed.
+    """
+    if kind == "onnx":
+        from tidegate.control.learned import _onnx
+
+        return _onnx.maker(path, shown)
+    from tidegate.control.learned import _alphartc
+
+    return _alphartc.maker(path, shown)
+
+
+def look(kind: str, path: Path, shown: str) -> None:
+    """Says what is wrong with a file as far as that can be told without running anything.
+
+    Raises:
+        ControllerError: when it cannot be read, or is no Python of that kind.
+    """
+    if kind == "alphartc":
+        from tidegate.control.learned import _alphartc
+
+        _alphartc.look(path, shown)
+        return
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise ControllerError(f"{shown}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,120 @@
+"""ONNX models by ONNX Runtime, an extra: opened, looked at and run, each error a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate.errors import ControllerError
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output of a model."""
+
+    name: str
+    type: str
+    """Such as `tensor(float)`."""
+    shape: tuple[int | None, ...]
+    """Its dimensions; None where any will do."""
+
+    def __str__(self) -> str:
+        """As errors have it."""
+        return f"{self.name} {self.type} [{', '.join('?' if one is None else str(one) for one in self.shape)}]"
+
+
+class Model:
+    """A model that can be run."""
+
+    def __init__(self, content: bytes, shown: str) -> None:
+        runtime = _runtime(shown)
+        options = runtime.SessionOptions()
+        # one thread: runs are many at a time, and a sum over threads has no order of its own
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+        options.use_deterministic_compute = True
+        options.log_severity_level = 4  # what matters is raised, and said here
+        self.shown = shown
+        try:
+            self._session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
+        except Exception as error:  # noqa: BLE001 - its exceptions have no base of their own
+            raise ControllerError(f"{shown}: {_why(error)}") from None
+        self.inputs = [_tensor(one) for one in self._session.get_inputs()]
+        self.outputs = [_tensor(one) for one in self._session.get_outputs()]
+
+    def run(self, given: Mapping[str, Floats]) -> Sequence[Any]:
+        """Its outputs.
+
+        Raises:
+            ControllerError: when it cannot compute them of these inputs.
+        """
+        try:
+            outputs: Sequence[Any] = self._session.run(None, dict(given))
+        except Exception as error:  # noqa: BLE001 - as above
+            raise ControllerError(f"{self.shown}: {_why(error)}") from None
+        return outputs
+
+    def signature(self) -> str:
+        """Its inputs and outputs, for errors."""
+        return f"{'; '.join(map(str, self.inputs))} -> {'; '.join(map(str, self.outputs))}"
+
+
+def load(path: Path, shown: str) -> Model:
+    """The model in a file; the same one for the same content, because it holds nothing of a run.
+
+    Raises:
+        ControllerError: when there is none in it, or ONNX Runtime cannot run it.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ControllerError(f"{shown}: cannot be read: {error.strerror}") from None
+    return _load(content, shown)
+
+
+@lru_cache(maxsize=16)
+def _load(content: bytes, shown: str) -> Model:
+    return Model(content, shown)
+
+
+def _runtime(shown: str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        extra = 'pip install "tidegate[onnx]"'
+        raise ControllerError(f"{shown}: running it takes ONNX Runtime ({error}): {extra}") from None
+    return onnxruntime
+
+
+def _tensor(one: Any) -> Tensor:
+    return Tensor(one.name, one.type, tuple(size if isinstance(size, int) else None for size in one.shape))
+
+
+_KINDS = {
+    "INVALID_PROTOBUF": "is no ONNX file",
+    "NO_MODEL": "is no ONNX file",
+    "INVALID_GRAPH": "is a model that ONNX Runtime cannot run",
+    "NOT_IMPLEMENTED": "is a model that ONNX Runtime cannot run",
+    "FAIL": "is a model that ONNX Runtime cannot run",
+}
+
+
+def _why(error: BaseException) -> str:
+    """What ONNX Runtime has to say, in one line and without its places in C++."""
+    text = " ".join(str(error).split())
+    match = re.match(r"\[ONNXRuntimeError\] : \d+ : (\w+) : (.*)", text)
+    kind, said = (match[1], match[2]) if match else ("", text)
+    if "No graph was found" in said:
+        return "is no ONNX file (there is no graph in it)"
+    said = re.sub(r"\S*/[\w./]+\.(?:cc|h):\d+ \S+(?: \[\w+\])? ?", "", said)
+    return f"{_KINDS.get(kind, 'ONNX Runtime refuses it')}: {said[:300]}"

@@ -1,0 +1,224 @@
+"""ONNX models as controllers. The models are made here; their output is a function of one number of what they see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tidegate import InputError, Scenario, compare, run
+from tidegate._core import Remb
+from tidegate.control import Arrived, registry
+from tidegate.control.learned import challenge2024
+from tidegate.control.learned._receiving import Estimating
+
+onnx = pytest.importorskip("onnx", reason="needs onnx, which makes models: pip install onnx")
+pytest.importorskip("onnxruntime", reason='needs ONNX Runtime: pip install "tidegate[onnx]"')
+
+from onnx import TensorProto, helper  # noqa: E402 - only if it is there
+
+FLOAT = TensorProto.FLOAT
+MS = 10**6
+
+
+def model(
+    path: Path,
+    weights: dict[int, float],
+    bias: float = 0.0,
+    *,
+    numbers: int = 150,
+    width: int = 2,
+    opset: int = 17,
+    states: bool = True,
+    rename: dict[str, str] | None = None,
+) -> Path:
+    """A model whose estimate is a sum of weighted numbers of its observation, the bias, and what its state counts.
+
+    Its hidden state is how often it was called; the cell state stays as it is.
+    """
+    matrix = np.zeros((numbers, width), np.float32)
+    for place, weight in weights.items():
+        matrix[place, 0] = weight
+    name = partial(lambda names, one: names.get(one, one), rename or {})
+    vector = np.array([bias, *[0.0] * (width - 1)], np.float32)
+    constants = [
+        helper.make_tensor("weights", FLOAT, matrix.shape, matrix.ravel()),
+        helper.make_tensor("bias", FLOAT, [width], vector),
+        helper.make_tensor("one", FLOAT, [1, 1], [1.0]),
+    ]
+    nodes = [
+        helper.make_node("MatMul", [name("obs"), "weights"], ["weighted"]),
+        helper.make_node("Add", ["weighted", "bias"], [name("output")]),
+    ]
+    inputs = [helper.make_tensor_value_info(name("obs"), FLOAT, [1, 1, numbers])]
+    outputs = [helper.make_tensor_value_info(name("output"), FLOAT, [1, 1, width])]
+    if states:
+        nodes.append(helper.make_node("Add", ["hidden_states", "one"], ["state_out"]))
+        nodes.append(helper.make_node("Identity", ["cell_states"], ["cell_out"]))
+        inputs += [helper.make_tensor_value_info(one, FLOAT, [1, 1]) for one in ("hidden_states", "cell_states")]
+        outputs += [helper.make_tensor_value_info(one, FLOAT, [1, 1]) for one in ("state_out", "cell_out")]
+    graph = helper.make_graph(nodes, "test", inputs, outputs, constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Path]:
+    return partial(model, tmp_path / "model.onnx")
+
+
+def halves(path: Path) -> tuple[Any, Estimating]:
+    made = registry.choose(f"onnx:{path}", Path()).factory()
+    assert made is not None
+    follower, half = made()
+    return follower, half
+
+
+def said(half: Estimating, now_ns: int) -> int:
+    [remb] = half.message(now_ns)
+    assert isinstance(remb, Remb)
+    return remb.bitrate_bps
+
+
+@pytest.mark.parametrize("place", [0, 7, 14, 24, 55, 63, 99, 105, 110, 125, 130, 149])
+def test_each_number_of_the_observation_gets_to_its_place_in_the_input(make: Callable[..., Path], place: int) -> None:
+    _, half = halves(make({place: 1000.0}, 1e6))
+    observer = challenge2024.Observer()
+    expected: list[float] = []
+    for number in range(400):
+        kind = {3: 111, 5: 127}.get(number % 8, 96)
+        at = 13 * number * MS + number * number * 10_007
+        packet = Arrived(None, 300 + 10 * number, number * 3500, rtp_sequence=number + number // 9, payload_type=kind)
+        if number:  # an interval ends whenever 60 ms have passed since the first packet
+            while at > 60 * MS * (len(expected) + 1):
+                expected.append(float(observer.close()[place]) * 1000 + 1e6)
+                assert half.on_alarm(60 * MS * len(expected)) == ("now", 60 * MS * (len(expected) + 1))
+                assert said(half, at) == pytest.approx(expected[-1], rel=1e-5, abs=1)
+        observer.hear(at, packet)
+        half.on_packet(at, packet)
+    assert len(set(expected)) > 1, "a place whose number never changes tests nothing"
+
+
+def test_the_states_of_one_step_are_those_of_the_next(make: Callable[..., Path]) -> None:
+    path = make({}, 100_000.0)
+    maker: Any = registry.choose(f"onnx:{path}", Path()).made_by
+    observation, states = np.zeros(150, np.float32), maker.states()
+    for step in range(3):
+        assert float(states["hidden_states"][0, 0]) == step
+        estimate, states = maker.call(observation, states)
+        assert estimate == 100_000.0
+
+
+def test_a_model_without_states_is_one_too(make: Callable[..., Path]) -> None:
+    _, half = halves(make({}, 70_000.0, states=False))
+    half.on_packet(0, Arrived(0, 1000, 0))
+    assert half.on_alarm(60 * MS) == ("now", 120 * MS)
+    assert said(half, 60 * MS) == 70_000
+
+
+def scenario(controller: str) -> Scenario:
+    changes = {"flows.call.media.controller": controller, "duration": "8s"}
+    return Scenario.load("home-broadband").with_changes(changes)
+
+
+def test_the_sender_takes_the_estimate_and_rtcp_carries_it(make: Callable[..., Path]) -> None:
+    done = run(scenario(f"onnx:{make({}, 1_500_000.0)}"))
+    # what the encoder makes of a constant 1.5 Mbit/s, and 28 bytes of IP and UDP for each of its packets
+    assert done.metrics("call")["receive_rate_bps"] == pytest.approx(1.5e6, rel=0.08)
+    contents = done.table("rtcp").to_numpy("contents").tolist()
+    # one every 60 ms of 8 s, the first 60 ms after the first packet
+    assert sum("REMB" in one for one in contents) == 133
+
+
+def test_the_same_file_gives_the_same_bits_in_a_thread_and_in_a_process(make: Callable[..., Path]) -> None:
+    name = f"onnx:{make({0: 1.05, 30: -2000.0}, 150_000.0)}"
+    alone = [run(scenario(name), seed=seed).digest for seed in (1, 2)]
+    both = compare([name], scenario=scenario(name), seeds=2, workers=2)
+    assert [[one.digest for one in runs] for runs in both.runs.values()] == [alone]
+
+
+def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: Callable[..., Path]) -> None:
+    from tidegate.scenario._lower import Lowered
+
+    name = f"onnx:{make({}, 1_000_000.0)}"
+    first = Lowered(scenario(name)).for_run()
+    assert [len(one) for one in first.inputs.files.values()] == [64]
+    make({}, 1_000_001.0)
+    second = Lowered(scenario(name)).for_run()
+    assert first.hash != second.hash
+    assert first.inputs.files != second.inputs.files
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"numbers": 10, "weights": {}}, "the input obs tensor(float) [1, 1, 10] has 10 numbers; expected [1, 1, 150]"),
+        ({"width": 3, "weights": {}}, "output has the shape [1, 1, 3] of float32; expected [1, 1, 2] of float32"),
+        ({"rename": {"obs": "x"}, "weights": {}}, "expected the challenge of 2024: obs, hidden_states, cell_states"),
+        ({"rename": {"output": "y"}, "weights": {}}, "there is no output output; it has y, state_out, cell_out"),
+        ({"opset": 99, "weights": {}}, "is a model that ONNX Runtime cannot run: "),
+    ],
+)
+def test_a_model_with_another_contract_is_told_by_its_shapes(
+    make: Callable[..., Path], made: dict[str, Any], said: str
+) -> None:
+    path = make(**made)
+    with pytest.raises(InputError) as error:
+        registry.choose(f"onnx:{path.name}", path.parent)
+    text = str(error.value)
+    assert text.startswith(f"{path.name}: ")
+    assert said in text
+    assert "\n" not in text
+
+
+def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
+    for content in (b"", b"hello", b"\x08\x07\x12\x00" * 9):
+        (tmp_path / "bad.onnx").write_bytes(content)
+        with pytest.raises(InputError, match=r"^bad\.onnx: is no ONNX file[^\n]*$"):
+            registry.choose("onnx:bad.onnx", tmp_path)
+    with pytest.raises(InputError, match=r"^none\.onnx: there is no such file \(looked for "):
+        registry.choose("onnx:none.onnx", tmp_path)
+    with pytest.raises(InputError, match=r'found "onnx:"; expected onnx:model\.onnx'):
+        registry.choose("onnx:", tmp_path)
+
+
+def test_settings_and_presets_are_refused(make: Callable[..., Path]) -> None:
+    path = make({})
+    with pytest.raises(InputError, match="gain: there is no such setting; a model has none"):
+        registry.choose(f"onnx:{path}:gain=1", Path())
+    with pytest.raises(InputError, match="expected key=value"):
+        registry.choose(f"onnx:{path}:fast", Path())
+
+
+@pytest.mark.parametrize(("bias", "found"), [(float("nan"), "nan"), (-1.0, "-1.0"), (1e13, "9999999827968.0")])
+def test_an_estimate_that_is_none_ends_the_run_with_the_file_and_the_time(
+    make: Callable[..., Path], bias: float, found: str
+) -> None:
+    path = make({}, bias)
+    with pytest.raises(Exception, match=r"^call\.receiver at ") as error:
+        run(scenario(f"onnx:{path}"))
+    assert f"{path}: its estimate is {found}; expected bit/s from 0 to 10^12" in str(error.value)
+
+
+def test_without_onnx_runtime_a_line_says_what_to_install(
+    make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make({})
+    monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
+    from tidegate.control.learned import _session
+
+    _session._load.cache_clear()
+    with pytest.raises(InputError, match=r'running it takes ONNX Runtime \(.*\): pip install "tidegate\[onnx\]"'):
+        registry.choose(f"onnx:{path}", Path())
+
+
+def test_who_only_reads_runs_no_model(make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make({})
+    monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
+    assert registry.choose(f"onnx:{path}", Path(), run_code=False).is_run is False
+    scenario(f"onnx:{path}").check()
