@@ -503,4 +503,9 @@ def test_each_measure_says_what_it_is() -> None:
     for one in CATALOGUE:
         assert one.definition.endswith((".", ")."))
         assert one.name not in tidegate.metrics.METRICS, "a number of the summary has this name"
-        assert ("RFC" in one.definition) or one.name in {"jain_min_20s", "delivered_fraction", "power"}
+        assert ("RFC" in one.definition) or one.name in {
+            "jain_min_20s",
+            "delivered_fraction",
+            "power",
+            "challenge_2021_score",
+        }

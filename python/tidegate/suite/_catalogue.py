@@ -138,6 +138,17 @@ OF_FLOW: tuple[Metric, ...] = (
         1.0,
         2,
     ),
+    Metric(
+        "challenge_2021_score",
+        "network score of the 2021 challenge",
+        "",
+        "higher",
+        "0.2 delay + 0.2 receive rate + 0.3 loss, each 0 to 100: delay (400 ms - 95th percentile) / (400 ms - least),"
+        " rate over the flow's share, loss what is not lost (MMSys 2021 grand challenge, OpenNetLab/challenge-HOWTO, "
+        "README, Final Score; its rate is over that of an ideal network).",
+        1.0,
+        1,
+    ),
 )
 """Of flows."""
 

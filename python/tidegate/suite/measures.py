@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.results.metrics import Metric, finite
-from tidegate.suite import _catalogue, _demands, _fairness, _rates, filling
+from tidegate.suite import _catalogue, _demands, _fairness, _rates, challenge2021, filling
 from tidegate.suite import _fairness as fairness
 from tidegate.suite import shares as sharing
 from tidegate.suite._catalogue import OF_FLOW, OF_RUN
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.running import Run
     from tidegate.scenario import Scenario
 
-_PARTS = (_catalogue, _demands, _fairness, _rates, filling, sharing)
+_PARTS = (_catalogue, _demands, _fairness, _rates, challenge2021, filling, sharing)
 
 FILES: tuple[Path, ...] = (Path(__file__), *(Path(str(part.__file__)) for part in _PARTS))
 """What measures depend on beside the run: results of another state of these files are measured anew."""
@@ -80,7 +80,7 @@ def measure(run: Run, contenders: Sequence[str], scenario: Scenario | None = Non
     told = [event for flow in some for event in flow.convergence]
     return Measures(
         flows={
-            name: {**flow.numbers(), "power": power(run.metrics(name))}
+            name: _with_scores(flow.numbers(), run.metrics(name))
             for name, flow in flows.items()
             if kinds[name] != "udp"
         },
@@ -156,6 +156,25 @@ def _capacities(run: Run, starts: Floats) -> dict[str, Any]:
 
 def _whole(values: Floats) -> list[int | None]:
     return [round(value) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _with_scores(numbers: Mapping[str, float | None], flow: Mapping[str, Any]) -> dict[str, float | None]:
+    """Numbers of a flow, and what schemes are ranked by elsewhere."""
+    score = challenge_score(flow, numbers.get("share_fraction"))
+    return {**numbers, "power": power(flow), "challenge_2021_score": score}
+
+
+def challenge_score(flow: Mapping[str, Any], share_fraction: float | None) -> float | None:
+    """Points of the challenge of 2021 for a flow with these metrics, and this part of its share received.
+
+    >>> flow = {"one_way_delay_ms_p95": 130.0, "one_way_delay_ms_min": 40.0, "loss_fraction": 0.02}
+    >>> round(challenge_score(flow, 0.9), 2), challenge_score(flow, None)
+    (62.4, None)
+    """
+    parts = [finite(flow.get(f"one_way_delay_ms_{one}")) for one in ("p95", "min")]
+    parts += [share_fraction, finite(flow.get("loss_fraction"))]
+    known = [one for one in parts if one is not None]
+    return challenge2021.network_score(*known) if len(known) == len(parts) else None
 
 
 def power(flow: Mapping[str, Any]) -> float | None:
