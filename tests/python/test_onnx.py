@@ -12,6 +12,7 @@ import pytest
 
 from tidegate import InputError, Scenario, compare, run
 from tidegate._core import Remb
+from tidegate.comparing.sweeping import Plan
 from tidegate.control import Arrived, registry
 from tidegate.control.learned import challenge2024
 from tidegate.control.learned._receiving import Estimating
@@ -140,6 +141,16 @@ def test_the_same_file_gives_the_same_bits_in_a_thread_and_in_a_process(make: Ca
     alone = [run(scenario(name), seed=seed).digest for seed in (1, 2)]
     both = compare([name], scenario=scenario(name), seeds=2, workers=2)
     assert [[one.digest for one in runs] for runs in both.runs.values()] == [alone]
+
+
+def test_a_sweep_over_it_runs_what_has_changed_and_nothing_else(make: Callable[..., Path], tmp_path: Path) -> None:
+    grid = {"flows.call.media.controller": [f"onnx:{make({}, 1_000_000.0)}", "gcc"]}
+    base = Scenario.load("home-broadband").with_changes({"duration": "2s"})
+    for bias, there in ((1_000_000.0, 0), (1_000_000.0, 2), (2_000_000.0, 1)):
+        make({}, bias)
+        plan = Plan.of(base, grid, [1])
+        assert plan.kept(tmp_path / "out") == (there, 2)
+        plan.run(tmp_path / "out")
 
 
 def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: Callable[..., Path]) -> None:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tidegate.control import _classes
+from tidegate.control import _classes, learned
 from tidegate.errors import ControllerError, InputError
 from tidegate.units import show
 
@@ -46,6 +46,16 @@ def written(what: object) -> str | dict[str, Scalar]:
     raise ControllerError(f"controllers: found {show(repr(what))}; {right}")
 
 
+def bare(name: str) -> bool:
+    """Whether a controller's name has no preset and no settings behind it.
+
+    >>> [bare(name) for name in ("gcc", "gcc:draft-02", "onnx:mine.onnx", "python:mine.py:Mine")]
+    [True, False, True, True]
+    """
+    kind = name.partition(":")[0]
+    return name.count(":") < (3 if kind == "python" else 2 if kind in learned.KINDS else 1)
+
+
 def shown(what: Contender) -> str:
     """What tables call whoever takes part: a class by its name alone.
 
@@ -55,8 +65,7 @@ def shown(what: Contender) -> str:
     if isinstance(what, tuple):
         parts = ",".join(f"{key}={value}" for key, value in what[1].items())
         name = shown(what[0])
-        bare = name.count(":") < (3 if name.startswith("python:") else 1)
-        return f"{name}{':' if bare else ','}{parts}" if parts else name
+        return f"{name}{':' if bare(name) else ','}{parts}" if parts else name
     return what.__name__ if isinstance(what, type) else what
 
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from tidegate._files import file_name
 from tidegate.control import registry
-from tidegate.control.contenders import Contender, written
+from tidegate.control.contenders import Contender, bare, written
 from tidegate.errors import InputError
 from tidegate.scenario import _subject as subject
 from tidegate.scenario.scenario import Scenario
@@ -72,9 +72,7 @@ def labelled(controller: str, values: Mapping[str, str]) -> str:
     ('gcc:beta=0.8', 'gcc:draft-02,k_up=0.01')
     """
     parts = [f"{key.removeprefix(PREFIX)}={value}" for key, value in values.items() if key.startswith(PREFIX)]
-    named = 3 if controller.startswith("python:") else 2 if registry.is_file(controller) else 1
-    bare = controller.count(":") < named
-    return f"{controller}{':' if bare else ','}{','.join(parts)}" if parts else controller
+    return f"{controller}{':' if bare(controller) else ','}{','.join(parts)}" if parts else controller
 
 
 def scenario_for(
