@@ -145,7 +145,7 @@ bench: setup
 	PEERS="$(PEERS)" $(BIN)/python benches/run.py $(BENCH_ARGS)
 
 docs: setup
-	$(BIN)/python $(PIP) 'mkdocs-material>=9,<10'
+	$(BIN)/python $(PIP) 'mkdocs-material>=9,<10' 'nbconvert>=7.16'
 	$(BIN)/python docs/gen_reference.py
 	$(BIN)/mkdocs build --strict --quiet
 

@@ -50,6 +50,10 @@ STYLE: dict[Any, Any] = {
 _LOG_RATIO = 30.0
 
 
+_CELL_DPI = 100
+"""Of figures in a notebook: as wide as its cells, and small enough to be kept in its file."""
+
+
 class ShownFigure(Figure):
     """A figure that pyplot does not know, and that shows itself where it is the last line of a notebook's cell.
 
@@ -58,7 +62,7 @@ class ShownFigure(Figure):
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
-        self.savefig(data, format="png")
+        self.savefig(data, format="png", dpi=_CELL_DPI)
         return data.getvalue()
 
 
