@@ -19,7 +19,7 @@ from tidegate.optimising import ScenarioTask, Search, SearchResult, SuiteTask, T
 from tidegate.optimising.goals import Goal, Limit
 from tidegate.optimising.space import Setting
 from tidegate.results.metrics import METRICS
-from tidegate.running import pool
+from tidegate.running import engine
 from tidegate.suite import Suite
 from tidegate.units import Rate
 
@@ -189,7 +189,7 @@ def test_a_search_that_was_stopped_comes_to_the_same_end(
 
     whole = asked(task).run(tmp_path / "whole", tries=20)
     calls = 0
-    module, name = (pool, "run_all") if place == "run" else (optuna.Study, "tell")
+    module, name = (engine, "run_all") if place == "run" else (optuna.Study, "tell")
     plain: Callable[..., Any] = getattr(module, name)
 
     def stopped(*args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers, complete_suites
+from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import AsJson, Force, Workers
 from tidegate.cli.terminal import print_json, results_only, say, stoppable
 from tidegate.errors import InputError, RunError
@@ -64,6 +65,8 @@ def check(
     every: Annotated[bool, typer.Option("--all", help="Print what stayed within its limits, too.")] = False,
     force: Force = False,
     jobs: Workers = None,
+    engine: EngineName = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Did a change make a controller worse?
@@ -101,7 +104,7 @@ def check(
             right = f"tidegate check {baseline} {controller or 'CONTROLLER'} --suite {suite or 'smoke'} --write"
             raise InputError(f"--write: needs {missing}: {right}")
         made = Suite.load(suite, traces=traces)
-        with results_only(), stoppable("stopped; no baseline was written"):
+        with results_only(), stoppable("stopped; no baseline was written"), engine_of(engine, scheduler, jobs):
             done = checking.write(
                 baseline,
                 controller,
@@ -120,7 +123,7 @@ def check(
         return
     known = Baseline.load(baseline)
     _same_suite(known.suite, suite)
-    with results_only(), stoppable("stopped"):
+    with results_only(), stoppable("stopped"), engine_of(engine, scheduler, jobs):
         found = checking.check(
             known,
             Suite.load(known.suite if suite is None else suite, traces=traces),

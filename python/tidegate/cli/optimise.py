@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers, complete_suites, scenarios
+from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import AsJson, Sets, Workers, changes, say_what_code_is_run
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError
@@ -59,6 +60,8 @@ def optimise(
     tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many, with those that are done already.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each try.")] = 3,
     jobs: Workers = None,
+    engine: EngineName = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the settings that do best, by Optuna.
@@ -82,7 +85,11 @@ def optimise(
         task = _task(scenario, suite, cases, controller, set_)
         search = Search.of(task, settings, goal, subject_to, seeds=seeds, command=typed())
     try:
-        with results_only(), progress(f"{tries} tries", shown=not as_json) as tell:
+        with (
+            results_only(),
+            engine_of(engine, scheduler, jobs),
+            progress(f"{tries} tries", shown=not as_json) as tell,
+        ):
             result = search.run(out, tries=tries, workers=jobs, progress=tell)
     except KeyboardInterrupt:
         raise Stopped(f"stopped; what is done is kept in {out}; the same command goes on from there") from None

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidegate import _shipped
+from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import AsJson, Workers
 from tidegate.cli.terminal import print_json, results_only, stoppable, typed
 from tidegate.errors import InputError
@@ -38,6 +39,8 @@ def paper(
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as the paper says by default.")] = None,
     jobs: Workers = None,
+    engine: EngineName = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a published document again and judge each of its numbers.
@@ -50,13 +53,22 @@ def paper(
     if quick and full:
         raise InputError("--quick and --full: give one of them")
     if key == "list":
-        options = {"--quick": quick, "--full": full, "--out": out, "--seeds": seeds, "--jobs": jobs}
+        options = {
+            "--quick": quick,
+            "--full": full,
+            "--out": out,
+            "--seeds": seeds,
+            "--jobs": jobs,
+            "--engine": engine,
+            "--scheduler": scheduler,
+        }
         for option, value in options.items():
             if value:
                 raise InputError(f"list: nothing is run, and {option} says how; give the key of a paper")
         _list(as_json=as_json)
         return
-    _run(key, quick=not full, out=out, seeds=seeds, jobs=jobs, as_json=as_json)
+    with engine_of(engine, scheduler, jobs):
+        _run(key, quick=not full, out=out, seeds=seeds, jobs=jobs, as_json=as_json)
 
 
 def _list(*, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers, scenarios
+from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import (
     AsJson,
     Media,
@@ -150,6 +151,8 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for table, picture, report and runs.")] = None,
     pcap: Pcap = False,
     jobs: Workers = None,
+    engine: EngineName = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare controllers on one network.
@@ -200,6 +203,7 @@ def compare(
     with (
         results_only(),
         stoppable("stopped; nothing was written"),
+        engine_of(engine, scheduler, jobs),
         progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):
         done = comparing.compare(

@@ -9,6 +9,7 @@ import typer
 
 from tidegate import _shipped
 from tidegate.cli.completing import complete_controllers, complete_suites
+from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import AsJson, Workers, say_how_long
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError, RunError
@@ -132,6 +133,8 @@ def run(
     ] = None,
     traces: Traces = None,
     jobs: Workers = None,
+    engine: EngineName = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a suite: every controller on every case, and a verdict for each by the suite's rules.
@@ -158,7 +161,11 @@ def run(
     if sessions := plan.sessions(out):
         say_how_long(sessions)
     try:
-        with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
+        with (
+            results_only(),
+            engine_of(engine, scheduler, jobs),
+            progress(f"{len(plan.points)} runs", shown=not as_json) as tell,
+        ):
             result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
     except KeyboardInterrupt:
         kept, total = plan.kept(out)

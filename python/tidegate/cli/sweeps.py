@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidegate.cli.completing import complete_controllers, complete_keys, complete_suites, scenarios
+from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import AsJson, Workers, pair, say_what_code_is_run, values_of
 from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed, warn
 from tidegate.errors import InputError, RunError
@@ -16,6 +18,9 @@ from tidegate.errors import InputError, RunError
 if TYPE_CHECKING:
     from tidegate.comparing.sweeping import SweepResult
     from tidegate.suite.sweeping import SuiteSweep
+
+By = AbstractContextManager[None]
+"""The engine that was asked for, not yet begun."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -62,6 +67,8 @@ def sweep(
         Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
     ] = None,
     jobs: Workers = None,
+    engine: EngineName = None,
+    scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
     """Run all combinations of settings, in a scenario or over a suite.
@@ -84,21 +91,22 @@ def sweep(
         if key in grid:
             raise InputError(f"--set {key}: is given twice; write {key}=A,B")
         grid[key] = values_of(key, values)
+    by = engine_of(engine, scheduler, jobs)
     if suite is not None:
         if scenario is not None:
             raise InputError(f"{scenario}: does not go with --suite, which has its own scenarios")
-        _over_suite(suite, grid, controller, out, seeds, cases, traces, jobs, as_json=as_json)
+        _over_suite(suite, grid, controller, out, seeds, cases, traces, jobs, by, as_json=as_json)
         return
     of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}
     if given := next((name for name, value in of_suites.items() if value), None):
         raise InputError(f"{given}: is for suites; name one with --suite")
     if scenario is None:
         raise InputError("name what is swept: a scenario (see tidegate scenario list), or a suite with --suite")
-    _in_scenario(scenario, grid, out, seeds or 1, jobs, as_json=as_json)
+    _in_scenario(scenario, grid, out, seeds or 1, jobs, by, as_json=as_json)
 
 
 def _in_scenario(
-    scenario: str, grid: dict[str, list[str]], out: Path, seeds: int, jobs: int | None, *, as_json: bool
+    scenario: str, grid: dict[str, list[str]], out: Path, seeds: int, jobs: int | None, by: By, *, as_json: bool
 ) -> None:
     from tidegate.cli.printing import print_recordings
     from tidegate.cli.tables import console, progress
@@ -114,7 +122,7 @@ def _in_scenario(
         plan = sweeping.Plan.of(made, grid, seeds_from(seeds), typed())
     check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
     try:
-        with results_only(), progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
+        with results_only(), by, progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
             result = plan.run(out, workers=jobs, processes=None, progress=tell)
     except KeyboardInterrupt:
         kept, total = plan.kept(out)
@@ -144,6 +152,7 @@ def _over_suite(
     cases: list[str],
     traces: Path | None,
     jobs: int | None,
+    by: By,
     *,
     as_json: bool,
 ) -> None:
@@ -158,7 +167,7 @@ def _over_suite(
     check_folder(out, SUITE_FILE, exchanged=False)
     count = len({point.key for point in plan.plan.points})
     try:
-        with results_only(), progress(f"{count} runs", shown=not as_json) as tell:
+        with results_only(), by, progress(f"{count} runs", shown=not as_json) as tell:
             result, made = plan.run(out, workers=jobs, progress=tell, command=typed())
     except KeyboardInterrupt:
         kept, total = plan.plan.kept(out)

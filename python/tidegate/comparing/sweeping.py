@@ -19,7 +19,7 @@ from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results._folders import add_file
 from tidegate.results._saved import Contents, read_json
-from tidegate.running import RunJob, build, pool
+from tidegate.running import RunJob, build, engine, pool
 from tidegate.running._progress import shown
 from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import by_processes
@@ -289,19 +289,18 @@ def plain_value(text: str) -> Any:
 
 @dataclass(frozen=True)
 class SweepJob:
-    """One run that leaves one file."""
+    """One run, and what is kept of it."""
 
     point: Point
-    results: Results
 
-    def __call__(self, tick: pool.Tick) -> Path:
-        """Runs the engine and writes the result, whole or not at all.
+    def __call__(self, tick: pool.Tick) -> dict[str, Any]:
+        """Runs the engine.
 
         Raises:
-            RunError: when the run fails; nothing is written then.
+            RunError: when the run fails.
         """
         run = RunJob(self.point.lowered, self.point.seed, "summary")(tick)
-        result = {
+        return {
             "settings": dict(self.point.settings),
             "seed": run.seed,
             "digest": run.digest,
@@ -309,7 +308,6 @@ class SweepJob:
             "scenario_hash": run.about["scenario_hash"],
             "summary": run.summary,
         }
-        return self.results.write(self.point.key, result)
 
 
 def sweep(
@@ -364,9 +362,13 @@ def _run_in(
     missing = {point.key: point for point in every if point.key not in there}
     for key in missing:
         results.clear_way(key)
-    jobs = [SweepJob(point, results) for point in missing.values()]
+    jobs = [SweepJob(point) for point in missing.values()]
     processes = by_processes(processes, (point.lowered for point in every), len(every), workers)
-    done = pool.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True)
+
+    def keep(number: int, row: Mapping[str, Any]) -> Path:
+        return results.write(jobs[number].point.key, row)
+
+    done = engine.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True, keep=keep)
     failed = []
     for job, outcome in zip(jobs, done, strict=True):
         if isinstance(outcome, BaseException):

@@ -103,7 +103,9 @@ class Choice:
         own = self.source.resolve()
         if (beside := getattr(self.made_by, "beside", None)) is not None:
             return {**beside, self.name: own}
-        found = {file.relative_to(own.parent).as_posix(): file for file in _imported(self.made_by, own) if file != own}
+        found = {
+            file.relative_to(own.parent).as_posix(): file for file, _ in _imported(self.made_by, own) if file != own
+        }
         return {**found, self.name: own}
 
     def factory(self) -> Callable[[], Any] | None:
@@ -352,7 +354,18 @@ def _no_class(where: str, name: str, known: Iterable[str]) -> ControllerError:
 _STAMP = "_tidegate_stamp"  # of the file that a module was read from: a changed one is read anew
 
 
-def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[Path]:
+def modules_beside(made_by: Callable[..., Any]) -> Iterator[ModuleType]:
+    """The module of a controller in Python, and those from beside its file that it imports, directly or not.
+
+    Of what is installed, or was typed into a notebook, there are none.
+    """
+    source = _file_of(made_by)
+    if source is not None:
+        for _, module in _imported(made_by, source.resolve()):
+            yield module
+
+
+def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[tuple[Path, ModuleType]]:
     """The files in the folder of `source`, or below it, that its code imports, directly or through each other."""
     home = source.parent
     names, seen = [getattr(made_by, "__module__", None)], set[str]()
@@ -368,7 +381,7 @@ def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[Path]:
         file = Path(place).resolve()
         if not file.is_relative_to(home) or file.is_relative_to(Path(sys.prefix).resolve()):
             continue
-        yield file
+        yield file, module
         values = list(vars(module).values())
         names += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", None) for one in values]
 

@@ -61,7 +61,22 @@ def _load(
     reference_rate: Rate | None,
 ) -> Trace:
     del stamp
-    data = _bytes(path)
+    return parse(path, contents(path), format, frequency, direction, reference_rate)
+
+
+def parse(
+    path: Path,
+    data: bytes,
+    format: str | None = None,  # noqa: A002
+    frequency: float | None = None,
+    direction: Literal["down", "up"] | None = None,
+    reference_rate: Rate | None = None,
+) -> Trace:
+    """A recorded network out of the unpacked bytes of its file; the arguments are those of `load`.
+
+    Raises:
+        TraceError: names file, line, what was found and what would be right.
+    """
     if not data:
         raise TraceError(f"{path}: is empty; expected a recorded network")
     try:
@@ -84,7 +99,12 @@ def _named(name: str, kind: type[Q], text: object) -> Q:
         raise InputError(f"{name}: {error}") from None
 
 
-def _bytes(path: Path) -> bytes:
+def contents(path: Path) -> bytes:
+    """What is in the file of a recorded network, unpacked.
+
+    Raises:
+        InputError: when it cannot be read, or is too long.
+    """
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected a file")

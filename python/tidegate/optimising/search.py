@@ -21,7 +21,7 @@ from tidegate.optimising.tasks import One, Task
 from tidegate.results import Results
 from tidegate.results._folders import add_file
 from tidegate.results._saved import read_json
-from tidegate.running import build, pool, versions
+from tidegate.running import build, engine, pool, versions
 from tidegate.running._seeds import seeds_from
 from tidegate.running.jobs import busy_in_python
 
@@ -95,7 +95,7 @@ class Search:
             command,
         )
         # both ends of all settings: a key or a value that does not fit is found before any run
-        runs = [run for values in made._corners() for run in task.runs(values, made.seeds, Results(Path()))]
+        runs = [run for values in made._corners() for run in task.runs(values, made.seeds)]
         text = " ".join([build(), *(run.key for run in runs)])
         return replace(made, identity=hashlib.sha256(text.encode()).hexdigest()[:32])
 
@@ -283,7 +283,7 @@ class _Running:
         tried: list[list[One] | str] = []
         for values in chosen:
             try:
-                tried.append(self.search.task.runs(values, seeds, self.results))
+                tried.append(self.search.task.runs(values, seeds))
             except InputError as error:
                 tried.append(str(error))
         every = {one.key: one for some in tried if not isinstance(some, str) for one in some}
@@ -298,7 +298,11 @@ class _Running:
 
         busy = busy_in_python((one.busy for one in missing), len(missing), self.workers)
         jobs = [one.job for one in missing]
-        outcomes = pool.run_all(jobs, workers=self.workers, processes=busy, progress=told, keep_going=True)
+
+        def keep(number: int, row: Mapping[str, Any]) -> Path:
+            return self.results.write(missing[number].key, row)
+
+        outcomes = engine.run_all(jobs, workers=self.workers, processes=busy, progress=told, keep_going=True, keep=keep)
         failed = {}
         for one, outcome in zip(missing, outcomes, strict=True):
             if isinstance(outcome, RunError | InputError | _core.InternalError):

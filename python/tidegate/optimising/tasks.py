@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from tidegate.comparing import sweeping
@@ -13,7 +12,6 @@ from tidegate.comparing.sweeping import SweepJob
 from tidegate.errors import InputError
 from tidegate.optimising.goals import Series
 from tidegate.optimising.space import Values
-from tidegate.results import Results
 from tidegate.results.metrics import METRICS, Metric, finite
 from tidegate.running.pool import Job
 from tidegate.scenario import Scenario
@@ -35,7 +33,7 @@ class One:
     """Its seed."""
     key: str
     """What its result is kept under."""
-    job: Job[Path]
+    job: Job[dict[str, Any]]
     """The work."""
     busy: Any
     """Its scenario, to be asked whether it is busy in Python."""
@@ -52,7 +50,7 @@ class Task(Protocol):
     def catalogue(self) -> Mapping[str, Metric]:
         """The numbers that there are."""
 
-    def runs(self, values: Values, seeds: Sequence[int], results: Results) -> list[One]:
+    def runs(self, values: Values, seeds: Sequence[int]) -> list[One]:
         """The runs of a try."""
 
     def number(self, row: Row, series: Series) -> float | None:
@@ -88,7 +86,7 @@ class ScenarioTask:
         """The numbers of a flow."""
         return METRICS
 
-    def runs(self, values: Values, seeds: Sequence[int], results: Results) -> list[One]:
+    def runs(self, values: Values, seeds: Sequence[int]) -> list[One]:
         """One for each seed.
 
         Raises:
@@ -100,7 +98,7 @@ class ScenarioTask:
         made = self.scenario if label is None else with_controller(self.scenario, label)
         grid = {key: [value] for key, value in values.items() if not key.startswith(PREFIX)}
         points = sweeping.points(made, grid, seeds)
-        return [One("", one.seed, one.key, SweepJob(one, results), one.lowered) for one in points]
+        return [One("", one.seed, one.key, SweepJob(one), one.lowered) for one in points]
 
     def number(self, row: Row, series: Series) -> float | None:
         """Of the subject, or of the flow that is named."""
@@ -149,7 +147,7 @@ class SuiteTask:
         """The numbers and measures of suites."""
         return {name: numbers.about(name) for name in numbers.known()}
 
-    def runs(self, values: Values, seeds: Sequence[int], results: Results) -> list[One]:
+    def runs(self, values: Values, seeds: Sequence[int]) -> list[One]:
         """One for each case and seed.
 
         Raises:
@@ -162,7 +160,7 @@ class SuiteTask:
         if plan.refused:
             (case, label), why = next(iter(plan.refused.items()))
             raise InputError(f"{case}: {label}: {why}")
-        return [One(one.case.name, one.seed, one.key, SuiteJob(one, results), one.lowered) for one in plan.points]
+        return [One(one.case.name, one.seed, one.key, SuiteJob(one), one.lowered) for one in plan.points]
 
     def number(self, row: Row, series: Series) -> float | None:
         """Of the contenders, or of the flow that is named."""

@@ -23,7 +23,7 @@ from tidegate.paper.experiment import Experiment, Outcome, Plan
 from tidegate.paper.measures import Measure, Table
 from tidegate.paper.verdicts import Judgement, Verdict, judge
 from tidegate.results._folders import check_folder, write_folder
-from tidegate.running import pool, versions
+from tidegate.running import engine, pool, versions
 from tidegate.running._seeds import seeds_from
 
 PAPER_FILE = "paper.json"
@@ -225,7 +225,7 @@ def run(
     plan = Plan(quick, usual if seeds is None else seeds_from(seeds))
     with _blamed(code):
         jobs = dict(experiment.jobs(plan))
-        results = pool.run_all(list(jobs.values()), workers=workers, progress=progress)
+        results = engine.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
         if not isinstance(outcome, Outcome):
             raise TypeError(f"outcome gave {outcome!r}; expected an Outcome")

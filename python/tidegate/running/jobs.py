@@ -14,7 +14,7 @@ from tidegate import _core
 from tidegate.control import learned
 from tidegate.errors import InputError, RunError
 from tidegate.running import _memory as memory
-from tidegate.running import pool
+from tidegate.running import engine, pool
 from tidegate.running._progress import shown
 from tidegate.running._tables import Fresh
 from tidegate.running._versions import versions
@@ -146,7 +146,7 @@ def run(
     """
     made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     with shown(progress, made.name) as tell:
-        (done,) = pool.run_all([RunJob(made, seed, record)], progress=tell)
+        (done,) = engine.run_all([RunJob(made, seed, record)], progress=tell)
     if isinstance(done, BaseException):
         raise done
     return done
@@ -210,8 +210,8 @@ def attempt(
     Raises:
         RunError: when a run fails, and not to keep going; when a process of a run went away.
     """
-    if not processes or len(jobs) < 2:  # noqa: PLR2004
-        return pool.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
+    if not processes or len(jobs) < 2 or engine.current() is not engine.POOL:  # noqa: PLR2004
+        return engine.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
         folders = [FolderJob(job, Path(scratch) / str(at)) for at, job in enumerate(jobs)]
         places = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import queue
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
@@ -55,6 +57,7 @@ def run_all(
     processes: bool = False,
     progress: Progress | None = None,
     keep_going: bool = False,
+    keep: Callable[[int, T], Any] | None = None,
 ) -> list[T | BaseException]:
     """Does all jobs and returns their results in order.
 
@@ -64,6 +67,8 @@ def run_all(
         processes: Whether to use processes, for controllers that are busy in Python.
         progress: Told the fraction done.
         keep_going: Whether an error is returned in its place, rather than raised at once.
+        keep: Called in this thread with the number of a job and its result as it comes; what it returns stands in the
+            list instead.
 
     Raises:
         KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
@@ -71,15 +76,15 @@ def run_all(
     """
     if not jobs:
         return []
-    with _stop_noted() as asked:
-        done = _run_all(jobs, workers, processes, progress, keep_going, asked)
+    with stop_noted() as asked:
+        done = _run_all(jobs, workers, processes, progress, keep_going, keep, asked)
     if asked.is_set():
         raise KeyboardInterrupt
     return done
 
 
 @contextmanager
-def _stop_noted() -> Iterator[threading.Event]:
+def stop_noted() -> Iterator[threading.Event]:
     """Makes the first Ctrl-C a note to be read in between, the second the usual interrupt; SIGTERM, too, if it is one.
 
     An interrupt at any line would now and then hit the standard library while it holds the locks of all
@@ -112,30 +117,55 @@ def _run_all(
     processes: bool,
     progress: Progress | None,
     keep_going: bool,
+    keep: Callable[[int, T], Any] | None,
     asked: threading.Event,
 ) -> list[T | BaseException]:
     count = max(1, min(workers or cores(), len(jobs)))
     team: _Team = _Processes(count, len(jobs)) if processes else _Threads(count, len(jobs))
     try:
-        futures = [team.submit(number, job) for number, job in enumerate(jobs)]
-        waiting: set[Future[Any]] = set(futures)
-        while waiting:
-            done, waiting = wait(waiting, timeout=_BEAT, return_when=FIRST_COMPLETED)
+        # callbacks rather than `wait`, which looks at every one of a hundred thousand futures each time
+        ended: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
+        for number, job in enumerate(jobs):
+            team.submit(number, job).add_done_callback(partial(_note, ended, number))
+        outcomes: list[Any] = [None] * len(jobs)
+        missing, told = len(jobs), 0.0
+        while missing:
+            done = taken(ended)
+            missing -= len(done)
+            # what is finished is kept also where it was the last thing before the person had enough
+            for number, future in done:
+                error = future.exception()
+                outcomes[number] = error or (future.result() if keep is None else keep(number, future.result()))
             if asked.is_set():
                 raise KeyboardInterrupt
-            if progress is not None:
+            if progress is not None and (not missing or time.monotonic() - told >= _BEAT):
                 progress(team.fraction())
-            failed = next((f for f in futures if f in done and f.exception() is not None), None)
+                told = time.monotonic()
+            errors = [future.exception() for _, future in done]
             # SIGTERM for a whole group reaches the processes, too, and maybe before us
-            if any(isinstance(f.exception(), ProcessEnded) for f in done) and asked.wait(_BEAT):
+            if any(isinstance(error, ProcessEnded) for error in errors) and asked.wait(_BEAT):
                 raise KeyboardInterrupt
-            if failed is not None and not keep_going:
-                failed.result()
+            if not keep_going and (failed := next((error for error in errors if error is not None), None)):
+                raise failed
         if progress is not None:
             progress(1.0)
-        return [future.exception() or future.result() for future in futures]
+        return outcomes
     finally:
         team.stop()
+
+
+def _note(ended: queue.SimpleQueue[tuple[int, Future[Any]]], number: int, future: Future[Any]) -> None:
+    ended.put((number, future))
+
+
+def taken(ended: queue.SimpleQueue[T]) -> list[T]:
+    """What came within a beat."""
+    found: list[T] = []
+    with suppress(queue.Empty):
+        found.append(ended.get(timeout=_BEAT))
+        while True:
+            found.append(ended.get_nowait())
+    return found
 
 
 class _Team(Protocol):
@@ -203,11 +233,12 @@ class _Processes:
         self.stopped = self.context.Event()
         self.workers: dict[int, Worker] = {}
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=_block_interrupts)
-        self.futures: list[Future[Any]] = []
+        self.futures: set[Future[Any]] = set()
 
     def submit(self, number: int, job: Job[Any]) -> Future[Any]:
         future = self.executor.submit(self._work, number, job)
-        self.futures.append(future)
+        self.futures.add(future)
+        future.add_done_callback(self.futures.discard)  # and its result with it
         return future
 
     def _work(self, number: int, job: Job[Any]) -> Any:
@@ -228,7 +259,7 @@ class _Processes:
     def stop(self) -> None:
         self.stopped.set()
         self.executor.shutdown(wait=False, cancel_futures=True)
-        if not _within_grace(lambda: all(future.done() for future in self.futures)):
+        if not _within_grace(lambda: all(future.done() for future in tuple(self.futures))):
             # a controller in Python that does not come back; it has written nothing that matters
             for worker in list(self.workers.values()):
                 worker.terminate()

@@ -58,6 +58,16 @@ class Lowered:
         """How it goes to another process: without what was read."""
         return _in_this_process, (self._key, self.scenario)
 
+    @classmethod
+    def of_parts(cls, scenario: Scenario, ir: Ir, inputs: Inputs) -> Lowered:
+        """What [parts][tidegate.scenario._lower.Lowered.parts] gave somewhere else: no file is read."""
+        return _of_parts(scenario, f"{os.getpid()} {next(_numbers)}", (ir, inputs))
+
+    @property
+    def parts(self) -> tuple[Scenario, Ir, Inputs]:
+        """The scenario, what the engine takes without seed and level, and what it needs beside that."""
+        return (self.scenario, *self._lowered())
+
     @property
     def inputs(self) -> Inputs:
         """What its runs need beside their settings."""
@@ -103,12 +113,17 @@ def _in_this_process(key: str, scenario: Scenario) -> Lowered:
     """What another process calls `key`; reads its files when they are needed, so that an error is one of the run."""
     found = _known.pop(key, None)
     if found is None:
-        found = Lowered.__new__(Lowered)
-        found.scenario, found._key, found._parts, found._hashes = scenario, key, None, {}  # noqa: SLF001
+        found = _of_parts(scenario, key, None)
     _known[key] = found
     while len(_known) > _KEPT:
         del _known[next(iter(_known))]
     return found
+
+
+def _of_parts(scenario: Scenario, key: str, parts: tuple[Ir, Inputs] | None) -> Lowered:
+    made = Lowered.__new__(Lowered)
+    made.scenario, made._key, made._parts, made._hashes = scenario, key, parts, {}  # noqa: SLF001
+    return made
 
 
 def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = None, run_code: bool = True) -> RunInput:

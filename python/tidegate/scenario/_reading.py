@@ -19,12 +19,39 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The file of a recorded network, and how it is read: what another machine makes the same of."""
+
+    path: Path
+    sha256: str
+    how: TraceCapacity
+
+    def contents(self) -> bytes:
+        """The unpacked bytes of the file.
+
+        Raises:
+            InputError: when it cannot be read, or is not what it was.
+        """
+        data = trace.contents(self.path)
+        if digest(self.path) != self.sha256:
+            raise InputError(f"{self.path}: was changed since it was read; run the same again")
+        return data
+
+    def parse(self, data: bytes) -> trace.Trace:
+        """The network out of these bytes."""
+        how = self.how
+        return trace.parse(self.path, data, how.format, how.frequency, how.direction, how.reference_rate)
+
+
 @dataclass
 class Inputs:
     """What runs of a scenario need beside its settings."""
 
     traces: list[trace.Trace] = field(default_factory=list)
     """Recorded networks, by their index in what the engine takes."""
+    origins: list[Origin] = field(default_factory=list)
+    """The file that each of them was read from."""
     python: dict[str, Callable[[], Any]] = field(default_factory=dict)
     """What makes controllers written in Python, and iterators over pictures, by their names."""
     files: dict[str, str] = field(default_factory=dict)
@@ -76,6 +103,7 @@ class Reading:
             )
             self._indices[key] = len(self.inputs.traces)
             self.inputs.traces.append(loaded)
+            self.inputs.origins.append(Origin(path, self.inputs.files[capacity.trace], capacity))
         return self._indices[key]
 
     def controller(self, chosen: Choice) -> None:

@@ -17,7 +17,7 @@ from tidegate.control.contenders import Contender, Scalar, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results._sweep import Results
-from tidegate.running import RunJob, build, pool, versions
+from tidegate.running import RunJob, build, engine, pool, versions
 from tidegate.running._progress import shown
 from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import by_processes
@@ -161,12 +161,18 @@ class Plan:
             missing = {point.key: point for point in self.points if point.key not in there}
             for key in missing:
                 results.clear_way(key)
-            jobs = [SuiteJob(point, results) for point in missing.values() if point.session is None]
-            live = [SuiteJob(point, results) for point in missing.values() if point.session is not None]
+            jobs = [SuiteJob(point) for point in missing.values() if point.session is None]
+            live = [SuiteJob(point) for point in missing.values() if point.session is not None]
             processes = by_processes(processes, (point.lowered for point in self.points), len(jobs), workers)
             first, then = _parts(tell, jobs, live)
-            done = pool.run_all(jobs, workers=workers, processes=processes, progress=first, keep_going=True)
-            done += _held(live, then)
+
+            def keep(number: int, row: Mapping[str, Any]) -> Path:
+                return results.write(jobs[number].point.key, row)
+
+            done: list[Any] = engine.run_all(
+                jobs, workers=workers, processes=processes, progress=first, keep_going=True, keep=keep
+            )
+            done += _held(live, results, then)
             failed, refused = {}, dict(self.refused)
             for job, outcome in zip([*jobs, *live], done, strict=True):
                 if isinstance(outcome, InputError):
@@ -243,14 +249,22 @@ def _parts(
     return beside(progress, simulated, [job.point.session for job in live if job.point.session is not None])
 
 
-def _held(live: Sequence[SuiteJob], tell: pool.Progress | None) -> list[Path | BaseException]:
+def _held(live: Sequence[SuiteJob], results: Results, tell: pool.Progress | None) -> list[Path | BaseException]:
     """The sessions, one after the other once nothing else is at work; each is kept when it is over."""
     if not live:
         return []
     from tidegate.shell import attempt
 
     sessions = [job.point.session for job in live if job.point.session is not None]
-    return attempt(sessions, tell, keep=lambda number, run: live[number].keep(run))
+
+    def keep(number: int, run: Run) -> Path:
+        job = live[number]
+        row = job.measured(run)
+        # of a session all that there is, beside the results
+        run.save(results.folder / SESSIONS / job.point.key)
+        return results.write(job.point.key, row)
+
+    return attempt(sessions, tell, keep=keep)
 
 
 def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
@@ -259,21 +273,20 @@ def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class SuiteJob:
-    """One run that leaves one file."""
+    """One run, and what is kept of it."""
 
     point: Point
-    results: Results
 
-    def __call__(self, tick: pool.Tick) -> Path:
-        """Runs the engine, measures, and writes what is kept, whole or not at all.
+    def __call__(self, tick: pool.Tick) -> dict[str, Any]:
+        """Runs the engine and measures.
 
         Raises:
-            RunError: when the run fails; nothing is written then.
+            RunError: when the run fails.
         """
-        return self.keep(RunJob(self.point.lowered, self.point.seed, _LEVEL)(tick))
+        return self.measured(RunJob(self.point.lowered, self.point.seed, _LEVEL)(tick))
 
-    def keep(self, run: Run) -> Path:
-        """Measures a run, and writes what is kept of it; of a session all that there is, beside the results.
+    def measured(self, run: Run) -> dict[str, Any]:
+        """What is kept of a run.
 
         Raises:
             RunError: when nothing in it can be judged.
@@ -286,8 +299,6 @@ class SuiteJob:
         live = self.point.session is not None
         # what a program could have had is what the call would have had that it stands for
         measured = measures.measure(run, contenders, self.point.case.scenario if live else None)
-        if live:
-            run.save(self.results.folder / SESSIONS / self.point.key)
         row = {
             "seed": run.seed,
             "digest": run.digest,
@@ -304,7 +315,8 @@ class SuiteJob:
                 "series": measured.series,
             },
         }
-        return self.results.write(self.point.key, json.loads(json.dumps(row)))
+        kept: dict[str, Any] = json.loads(json.dumps(row))
+        return kept
 
 
 @cache

@@ -22,7 +22,7 @@ from tidegate.paper import Then
 from tidegate.paper._reading import load
 from tidegate.papers.burmeister2001.dithering import CHOSEN, COPIED, GRID, LOSERS, TABLES, Chosen, outcome
 from tidegate.papers.burmeister2001.groups import Seen
-from tidegate.running import RunJob, pool
+from tidegate.running import RunJob, engine
 from tidegate.show.table import pipes
 
 SWAPPED = {2: 3, 3: 2}
@@ -76,7 +76,7 @@ def run(tried: Sequence[Chosen], grid: Sequence[str], seed: int) -> Mapping[Key,
         for value in grid
         for scenario in LOSERS
     }
-    results = pool.run_all(list(jobs.values()))
+    results = engine.run_all(list(jobs.values()))
     return {key: seen for key, seen in zip(jobs, results, strict=True) if isinstance(seen, Seen)}
 
 

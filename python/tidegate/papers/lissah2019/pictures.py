@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,9 @@ class Encoded:
 class EncodeJob:
     """One encoding as a piece of work for the pool; what is in the cache is not made again."""
 
+    here: ClassVar[bool] = True
+    """Encoders and their cache are those of this machine."""
+
     setting: Setting
 
     def __call__(self, tick: pool.Tick) -> Encoded:
@@ -150,6 +153,9 @@ class Seen:
 @dataclass(frozen=True)
 class PictureJob:
     """One run, decoded and judged, as a piece of work for the pool."""
+
+    here: ClassVar[bool] = True
+    """Encoders and their cache are those of this machine."""
 
     name: str
     setting: Setting

@@ -1,0 +1,448 @@
+"""Dask as the engine: runs on the workers of a scheduler, or on processes of this machine that Dask looks after.
+
+    with engine.using(Cluster("tcp://10.0.0.5:8786")):
+        compare(["gcc", "nada"], seeds=100)
+
+Jobs go out in batches of half a second of work, some at a time, so that neither the scheduler nor this process holds
+more than what is under way. What many share is sent once a worker (`_wire`). A worker that goes away costs its batch
+another try, on another worker; one that gives other bits is refused before its first job (`_remote.signature`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import queue
+import signal
+import threading
+import time
+import uuid
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+try:
+    import dask.config
+    import distributed
+except ImportError as error:
+    _absent: str | None = str(error)
+else:
+    _absent = None
+
+from tidegate.errors import InputError, RunError
+from tidegate.running import pool
+from tidegate.running._versions import version
+from tidegate.running.engine import Keep
+from tidegate.running.pool import Job, Progress
+
+T = TypeVar("T")
+
+_PATIENCE = 10.0  # seconds for a scheduler to answer, and for a first worker
+_BATCH = 0.5  # seconds of work that go out as one: what a batch costs is a hundredth of it
+_MOST = 512  # jobs of a batch: a scheduler's message stays small
+_AHEAD = 2  # batches a thread that are under way: one that runs, and one that waits beside it
+_LOOK = 5.0  # seconds between two looks at which workers there are
+_LARGE = 16_384  # bytes of something shared that make it worth a task of its own, which is sent once a worker
+
+
+class Cluster:
+    """An engine: the workers of a Dask scheduler.
+
+    Args:
+        scheduler: Its address, such as `tcp://10.0.0.5:8786`, or a `distributed.Client`; by default processes of this
+            machine (`LocalCluster`), which end with the `with` block.
+        workers: How many processes, where they are this machine's; one a core by default.
+        patience: Seconds for the scheduler to answer.
+
+    Raises:
+        InputError: when Dask is not installed, nobody answers, no worker is there, or one of them has other versions or
+            gives other bits.
+    """
+
+    def __init__(self, scheduler: Any = None, *, workers: int | None = None, patience: float = _PATIENCE) -> None:
+        if _absent is not None:
+            raise InputError(f'Dask is not installed here ({_absent}): pip install "tidegate[dask]"')
+        self._patience = patience
+        self._owned: list[Any] = []
+        self._checked: set[str] = set()
+        self.sent = 0
+        """Bytes of jobs, and of what they share, that were handed to Dask."""
+        self.received = 0
+        """Bytes of results."""
+        self.where = scheduler if isinstance(scheduler, str) else "this machine's cluster"
+        try:
+            with _quietly():
+                self.client = self._connected(scheduler, workers)
+                self._check_scheduler()
+                self.check_workers()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self, scheduler: Any, workers: int | None) -> Any:
+        if isinstance(scheduler, distributed.Client):
+            return scheduler
+        address = scheduler
+        if scheduler is None:
+            # Ctrl-C reaches all processes of a terminal; what it means is decided here
+            with _blocked():
+                address = distributed.LocalCluster(
+                    n_workers=workers or pool.cores(),
+                    threads_per_worker=1,
+                    memory_limit=0,  # runs know what they need (`_memory`)
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            self._owned.append(address)
+        if isinstance(address, str):
+            try:
+                distributed.comm.get_address_host_port(address, strict=True)
+            except ValueError as error:
+                right = "expected an address as `dask scheduler` prints it, such as tcp://10.0.0.5:8786"
+                raise InputError(f"--scheduler {address}: {error}; {right}") from None
+        try:
+            client = distributed.Client(address, timeout=self._patience, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InputError(
+                f"--scheduler {scheduler}: no Dask scheduler answers there within {self._patience:g} s "
+                f"({str(error).splitlines()[0]}); `dask scheduler` starts one and prints its address"
+            ) from None
+        self._owned.append(client)
+        return client
+
+    def close(self) -> None:
+        """Lets go of the scheduler; ends processes that are this engine's own."""
+        with _quietly():
+            for one in reversed(self._owned):
+                with contextlib.suppress(OSError, TimeoutError):
+                    one.close()
+        self._owned.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Lets go of the scheduler."""
+        self.close()
+
+    def _check_scheduler(self) -> None:
+        theirs = str(self.client.run_on_scheduler(_probe_distributed()))
+        _same_version("the scheduler", theirs)
+
+    def check_workers(self) -> None:
+        """Whether all workers give the results that this machine would give; those that come later are asked then.
+
+        Raises:
+            InputError: names the worker, what it has, and what would be right.
+        """
+        try:
+            self.client.wait_for_workers(1, timeout=self._patience)
+        except (TimeoutError, OSError):
+            raise InputError(
+                f"{self.where}: has no worker (waited {self._patience:g} s); `dask worker {self.address}` starts one"
+            ) from None
+        fresh = [one for one in self.client.scheduler_info()["workers"] if one not in self._checked]
+        if not fresh:
+            return
+        for address, found in self.client.run(_probe(), workers=fresh, on_error="return").items():
+            if isinstance(found, BaseException):
+                raise InputError(f"worker {address}: cannot be asked what it has: {found}")
+            _same_version(f"worker {address}", found["distributed"])
+            if "lacks" in found:
+                raise InputError(
+                    f"worker {address}: has no tidegate with Dask ({found['lacks']}); install there what is here: "
+                    f'pip install "tidegate[dask]=={version()}"'
+                )
+            refuse(address, found["signature"])
+            self._checked.add(address)
+
+    @property
+    def address(self) -> str:
+        """The scheduler's address."""
+        return str(self.client.scheduler_info(n_workers=0)["address"])
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+        return len(self.client.nthreads())
+
+    def run_all(
+        self,
+        jobs: Sequence[Job[T]],
+        *,
+        workers: int | None = None,
+        processes: bool = False,
+        progress: Progress | None = None,
+        keep_going: bool = False,
+        keep: Keep | None = None,
+    ) -> list[T | BaseException]:
+        """Does all jobs and returns their results in order; see [Engine][tidegate.running.engine.Engine].
+
+        How many go at once is the cluster's.
+        """
+        del workers, processes
+        if not jobs:
+            return []
+        with pool.stop_noted() as asked, _quietly():
+            self.check_workers()
+            under_way = _UnderWay(self, jobs)
+            try:
+                done = under_way.finish(asked, progress, keep, keep_going=keep_going)
+            finally:
+                under_way.end()
+        if asked.is_set():
+            raise KeyboardInterrupt
+        return done
+
+
+class _UnderWay:
+    """Jobs on their way through a cluster."""
+
+    def __init__(self, cluster: Cluster, jobs: Sequence[Job[Any]]) -> None:
+        from tidegate.running import _remote as remote
+        from tidegate.running import _wire as wire
+
+        self._remote, self._wire = remote, wire
+        self._cluster, self._client, self._jobs = cluster, cluster.client, jobs
+        self._packer = wire.Packer()
+        self._todo = deque([number] for number in range(len(jobs)))
+        """Numbers of jobs that go together at least; those of a batch whose workers all went away go alone."""
+        self._batches: dict[Any, list[int]] = {}
+        self._parts: dict[str, Any] = {}
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._alone: set[int] = set()
+        self._outcomes: list[Any] = [None] * len(jobs)
+        self._seconds = (0.0, 0)
+        self._fractions: dict[int, float] = {}
+        self._name = f"tidegate-{uuid.uuid4().hex[:12]}"
+        self._submitted = 0
+        self._threads, self._looked = 1, -math.inf
+        self._client.subscribe_topic(self._name, self._hear)
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        number, fraction = event[1]
+        self._fractions[int(number)] = float(fraction)
+
+    def finish(
+        self, asked: threading.Event, progress: Progress | None, keep: Keep | None, *, keep_going: bool
+    ) -> list[Any]:
+        missing = len(self._jobs)
+        while missing:
+            for number, error in self._fill():
+                missing -= 1
+                self._outcomes[number] = error
+                if not keep_going:
+                    raise error
+            failed = None
+            for number, outcome in self._taken():
+                missing -= 1
+                self._fractions.pop(number, None)
+                good = not isinstance(outcome, BaseException)
+                self._outcomes[number] = keep(number, outcome) if good and keep is not None else outcome
+                failed = failed or (None if good else outcome)
+            if asked.is_set():
+                raise KeyboardInterrupt
+            if progress is not None:
+                progress((len(self._jobs) - missing + sum(self._fractions.values())) / len(self._jobs))
+            if failed is not None and not keep_going:
+                raise failed
+        if progress is not None:
+            progress(1.0)
+        return self._outcomes
+
+    def _fill(self) -> Iterator[tuple[int, InputError]]:
+        """Hands out batches, as many as keep everybody busy; tells of jobs that cannot be sent."""
+        if time.monotonic() - self._looked > _LOOK:
+            self._threads = max(1, sum(self._client.nthreads().values()))
+            self._looked = time.monotonic()
+        while self._todo and len(self._batches) < _AHEAD * self._threads + 1:
+            numbers = [number for _ in range(self._size()) for number in self._next()]
+            try:
+                self._submit(numbers)
+            except InputError as error:
+                if len(numbers) > 1:
+                    self._alone.update(numbers)
+                    self._todo.extendleft([number] for number in reversed(numbers))
+                else:
+                    yield numbers[0], error
+
+    def _next(self) -> list[int]:
+        return self._todo.popleft() if self._todo else []
+
+    def _size(self) -> int:
+        """How many jobs the next batch has: half a second of work, and less towards the end."""
+        total, count = self._seconds
+        if not count or self._todo[0][0] in self._alone:
+            return 1
+        share = math.ceil(len(self._todo) / (_AHEAD * self._threads))
+        return max(1, min(_MOST, share, round(_BATCH * count / max(total, 1e-6))))
+
+    def _submit(self, numbers: list[int]) -> None:
+        data, parts = self._packer.pack([(number, self._jobs[number]) for number in numbers])
+        large = [name for name, part in parts.items() if len(part) >= _LARGE]
+        for name in large:
+            if name not in self._parts:
+                self._cluster.sent += len(parts[name])
+                # a task, not scattered data: what a dead worker had is made again elsewhere
+                self._parts[name] = self._client.submit(
+                    self._remote.part, parts[name], key=f"{self._name}-part-{name}", pure=False
+                )
+        small = {name: part for name, part in parts.items() if name not in self._parts}
+        self._cluster.sent += len(data) + sum(map(len, small.values()))
+        self._submitted += 1
+        future = self._client.submit(
+            self._remote.work,
+            data,
+            small,
+            large,
+            [self._parts[name] for name in large],
+            dict(self._remote.signature()),
+            self._name,
+            key=f"{self._name}-{self._submitted}",
+            pure=False,
+        )
+        self._batches[future] = numbers
+        future.add_done_callback(self._ended.put)
+
+    def _taken(self) -> Iterator[tuple[int, Any]]:
+        """What came within a beat: numbers of jobs, and their results or errors."""
+        ended = [one for one in pool.taken(self._ended) if one in self._batches]
+        good = [one for one in ended if one.status == "finished"]
+        answers = self._gathered(good)
+        for future in ended:
+            numbers = self._batches.pop(future)
+            if future not in answers:
+                yield from self._lost(future, numbers)
+                continue
+            answer = answers[future]
+            if isinstance(answer, self._remote.Refusal):
+                refuse(answer.worker, answer.signature)
+            for number, done in zip(numbers, answer, strict=True):
+                self._cluster.received += len(done.outcome)
+                self._seconds = (self._seconds[0] + done.seconds, self._seconds[1] + 1)
+                yield number, self._wire.outcome_of(done.outcome)
+
+    def _gathered(self, good: list[Any]) -> dict[Any, Any]:
+        """The answers of batches that are done; all by one request where nothing happens meanwhile."""
+        try:
+            return dict(zip(good, self._client.gather(good), strict=True))
+        except Exception:  # noqa: BLE001
+            found = {}
+            for one in good:
+                with contextlib.suppress(Exception):
+                    found[one] = one.result()
+            return found
+
+    def _lost(self, future: Any, numbers: list[int]) -> Iterator[tuple[int, Any]]:
+        """A batch without an answer."""
+        error = future.exception() if future.status == "error" else None
+        if isinstance(error, distributed.KilledWorker):
+            if len(numbers) == 1:
+                yield (
+                    numbers[0],
+                    RunError(
+                        f"the run took its worker with it {error.allowed_failures + 1} times, the last one "
+                        f"{error.last_worker.address}: it used up the memory, or its controller ended the process"
+                    ),
+                )
+                return
+            # one of them does that: each goes alone now, and only that one fails
+            self._alone.update(numbers)
+            self._todo.extendleft([number] for number in reversed(numbers))
+        elif isinstance(error, ModuleNotFoundError):
+            raise InputError(f"a worker of {self._cluster.where}: {error}; install there what is here")
+        elif error is not None:
+            for number in numbers:
+                yield number, error if isinstance(error, RunError) else RunError(f"Dask: {error!r}")
+        else:
+            raise RunError(
+                f"{self._cluster.where}: the scheduler went away, or cancelled the runs; the same command goes on from "
+                "what is kept"
+            )
+
+    def end(self) -> None:
+        """Leaves nothing on the cluster."""
+        with contextlib.suppress(OSError, TimeoutError, RuntimeError):
+            if self._batches:
+                self._client.cancel(list(self._batches), force=True)
+            self._client.unsubscribe_topic(self._name)
+        self._batches.clear()
+        self._parts.clear()
+
+
+def refuse(worker: str, theirs: Mapping[str, str]) -> None:
+    """Refuses a worker that has something else than this machine.
+
+    Raises:
+        InputError: names the worker and both values.
+    """
+    from tidegate.running import _remote as remote
+
+    for what, ours in remote.signature().items():
+        if theirs.get(what) != ours:
+            raise InputError(
+                f"worker {worker}: {what} is {theirs.get(what)}, and {ours} here: its results would not be comparable; "
+                "install the same wheel on both"
+            )
+
+
+def _same_version(who: str, theirs: str) -> None:
+    if theirs != distributed.__version__:
+        raise InputError(
+            f"{who}: has distributed {theirs}, and {distributed.__version__} is here; Dask wants the same on both: "
+            f"pip install distributed=={distributed.__version__}"
+        )
+
+
+def _probe() -> Callable[[], dict[str, Any]]:
+    """What a worker is asked. Made here, so that it goes by value: the worker may have no tidegate."""
+
+    def probe() -> dict[str, Any]:
+        import distributed as theirs
+
+        found: dict[str, Any] = {"distributed": theirs.__version__}
+        try:
+            from tidegate.running._remote import signature
+        except Exception as error:  # noqa: BLE001
+            return {**found, "lacks": f"{type(error).__name__}: {error}"}
+        return {**found, "signature": dict(signature())}
+
+    return probe
+
+
+def _probe_distributed() -> Callable[[], str]:
+    def probe() -> str:
+        import distributed as theirs
+
+        return str(theirs.__version__)
+
+    return probe
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Without what Dask says for its developers: what went wrong is said by us."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
+            warnings.filterwarnings("ignore", module=r"distributed\b")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Processes and threads that begin inside do not hear Ctrl-C."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
