@@ -53,7 +53,10 @@ def jobs(seconds: float, count: int) -> list[Timed]:
 
 def measure(cluster: Cluster, name: str, work: list[Timed]) -> None:
     """One line."""
-    sent, received = cluster.sent, cluster.received
+    idle = scheduler_seconds(cluster)
+    time.sleep(3)
+    idle = (scheduler_seconds(cluster) - idle) / 3
+    sent, received, batches = cluster.sent, cluster.received, cluster.batches
     before = scheduler_seconds(cluster)
     begun = time.perf_counter()
     done = engine.run_all(work)
@@ -61,11 +64,12 @@ def measure(cluster: Cluster, name: str, work: list[Timed]) -> None:
     busy = sum(took for took, _ in done)
     count = len(work)
     overhead = (wall * WORKERS - busy) / count
-    scheduler = scheduler_seconds(cluster) - before
+    scheduler = scheduler_seconds(cluster) - before - idle * wall
+    batches = cluster.batches - batches
     print(
         f"{name:34} {count:5} runs of {busy / count * 1e3:6.1f} ms: wall {wall:6.2f} s, efficiency {busy / wall / WORKERS:6.1%}, "
-        f"overhead {overhead * 1e3:5.2f} ms a run, scheduler {scheduler / count * 1e6:6.0f} us a run, "
-        f"{(cluster.sent - sent) / count:5.0f} B out, {(cluster.received - received) / count:5.0f} B back a run"
+        f"overhead {overhead * 1e3:5.2f} ms a run, scheduler {scheduler / batches * 1e6:6.0f} us a task ({count / batches:.0f} runs) "
+        f"and {idle:.1%} of a core idle, {(cluster.sent - sent) / count:5.0f} B out, {(cluster.received - received) / count:5.0f} B back a run"
     )
 
 

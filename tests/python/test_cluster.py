@@ -156,7 +156,7 @@ def test_a_worker_that_is_killed_costs_a_retry(net: Callable[..., Net]) -> None:
     jobs = jobs_of(60)
     expected = digests(engine.run_all(jobs))
     network = net()
-    killed = []
+    killed: list[float] = []
 
     def kill(fraction: float) -> None:
         if fraction > 0.2 and not killed:
@@ -164,8 +164,13 @@ def test_a_worker_that_is_killed_costs_a_retry(net: Callable[..., Net]) -> None:
             killed.append(fraction)
 
     kept: list[int] = []
+
+    def keep(number: int, run: Run) -> Run:
+        kept.append(number)
+        return run
+
     with three(network):
-        done = engine.run_all(jobs, progress=kill, keep=lambda number, run: (kept.append(number), run)[1])
+        done = engine.run_all(jobs, progress=kill, keep=keep)
     assert 0.2 < killed[0] < 0.9
     assert network.processes[1].poll() == -signal.SIGKILL
     assert digests(done) == expected

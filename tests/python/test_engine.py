@@ -63,10 +63,6 @@ class Wrong:
         raise RunError("no")
 
 
-def plain(**changes: Any) -> Scenario:
-    return Scenario.parse(PLAIN, "net.toml", changes)
-
-
 def jobs_of(made: Scenario, count: int) -> list[RunJob]:
     lowered = Lowered(made)
     return [RunJob(lowered, seed, "summary") for seed in range(1, count + 1)]
@@ -75,7 +71,7 @@ def jobs_of(made: Scenario, count: int) -> list[RunJob]:
 @pytest.mark.parametrize("name", ["pool", "dask"])
 def test_results_come_in_order_and_are_kept_by_the_caller(cluster: Cluster, name: str) -> None:
     chosen = cluster if name == "dask" else engine.POOL
-    jobs = jobs_of(Scenario.load("home-broadband", {"duration": "3s"}), 12)
+    jobs: list[Any] = [*jobs_of(Scenario.load("home-broadband", {"duration": "3s"}), 12)]
     expected = [job(lambda _: True).digest for job in jobs]
     told: list[float] = []
     kept: dict[int, str] = {}

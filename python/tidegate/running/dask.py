@@ -3,7 +3,7 @@
     with engine.using(Cluster("tcp://10.0.0.5:8786")):
         compare(["gcc", "nada"], seeds=100)
 
-Jobs go out in batches of half a second of work, some at a time, so that neither the scheduler nor this process holds
+Jobs go out in batches of a second of work, some at a time, so that neither the scheduler nor this process holds
 more than what is under way. What many share is sent once a worker (`_wire`). A worker that goes away costs its batch
 another try, on another worker; one that gives other bits is refused before its first job (`_remote.signature`).
 """
@@ -40,7 +40,7 @@ from tidegate.running.pool import Job, Progress
 T = TypeVar("T")
 
 _PATIENCE = 10.0  # seconds for a scheduler to answer, and for a first worker
-_BATCH = 0.5  # seconds of work that go out as one: what a batch costs is a hundredth of it
+_BATCH = 1.0  # seconds of work that go out as one: what a batch costs is less than a hundredth of it
 _MOST = 512  # jobs of a batch: a scheduler's message stays small
 _AHEAD = 2  # batches a thread that are under way: one that runs, and one that waits beside it
 _LOOK = 5.0  # seconds between two looks at which workers there are
@@ -71,6 +71,8 @@ class Cluster:
         """Bytes of jobs, and of what they share, that were handed to Dask."""
         self.received = 0
         """Bytes of results."""
+        self.batches = 0
+        """Batches that were handed to Dask, a task each."""
         self.where = scheduler if isinstance(scheduler, str) else "this machine's cluster"
         try:
             with _quietly():
@@ -272,7 +274,7 @@ class _UnderWay:
         return self._todo.popleft() if self._todo else []
 
     def _size(self) -> int:
-        """How many jobs the next batch has: half a second of work, and less towards the end."""
+        """How many jobs the next batch has: a second of work, and less towards the end."""
         total, count = self._seconds
         if not count or self._todo[0][0] in self._alone:
             return 1
@@ -292,6 +294,7 @@ class _UnderWay:
         small = {name: part for name, part in parts.items() if name not in self._parts}
         self._cluster.sent += len(data) + sum(map(len, small.values()))
         self._submitted += 1
+        self._cluster.batches += 1
         future = self._client.submit(
             self._remote.work,
             data,
