@@ -47,7 +47,7 @@ def cluster() -> Iterator[Cluster]:
     """Workers that are threads of this process: everything but another process."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0", memory_limit=0
         ) as made,
         distributed.Client(made, set_as_default=False) as client,
         Cluster(client) as ready,

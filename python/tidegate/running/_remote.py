@@ -14,7 +14,7 @@ from typing import Any
 
 from distributed import get_worker
 
-import tidegate
+from tidegate import _shipped
 from tidegate.errors import RunError
 from tidegate.running import _wire as wire
 from tidegate.running._versions import build, version
@@ -44,7 +44,7 @@ def signature() -> Mapping[str, str]:
 
 def _code() -> str:
     """A hash of the package's modules."""
-    folder = Path(tidegate.__file__).parent
+    folder = Path(_shipped.__file__).parent
     found = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         found.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")

@@ -94,7 +94,7 @@ class Cluster:
                     n_workers=workers or pool.cores(),
                     threads_per_worker=1,
                     memory_limit=0,  # runs know what they need (`_memory`)
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
                 )
             self._owned.append(address)
