@@ -12,14 +12,12 @@ import hashlib
 import io
 import pickle
 import sys
-import tempfile
 import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
@@ -27,7 +25,6 @@ import cloudpickle
 
 from tidegate.control import registry
 from tidegate.errors import InputError, RunError
-from tidegate.running.recorded import Run
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Inputs, Origin
@@ -116,7 +113,7 @@ def _plain(what: Any) -> Callable[[], Any] | partial[Any]:
         case Lowered():
             scenario, ir, inputs = what.parts
             codes = {label: _Code(label, factory) for label, factory in inputs.python.items()}
-            return partial(_lowered, scenario, ir, inputs.origins, codes, inputs.files)
+            return partial(_lowered, scenario, ir, inputs.origins, codes, inputs.files, inputs.here)
         case Scenario():
             # names of files begin at the caller's folder, wherever the worker is
             copy = what.model_copy()
@@ -152,9 +149,9 @@ def _trace(origin: Any, data: bytes) -> Any:
 
 
 def _lowered(
-    scenario: Scenario, ir: Any, traces: list[Any], codes: Mapping[str, Any], files: dict[str, str]
+    scenario: Scenario, ir: Any, traces: list[Any], codes: Mapping[str, Any], files: Any, here: Any
 ) -> Lowered:
-    return Lowered.of_parts(scenario, ir, Inputs(traces=traces, python=dict(codes), files=dict(files)))
+    return Lowered.of_parts(scenario, ir, Inputs(traces, [], dict(codes), files, here))
 
 
 def _code(label: str, factory: Any) -> bytes:
@@ -171,7 +168,7 @@ def _code(label: str, factory: Any) -> bytes:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Writes down hashes for what is shared, and runs by their tables."""
+    """Writes down hashes for what is shared."""
 
     def __init__(self, out: io.BytesIO, shared: Callable[[Any], frozenset[Hash] | None]) -> None:
         super().__init__(out, protocol=pickle.HIGHEST_PROTOCOL)
@@ -184,11 +181,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return None
         self.needed |= found
         return found.own
-
-    def reducer_override(self, what: Any) -> Any:
-        if isinstance(what, Run):
-            return _run, _files(what)
-        return super().reducer_override(what)
 
 
 @contextmanager
@@ -207,25 +199,6 @@ def _by_value(further: Iterator[ModuleType] | None = None) -> Iterator[None]:
         with _registering:
             for one in fresh:
                 cloudpickle.unregister_pickle_by_value(one)
-
-
-def _files(run: Run) -> tuple[str, dict[str, bytes]]:
-    """A run as the files of its folder."""
-    with tempfile.TemporaryDirectory(prefix="tidegate-") as scratch:
-        folder = run.save(Path(scratch) / "run")
-        return "run", {
-            file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()
-        }
-
-
-def _run(name: str, files: Mapping[str, bytes]) -> Run:
-    """A run out of the files of its folder."""
-    with tempfile.TemporaryDirectory(prefix="tidegate-") as scratch:
-        folder = Path(scratch) / name
-        for file, data in files.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_bytes(data)
-        return Run.load(folder).kept()
 
 
 class Unpacker:
