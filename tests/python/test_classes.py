@@ -134,6 +134,8 @@ def test_the_folder_says_what_the_class_was(notebook: Any, tmp_path: Path) -> No
     assert again.scenario.flows[0].media.controller.name == "python:__main__:Mine"  # type: ignore[union-attr]
     # nothing that others import is copied
     assert "classes" not in tidegate.run(with_controller(SCENARIO, "fixed:1Mbps")).about
+    with pytest.raises(InputError, match="this process has to define it"):
+        Scenario.parse(again.scenario.to_toml().replace(":Mine", ":Other")).check()
     # a class whose text nobody has goes by its name
     del sys.modules["__main__"].Mine
     with pytest.raises(InputError, match="Mine: is of a notebook or a script: this process has to define it"):

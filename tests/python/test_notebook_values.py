@@ -6,13 +6,18 @@ import copy
 import pickle
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tidegate
-from tidegate import Comparison, Run, Scenario, SweepResult, Table, _core
+from tidegate import Comparison, Run, Scenario, SweepResult, Table, _core, differing
+from tidegate.gate.checking import Outcome
+from tidegate.optimising.found import SearchResult
+from tidegate.paper.result import Result
+from tidegate.paper.verdicts import Verdict
 from tidegate.suite import Plan as SuitePlan
 from tidegate.suite import Suite, SuiteResult
 
@@ -104,6 +109,22 @@ def test_what_is_printed_is_one_short_line(run: Run, both: Comparison, swept: Sw
     assert repr(swept).endswith(": 2 of 2 runs>")
     many = SuitePlan.of("rfc8868", ["gcc"], cases=["call,*"])
     assert len(repr(many)) < 200
+
+
+def test_what_gates_papers_searches_and_differences_say_of_themselves(run: Run, both: Comparison) -> None:
+    answers: Any = [SimpleNamespace(state=state) for state in ("fine", "fine", "worse")]
+    outcome = Outcome("rmcat", "nada", "gcc", answers, {"5.1": "no"}, {}, 12)
+    counts = "1 worse, 0 undecided, 2 fine, 1 cases failed"
+    assert repr(outcome) == f"<tidegate gate Outcome of nada against gcc on rmcat: {counts}>"
+    document: Any = SimpleNamespace(key="hoang2017")
+    judgements: Any = [SimpleNamespace(verdict=Verdict.AGREES), SimpleNamespace(verdict=Verdict.AGREES)]
+    nothing: Any = None
+    paper = Result(document, nothing, nothing, judgements, 3, 0.1)
+    assert repr(paper) == "<tidegate paper Result of hoang2017: 2 agrees>"
+    difference = repr(differing.diff(run, both.runs["gcc"][0]))
+    assert re.fullmatch(r"<tidegate Difference of [^\n]{10,160}>", difference)
+    search = SearchResult("home", (), nothing, (), (1,), (), None, None, {}, "", "", "", {})
+    assert repr(search) == "<tidegate SearchResult of home: 0 tries, the best none for which all limits hold>"
 
 
 def test_a_notebook_shows_a_small_table_of_each(

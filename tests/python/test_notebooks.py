@@ -62,6 +62,36 @@ def test_a_notebook_shows_what_is_kept_in_it(notebook: Path, tmp_path: Path) -> 
     assert pictures
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the libraries that run notebooks
+def test_a_figure_is_shown_once_whatever_the_notebook_has_switched_on(tmp_path: Path) -> None:
+    cells = [
+        "import sys, tidegate\nrun = tidegate.run(tidegate.scenario_for(duration='5s'))",
+        "tidegate.plot.time_series(run)",
+        "figure = tidegate.plot.time_series(run)\n'matplotlib.pyplot' in sys.modules",
+        "%matplotlib inline\ntidegate.plot.time_series(run)",
+        "import matplotlib.pyplot as plt\nplt.get_fignums(), plt.rcParams['font.size']",
+    ]
+    plain: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    notebook = {
+        "nbformat": 4,
+        "nbformat_minor": 4,
+        "metadata": {},
+        "cells": [{**plain, "source": one} for one in cells],
+    }
+    file = tmp_path / "figures.ipynb"
+    file.write_text(json.dumps(notebook))
+    shown = [[*one.get("data", {})] for cell in executed(file, tmp_path).cells for one in cell.outputs]
+    assert [sorted(one) for one in shown] == [
+        ["image/png", "text/plain"],
+        ["text/plain"],
+        ["image/png", "text/plain"],
+        ["text/plain"],
+    ]
+    said_last = [one["data"]["text/plain"] for cell in executed(file, tmp_path).cells[2::2] for one in cell.outputs]
+    assert said_last == ["False", "([], 10.0)"]
+
+
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda one: one.stem)
 def test_a_notebook_is_kept_with_its_outputs_and_without_places_of_a_machine(notebook: Path) -> None:
     text = notebook.read_text("utf-8")

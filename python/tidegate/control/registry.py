@@ -294,6 +294,9 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         _check_class(known, known.__qualname__)
         _check_settings(known, given, known.__qualname__)
         return Choice(name, settings=given, made_by=known)
+    if where == "__main__":
+        why = "is of a notebook or a script: this process has to define it before it can be run"
+        raise ControllerError(f"{match['name']}: {why}; a class in a file is found again: python:FILE.py:CLASS")
     source = (base / where).resolve() if where.endswith(".py") else None
     if source is not None and not source.is_file():
         raise ControllerError(f"{where}: there is no such file (looked for {source})")
@@ -302,9 +305,6 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         if names is not None and match["name"] not in names:
             raise _no_class(where, match["name"], names)
         return Choice(name, settings=given, is_run=False)
-    if where == "__main__":
-        why = "is of a notebook or a script: this process has to define it before it can be run"
-        raise ControllerError(f"{match['name']}: {why}; a class in a file is found again: python:FILE.py:CLASS")
     module = _load_file(source, where) if source else _import(where)
     made_by = _classes.attribute(module, match["name"])
     if not callable(made_by):

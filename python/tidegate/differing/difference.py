@@ -111,7 +111,7 @@ class Number:
         return -max(0.0, mean - half) / margin if half is not None else 0.0, -mean / margin
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Difference:
     """Two results, side by side."""
 
@@ -119,6 +119,9 @@ class Difference:
     """One of them: what was before, where one was."""
     b: Side
     """The other one."""
+
+    def __repr__(self) -> str:
+        return f"<tidegate Difference of {self.a.title} and {self.b.title}>"
 
     @cached_property
     def places(self) -> list[Where]:

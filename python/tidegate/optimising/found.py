@@ -56,7 +56,7 @@ class Tried:
         return cls(data["values"], data["numbers"], data["goal"], tuple(data["over"]), data["why"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult:
     """What a search has found so far."""
 
@@ -86,6 +86,13 @@ class SearchResult:
     """What was typed."""
     versions: Mapping[str, str]
     """What it was made with."""
+
+    def __repr__(self) -> str:
+        best = self.best
+        values = (
+            "none for which all limits hold" if best is None else ", ".join(f"{k}={v}" for k, v in best.values.items())
+        )
+        return f"<tidegate SearchResult of {self.name}: {len(self.tries)} tries, the best {values}>"
 
     @property
     def best(self) -> Tried | None:
