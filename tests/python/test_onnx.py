@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from tidegate import InputError, Scenario, compare, run
-from tidegate._core import Remb
+from tidegate._core import FEATURES, Remb
 from tidegate.comparing.sweeping import Plan
 from tidegate.control import Arrived, registry
-from tidegate.control.learned import challenge2024
+from tidegate.control import agent as agents
+from tidegate.control.agent import Terms
+from tidegate.control.learned import challenge2024, metadata
 from tidegate.control.learned._receiving import Estimating
 
 onnx = pytest.importorskip("onnx", reason="needs onnx, which makes models: pip install onnx")
@@ -170,7 +172,10 @@ def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: 
     [
         ({"numbers": 10, "weights": {}}, "the input obs tensor(float) [1, 1, 10] has 10 numbers; expected [1, 1, 150]"),
         ({"width": 3, "weights": {}}, "output has the shape [1, 1, 3] of float32; expected [1, 1, 2] of float32"),
-        ({"rename": {"obs": "x"}, "weights": {}}, "expected the challenge of 2024: obs, hidden_states, cell_states"),
+        (
+            {"rename": {"obs": "x"}, "weights": {}},
+            "expected those of the challenge of 2024 (obs, hidden_states, cell_states -> ",
+        ),
         ({"rename": {"output": "y"}, "weights": {}}, "there is no output output; it has y, state_out, cell_out"),
         ({"opset": 99, "weights": {}}, "is a model that ONNX Runtime cannot run: "),
     ],
@@ -233,3 +238,106 @@ def test_who_only_reads_runs_no_model(make: Callable[..., Path], monkeypatch: py
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
     assert registry.choose(f"onnx:{path}", Path(), run_code=False).is_run is False
     scenario(f"onnx:{path}").check()
+
+
+# --- models that learned in tidegate.gym ----------------------------------------------------------
+
+
+def agent(
+    path: Path,
+    weights: dict[tuple[int, str], float],
+    *,
+    terms: Terms | None = None,
+    names: list[str] | None = None,
+    shape: list[Any] | None = None,
+    width: int = 1,
+    bias: float = 0.0,
+    props: dict[str, str] | None = None,
+) -> Path:
+    """A model whose action is a sum of weighted numbers, by interval (the last is the newest) and name."""
+    terms = terms or Terms()
+    names = names or [one[0] for one in FEATURES]
+    matrix = np.zeros((terms.history * len(names), width), np.float32)
+    for (row, name), weight in weights.items():
+        matrix[(row % terms.history) * len(names) + names.index(name), :] = weight
+    constants = [
+        helper.make_tensor("weights", FLOAT, matrix.shape, matrix.ravel()),
+        helper.make_tensor("bias", FLOAT, [width], [bias] * width),
+        helper.make_tensor("flat", TensorProto.INT64, [2], [1, -1]),
+    ]
+    nodes = [
+        helper.make_node("Reshape", ["seen", "flat"], ["flattened"]),
+        helper.make_node("MatMul", ["flattened", "weights"], ["weighted"]),
+        helper.make_node("Add", ["weighted", "bias"], ["action"]),
+    ]
+    given = helper.make_tensor_value_info("seen", FLOAT, shape or [1, terms.history, len(names)])
+    answer = helper.make_tensor_value_info("action", FLOAT, [1, width])
+    graph = helper.make_graph(nodes, "agent", [given], [answer], constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    helper.set_model_props(made, {**metadata(terms, 400_000, names), **(props or {})})
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+AGENTS: list[dict[str, Any]] = [
+    {"weights": {(-1, "sent"): 0.5, (-1, "delay"): -1.0}, "bias": 0.25},
+    {"weights": {(0, "acknowledged"): 0.75, (1, "delay"): -0.5}, "terms": Terms(history=2, interval="60ms")},
+    {"weights": {(-1, "delay"): -4.0}, "bias": 0.5, "terms": Terms(action="change", factor=1.25, history=1)},
+    {"weights": {(2, "loss"): -8.0, (-1, "rate"): 0.5}, "bias": 0.5, "names": ["loss", "rate"], "shape": ["n", 10]},
+]
+
+
+@pytest.mark.parametrize("made", AGENTS)
+def test_a_model_on_terms_decides_as_its_function_does_in_python(
+    tmp_path: Path, made: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = made.get("terms") or Terms()
+    path = agent(tmp_path / "agent.onnx", **made)
+    names = [one[0] for one in FEATURES]
+
+    def decide(seen: Any) -> Any:
+        action = np.float32(0.0)
+        for (row, name), weight in made["weights"].items():
+            action += seen[row, names.index(name)] * np.float32(weight)
+        return action + np.float32(made.get("bias", 0.0))
+
+    class Twin:
+        """In the model's place: the same name, so that the digests can be the same."""
+
+        def __call__(self) -> Any:
+            return agents.controller(decide, terms, 400_000)
+
+    done = run(scenario(f"onnx:{path}"))
+    rates = done.table("decisions").to_numpy("target_bps")
+    assert len(set(rates.tolist())) > 3, "an agent whose rate never changes tests nothing"
+    twin = Twin()
+    monkeypatch.setattr(registry.Choice, "factory", lambda _: twin)
+    assert run(scenario(f"onnx:{path}")).digest == done.digest
+
+
+WRONG_AGENTS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"props": {"tidegate.terms": '{"history": 4}'}},
+        r"the input seen tensor\(float\) \[1, 5, 11\] does not fit; expected \[1, 4, 11\] or \[1, 44\]",
+    ),
+    ({"width": 2}, r"action has the shape \[1, 2\] of float32; expected one number, the action"),
+    ({"bias": float("nan")}, r"its action is nan; expected a number from -1 to 1"),
+    ({"props": {"tidegate.terms": "{"}}, r"metadata tidegate\.terms: is not JSON: "),
+    ({"props": {"tidegate.terms": "3"}}, r"metadata tidegate\.terms: found 3; expected an object as Terms"),
+    ({"props": {"tidegate.terms": '{"pace": 1}'}}, r"metadata tidegate\.terms: terms: found pace; expected "),
+    ({"props": {"tidegate.terms": '{"history": 0}'}}, r"metadata tidegate\.terms: history: found 0"),
+    ({"props": {"tidegate.terms": '{"rate": 5}'}}, r"metadata tidegate\.terms: "),
+    ({"props": {"tidegate.terms": '{"interval": []}'}}, r"metadata tidegate\.terms: "),
+    ({"props": {"tidegate.terms": '{"factor": "x", "action": "change"}'}}, r"metadata tidegate\.terms: "),
+    ({"props": {"tidegate.observation": '["dely"]'}}, r'"dely": there is no such number; did you mean delay\?'),
+    ({"props": {"tidegate.observation": "[]"}}, r"metadata tidegate\.observation: found \[\]; expected a list of names"),
+    ({"props": {"tidegate.start": "-1"}}, r"metadata tidegate\.start: found -1; expected whole bit/s above 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "said"), WRONG_AGENTS)
+def test_what_does_not_fit_its_terms_is_told_in_one_line(tmp_path: Path, made: dict[str, Any], said: str) -> None:
+    agent(tmp_path / "agent.onnx", {}, **made)
+    with pytest.raises(InputError, match=rf"^agent\.onnx: .*{said}") as error:
+        registry.choose("onnx:agent.onnx", tmp_path)
+    assert "\n" not in str(error.value)

@@ -1,17 +1,20 @@
 """Estimators that others have trained or written, as controllers: ONNX models, and AlphaRTC's Python class.
 
-`onnx:FILE` runs a model by ONNX Runtime: with the contract of the bandwidth estimation challenge of MMSys 2024, at
-the receiver ([challenge2024][tidegate.control.learned.challenge2024]). `alphartc:FILE` runs the class `Estimator` of a
-Python file that was written for AlphaRTC or OpenNetLab's gym. Their estimate goes to the sender in REMB.
+`onnx:FILE` runs a model by ONNX Runtime: one with the contract of the bandwidth estimation challenge of MMSys 2024, at
+the receiver ([challenge2024][tidegate.control.learned.challenge2024]), or one that learned in
+[tidegate.gym][tidegate.gym], at the sender, whose [metadata][tidegate.control.learned.metadata] says on which terms.
+`alphartc:FILE` runs the class `Estimator` of a Python file that was written for AlphaRTC or OpenNetLab's gym.
+Estimates of a receiver go to the sender in REMB.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from tidegate.control import Needs
+from tidegate.control.agent import Terms
 from tidegate.errors import ControllerError
 
 KINDS = ("onnx", "alphartc")
@@ -51,6 +54,24 @@ def maker(kind: str, path: Path, shown: str) -> Maker:
     from tidegate.control.learned import _alphartc
 
     return _alphartc.maker(path, shown)
+
+
+def metadata(terms: Terms, start_bps: int = 300_000, observation: Sequence[str] = ()) -> dict[str, str]:
+    """What the metadata of a model has to say that learned in [tidegate.gym][tidegate.gym], to be a controller.
+
+    `onnx.helper.set_model_props(model, metadata(env.unwrapped.terms))` puts it there.
+
+    Args:
+        terms: The terms on which it was trained.
+        start_bps: The rate before its first action, in bit/s.
+        observation: Which numbers of each interval it sees, in its order; all of them by default.
+
+    >>> metadata(Terms(history=2), observation=["rate", "loss"])["tidegate.observation"]
+    '["rate", "loss"]'
+    """
+    from tidegate.control.learned import _described
+
+    return _described.metadata(terms, start_bps, observation)
 
 
 def look(kind: str, path: Path, shown: str) -> None:

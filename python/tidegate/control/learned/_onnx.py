@@ -10,6 +10,7 @@ import numpy as np
 
 from tidegate.control import Arrived, Controller, ReceiverHalf
 from tidegate.control.learned import challenge2024
+from tidegate.control.learned._described import TERMS, Described
 from tidegate.control.learned._receiving import Estimating, Follower, checked
 from tidegate.control.learned._session import Floats, Model, Tensor, load
 from tidegate.errors import ControllerError
@@ -18,17 +19,19 @@ _OBS, _STATES = "obs", {"hidden_states": "state_out", "cell_states": "cell_out"}
 _OUTPUT = "output"
 
 
-def maker(path: Path, shown: str) -> Challenge2024:
+def maker(path: Path, shown: str) -> Challenge2024 | Described:
     """What makes the controller that a model is.
 
     Raises:
         ControllerError: when it has no contract that is known.
     """
     model = load(path, shown)
+    if TERMS in model.metadata:
+        return Described(model)
     if _OBS not in {one.name for one in model.inputs}:
         raise ControllerError(
-            f"{shown}: found {model.signature()}; expected the challenge of 2024: obs, hidden_states, cell_states -> "
-            f"output, state_out, cell_out"
+            f"{shown}: found {model.signature()}; expected those of the challenge of 2024 (obs, hidden_states, "
+            f"cell_states -> output, state_out, cell_out), or metadata with {TERMS}"
         )
     return Challenge2024(model)
 
