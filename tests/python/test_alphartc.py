@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -151,6 +152,18 @@ def test_submissions_whose_modules_have_the_same_names_keep_their_own(tmp_path: 
         assert isinstance(remb, Remb)
         rates.append(remb.bitrate_bps)
     assert rates == [12_000_000, 150_000, 12_000_000]
+
+
+def test_a_module_of_ones_own_with_such_a_name_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = ModuleType("helpers")
+    mine.__file__ = str(tmp_path / "elsewhere" / "helpers.py")
+    monkeypatch.setitem(sys.modules, "helpers", mine)
+    half = half_of(f"alphartc:{submission(tmp_path / 'a')}")
+    assert sys.modules["helpers"] is mine
+    assert "helpers.record" not in sys.modules
+    half.on_packet(0, Arrived(0, 1012, 0))
 
 
 def test_a_changed_helper_is_read_anew_and_another_result(tmp_path: Path) -> None:

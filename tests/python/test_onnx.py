@@ -20,7 +20,7 @@ from tidegate.control.learned import challenge2024, metadata
 from tidegate.control.learned._receiving import Estimating
 
 onnx = pytest.importorskip("onnx", reason="needs onnx, which makes models: pip install onnx")
-pytest.importorskip("onnxruntime", reason='needs ONNX Runtime: pip install "tidegate[onnx]"')
+onnxruntime = pytest.importorskip("onnxruntime", reason='needs ONNX Runtime: pip install "tidegate[onnx]"')
 
 from onnx import TensorProto, helper  # noqa: E402 - only if it is there
 
@@ -37,11 +37,12 @@ def model(
     width: int = 2,
     opset: int = 17,
     states: bool = True,
+    counted: float = 0.0,
     rename: dict[str, str] | None = None,
 ) -> Path:
     """A model whose estimate is a sum of weighted numbers of its observation, the bias, and what its state counts.
 
-    Its hidden state is how often it was called; the cell state stays as it is.
+    Its hidden state is how often it was called, which adds `counted` each; the cell state stays as it is.
     """
     matrix = np.zeros((numbers, width), np.float32)
     for place, weight in weights.items():
@@ -60,6 +61,12 @@ def model(
     inputs = [helper.make_tensor_value_info(name("obs"), FLOAT, [1, 1, numbers])]
     outputs = [helper.make_tensor_value_info(name("output"), FLOAT, [1, 1, width])]
     if states:
+        constants.append(helper.make_tensor("counted", FLOAT, [1, 1], [counted]))
+        nodes[-1:] = [
+            helper.make_node("Add", ["weighted", "bias"], ["stateless"]),
+            helper.make_node("Mul", ["hidden_states", "counted"], ["calls"]),
+            helper.make_node("Add", ["stateless", "calls"], [name("output")]),
+        ]
         nodes.append(helper.make_node("Add", ["hidden_states", "one"], ["state_out"]))
         nodes.append(helper.make_node("Identity", ["cell_states"], ["cell_out"]))
         inputs += [helper.make_tensor_value_info(one, FLOAT, [1, 1]) for one in ("hidden_states", "cell_states")]
@@ -115,6 +122,11 @@ def test_the_states_of_one_step_are_those_of_the_next(make: Callable[..., Path])
         assert float(states["hidden_states"][0, 0]) == step
         estimate, states = maker.call(observation, states)
         assert estimate == 100_000.0
+    _, half = halves(make({}, 100_000.0, counted=4000.0))
+    half.on_packet(0, Arrived(0, 1000, 0))
+    for step in range(3):
+        half.on_alarm(60 * MS * (step + 1))
+        assert said(half, 0) == 100_000 + 4000 * step
 
 
 def test_a_model_without_states_is_one_too(make: Callable[..., Path]) -> None:
@@ -133,6 +145,7 @@ def test_the_sender_takes_the_estimate_and_rtcp_carries_it(make: Callable[..., P
     done = run(scenario(f"onnx:{make({}, 1_500_000.0)}"))
     # what the encoder makes of a constant 1.5 Mbit/s, and 28 bytes of IP and UDP for each of its packets
     assert done.metrics("call")["receive_rate_bps"] == pytest.approx(1.5e6, rel=0.08)
+    assert done.about["versions"]["onnxruntime"] == onnxruntime.__version__
     contents = done.table("rtcp").to_numpy("contents").tolist()
     # one every 60 ms of 8 s, the first 60 ms after the first packet
     assert sum("REMB" in one for one in contents) == 133

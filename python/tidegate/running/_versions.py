@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,13 @@ def versions() -> Mapping[str, str]:
     found = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
     commit = _core.COMMIT
     return {**found, "commit": commit} if commit else found
+
+
+def versions_of(inputs: Iterable[str]) -> dict[str, str]:
+    """The same, with that of ONNX Runtime where one of the inputs is a model."""
+    if not any(name.startswith("onnx:") for name in inputs):
+        return dict(versions())
+    return {**versions(), "onnxruntime": metadata.version("onnxruntime")}
 
 
 @cache

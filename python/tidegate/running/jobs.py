@@ -17,7 +17,7 @@ from tidegate.running import _memory as memory
 from tidegate.running import engine, pool
 from tidegate.running._progress import shown
 from tidegate.running._tables import Fresh
-from tidegate.running._versions import versions
+from tidegate.running._versions import versions_of
 from tidegate.running.recorded import FORMAT, Run
 from tidegate.scenario import Scenario
 from tidegate.scenario._lower import Lowered, RunInput
@@ -90,7 +90,7 @@ def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Ru
         "scenario_hash": made.hash,
         "inputs": made.inputs.files,
         **({"classes": made.inputs.here} if made.inputs.here else {}),
-        "versions": dict(versions()),
+        "versions": versions_of(made.inputs.files),
         "base": str(scenario.base.resolve()),
         "scenario": scenario.to_toml(),
         "summary": summary,
