@@ -194,7 +194,10 @@ impl Inside {
 
     fn show<R>(&self, show: impl FnOnce(&[f32]) -> R) -> PyResult<R> {
         match &*self.lock()? {
-            State::Running(episode) => Ok(episode.reins().show(show)),
+            State::Running(episode) => match episode.reins() {
+                Some(reins) => Ok(reins.show(show)),
+                None => Ok(show(&vec![0.0; self.terms.history * COUNT])),
+            },
             State::Over(why) => Err(bad(format!("this episode {why}"))),
         }
     }
@@ -220,7 +223,7 @@ fn numbers(stepped: &Stepped) -> [f64; NUMBERS] {
 #[pymethods]
 impl PyEpisode {
     /// Builds the world, and runs it up to where the flow begins. The first arguments are those of `run`; the flow's
-    /// controller is called "agent" in the scenario.
+    /// controller is called "agent" in the scenario. One with another controller is only watched: its observations are zeros.
     #[new]
     #[pyo3(signature = (scenario_json, flow, terms, start_bps, traces=Vec::new(), objects=BTreeMap::new()))]
     fn new(
@@ -246,8 +249,7 @@ impl PyEpisode {
         if let Some(key) = run.external().first() {
             return Err(bad(format!("{key}: is external, which somebody has to drive; an agent cannot")));
         }
-        let Some(reins) = held else { return Err(bad(format!("{flow}: has no agent"))) };
-        let mut episode = Episode::new(run, flow, reins, terms).map_err(|error| refused(py, &error))?;
+        let mut episode = Episode::new(run, flow, held, terms).map_err(|error| refused(py, &error))?;
         if let Some(before) = episode.before() {
             let some = |run: &mut tidegate_sim::scenario::Run, events| run.run_some(before, events);
             let done = py.detach(|| drive(episode.run(), some, |py, _| py.check_signals()));

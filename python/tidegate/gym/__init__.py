@@ -20,10 +20,10 @@ except ModuleNotFoundError as missing:
 
 from tidegate.control.agent import Terms, controller
 from tidegate.gym.env import CallEnv
-from tidegate.gym.episodes import FEATURES, cases_of, windows_of
+from tidegate.gym.episodes import FEATURES, cases_of, rewards_of, windows_of
 from tidegate.gym.vector import CallVectorEnv
 
-__all__ = ["FEATURES", "CallEnv", "CallVectorEnv", "Terms", "cases_of", "controller", "windows_of"]
+__all__ = ["FEATURES", "CallEnv", "CallVectorEnv", "Terms", "cases_of", "controller", "rewards_of", "windows_of"]
 
 ID = "tidegate/Call-v0"
 

@@ -36,9 +36,8 @@ class CallEnv(gymnasium.Env[Observation, Action]):
         rate: The least and the largest rate; by default those of the flow.
         factor: The change of the rate at 1; at -1 it is one over that.
         history: How many intervals an observation has.
-        reward: A function of a step's info; by default the share of the capacity that was received, less the queueing
-        delay (in the
-            network and at the sender, 1 for 400 ms, at most 1.5), less twice the loss.
+        reward: A function of a step's info; by default the share of the capacity that was received, less a sixth of
+            log2(1 + d / 100 ms) for the delay d of queues (in the network and at the sender), less the loss.
 
     Attributes:
         terms: What a policy has to know of the environment; see [Terms][tidegate.control.agent.Terms].

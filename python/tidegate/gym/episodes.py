@@ -16,6 +16,7 @@ from tidegate.running import _memory as memory
 from tidegate.scenario import Media, Scenario
 from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Lowered, RunInput
+from tidegate.scenario.variants import anchored
 from tidegate.suite._model import CaseTable
 from tidegate.suite.cases import expand
 from tidegate.suite.suite import Suite
@@ -135,17 +136,22 @@ class Source:
         known = f"a number from 0 to {len(names) - 1}, or one of {', '.join(names[:10])}"
         raise InputError(f"options: scenario: found {which!r}; expected {known}")
 
-    def episode(self, number: int, seed: int) -> Episode:
-        """A world at the beginning of its flow.
+    def episode(self, number: int, seed: int, controller: str | None = None) -> Episode:
+        """A world at the beginning of its flow, whose rate is set, or which has a controller and is watched.
 
         Raises:
             InputError: when the scenario does not fit the environment.
         """
         scenario = self.wanted.scenarios[number]
-        if number not in self._lowered:
-            self._lowered[number] = Lowered(scenario)
-        made = self._lowered[number].for_run(seed=seed)
-        made, flow, start = self._with_agent(scenario, made)
+        if controller is not None:
+            key = f"flows.{scenario.flows[_place(scenario, self.wanted.flow)].name}.media.controller"
+            scenario = scenario.with_changes({key: anchored(controller)})
+            made = Lowered(scenario).for_run(seed=seed)
+        else:
+            if number not in self._lowered:
+                self._lowered[number] = Lowered(scenario)
+            made = self._lowered[number].for_run(seed=seed)
+        made, flow, start = self._with_agent(scenario, made, watched=controller is not None)
         memory.check(made.ir)
         needs = made.inputs
         with engine_errors(scenario):
@@ -155,7 +161,7 @@ class Source:
             raise InputError(f"{what} is a share; give reward=, a function of a step's info")
         return Episode(core, scenario, made, flow)
 
-    def _with_agent(self, scenario: Scenario, made: RunInput) -> tuple[RunInput, str, int]:
+    def _with_agent(self, scenario: Scenario, made: RunInput, *, watched: bool) -> tuple[RunInput, str, int]:
         """What the engine takes, with an agent in the flow; the flow's name there, and where its rate begins."""
         asked = scenario.flows[_place(scenario, self.wanted.flow)].name
         flows: list[dict[str, Any]] = list(made.ir["flows"])
@@ -164,6 +170,8 @@ class Source:
         name = asked if asked in names else f"{asked}-1"
         at = names.index(name)
         media: dict[str, Any] = dict(flows[at]["kind"]["media"])
+        if watched:
+            return made, name, int(media["start_rate"])
         if media["feedback"]["format"] == "none":
             right = 'expected "auto", "twcc" or "ccfb", without which there is nothing to observe'
             raise InputError(f'{scenario.name}: flows.{asked}.media.feedback.format: found "none"; {right}')
@@ -195,6 +203,43 @@ class Episode:
         """Ends it where it is, and gives its run."""
         with engine_errors(self.scenario):
             return run_of(self.scenario, self._made, self.core.finish()).under("agent")
+
+
+def rewards_of(
+    controller: str,
+    scenario: AnyScenario,
+    *,
+    seed: int | None = None,
+    flow: str | None = None,
+    interval: str = "100ms",
+    rate: tuple[str | int, str | int] | None = None,
+    reward: Reward | None = None,
+) -> list[float]:
+    """What a controller would have been paid, step by step: to compare agents with others.
+
+    Args:
+        controller: A controller as everywhere: `gcc`, `fixed:1Mbps`, `python:mine.py:policy`.
+        scenario: Where.
+        seed: Of the world, instead of the scenario's.
+        flow: As for [CallEnv][tidegate.gym.CallEnv].
+        interval: Likewise.
+        rate: Of the environment that it is compared with; the default reward knows the least rate.
+        reward: Likewise; of its info only the truth says something.
+
+    Raises:
+        InputError: when something does not fit.
+
+    >>> len(rewards_of("gcc", "home-broadband", seed=1))
+    600
+    """
+    source = Source(settings(scenario, flow=flow, interval=interval, rate=rate, reward=reward))
+    episode = source.episode(0, source.wanted.scenarios[0].seed if seed is None else seed, controller)
+    found, over = [], False
+    with engine_errors(episode.scenario):
+        while not over:
+            _, paid, over, _, info = episode.core.step(0.0)
+            found.append(float(reward(info)) if reward is not None else paid or 0.0)
+    return found
 
 
 def cases_of(suite: str | Path | Suite, *, traces: str | Path | None = None) -> list[Scenario]:

@@ -230,3 +230,123 @@ impl Controller for Agent {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::control::PacketResult;
+    use tidegate_core::datagram::Ecn;
+    use tidegate_core::units::Size;
+    use tidegate_core::{ControllerHost, RemoteTime, Stream};
+
+    const TERMS: Terms = Terms {
+        interval: Span::from_millis(100),
+        action: Action::Rate,
+        min: Rate::from_kbps(100),
+        max: Rate::from_mbps(10),
+        history: 2,
+    };
+
+    fn ms(at: i64) -> Time {
+        Time::from_millis(at)
+    }
+
+    fn host(agent: Agent) -> ControllerHost {
+        let limits = Limits { min: TERMS.min, max: TERMS.max, ..Limits::default() };
+        ControllerHost::new("it", Box::new(agent), Stream::new(1, "it", "rng"), Time::ZERO, &limits)
+            .expect("the contract is kept")
+    }
+
+    #[test]
+    fn actions_are_rates_by_their_logarithm_or_factors() {
+        assert_eq!(
+            [-1.0, 0.0, 1.0, 9.0].map(|action| TERMS.rate(action, Rate::ZERO).as_bps()),
+            [100_000, 1_000_000, 10_000_000, 10_000_000]
+        );
+        assert!((TERMS.action(Rate::from_mbps(1)) - 0.0).abs() < 1e-12);
+        let change = Terms { action: Action::Change(2.0), ..TERMS };
+        assert_eq!(change.rate(-1.0, Rate::from_mbps(1)), Rate::from_kbps(500));
+        assert_eq!(change.rate(-1.0, Rate::from_kbps(150)), Rate::from_kbps(100));
+        for broken in [
+            Terms { interval: Span::ZERO, ..TERMS },
+            Terms { max: TERMS.min, ..TERMS },
+            Terms { history: 0, ..TERMS },
+            Terms { action: Action::Change(1.0), ..TERMS },
+            Terms { action: Action::Change(f64::NAN), ..TERMS },
+        ] {
+            assert!(broken.check().is_err(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_holds_from_one_interval_to_the_next() {
+        let (agent, reins) = Agent::new(TERMS, Rate::from_kbps(300), None);
+        let mut host = host(agent);
+        assert_eq!((host.decision().target, host.decision().alarm), (Rate::from_kbps(300), Some(ms(100))));
+        let _ = reins.act(0.0);
+        assert_eq!(host.report(ms(50), &Report::default()).expect("fine").target, Rate::from_kbps(300));
+        let second = *host.alarm(ms(100)).expect("fine");
+        assert_eq!((second.target, second.alarm), (Rate::from_mbps(1), Some(ms(200))));
+        assert_eq!(reins.begun(), 2);
+    }
+
+    #[test]
+    fn it_sees_what_feedback_tells_and_no_more() {
+        let (agent, reins) = Agent::new(TERMS, Rate::from_mbps(1), None);
+        let mut host = host(agent);
+        // ten packets of 1000 bytes, 10 ms apart, on a far clock an hour ahead; each is on its way 1 ms longer than the one
+        // before, and the last one is lost
+        let packet = |at: i64| PacketResult {
+            sequence: at as u64,
+            size: Size::from_bytes(1000),
+            sent: ms(10 * at),
+            arrival: (at < 9).then(|| RemoteTime::from_nanos((3_600_000 + 20 + 11 * at) * 1_000_000)),
+            ecn: Ecn::NotEct,
+            probe: None,
+        };
+        let report = |range: std::ops::Range<i64>| Report {
+            packets: range.map(packet).collect(),
+            packet_rtt: Some(Span::from_millis(40)),
+            ..Report::default()
+        };
+        let _ = host.report(ms(80), &report(0..5)).expect("fine");
+        let first = reins.see(ms(100));
+        // 0 to 4 ms above the least, 5000 bytes over the 44 ms between the first and the last
+        assert_eq!((first.delay, first.loss, first.round_trip, first.silence), (2.0, 0.0, 40.0, 20.0));
+        assert!((first.acknowledged - 40_000.0 / 0.044).abs() < 1e-6, "{first:?}");
+        // what comes at the end of an interval is of the next one
+        let _ = host.report(ms(100), &report(5..10)).expect("fine");
+        assert_eq!(reins.see(ms(100)), first);
+        let second = reins.see(ms(200));
+        assert_eq!((second.delay, second.loss, second.silence), (6.5, 0.2, 100.0));
+        // 4.5 ms more after 49.5 ms
+        assert!((second.gradient - 4.5 / 49.5).abs() < 1e-12, "{second:?}");
+        assert!((second.acknowledged - 32_000.0 / 0.044).abs() < 1e-6, "{second:?}");
+        // nothing is heard: what was heard stays, but for what counts events
+        let third = reins.see(ms(300));
+        assert_eq!((third.delay, third.loss, third.gradient, third.silence), (6.5, 0.0, 0.0, 200.0));
+        reins.show(|seen| {
+            assert_eq!(seen.len(), 2 * COUNT);
+            let inside = seen.chunks(COUNT).flat_map(|row| row.iter().zip(&FEATURES));
+            inside.for_each(|(&value, one)| assert!(value >= one.low && value <= one.high, "{}", one.name));
+        });
+    }
+
+    #[test]
+    fn a_policy_decides_at_the_beginning_of_each_interval() {
+        let mut calls = 0;
+        let policy: Policy = Box::new(move |seen| {
+            calls += 1;
+            assert_eq!(
+                seen.iter().all(|&value| value == 0.0),
+                calls == 1,
+                "only the first one has seen nothing"
+            );
+            if calls < 3 { Ok(1.0) } else { Err("enough".to_owned()) }
+        });
+        let mut host = host(Agent::new(TERMS, Rate::from_kbps(300), Some(policy)).0);
+        assert_eq!(host.decision().target, TERMS.max);
+        assert_eq!(host.alarm(ms(100)).expect("fine").target, TERMS.max);
+        assert_eq!(host.alarm(ms(200)).expect_err("it fails").reason, "enough");
+    }
+}

@@ -8,7 +8,7 @@ use crate::record::histogram::Histogram;
 use crate::refusal::Refusal;
 use std::any::Any;
 use tidegate_controllers::agent::{Observation, Reins, Terms};
-use tidegate_core::{NodeId, Rate, Span, Time};
+use tidegate_core::{NodeId, Rate, Span, Time, math};
 
 /// How a flow really fared in one step, which its sender cannot know.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,25 +28,26 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// The default reward, from -3.5 to 1: the share of the capacity that was received, less the delay of queues in the network and at the
-    /// sender (1 for 400 ms, at most 1.5), less twice the loss. Ours; its parts are those of Jay et al., "A Deep
+    /// The default reward, at most 1: the share of the capacity that was received, less a sixth of log2(1 + d / 100 ms) for a delay d of queues in
+    /// the network and at the sender (1/6 for 100 ms, 1/3 for 300 ms), less the loss. Ours; its parts are those of Jay et al., "A Deep
     /// Reinforcement Learning Perspective on Internet Congestion Control" (ICML 2019): throughput, latency, loss.
     ///
-    /// More than arrives is no use to anybody, so that neither sending beyond the link pays (loss, and delay where nothing is lost) nor
-    /// silence. A link that carries less than `least` counts as one that carries that. `None` without a capacity.
+    /// More than the capacity does not arrive, so that to send beyond it costs loss or delay and brings nothing; and silence brings nothing.
+    /// The delay counts by its logarithm, or where a queue is long, who sends nothing would do better than who keeps a link busy that changes.
+    /// A link that carries less than `least` counts as one that carries that. `None` without a capacity.
     #[must_use]
     pub fn reward(&self, least: Rate) -> Option<f64> {
         let capacity = self.capacity?.max(least.as_bps_f64());
         let used = (self.received / capacity).min(1.0);
-        let late = ((self.queued + self.paced) / 400.0).min(1.5);
-        Some(used - late - 2.0 * self.loss)
+        let late = math::log2(1.0 + (self.queued + self.paced) / 100.0) / 6.0;
+        Some(used - late - self.loss)
     }
 }
 
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stepped {
-    /// What the sender did and heard.
+    /// What the sender did and heard; nothing without reins.
     pub observed: Observation,
     /// How the flow really fared.
     pub truth: Truth,
@@ -94,7 +95,8 @@ fn mean((before, sum): (u64, f64), (after, total): (u64, f64)) -> Option<f64> {
 /// A run in steps. For each: [`Episode::act`], then the [`Episode::run`] until [`Episode::until`], then [`Episode::end`].
 pub struct Episode {
     run: Run,
-    reins: Reins,
+    /// `None`: the flow has another controller, and is only watched.
+    reins: Option<Reins>,
     terms: Terms,
     flow: usize,
     links: Vec<NodeId>,
@@ -107,11 +109,11 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// The episode of a flow, whose controller has these reins.
+    /// The episode of a flow, whose controller has these reins; without any it is only watched.
     ///
     /// # Errors
     /// When there is no such flow, or its time has no room for a step.
-    pub fn new(run: Run, flow: &str, reins: Reins, terms: Terms) -> Result<Self, Refusal> {
+    pub fn new(run: Run, flow: &str, reins: Option<Reins>, terms: Terms) -> Result<Self, Refusal> {
         let record = recording(&run);
         let Some(place) = record.flows.iter().position(|info| info.name == flow) else {
             return Err(Refusal::new("flow", flow, "the name of a flow"));
@@ -147,8 +149,8 @@ impl Episode {
 
     /// What holds its reins.
     #[must_use]
-    pub fn reins(&self) -> &Reins {
-        &self.reins
+    pub fn reins(&self) -> Option<&Reins> {
+        self.reins.as_ref()
     }
 
     /// Whether a capacity is known, at the beginning at least.
@@ -168,9 +170,11 @@ impl Episode {
         (self.begin + self.terms.interval).min(self.stop) - Span::from_nanos(1)
     }
 
-    /// Sets the rate of this step.
-    pub fn act(&self, action: f64) -> Rate {
-        self.reins.act(action)
+    /// Sets the rate of this step, where there are reins.
+    pub fn act(&self, action: f64) {
+        if let Some(reins) = &self.reins {
+            reins.act(action);
+        }
     }
 
     /// Whether there is time for another step.
@@ -188,7 +192,7 @@ impl Episode {
     /// What this step came to.
     pub fn end(&mut self) -> Stepped {
         let (from, to) = (self.begin, self.until() + Span::from_nanos(1));
-        let observed = self.reins.see(to);
+        let observed = self.reins.as_ref().map(|reins| reins.see(to)).unwrap_or_default();
         let now = Counts::of(&recording(&self.run).stats()[self.flow]);
         let before = std::mem::replace(&mut self.before, now);
         let (arrived, lost) = (now.arrived - before.arrived, now.lost - before.lost);
@@ -210,7 +214,7 @@ impl Episode {
         };
         (self.begin, self.last) = (to, truth);
         self.steps += 1;
-        let stopped = self.reins.begun() < self.steps;
+        let stopped = self.reins.as_ref().is_some_and(|reins| reins.begun() < self.steps);
         Stepped { observed, truth, at: to, over: to >= self.stop, stopped }
     }
 }
