@@ -17,8 +17,9 @@ import tidegate
 from tidegate import Controller, InputError, Media, Run, Scenario
 from tidegate.control import _classes
 from tidegate.control.contenders import contenders
-from tidegate.running import _progress
-from tidegate.scenario._lower import lower
+from tidegate.running import _progress, engine
+from tidegate.running.jobs import by_processes
+from tidegate.scenario._lower import Lowered, lower
 from tidegate.scenario.variants import with_controller
 from tidegate.suite import Plan, Suite
 
@@ -182,12 +183,18 @@ def test_a_suite_takes_classes(notebook: Any, tmp_path: Path) -> None:
     assert "class Mine" in (tmp_path / "out" / "suite.json").read_text()
 
 
-def test_processes_are_refused_where_they_would_not_have_the_class(notebook: Any, tmp_path: Path) -> None:
+def test_processes_are_refused_where_they_would_not_have_the_class(
+    notebook: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = notebook()
     with pytest.raises(InputError, match=r"python:__main__:Mine: is defined in a notebook.*python:FILE.py:CLASS"):
         tidegate.compare([mine, "gcc"], SCENARIO, processes=True)
     with pytest.raises(InputError, match="other processes do not have it"):
         tidegate.sweep(SCENARIO, {CALL: [mine]}, out=tmp_path / "out", processes=True)
+    # another engine is sent the class itself
+    with monkeypatch.context() as other:
+        other.setattr(engine, "current", object)
+        assert by_processes(True, [Lowered(with_controller(SCENARIO, mine))], 2, 2)
     # where nobody says so, threads do it
     assert tidegate.compare([mine, "gcc"], SCENARIO, seeds=2, processes=None, workers=2).seeds == [1, 2]
 

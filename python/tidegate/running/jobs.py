@@ -173,7 +173,8 @@ def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, work
     if asked is None:
         return busy_in_python(every, runs, workers)
     here = next((name for one in every for name in one.inputs.here), None)
-    if asked and here is not None:
+    # workers of Dask are sent the class itself
+    if asked and here is not None and engine.current() is engine.POOL:
         right = "leave processes out, or put it into a file (python:FILE.py:CLASS)"
         raise InputError(
             f"{here}: is defined in a notebook, or inside a function: other processes do not have it; {right}"
