@@ -8,10 +8,11 @@
 use super::LinkSettings;
 use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
+use super::lossless;
 use super::medium::Medium;
 use super::queue::{Moment, QueueDiscipline, Waiting};
 use crate::link::loss::Loss;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, ensure, ensure_probability};
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
@@ -100,6 +101,25 @@ impl ManagedLink {
             self.call(from);
         }
         Ok(())
+    }
+
+    /// Whether these changes could be made, each of them if it is there.
+    ///
+    /// # Errors
+    /// As those of the three that make them.
+    pub fn changeable(
+        &self,
+        capacity: Option<Rate>,
+        delay: Option<Span>,
+        loss: Option<f64>,
+    ) -> Result<(), Refusal> {
+        let statuses = matches!(self.server, Server::Statuses(_));
+        ensure(capacity.is_none() || !statuses, || lossless("capacity"))?;
+        ensure(loss.is_none() || !statuses, || lossless("loss"))?;
+        ensure(!delay.is_some_and(Span::is_negative), || {
+            Refusal::new("delay", delay.unwrap_or_default(), "zero or more")
+        })?;
+        loss.map_or(Ok(()), |loss| ensure_probability("loss", loss))
     }
 
     /// Sets the propagation delay of packets that are served from now on.

@@ -4,7 +4,7 @@
 use super::external::External;
 use super::run::{Outcome, Run};
 use crate::engine::external::{ExternalLink, ExternalSource};
-use crate::engine::world::Stopped;
+use crate::engine::world::{Stopped, World};
 use crate::link::ManagedLink;
 use crate::link::loss::Loss;
 use crate::refusal::Refusal;
@@ -22,6 +22,14 @@ pub struct LinkChange {
     pub delay: Option<Span>,
     /// The probability at which what is served from now on is lost.
     pub loss: Option<f64>,
+}
+
+impl LinkChange {
+    /// Whether it leaves all as it is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.capacity.is_none() && self.delay.is_none() && self.loss.is_none()
+    }
 }
 
 impl Run {
@@ -44,15 +52,7 @@ impl Run {
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
     pub fn run_driven(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
-        let until = until.min(Time::ZERO + self.duration);
-        let warm = Time::ZERO + self.warmup;
-        if self.before.is_none() && until >= warm {
-            if warm > Time::ZERO && !self.world.run_driven(warm - Span::from_nanos(1), events)? {
-                return Ok(false);
-            }
-            self.warm_up_ends();
-        }
-        self.world.run_driven(until, events)
+        self.in_stretches(until, events, World::run_driven)
     }
 
     /// Whether packets wait for the driver.
@@ -89,19 +89,35 @@ impl Run {
     /// # Errors
     /// If there is no managed link of that name, or a value is out of its range.
     pub fn change(&mut self, name: &str, at: Time, change: LinkChange) -> Result<(), Refusal> {
-        let nodes = self.world.nodes();
-        let place =
-            nodes.iter().position(|node| node.name() == name && (&**node as &dyn Any).is::<ManagedLink>());
-        let place = place.ok_or_else(|| {
-            Refusal::from("no such link that can be changed; that needs service = \"managed\"")
-                .at(&format!("links.{name}"))
-        })?;
-        let told = self.world.tell(NodeId(place as u32), |link: &mut ManagedLink| {
+        let (place, _) = self.managed(name)?;
+        let told = self.world.tell(place, |link: &mut ManagedLink| {
             change.delay.map_or(Ok(()), |delay| link.set_delay(delay))?;
             change.loss.map_or(Ok(()), |loss| link.set_loss(Loss::Bernoulli(loss)))?;
             change.capacity.map_or(Ok(()), |rate| link.set_capacity(at, rate))
         });
         told.unwrap_or(Ok(())).map_err(|refusal| refusal.at(&format!("links.{name}")))
+    }
+
+    /// Whether [`Run::change`] could make a change.
+    ///
+    /// # Errors
+    /// As that one's.
+    pub fn changeable(&self, name: &str, change: &LinkChange) -> Result<(), Refusal> {
+        let (_, link) = self.managed(name)?;
+        link.changeable(change.capacity, change.delay, change.loss)
+            .map_err(|refusal| refusal.at(&format!("links.{name}")))
+    }
+
+    fn managed(&self, name: &str) -> Result<(NodeId, &ManagedLink), Refusal> {
+        let links = self.world.nodes().iter().enumerate().filter(|(_, node)| node.name() == name);
+        let mut links = links.filter_map(|(place, node)| {
+            let link = (&**node as &dyn Any).downcast_ref::<ManagedLink>()?;
+            Some((NodeId(place as u32), link))
+        });
+        links.next().ok_or_else(|| {
+            Refusal::from("no such link that can be changed; that needs service = \"managed\"")
+                .at(&format!("links.{name}"))
+        })
     }
 
     /// Feeds the external flow with node `source`: `size` bytes that bear `ecn` leave at `at`, with a number for the

@@ -10,6 +10,7 @@ mod episode;
 mod external;
 mod links;
 mod media;
+mod moves;
 mod radio;
 mod run;
 mod sessions;
@@ -21,6 +22,7 @@ pub use episode::{Episode, Stepped, Truth};
 pub use external::{External, ExternalFlow};
 pub use links::*;
 pub use media::*;
+pub use moves::MoveSpec;
 pub use radio::*;
 pub use run::{Outcome, Run};
 use serde::Deserialize;
@@ -60,6 +62,9 @@ pub struct Scenario {
     /// Media flows of one sender whose congestion controls are coupled.
     #[serde(default)]
     pub couplings: Vec<CouplingSpec>,
+    /// What changes while it runs.
+    #[serde(default)]
+    pub moves: Vec<MoveSpec>,
     /// The sessions of many members.
     #[serde(default)]
     pub sessions: Vec<SessionSpec>,

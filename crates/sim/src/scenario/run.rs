@@ -1,6 +1,7 @@
 //! A run under way, and what it leaves behind.
 
 use super::external::External;
+use super::moves::Moves;
 use super::tightest_link::{capacity, set_tightest};
 use crate::engine::world::{Stopped, World};
 use crate::record::Recording;
@@ -17,6 +18,7 @@ pub struct Run {
     /// Bytes that each node had carried when the warm-up ended.
     pub(super) before: Option<Vec<u64>>,
     pub(super) external: External,
+    pub(super) moves: Moves,
     /// What it plays of recorded networks.
     pub(super) recordings: Vec<Recorded>,
 }
@@ -65,16 +67,32 @@ impl Run {
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
     pub fn run_some(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
+        self.in_stretches(until, events, World::run_some)
+    }
+
+    /// Runs as `run` does, and sees to what is due on the way: what happens at the very end of the warm-up counts
+    /// already, and a change holds for what happens at its time.
+    pub(super) fn in_stretches(
+        &mut self,
+        until: Time,
+        events: u64,
+        mut run: impl FnMut(&mut World, Time, u64) -> Result<bool, Stopped>,
+    ) -> Result<bool, Stopped> {
         let until = until.min(Time::ZERO + self.duration);
-        let warm = Time::ZERO + self.warmup;
-        if self.before.is_none() && until >= warm {
-            // what happens at the very end of the warm-up counts already
-            if warm > Time::ZERO && !self.world.run_some(warm - Span::from_nanos(1), events)? {
+        let most = self.world.events().saturating_add(events);
+        loop {
+            let warm = self.before.is_none().then_some(Time::ZERO + self.warmup);
+            let due = warm.into_iter().chain(self.moves.next()).min().filter(|&at| at <= until);
+            let left = most.saturating_sub(self.world.events());
+            let Some(at) = due else { return run(&mut self.world, until, left) };
+            if at > Time::ZERO && !run(&mut self.world, at - Span::from_nanos(1), left)? {
                 return Ok(false);
             }
-            self.warm_up_ends();
+            if warm == Some(at) {
+                self.warm_up_ends();
+            }
+            self.make_moves(at);
         }
-        self.world.run_some(until, events)
     }
 
     /// Notes what had been carried before the metrics began.

@@ -14,7 +14,10 @@ impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, Refusal> {
         let settings = self.link_settings(spec).map_err(|refusal| refusal.at(&spec.name).at("links"))?;
         let (name, seed) = (&spec.name, self.seed(&spec.name));
-        let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, spec.service) {
+        // what is changed while packets wait is computed packet by packet
+        let moved = self.scenario.moves.iter().any(|one| one.link.as_ref() == Some(name));
+        let service = if moved { LinkService::Managed } else { spec.service };
+        let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, service) {
             (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
             (_, LinkService::Fifo) if settings.discipline == Discipline::DropTail => {
                 Link::new(name, seed, settings).map(|link| Box::new(link) as _)

@@ -17,6 +17,7 @@ use crate::record::member::MemberInfo;
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
 use crate::scenario::external::External;
+use crate::scenario::moves::{Moves, of_flows};
 use crate::scenario::run::Run;
 use crate::scenario::tightest_link::capacity;
 use crate::scenario::{
@@ -52,7 +53,8 @@ impl Run {
     /// # Errors
     /// As [`Run::new`].
     pub fn with(scenario: &Scenario, traces: &[Arc<Trace>], make: &mut Makers<'_>) -> Result<Self, Refusal> {
-        Builder::new(scenario, traces)?.build(make)
+        let scenario = of_flows(scenario)?;
+        Builder::new(&scenario, traces)?.build(make)
     }
 }
 
@@ -207,7 +209,9 @@ impl<'a> Builder<'a> {
             world.sample_every(bin);
         }
         let (duration, warmup) = (scenario.duration, scenario.warmup);
-        Ok(Run { world, duration, warmup, before: None, external: self.external, recordings })
+        let moves = Moves::default();
+        Run { world, duration, warmup, before: None, external: self.external, moves, recordings }
+            .with_moves(&scenario.moves)
     }
 
     /// Wraps the nodes at the ends of routes, so that they are handed what is read from bytes.

@@ -1,0 +1,195 @@
+//! Changes that a scenario makes while it runs, against the schedules and times that say the same beforehand.
+
+use serde_json::{Value, json};
+use tidegate_core::{Span, Time};
+use tidegate_sim::record::columns::Column;
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{Outcome, Run, Scenario};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A call and a download over a link of 3 Mbit/s, with losses of none.
+fn scenario(change: impl FnOnce(&mut Value)) -> Scenario {
+    let mut scenario = json!({
+        "name": "moves", "duration": 12 * SECOND, "seed": 3, "warmup": 2 * SECOND, "sending_jitter": "off",
+        "record": {"level": "packets", "bin": SECOND / 5},
+        "links": [
+            {"name": "there", "from": "a", "to": "b", "capacity": {"constant": 3_000_000},
+             "settings": {"delay": 20_000_000, "queue": {"packets": 50}, "loss": {"bernoulli": 0.0}}},
+            {"name": "back", "from": "b", "to": "a", "capacity": {"constant": 50_000_000},
+             "settings": {"delay": 20_000_000}},
+        ],
+        "flows": [
+            {"name": "steady", "from": "a", "to": "b", "kind":
+                {"udp": {"pattern": "cbr", "rate": 700_000, "packet_size": 1000}}},
+            {"name": "file", "from": "a", "to": "b", "kind": {"tcp": {
+                "algorithm": "cubic", "workload": "long", "initial_window": 10, "min_rto": SECOND,
+                "delayed_ack": true, "handshake": true, "receive_window": 400_000, "packet_size": 1000}}},
+        ],
+    });
+    change(&mut scenario);
+    serde_json::from_value(scenario).unwrap()
+}
+
+fn finished(mut run: Run) -> Outcome {
+    run.run_until(Time::MAX).unwrap();
+    run.finish().unwrap()
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    finished(Run::new(scenario, &[], &mut from_registry).unwrap())
+}
+
+/// Digest, all that is said of links and flows, and what the links could carry.
+fn said(outcome: &Outcome) -> (String, String, Vec<String>) {
+    let tables = ["packets", "queues", "series", "truth"];
+    let tables = tables.map(|name| format!("{:?}", outcome.recording.table(name).map(|table| table.columns)));
+    let summary = serde_json::to_string(&outcome.summary).unwrap();
+    (outcome.summary.digest.clone(), summary, tables.to_vec())
+}
+
+fn refused(moves: Value) -> String {
+    let scenario = scenario(|data| data["moves"] = moves);
+    match Run::new(&scenario, &[], &mut from_registry) {
+        Ok(_) => "nothing".to_owned(),
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+#[test]
+fn a_changed_capacity_is_the_schedule_that_says_so() {
+    let steps = [(0, 3_000_000), (3 * SECOND, 400_000), (5 * SECOND, 0), (11 * SECOND / 2, 5_000_000)];
+    let schedule = scenario(|data| data["links"][0]["capacity"] = json!({"schedule": {"steps": steps}}));
+    let moves: Vec<Value> =
+        steps[1..].iter().map(|(at, rate)| json!({"time": at, "link": "there", "capacity": rate})).collect();
+    let moved = scenario(|data| data["moves"] = json!(moves));
+    let (schedule, moved) = (said(&run(&schedule)), said(&run(&moved)));
+    assert_eq!(schedule.0, moved.0);
+    assert_eq!(schedule.1, moved.1);
+    assert!(schedule.2 == moved.2);
+    assert_ne!(moved.0, run(&scenario(|_| ())).summary.digest);
+}
+
+#[test]
+fn changed_losses_and_a_changed_delay_hold_from_their_time_on() {
+    let later = 4 * SECOND;
+    let schedule = scenario(|data| {
+        data["links"][0]["settings"]["loss"] = json!([[0, {"bernoulli": 0.0}], [later, {"bernoulli": 0.25}]]);
+    });
+    let moved = scenario(|data| data["moves"] = json!([{"time": later, "link": "there", "loss": 0.25}]));
+    assert_eq!(run(&schedule).summary.digest, run(&moved).summary.digest);
+    let slower = scenario(|data| {
+        data["flows"].as_array_mut().unwrap().truncate(1);
+        data["moves"] = json!([{"time": later, "link": "there", "delay": 90_000_000}]);
+    });
+    let outcome = run(&slower);
+    let table = outcome.recording.table("packets").unwrap();
+    let column = |name: &str| match table.columns.iter().find(|(one, _)| *one == name) {
+        Some((_, Column::F64(values))) => values.clone(),
+        _ => panic!("no column {name}"),
+    };
+    let least = |from: f64, to: f64| {
+        let both = column("sent_s").into_iter().zip(column("arrived_s"));
+        let delays = both.filter(|(sent, _)| (from..to).contains(sent)).map(|(sent, arrived)| arrived - sent);
+        delays.fold(f64::INFINITY, f64::min)
+    };
+    // 1000 bytes and 28 of headers at 3 Mbit/s take 2.7 ms
+    assert!((0.0226..0.0228).contains(&least(0.0, 3.9)), "{}", least(0.0, 3.9));
+    assert!((0.0926..0.0928).contains(&least(4.0, 11.9)), "{}", least(4.0, 11.9));
+}
+
+#[test]
+fn a_flow_that_is_started_and_stopped_is_one_with_these_times() {
+    let times = scenario(|data| {
+        data["flows"][1]["start"] = json!(3 * SECOND);
+        data["flows"][1]["stop"] = json!(7 * SECOND);
+    });
+    let moved = scenario(|data| {
+        data["moves"] = json!([
+            {"time": 7 * SECOND, "flow": "file", "running": false},
+            {"time": 3 * SECOND, "flow": "file", "running": true},
+        ]);
+    });
+    assert_eq!(said(&run(&times)), said(&run(&moved)));
+}
+
+#[test]
+fn however_a_run_is_cut_its_changes_are_made_at_their_times() {
+    let moved = scenario(|data| {
+        data["moves"] = json!([
+            {"time": 8 * SECOND, "link": "there", "capacity": 2_500_000},
+            {"time": 2 * SECOND, "link": "there", "capacity": 700_000, "loss": 0.01},
+            {"time": 2 * SECOND, "link": "there", "capacity": 900_000},
+            {"time": 0, "link": "back", "delay": 40_000_000},
+        ]);
+    });
+    let whole = said(&run(&moved));
+    let new = || Run::new(&moved, &[], &mut from_registry).unwrap();
+    let mut few = new();
+    while !few.run_some(Time::MAX, 37).unwrap() {}
+    assert_eq!(said(&finished(few)), whole);
+    let mut cut = new();
+    for step in 1..=123 {
+        cut.run_until(Time::ZERO + Span::from_millis(100) * step).unwrap();
+    }
+    assert_eq!(said(&finished(cut)), whole);
+    let mut driven = new();
+    while !driven.run_driven(Time::MAX, 11).unwrap() {}
+    assert_eq!(said(&finished(driven)), whole);
+    // by hand, at the same times
+    let mut hands = scenario(|data| {
+        data["moves"] = json!([{"time": 0, "link": "back", "delay": 40_000_000}]);
+    });
+    hands.links[0].service = tidegate_sim::scenario::LinkService::Managed;
+    let mut run = Run::new(&hands, &[], &mut from_registry).unwrap();
+    for (seconds, capacity, loss) in [(2, 700_000, Some(0.01)), (2, 900_000, None), (8, 2_500_000, None)] {
+        let at = Time::from_secs(seconds);
+        run.run_until(at - Span::from_nanos(1)).unwrap();
+        let change = tidegate_sim::scenario::LinkChange {
+            capacity: Some(tidegate_core::Rate::from_bps(capacity)),
+            loss,
+            delay: None,
+        };
+        run.change("there", at, change).unwrap();
+    }
+    assert_eq!(finished(run).summary.digest, whole.0);
+}
+
+#[test]
+fn what_cannot_be_changed_is_told_before_the_run() {
+    for (moves, expected) in [
+        (json!([{"time": 13 * SECOND, "link": "there", "loss": 0.1}]), "moves.0.time: found 13"),
+        (json!([{"time": SECOND, "link": "nowhere", "loss": 0.1}]), "moves.0.links.nowhere: "),
+        (json!([{"time": SECOND, "link": "there", "loss": 1.5}]), "moves.0.links.there.loss: found 1.5"),
+        (json!([{"time": SECOND, "link": "there", "delay": -1}]), "moves.0.links.there.delay: "),
+        (json!([{"time": SECOND, "link": "there"}]), "moves.0: found a link without a change"),
+        (
+            json!([{"time": SECOND, "link": "there", "running": true}]),
+            "moves.0: found a link without a change",
+        ),
+        (json!([{"time": SECOND}]), "moves.0: found neither"),
+        (json!([{"time": SECOND, "flow": "nobody", "running": true}]), "moves.0.flow: found nobody"),
+        (json!([{"time": SECOND, "flow": "file"}]), "moves.0: found a flow without"),
+        (
+            json!([{"time": SECOND, "flow": "file", "running": true, "loss": 0.1}]),
+            "moves.0: found a flow without",
+        ),
+        (
+            json!([
+                {"time": SECOND, "flow": "file", "running": false},
+                {"time": 2 * SECOND, "flow": "file", "running": false},
+            ]),
+            "moves.1.running: found a stop of file once more",
+        ),
+        (
+            json!([
+                {"time": 2 * SECOND, "flow": "file", "running": true},
+                {"time": SECOND, "flow": "file", "running": false},
+            ]),
+            "flows.file.stop: ",
+        ),
+    ] {
+        let found = refused(moves);
+        assert!(found.starts_with(expected), "{found}, and not {expected}");
+    }
+}
