@@ -430,6 +430,34 @@ def flow(dice: Dice, name: str, ends: list[str], end: float) -> Table:
     return table
 
 
+def moves(dice: Dice, links: list[Table], flows: list[Table], end: float) -> list[Table]:
+    """Changes of links that may be changed, and of flows that are one."""
+
+    def statuses(one: Any) -> bool:
+        return isinstance(one, dict) and isinstance(one.get("capacity"), dict) and "statuses" in one["capacity"]
+
+    ways = [one["name"] for one in links if not statuses(one)]
+    ways += [f"{one['name']}.back" for one in links if not (one.get("back") is False or statuses(one.get("back", one)))]
+    values: dict[str, Callable[[], Any]] = {
+        "capacity": lambda: "0bps" if dice.chance(0.1) else dice.rate(5e4, 2e7),
+        "delay": lambda: f"{dice.whole(1, 200)}ms",
+        "loss": lambda: round(dice.near(1e-4, 0.3), 5),
+    }
+    made: list[Table] = []
+    for _ in range(dice.whole(1, 5) if ways else 0):
+        key = dice.pick(*values)
+        at = f"{dice.whole(0, round(end * 1000))}ms"
+        made.append({"time": at, "link": dice.pick(*ways), "key": key, "value": values[key]()})
+    single = [one for one in flows if not one.keys() & {"count", "start", "stop"}]
+    if single and dice.chance(0.5):
+        flow, begin = dice.pick(*single)["name"], dice.whole(0, round(end * 500))
+        made.append({"time": f"{begin}ms", "flow": flow, "key": "running", "value": True})
+        if dice.chance(0.5):
+            stop = dice.whole(begin + 1, round(end * 1000))
+            made.append({"time": f"{stop}ms", "flow": flow, "key": "running", "value": False})
+    return made
+
+
 def session(dice: Dice, points: list[str], end: float) -> Table:
     pictures = dice.chance(0.3)
     segments, fps = dice.whole(1, 8), dice.pick(5, 15, 30)
@@ -574,6 +602,7 @@ def scenario(seed: int) -> Table:
         "bin": lambda: dice.span(0.001, 1),
         "capture": lambda: True,
         "seeds": lambda: {"l0": dice.whole(0, 2**64 - 1)},
+        "moves": lambda: moves(dice, links, [] if radio else data["flows"], end),
     }
     return dice.some(data, 0.25, **draws)
 

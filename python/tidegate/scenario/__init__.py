@@ -4,6 +4,7 @@ from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Back, Link, Queue
 from tidegate.scenario.media import Controller, Feedback, Media
+from tidegate.scenario.moves import Move
 from tidegate.scenario.radio import Arrival, Handover, Lte, RadioQueue, Users
 from tidegate.scenario.scenario import Scenario
 from tidegate.scenario.sessions import Avpf, Member, Session
@@ -24,6 +25,7 @@ __all__ = [
     "Lte",
     "Media",
     "Member",
+    "Move",
     "Queue",
     "RadioQueue",
     "Scenario",

@@ -151,6 +151,8 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
     }
     if scenario.couplings:
         ir["couplings"] = lowered(scenario.couplings, reading)
+    if scenario.moves:
+        ir["moves"] = lowered(scenario.moves, reading)
     if scenario.sessions:
         ir["sessions"] = lowered(scenario.sessions, reading)
     return ir, reading.inputs

@@ -21,6 +21,7 @@ from tidegate.scenario._source import Source
 from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
+from tidegate.scenario.moves import Move
 from tidegate.scenario.radio import Lte
 from tidegate.scenario.sessions import Session
 from tidegate.units import Duration
@@ -92,6 +93,8 @@ class Scenario(Model):
     """What runs over it."""
     couplings: Annotated[list[Coupling], Field(max_length=1000)] = Field(default_factory=list)
     """Media flows of one sender whose congestion controls are coupled."""
+    moves: Annotated[list[Move], Field(max_length=10_000)] = Field(default_factory=list)
+    """What changes while it runs."""
     sessions: Annotated[list[Session], Field(max_length=1000)] = Field(default_factory=list)
     """RTP sessions of any number of members."""
 

@@ -1,0 +1,112 @@
+"""What changes while a scenario runs: as files have it, what is wrong with it, and what comes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidegate
+from support import Cli
+from tidegate import Scenario
+from tidegate.errors import ScenarioError
+
+HOME = """duration = "20s"
+sending_jitter = "off"
+
+[[links]]
+name = "uplink"
+capacity = "2Mbps"
+delay = "20ms"
+queue = { packets = 60 }
+
+[[flows]]
+name = "call"
+media = {}
+
+[[flows]]
+name = "upload"
+tcp = {}
+"""
+
+
+def move(time: str, what: str, key: str, value: str) -> str:
+    return f'\n[[moves]]\ntime = "{time}"\n{what}\nkey = "{key}"\nvalue = {value}\n'
+
+
+DOWN = [("6s", "500kbps"), ("11s", "0bps"), ("12s", "3Mbps")]
+MOVED = HOME + "".join(move(at, 'link = "uplink"', "capacity", f'"{rate}"') for at, rate in DOWN)
+
+
+def test_a_call_meets_moved_capacities_as_those_of_a_schedule() -> None:
+    schedule = [["0s", "2Mbps"], *map(list, DOWN)]
+    other = Scenario.parse(HOME, changes={"links.uplink.capacity": {"schedule": schedule}})
+    moved, planned = tidegate.run(Scenario.parse(MOVED)), tidegate.run(other)
+    assert moved.digest == planned.digest
+    assert moved.summary["links"] == planned.summary["links"]
+    for name in ("truth", "series", "queues"):
+        for column in moved.table(name).columns:
+            assert moved.table(name).to_numpy(column).tolist() == planned.table(name).to_numpy(column).tolist()
+    still = tidegate.run(Scenario.parse(HOME))
+    assert moved.digest != still.digest
+    assert moved.metrics("call")["goodput_bps"] < 0.9 * still.metrics("call")["goodput_bps"]
+
+
+def test_they_are_kept_as_they_were_written(tmp_path: Path) -> None:
+    text = MOVED + move("3s", 'link = "uplink.back"', "delay", '"80ms"') + move("2s", 'link = "uplink"', "loss", '"1%"')
+    text += move("4s", 'flow = "upload"', "running", "true") + move("9s", 'flow = "upload"', "running", "false")
+    scenario = Scenario.parse(text)
+    assert Scenario.parse(scenario.to_toml()).to_dict() == scenario.to_dict()
+    run = tidegate.run(scenario)
+    run.save(tmp_path / "run")
+    again = tidegate.Run.load(tmp_path / "run")
+    assert tidegate.run(again.scenario).digest == run.digest
+    upload = run.table("packets" if "packets" in run.tables else "series")
+    assert len(upload)
+    flows = dict(zip(*(run.table("flows").to_numpy(name).tolist() for name in ("flow", "start_s")), strict=True))
+    assert flows == {"call": 0.0, "upload": 4.0}
+
+
+WRONG: list[tuple[str, str]] = [
+    (move("5s", 'link = "uplnk"', "loss", '"1%"'), 'scenario.toml:20: moves[1].link: found "uplnk"; no link has that name; did you mean uplink?'),
+    (move("21s", 'link = "uplink"', "loss", '"1%"'), 'scenario.toml:19: moves[1].time: found "21s"; expected a time of the run, which ends at 20s'),
+    (move("5s", 'flow = "call"', "loss", '"1%"'), 'scenario.toml:21: moves[1].key: found "loss"; expected running for a flow'),
+    (move("5s", 'link = "uplink"', "running", "true"), 'scenario.toml:21: moves[1].key: found "running"; expected capacity, delay or loss for a link'),
+    (move("5s", 'link = "uplink"', "capacity", '"20ms"'), 'scenario.toml:22: moves[1].value: found "20ms"; expected a rate, such as "500kbps"'),
+    (move("5s", 'link = "uplink"', "loss", "true"), 'scenario.toml:22: moves[1].value: found true; expected a fraction, such as "5%"'),
+    (move("5s", 'link = "uplink"\nflow = "call"', "loss", '"1%"'), "moves[1]: found both link and flow; expected one of them"),
+    (move("5s", "", "loss", '"1%"'), "moves[1]: found neither link nor flow; expected one of them"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG)
+def test_what_is_wrong_is_told_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as told:
+        Scenario.parse(HOME + text)
+    assert said in str(told.value)
+
+
+ENGINE: list[tuple[dict[str, Any], str, str]] = [
+    (
+        {},
+        move("5s", 'flow = "upload"', "running", "true") + move("6s", 'flow = "upload"', "running", "true"),
+        "x.toml:24: moves.1.running: found a start of upload once more; expected a flow begins once and ends once",
+    ),
+    (
+        {"links.uplink.capacity": "external"},
+        move("5s", 'link = "uplink"', "capacity", '"1Mbps"'),
+        "no such link that can be changed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "text", "said"), ENGINE)
+def test_what_the_engine_refuses_is_a_line(
+    cli: Cli, tmp_path: Path, changes: dict[str, str], text: str, said: str
+) -> None:
+    (tmp_path / "x.toml").write_text(HOME + text)
+    told = cli("run", "x.toml", *(word for key, value in changes.items() for word in ("--set", f"{key}={value}")))
+    assert told.code == 2
+    assert said in told.err
+    assert told.err.count("\n") == 1
