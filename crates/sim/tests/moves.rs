@@ -158,28 +158,28 @@ fn however_a_run_is_cut_its_changes_are_made_at_their_times() {
 #[test]
 fn what_cannot_be_changed_is_told_before_the_run() {
     for (moves, expected) in [
-        (json!([{"time": 13 * SECOND, "link": "there", "loss": 0.1}]), "moves.0.time: found 13"),
-        (json!([{"time": SECOND, "link": "nowhere", "loss": 0.1}]), "moves.0.links.nowhere: "),
-        (json!([{"time": SECOND, "link": "there", "loss": 1.5}]), "moves.0.links.there.loss: found 1.5"),
-        (json!([{"time": SECOND, "link": "there", "delay": -1}]), "moves.0.links.there.delay: "),
-        (json!([{"time": SECOND, "link": "there"}]), "moves.0: found a link without a change"),
+        (json!([{"time": 13 * SECOND, "link": "there", "loss": 0.1}]), "moves[1].time: found 13"),
+        (json!([{"time": SECOND, "link": "nowhere", "loss": 0.1}]), "moves[1].links.nowhere: "),
+        (json!([{"time": SECOND, "link": "there", "loss": 1.5}]), "moves[1].links.there.loss: found 1.5"),
+        (json!([{"time": SECOND, "link": "there", "delay": -1}]), "moves[1].links.there.delay: "),
+        (json!([{"time": SECOND, "link": "there"}]), "moves[1]: found a link without a change"),
         (
             json!([{"time": SECOND, "link": "there", "running": true}]),
-            "moves.0: found a link without a change",
+            "moves[1]: found a link without a change",
         ),
-        (json!([{"time": SECOND}]), "moves.0: found neither"),
-        (json!([{"time": SECOND, "flow": "nobody", "running": true}]), "moves.0.flow: found nobody"),
-        (json!([{"time": SECOND, "flow": "file"}]), "moves.0: found a flow without"),
+        (json!([{"time": SECOND}]), "moves[1]: found neither"),
+        (json!([{"time": SECOND, "flow": "nobody", "running": true}]), "moves[1].flow: found nobody"),
+        (json!([{"time": SECOND, "flow": "file"}]), "moves[1]: found a flow without"),
         (
             json!([{"time": SECOND, "flow": "file", "running": true, "loss": 0.1}]),
-            "moves.0: found a flow without",
+            "moves[1]: found a flow without",
         ),
         (
             json!([
                 {"time": SECOND, "flow": "file", "running": false},
                 {"time": 2 * SECOND, "flow": "file", "running": false},
             ]),
-            "moves.1.running: found a stop of file once more",
+            "moves[2].running: found a stop of file once more",
         ),
         (
             json!([

@@ -66,7 +66,7 @@ impl Moves {
 pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal> {
     let mut made = Cow::Borrowed(scenario);
     for (at, one) in scenario.moves.iter().enumerate() {
-        let refused = |refusal: Refusal| refusal.at(&format!("moves.{at}"));
+        let refused = |refusal: Refusal| refusal.at(&format!("moves[{}]", at + 1));
         let ends = Time::ZERO + scenario.duration;
         ensure((Time::ZERO..=ends).contains(&one.time), || {
             refused(Refusal::new("time", one.time, format!("within the run, which ends at {ends}")))
@@ -113,9 +113,9 @@ impl Run {
             let Some(link) = &one.link else { continue };
             ensure(one.running.is_none() && !one.change().is_empty(), || {
                 let what = "found a link without a change; expected capacity, delay or loss";
-                Refusal::from(what).at(&format!("moves.{at}"))
+                Refusal::from(what).at(&format!("moves[{}]", at + 1))
             })?;
-            self.changeable(link, &one.change()).map_err(|refusal| refusal.at(&format!("moves.{at}")))?;
+            self.changeable(link, &one.change()).map_err(|refusal| refusal.at(&format!("moves[{}]", at + 1)))?;
             links.push((one.time, link.clone(), one.change()));
         }
         // those of the same time as they are written
