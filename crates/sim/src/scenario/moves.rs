@@ -115,7 +115,8 @@ impl Run {
                 let what = "found a link without a change; expected capacity, delay or loss";
                 Refusal::from(what).at(&format!("moves[{}]", at + 1))
             })?;
-            self.changeable(link, &one.change()).map_err(|refusal| refusal.at(&format!("moves[{}]", at + 1)))?;
+            self.changeable(link, &one.change())
+                .map_err(|refusal| refusal.at(&format!("moves[{}]", at + 1)))?;
             links.push((one.time, link.clone(), one.change()));
         }
         // those of the same time as they are written
