@@ -66,8 +66,8 @@ class Move(Model):
         | Annotated[Duration, Tag("~time")],
         shape(_kind, 'a rate, a time, a fraction such as "5%", or true or false'),
     ]
-    """What it is from then on. The bits that are left of a packet in service go at the new capacity; delay and loss hold
-    for what is served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
+    """What it is from then on. The bits that are left of a packet in service go at the new capacity; delay and loss
+    hold for what is served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
 
     def fits(self, links: Sequence[str], flows: Sequence[str], duration: Duration, path: Path) -> Iterator[Problem]:
         """What does not fit to links and flows of these names."""
