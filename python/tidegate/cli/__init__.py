@@ -29,6 +29,7 @@ from tidegate.cli import (
     papers,
     recordings,
     reports,
+    results,
     runs,
     shell,
     sockets,
@@ -66,6 +67,7 @@ diffs.add_to(app)
 recordings.add_to(app)
 shell.add_to(app)
 sockets.add_to(app)
+results.add_to(app)
 reports.add_to(app)
 papers.add_to(app)
 media.add_to(app)

@@ -17,8 +17,10 @@ from tidegate.control import registry
 from tidegate.control.contenders import Contender, contenders
 from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
+from tidegate.results._dataset import CONTROLLER, KEY, SEED, Row, Writer, number_of
 from tidegate.results._folders import add_file
 from tidegate.results._saved import Contents, read_json
+from tidegate.results.metrics import FLOWS, finite
 from tidegate.running import RunJob, build, engine, pool
 from tidegate.running._progress import shown
 from tidegate.running._seeds import seeds_of
@@ -358,7 +360,14 @@ def _run_in(
     results: Results, plan: Plan, workers: int | None, processes: bool | None, progress: pool.Progress | None
 ) -> SweepResult:
     base, grid, every = plan.scenario, plan.grid, plan.points
-    there = {point.key for point in every if results.read(point.key) is not None}
+    table = _dataset(results.folder, plan)
+    there = set()
+    known = table.begin({point.key for point in every})
+    for key, point in {point.key: point for point in every}.items():
+        if (found := results.read(key)) is not None:
+            there.add(key)
+            if key not in known:
+                table.add(_row(plan, point, found))
     missing = {point.key: point for point in every if point.key not in there}
     for key in missing:
         results.clear_way(key)
@@ -366,9 +375,14 @@ def _run_in(
     processes = by_processes(processes, (point.lowered for point in every), len(every), workers)
 
     def keep(number: int, row: Mapping[str, Any]) -> Path:
-        return results.write(jobs[number].point.key, row)
+        point = jobs[number].point
+        table.add(_row(plan, point, row))
+        return results.write(point.key, row)
 
-    done = engine.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True, keep=keep)
+    try:
+        done = engine.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True, keep=keep)
+    finally:
+        table.close()
     failed = []
     for job, outcome in zip(jobs, done, strict=True):
         if isinstance(outcome, BaseException):
@@ -386,6 +400,22 @@ def _run_in(
         add_file(results.folder, "summary.md", result.to_markdown())
         result.save_page(results.folder)
     return result
+
+
+def _dataset(folder: Path, plan: Plan) -> Writer:
+    """The runs as a Parquet data set; a setting whose values are plain numbers is a column of numbers."""
+    keys = [key for key in plan.grid if key not in {CONTROLLER, SEED, KEY, "scenario", "digest"}]
+    plain = [key for key in keys if all(number_of(str(one)) is not None for one in plan.grid[key])]
+    return Writer(folder, ["scenario", *(key for key in keys if key not in plain), "digest"], [*plain, *FLOWS])
+
+
+def _row(plan: Plan, point: Point, row: Mapping[str, Any]) -> Row:
+    of = _sweep.of_subject(row)
+    settings = {key: str(value) for key, value in point.settings.items()}
+    words = {**settings, "scenario": plan.scenario.name, "digest": str(row["digest"])}
+    numbers = {key: number_of(value) for key, value in settings.items()}
+    numbers |= {name: finite(of.get(name)) for name in FLOWS}
+    return Row(point.key, str(of.get("controller") or of["kind"]), words, int(row["seed"]), numbers)
 
 
 __all__ = ["SWEEP_FILE", "Plan", "Point", "SweepResult", "points", "sweep"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import zip_longest
@@ -16,6 +16,7 @@ from tidegate._files import sha256
 from tidegate.control.contenders import Contender, Scalar, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
+from tidegate.results._dataset import CONTROLLER, Row, Writer, number_of
 from tidegate.results._sweep import Results
 from tidegate.running import RunJob, build, engine, pool, versions
 from tidegate.running._progress import shown
@@ -23,7 +24,7 @@ from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import by_processes
 from tidegate.scenario._lower import Lowered
 from tidegate.scenario._reading import Files
-from tidegate.suite import measures
+from tidegate.suite import measures, numbers
 from tidegate.suite.cases import Case, check_controllers
 from tidegate.suite.result import FORMAT, SUITE_FILE, SuiteResult
 from tidegate.suite.suite import Suite
@@ -157,7 +158,16 @@ class Plan:
         results = Results(Path(out), SUITE_FILE)
         about = {**self._about(against, command), **(further or {})}
         with results.begun(about, [], []), shown(progress, f"{len(self.points)} runs") as tell:
-            there = {point.key for point in self.points if results.read(point.key) is not None}
+            # of a sweep over a suite, what each contender has
+            settings = dict((further or {}).get("sweep", {}).get("settings", {}))
+            table = self._dataset(results.folder, settings)
+            there = set()
+            known = table.begin({point.key for point in self.points})
+            for key, point in {point.key: point for point in self.points}.items():
+                if (found := results.read(key)) is not None:
+                    there.add(key)
+                    if key not in known:
+                        table.add(_row(point, found, settings))
             missing = {point.key: point for point in self.points if point.key not in there}
             for key in missing:
                 results.clear_way(key)
@@ -166,13 +176,22 @@ class Plan:
             processes = by_processes(processes, (point.lowered for point in self.points), len(jobs), workers)
             first, then = _parts(tell, jobs, live)
 
-            def keep(number: int, row: Mapping[str, Any]) -> Path:
-                return results.write(jobs[number].point.key, row)
+            def keep(job: SuiteJob, row: Mapping[str, Any]) -> Path:
+                table.add(_row(job.point, row, settings))
+                return results.write(job.point.key, row)
 
-            done: list[Any] = engine.run_all(
-                jobs, workers=workers, processes=processes, progress=first, keep_going=True, keep=keep
-            )
-            done += _held(live, results, then)
+            try:
+                done: list[Any] = engine.run_all(
+                    jobs,
+                    workers=workers,
+                    processes=processes,
+                    progress=first,
+                    keep_going=True,
+                    keep=lambda number, row: keep(jobs[number], row),
+                )
+                done += _held(live, results, then, keep)
+            finally:
+                table.close()
             failed, refused = {}, dict(self.refused)
             for job, outcome in zip([*jobs, *live], done, strict=True):
                 if isinstance(outcome, InputError):
@@ -185,6 +204,13 @@ class Plan:
             result = SuiteResult.gather(results, about, self.suite, len(there))
             result.write_pages(results.folder)
             return result
+
+    def _dataset(self, folder: Path, settings: Mapping[str, Mapping[str, str]]) -> Writer:
+        """The runs as a Parquet data set, with what each contender has where they are combinations."""
+        keys = dict.fromkeys(key for some in settings.values() for key in some if key != CONTROLLER)
+        plain = [key for key in keys if all(number_of(some.get(key, "")) is not None for some in settings.values())]
+        words = ["scenario", *(key for key in keys if key not in plain), "digest"]
+        return Writer(folder, words, [*plain, *numbers.known()])
 
     def sessions(self, out: str | Path) -> list[LiveJob]:
         """The sessions of programs that are not kept in a folder, and are had by the wall clock."""
@@ -237,6 +263,15 @@ def _points(
     ]
 
 
+def _row(point: Point, row: Mapping[str, Any], settings: Mapping[str, Mapping[str, str]]) -> Row:
+    """A run as the data set has it: of several contenders the worst number."""
+    own = settings.get(point.controller, {})
+    words = {**own, "scenario": point.case.name, "digest": str(row["digest"])}
+    found = {key: number_of(value) for key, value in own.items()}
+    found |= {name: numbers.number(row, name) for name in numbers.known()}
+    return Row(point.key, point.controller, words, point.seed, found)
+
+
 def _parts(
     progress: pool.Progress | None, jobs: Sequence[SuiteJob], live: Sequence[SuiteJob]
 ) -> tuple[pool.Progress | None, pool.Progress | None]:
@@ -249,7 +284,12 @@ def _parts(
     return beside(progress, simulated, [job.point.session for job in live if job.point.session is not None])
 
 
-def _held(live: Sequence[SuiteJob], results: Results, tell: pool.Progress | None) -> list[Path | BaseException]:
+def _held(
+    live: Sequence[SuiteJob],
+    results: Results,
+    tell: pool.Progress | None,
+    keep: Callable[[SuiteJob, Mapping[str, Any]], Path],
+) -> list[Path | BaseException]:
     """The sessions, one after the other once nothing else is at work; each is kept when it is over."""
     if not live:
         return []
@@ -257,14 +297,14 @@ def _held(live: Sequence[SuiteJob], results: Results, tell: pool.Progress | None
 
     sessions = [job.point.session for job in live if job.point.session is not None]
 
-    def keep(number: int, run: Run) -> Path:
+    def kept(number: int, run: Run) -> Path:
         job = live[number]
         row = job.measured(run)
         # of a session all that there is, beside the results
         run.save(results.folder / SESSIONS / job.point.key)
-        return results.write(job.point.key, row)
+        return keep(job, row)
 
-    return attempt(sessions, tell, keep=keep)
+    return attempt(sessions, tell, keep=kept)
 
 
 def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
