@@ -59,7 +59,7 @@ def test_each_run_is_a_row(cli: Cli, swept: Path) -> None:
     }
 
 
-def test_the_same_sweep_again_mends_and_grows_it(cli: Cli, swept: Path) -> None:
+def test_the_same_sweep_again_completes_and_grows_it(cli: Cli, swept: Path) -> None:
     before = {row["key"]: repr(row) for row in rows(swept)}
     (_, first), *_ = dataset.parts(swept / dataset.FOLDER)
     first.unlink()

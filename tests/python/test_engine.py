@@ -214,3 +214,13 @@ def test_what_does_not_go_together_is_said(cli: Cli) -> None:
     got = cli("compare", "gcc", "--scheduler", "nonsense")
     assert got.code == 2
     assert got.err.startswith("tidegate: --scheduler nonsense: Invalid url scheme")
+
+
+def test_what_needs_its_folder_stays_here(tmp_path: Path) -> None:
+    (tmp_path / "bwe.py").write_text(
+        "class Estimator:\n    def report_states(self, stats):\n        pass\n"
+        "    def get_estimated_bandwidth(self):\n        return 500000\n"
+    )
+    made = Scenario.parse(PLAIN, tmp_path / "net.toml", {"flows.call.media.controller": "alphartc:bwe.py"})
+    with pytest.raises(InputError, match=r"^alphartc:bwe\.py: cannot be sent to another machine: .*folder of its file"):
+        wire.Packer().pack([RunJob(Lowered(made), 1)])

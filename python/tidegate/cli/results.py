@@ -67,7 +67,7 @@ def results(
         needed = {*shown, *(condition.names if condition is not None else ())} - {"controller"}
         if missing := sorted(needed - {*table.columns}):
             raise InputError(
-                f"{folder}: a file of it has no {missing[0]}, as others have; the same sweep again mends it"
+                f"{folder}: a file of it has no {missing[0]}, as others have; the same sweep again writes it anew"
             )
         found.take(name, table)
     if as_csv:

@@ -98,6 +98,10 @@ class Maker:
         near = Path(shown).parent
         self.beside: Mapping[str, Path] = {(near / file.relative_to(home)).as_posix(): file for file in files}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It does not go to another machine: its code reads what stands in its folder."""
+        raise TypeError("AlphaRTC's class runs in the folder of its file, which other machines do not have")
+
     @contextmanager
     def _at_home(self) -> Iterator[None]:
         """In its folder, where its own modules are found first, and nobody else's of the same name."""

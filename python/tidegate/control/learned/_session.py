@@ -44,6 +44,7 @@ class Model:
         options.use_deterministic_compute = True
         options.log_severity_level = 4  # what matters is raised, and said here
         self.shown = shown
+        self._content = content
         try:
             self._session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
@@ -51,6 +52,10 @@ class Model:
             raise ControllerError(f"{shown}: {_why(error)}") from None
         self.inputs = [_tensor(one) for one in self._session.get_inputs()]
         self.outputs = [_tensor(one) for one in self._session.get_outputs()]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it goes to another machine: as the bytes of its file."""
+        return _load, (self._content, self.shown)
 
     def run(self, given: Mapping[str, Floats]) -> Sequence[Any]:
         """Its outputs.
