@@ -207,6 +207,14 @@ def test_an_answer_that_is_no_rate_ends_the_run_with_its_file_and_line(tmp_path:
         run(scenario(f"alphartc:{file}", "2s"))
 
 
+def test_the_line_is_that_of_the_file_that_has_the_method(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("class Base:\n    def get_estimated_bandwidth(self):\n        return None\n")
+    text = "from other import Base\nclass Estimator(Base):\n    def report_states(self, stats): pass\n"
+    (tmp_path / "e.py").write_text(text)
+    with pytest.raises(RunError, match=r"e\.py \(other\.py, line 2\): get_estimated_bandwidth returned None"):
+        run(scenario(f"alphartc:{tmp_path / 'e.py'}", "2s"))
+
+
 def test_an_exception_ends_the_run_with_its_place(tmp_path: Path) -> None:
     file = tmp_path / "e.py"
     file.write_text(

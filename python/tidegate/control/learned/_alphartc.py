@@ -187,7 +187,7 @@ class Maker:
                 made = self._class(**arguments)
         except (Exception, SystemExit) as error:
             raise ControllerError(f"{self._shown}: {CLASS}() raised {self._brief(error)}") from error
-        return Follower(), AlphaRtcEstimator(made, round(interval_ms * 1e6), self._shown)
+        return Follower(), AlphaRtcEstimator(made, round(interval_ms * 1e6), self._path, self._shown)
 
 
 _LIBRARY = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -202,10 +202,10 @@ def _is_installed(module: ModuleType) -> bool:
 class AlphaRtcEstimator(Estimating):
     """Tells the estimator of each packet, and asks it."""
 
-    def __init__(self, estimator: Any, interval_ns: int, shown: str) -> None:
+    def __init__(self, estimator: Any, interval_ns: int, path: Path, shown: str) -> None:
         super().__init__(interval_ns)
         self._estimator = estimator
-        self._shown = shown
+        self._path, self._shown = path, shown
         self._times = SendTimes()
 
     def hear(self, now_ns: int, packet: Arrived) -> None:
@@ -231,5 +231,6 @@ class AlphaRtcEstimator(Estimating):
             return checked(answer, "get_estimated_bandwidth returned")
         except ValueError as error:
             code = getattr(type(self._estimator).get_estimated_bandwidth, "__code__", None)
-            place = "" if code is None else f" (line {code.co_firstlineno})"
+            other = "" if code is None or Path(code.co_filename) == self._path else f"{Path(code.co_filename).name}, "
+            place = "" if code is None else f" ({other}line {code.co_firstlineno})"
             raise ControllerError(f"{self._shown}{place}: {error}") from None
