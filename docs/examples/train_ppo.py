@@ -75,6 +75,32 @@ def train(scenarios, minutes: float, settings: dict, out: Path) -> None:
     np.savez_compressed(out, terms=json.dumps(CallEnv(scenarios, **settings).terms.to_dict()), **arrays)
 
 
+def to_onnx(policy: Path, out: Path) -> None:
+    """Writes a policy as a model that `onnx:FILE` takes."""
+    from onnx import TensorProto, checker, helper, numpy_helper, save
+
+    from tidegate.control.agent import Terms
+    from tidegate.control.learned import metadata
+
+    with np.load(policy) as saved:
+        terms = Terms.from_dict(json.loads(str(saved["terms"])))
+        parts = [(saved[f"weight{at}"].T, saved[f"bias{at}"]) for at in range(3)]
+    nodes, tensors, last = [], [], "seen"
+    for at, part in enumerate(parts):
+        tensors += [numpy_helper.from_array(one.copy(), f"{name}{at}") for name, one in zip("wb", part, strict=True)]
+        nodes.append(helper.make_node("Gemm", [last, f"w{at}", f"b{at}"], [f"sum{at}"]))
+        nodes.append(helper.make_node("Tanh", [f"sum{at}"], [last := f"layer{at}"]))
+    # the last layer is cut at -1 and 1 by what takes it
+    nodes[-1] = helper.make_node("Identity", ["sum2"], ["action"])
+    seen = helper.make_tensor_value_info("seen", TensorProto.FLOAT, [1, len(parts[0][0])])
+    action = helper.make_tensor_value_info("action", TensorProto.FLOAT, [1, 1])
+    graph = helper.make_graph(nodes, "policy", [seen], [action], tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    helper.set_model_props(model, metadata(terms))
+    checker.check_model(model)
+    save(model, str(out))
+
+
 def score(controller: str, scenarios) -> np.ndarray:
     """The mean reward of a controller in each scenario."""
     return np.array([np.mean(rewards_of(controller, one, seed=1, rate=RATE)) for one in scenarios])
@@ -92,11 +118,14 @@ def main() -> None:
     parser.add_argument("folder", help="recordings of networks")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long to train; 0: compare what is there")
     parser.add_argument("--windows", type=int, default=160, help="how many windows of 30 s")
+    parser.add_argument("--onnx", type=Path, help="also write the policy as a model for onnx:FILE (needs onnx)")
     given = parser.parse_args()
     training, held = windows(given.folder, given.windows)
     print(f"{len(training)} windows to train on, {len(held)} of other files", flush=True)
     if given.minutes:
         train(training, given.minutes, {"rate": RATE}, HERE / "ppo_policy.npz")
+    if given.onnx:
+        to_onnx(HERE / "ppo_policy.npz", given.onnx)
     constants = {rate: score(f"fixed:{rate}", training).mean() for rate in CONSTANTS}
     best = max(constants, key=lambda rate: constants[rate])
     found = {

@@ -13,6 +13,7 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium", reason='needs Gymnasium: pip install "tidegate[gym]"')
 
+import swarm_scenarios  # noqa: E402
 import tidegate  # noqa: E402
 import tidegate.gym  # noqa: E402
 import tidegate.results.stats  # noqa: E402
@@ -445,3 +446,50 @@ def test_the_trained_example_beats_the_best_constant_rate_and_gcc_where_it_was_t
         less = tidegate.results.stats.Interval.of(policy - example.score(other, held))
         assert less.half is not None
         assert less.mean - less.half > 0, (other, less)
+
+
+def test_the_trained_example_is_the_same_controller_as_an_onnx_model(tmp_path: Any) -> None:
+    pytest.importorskip("onnx", reason="needs onnx, which makes models: pip install onnx")
+    onnxruntime = pytest.importorskip("onnxruntime", reason='needs ONNX Runtime: pip install "tidegate[onnx]"')
+    load(EXAMPLES / "train_ppo.py").to_onnx(EXAMPLES / "ppo_policy.npz", tmp_path / "policy.onnx")
+    terms, decide = load(EXAMPLES / "ppo_policy.py").learned()
+    env = CallEnv(home(**{"links.uplink.capacity": "1Mbps"}), rate=terms.rate)
+    rng = np.random.default_rng(3)
+    seen, _, _ = drive(env, lambda step: rng.uniform(-1, 0.6), options={"seed": 2})
+    session = onnxruntime.InferenceSession(str(tmp_path / "policy.onnx"))
+    actions = [session.run(None, {"seen": one.reshape(1, -1)})[0].item() for one in seen]
+    # the model computes in float32, and whoever takes its action cuts it
+    assert np.clip(actions, -1, 1) == pytest.approx([decide(one) for one in seen], abs=1e-5)
+    assert len(set(actions)) > 50, "it decides something"
+    run = tidegate.run(home(**{"flows.call.media.controller": f"onnx:{tmp_path / 'policy.onnx'}"}), seed=2)
+    assert run.metrics()["packets_sent"] > 1000
+
+
+def test_random_scenarios_give_observations_inside_their_space(tmp_path: Any) -> None:
+    swarm_scenarios.files(tmp_path)
+    done = 0
+    for seed in range(120):
+        try:
+            scenario = Scenario.from_dict(swarm_scenarios.scenario(seed), tmp_path)
+            env = CallEnv(scenario, rate=("10kbps", "20Mbps"), reward=lambda info: 0.0)
+            env.reset(seed=seed)
+        except InputError as error:
+            assert str(error)
+            continue  # no call in it, or one that nobody can steer
+        rng = np.random.default_rng(seed)
+        seen, _, infos = drive(env, lambda step, rng=rng: rng.uniform(-1, 1), seed=seed)
+        assert all(env.observation_space.contains(one) for one in seen), seed
+        assert all(np.isfinite(value) for info in infos for key, value in info.items() if key != "capacity_bps"), seed
+        assert env.finish().digest
+        done += 1
+    assert done > 40
+
+
+def test_how_far_an_agent_may_go_changes_nothing_of_the_feedback() -> None:
+    # RTCP is 5 % of the session bandwidth, which is the largest rate where nobody says so (RFC 3550 section 6.2)
+    shares = []
+    for most in ("2.5Mbps", "200Mbps"):
+        env = CallEnv(home(), rate=("30kbps", most))
+        drive(env, env.terms.to_action("1Mbps"), options={"seed": 1})
+        shares.append(env.finish().metrics()["feedback_rate_bps"])
+    assert shares[1] == pytest.approx(shares[0], rel=0.02)
