@@ -356,7 +356,10 @@ def test_what_does_not_fit_is_said() -> None:
     wrong("options: scenario: found 7", lambda: env.reset(options={"scenario": 7}))
     wrong("options: found speed; there are scenario and seed", lambda: env.reset(options={"speed": 1}))
     wrong("seed: found 'x'", lambda: env.reset(options={"seed": "x"}))
-    wrong("empty list", lambda: CallEnv([]))
+    wrong("scenario: found 3; expected a scenario", lambda: CallEnv(["home-broadband", 3]))  # type: ignore[list-item]
+    wrong("scenario: found none; expected one", lambda: CallEnv([]))
+    wrong("scenario: found none", lambda: gymnasium.make("tidegate/Call-v0"))
+    wrong("scenario: found none", lambda: CallVectorEnv(num_envs=2))
     wrong("home-broadband", lambda: CallEnv("home-brodband"))
     wrong("flow: found 'cal'.*did you mean call", lambda: CallEnv(home(), flow="cal"))
     wrong("history: found 0", lambda: CallEnv(home(), history=0))

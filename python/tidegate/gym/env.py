@@ -58,7 +58,7 @@ class CallEnv(gymnasium.Env[Observation, Action]):
 
     def __init__(
         self,
-        scenario: AnyScenario | Sequence[AnyScenario],
+        scenario: AnyScenario | Sequence[AnyScenario] = (),
         *,
         flow: str | None = None,
         interval: str = "100ms",

@@ -65,9 +65,15 @@ def settings(
     Raises:
         InputError: when a scenario, the flow or a setting is not usable.
     """
-    listed = [scenario] if isinstance(scenario, Scenario | str | Path) else list(scenario)
+    given: object = [scenario] if isinstance(scenario, Scenario | str | Path) else scenario
+    listed: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
+    for one in listed:
+        if not isinstance(one, Scenario | str | Path):
+            raise InputError(
+                f"scenario: found {one!r}; expected a scenario, the name or file of one, or a list of them"
+            )
     if not listed:
-        raise InputError("scenario: found an empty list; expected at least one scenario")
+        raise InputError('scenario: found none; expected one, or a list, such as scenario="home-broadband"')
     if reward is not None and not callable(reward):
         raise InputError(f"reward: found {reward!r}; expected a function of a step's info, or None for the default")
     found = tuple(_bare(one if isinstance(one, Scenario) else Scenario.load(one), flow) for one in listed)

@@ -48,7 +48,7 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
 
     def __init__(
         self,
-        scenario: AnyScenario | Sequence[AnyScenario],
+        scenario: AnyScenario | Sequence[AnyScenario] = (),
         num_envs: int = 1,
         *,
         threads: int | None = None,
