@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow test-live mutations test-onnx test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
+.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow test-live mutations test-extras test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -23,7 +23,7 @@ help:
 	@echo "make test-live  real programs on links, in network namespaces (Linux)"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
-	@echo "make test-onnx  controllers that are ONNX models: installs ONNX Runtime and onnx (110 MB), and tests them"
+	@echo "make test-extras  ONNX models and notebooks: installs what they need (200 MB), and tests them"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, licences"
 	@echo "make wasm       the pure crates compile for wasm32, and pinned experiments give the same bits there"
@@ -104,9 +104,9 @@ mutations: setup
 	$(BIN)/python -m pytest -q -s -m mutation tests
 
 # not among the extras that tests take, for their size
-test-onnx: setup
-	$(BIN)/python $(PIP) "onnxruntime>=1.20" "onnx>=1.17"
-	$(BIN)/python -m pytest -q tests/python/test_onnx.py
+test-extras: setup
+	$(BIN)/python $(PIP) 'onnxruntime>=1.20' 'onnx>=1.17' 'ipykernel>=6.29' 'nbclient>=0.10' 'polars>=1.20'
+	$(BIN)/python -m pytest -q tests/python/test_onnx.py tests/python/test_notebooks.py
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools
