@@ -210,11 +210,15 @@ class _UnderWay:
         self._cluster, self._client, self._jobs = cluster, cluster.client, jobs
         self._packer = wire.Packer()
         self._todo = deque([number] for number in range(len(jobs)))
-        """Numbers of jobs that go together at least; those of a batch whose workers all went away go alone."""
+        """Numbers of jobs that go together at least; those of a batch that cannot be packed go alone."""
         self._batches: dict[Any, list[int]] = {}
         self._parts: dict[str, Any] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._alone: set[int] = set()
+        self._suspects: deque[int] = deque()
+        """Jobs whose workers went away too often, for them or for what ran beside them."""
+        self._watched = -1
+        """The one of them that runs with nothing beside it."""
         self._outcomes: list[Any] = [None] * len(jobs)
         self._seconds = (0.0, 0)
         self._fractions: dict[int, float] = {}
@@ -269,6 +273,9 @@ class _UnderWay:
                     self._todo.extendleft([number] for number in reversed(numbers))
                 else:
                     yield numbers[0], error
+        if self._suspects and not self._todo and not self._batches:
+            self._watched = self._suspects.popleft()
+            self._submit([self._watched])
 
     def _next(self) -> list[int]:
         return self._todo.popleft() if self._todo else []
@@ -316,6 +323,11 @@ class _UnderWay:
         answers = self._gathered(good)
         for future in ended:
             numbers = self._batches.pop(future)
+            if future not in answers and future.status not in {"error", "cancelled"}:
+                # the worker that had the answer went away before it was fetched: Dask does the batch again
+                self._batches[future] = numbers
+                future.add_done_callback(self._ended.put)
+                continue
             if future not in answers:
                 yield from self._lost(future, numbers)
                 continue
@@ -342,7 +354,7 @@ class _UnderWay:
         """A batch without an answer."""
         error = future.exception() if future.status == "error" else None
         if isinstance(error, distributed.KilledWorker):
-            if len(numbers) == 1:
+            if numbers == [self._watched]:
                 yield (
                     numbers[0],
                     RunError(
@@ -351,9 +363,9 @@ class _UnderWay:
                     ),
                 )
                 return
-            # one of them does that: each goes alone now, and only that one fails
-            self._alone.update(numbers)
-            self._todo.extendleft([number] for number in reversed(numbers))
+            # Dask suspects all that waited on a worker which went away. Each goes alone when all others are done, with
+            # nothing beside it: then it is known which run does that
+            self._suspects.extend(numbers)
         elif isinstance(error, ModuleNotFoundError):
             raise InputError(f"a worker of {self._cluster.where}: {error}; install there what is here")
         elif error is not None:
