@@ -40,11 +40,12 @@ def with_controller(scenario: Scenario, controller: Contender | Mapping[str, Any
         ControllerError: when there is no such controller.
     """
     at = subject.of_scenario(scenario, "controller")
-    named = anchored(controller)
+    named = controller if isinstance(controller, str | Mapping) else written(controller)
     if isinstance(named, str):
+        # what is wrong with it is said of what was typed
         registry.choose(named, Path())
     data = scenario.to_dict()
-    data["flows"][at]["media"]["controller"] = named
+    data["flows"][at]["media"]["controller"] = anchored(named)
     return Scenario.from_dict(data, scenario.base)
 
 
