@@ -105,8 +105,8 @@ mutations: setup
 
 # not among the extras that tests take, for their size
 test-extras: setup
-	$(BIN)/python $(PIP) 'onnxruntime>=1.20' 'onnx>=1.17' 'ipykernel>=6.29' 'nbclient>=0.10' 'polars>=1.20'
-	$(BIN)/python -m pytest -q tests/python/test_onnx.py tests/python/test_notebooks.py
+	$(BIN)/python $(PIP) 'onnxruntime>=1.20' 'onnx>=1.17' 'ipykernel>=6.29' 'nbclient>=0.10' 'polars>=1.20' 'pandas>=2.2'
+	$(BIN)/python -m pytest -q tests/python/test_onnx.py tests/python/test_notebooks.py tests/python/test_notebook_values.py
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools
