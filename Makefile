@@ -9,6 +9,8 @@ OUT ?= out/demo
 SOURCES := $(shell find crates -path '*/src/*' -name '*.rs') $(wildcard crates/*/Cargo.toml crates/*/build.rs) \
 	Cargo.toml Cargo.lock pyproject.toml $(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null))
 PIP := -m pip install --quiet --disable-pip-version-check
+# what pyproject.toml says that the package needs, or an extra
+NEEDS = $(BIN)/python -c 'import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; known = {"package": project["dependencies"], **project["optional-dependencies"]}; print(*(one for name in sys.argv[1:] for one in known[name]), sep="\n")'
 
 export CARGO_TERM_COLOR ?= auto
 
@@ -47,7 +49,7 @@ $(VENV)/.tools:
 
 # what the package, its tests and its tools need
 $(VENV)/.packages: $(VENV)/.tools pyproject.toml
-	@$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
+	@$(NEEDS) package dev > $(VENV)/requirements.txt
 	$(BIN)/python $(PIP) -r $(VENV)/requirements.txt
 	@touch $@
 
@@ -105,7 +107,8 @@ mutations: setup
 
 # not among the extras that tests take, for their size
 test-extras: setup
-	$(BIN)/python $(PIP) 'onnxruntime>=1.20' 'onnx>=1.17' 'ipykernel>=6.29' 'nbclient>=0.10' 'polars>=1.20' 'pandas>=2.2'
+	@$(NEEDS) notebooks onnx > $(VENV)/extras.txt
+	$(BIN)/python $(PIP) -r $(VENV)/extras.txt 'onnx>=1.17' 'pandas>=2.2'
 	$(BIN)/python -m pytest -q tests/python/test_onnx.py tests/python/test_notebooks.py tests/python/test_notebook_values.py
 
 # beside the other build: its extension would be in the way of the default one's tests
@@ -145,7 +148,8 @@ bench: setup
 	PEERS="$(PEERS)" $(BIN)/python benches/run.py $(BENCH_ARGS)
 
 docs: setup
-	$(BIN)/python $(PIP) 'mkdocs-material>=9,<10' 'nbconvert>=7.16'
+	@$(NEEDS) docs > $(VENV)/docs.txt
+	$(BIN)/python $(PIP) -r $(VENV)/docs.txt
 	$(BIN)/python docs/gen_reference.py
 	$(BIN)/mkdocs build --strict --quiet
 

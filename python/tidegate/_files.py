@@ -41,6 +41,27 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Another name in the same folder, to be written to inside; the file then takes the name `path`, or goes away.
+
+    Raises:
+        OSError: when it cannot be written; what was there before is still there.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}{TEMPORARY}", dir=path.parent)
+    os.close(handle)
+    making = Path(name)
+    try:
+        yield making
+        with making.open("rb") as file:
+            os.fsync(file.fileno())
+        usual_mode(making, 0o666)
+        making.replace(path)
+    except BaseException:
+        making.unlink(missing_ok=True)
+        raise
+
+
 def write_file(path: Path, data: str | bytes) -> None:
     """Writes a file under another name in the same folder, then renames it.
 
@@ -54,17 +75,8 @@ def write_file(path: Path, data: str | bytes) -> None:
             with path.open("wb") as file:
                 file.write(content)
             return
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}{TEMPORARY}", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            usual_mode(Path(name), 0o666)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with whole(path) as making:
+            making.write_bytes(content)
 
 
 def check_target(path: Path, what: str, is_one: Callable[[Path], bool], *, force: bool) -> None:

@@ -46,7 +46,7 @@ if os.environ["TIDEGATE_SIDE"] == "A":
     try:
         while len(seen) < 400: seen.append(-float(s.recv(2000)[:12]) + time.monotonic())
     except TimeoutError: pass
-    print(len(seen), min(seen))
+    sys.stdout.write(f"{len(seen)} {min(seen)}\\n")  # in one piece, also where output is not buffered
 else:
     open("ready-" + os.environ["TIDEGATE_ADDRESS"], "w").close()
     try:
@@ -117,7 +117,7 @@ def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Pa
 
 # to whom it can send, and who answers
 ASK = """
-import os, socket, time
+import os, socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004)); s.settimeout(0.1)
 told = {}; end = time.monotonic() + 2
 while time.monotonic() < end:
@@ -126,9 +126,10 @@ while time.monotonic() < end:
             try: s.sendto(b"from " + os.environ["TIDEGATE_END"].encode(), (to, 5004))
             except OSError as error: told[to] = error.strerror
     try:
-        while True: data, who = s.recvfrom(100); told[who[0]] = data.decode()
+        while time.monotonic() < end: data, who = s.recvfrom(100); told[who[0]] = data.decode()
     except TimeoutError: pass
-print(os.environ["TIDEGATE_END"], "of", os.environ["TIDEGATE_SIDE"], "with", os.environ["TIDEGATE_PEER"], told)
+end, side, peer = (os.environ["TIDEGATE_" + name] for name in ("END", "SIDE", "PEER"))
+sys.stdout.write(f"{end} of {side} with {peer} {told}\\n")  # in one piece: three programs write to one pipe
 """
 
 

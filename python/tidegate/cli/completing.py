@@ -72,7 +72,8 @@ def complete_keys(ctx: typer.Context, incomplete: str) -> list[str]:
     # an option without its value ends the reading of words: what is no option's is left as it was
     named = [ctx.params.get("scenario"), *ctx.args]
     data: Any = next((found for one in named if (found := _scenario(one)) is not None), {})
-    found = dict.fromkeys(_keys(_schema(), _schema(), data, "", incomplete))
+    schema = _schema()
+    found = dict.fromkeys(_keys(schema, schema, data, "", incomplete))
     return [f"{key}=" for key in found if key.startswith(incomplete)]
 
 

@@ -45,7 +45,7 @@ def results(
     Example: tidegate results out/sweep --where 'controller == "gcc" and delay_p95 > 100ms'
     """
     from tidegate.results import _dataset as dataset
-    from tidegate.results._where import Where
+    from tidegate.results._where import Where, column_of
 
     if as_csv and as_json:
         raise InputError("--csv and --json: give one of them")
@@ -57,8 +57,10 @@ def results(
     }
     about = _catalogue()
     condition = None if where is None else Where(where, kinds, about)
-    finder = Where('controller != ""', kinds, about)
-    shown = _default(kinds, first) if columns is None else [finder.column(one.strip()) for one in columns.split(",")]
+    if columns is not None:
+        shown = [column_of(one.strip(), kinds, about) for one in columns.split(",")]
+    else:
+        shown = _default(kinds, first)
     if columns is None and condition is not None:
         shown = list(dict.fromkeys([*shown, *condition.names]))
     found = _Found(shown, condition, as_csv, None if as_csv else limit)

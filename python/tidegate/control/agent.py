@@ -6,8 +6,7 @@
 (447214, 1.0)
 
 A file with a function that takes no arguments and gives such a controller is a controller: `python:mine.py:policy`. It
-sees what the
-environment showed to the agent, number by number, and so decides the same.
+sees what the environment showed to the agent, number by number, and so decides the same.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ class Terms:
     Args:
         interval: How long a decision holds.
         action: What an action, a number from -1 to 1, means: `rate`, by its logarithm from the least to the largest,
-        or `change`, a
-            factor on the rate: `factor` at 1, and one over it at -1.
+            or `change`, a factor on the rate: `factor` at 1, and one over it at -1.
         rate: The least and the largest rate. Observed rates are scaled by them, too.
         factor: The largest change.
         history: How many intervals are seen.
@@ -121,8 +119,7 @@ def controller(
 
     Args:
         decide: Gets the observation, an array of shape (history, features) as in the environment, at the beginning of
-        each interval,
-            and answers with an action, a number.
+            each interval, and answers with an action, a number.
         terms: The terms on which it was trained.
         start: The rate before its first action, which matters where actions are changes.
     """

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tidegate import _core
 from tidegate.control.agent import ActionKind, Terms
-from tidegate.errors import InputError, RunError
-from tidegate.gym.episodes import FEATURES, AnyScenario, Episode, Reward, Source, settings
+from tidegate.errors import InputError
+from tidegate.gym.episodes import FEATURES, AnyScenario, Episode, Reward, Source, settings, step_errors
 from tidegate.running import Run
 
 Observation = NDArray[np.float32]
@@ -24,8 +24,7 @@ class CallEnv(gymnasium.Env[Observation, Action]):
     """A call whose rate an agent sets, in a scenario's world.
 
     An episode is the flow's life in one run of a scenario, from its start to its end; a step is one interval. The run
-    is one of the
-    engine, with all that the scenario has: media, links, cross traffic, other controllers.
+    is one of the engine, with all that the scenario has: media, links, cross traffic, other controllers.
 
     Args:
         scenario: A scenario, the path or name of one, or a list, from which each reset draws.
@@ -129,10 +128,9 @@ class CallEnv(gymnasium.Env[Observation, Action]):
 
         Returns:
             The observation; the reward; whether the sender has stopped before its time (a circuit breaker, a limit of
-            packets); whether the
-            flow's time is over; and what the interval came to, in units: what was observed, and the truth, which an
-            agent cannot know
-            (`capacity_bps`, not a number where none is known, and what follows it).
+            packets); whether the flow's time is over; and what the interval came to, in units: what was observed, and
+            the truth, which an agent cannot know (`capacity_bps`, not a number where none is known, and what follows
+            it).
 
         Raises:
             InputError: when the action is none, or there is no episode under way.
@@ -141,12 +139,8 @@ class CallEnv(gymnasium.Env[Observation, Action]):
         if self._core is None:
             raise InputError("step: no episode is under way; call reset()")
         value = number_of(action)
-        try:
+        with step_errors():
             seen, reward, over, stopped, info = self._core.step(value)
-        except _core.RunError as error:
-            raise RunError(str(error)) from error.__cause__
-        except ValueError as error:
-            raise InputError(f"step: {error}") from None
         if stopped:
             self._core = None
         if self._reward is not None:

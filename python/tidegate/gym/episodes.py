@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tidegate import _core
 from tidegate.control.agent import ActionKind, Terms
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.running import Run, engine_errors, run_of
 from tidegate.running import _memory as memory
 from tidegate.scenario import Media, Scenario
@@ -189,6 +190,22 @@ class Source:
         media["controller"] = {"name": "agent", "preset": "", "settings": {}, "python": False}
         flows[at] = {**flows[at], "kind": {"media": media}}
         return replace(made, ir={**made.ir, "flows": flows}), name, start
+
+
+@contextmanager
+def step_errors() -> Iterator[None]:
+    """Turns errors of the engine's step into those that environments raise.
+
+    Raises:
+        InputError: when there is no step that it could make.
+        RunError: when a component of the world fails; `__cause__` is the exception of a controller in Python.
+    """
+    try:
+        yield
+    except _core.RunError as error:
+        raise RunError(str(error)) from error.__cause__
+    except ValueError as error:
+        raise InputError(f"step: {error}") from None
 
 
 class Episode:

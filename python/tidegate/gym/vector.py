@@ -11,9 +11,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from tidegate import _core
-from tidegate.errors import InputError, RunError
+from tidegate.errors import InputError
 from tidegate.gym.env import CallEnv
-from tidegate.gym.episodes import AnyScenario
+from tidegate.gym.episodes import AnyScenario, step_errors
 from tidegate.running import pool
 
 _NAMES = tuple(_core.STEP_NUMBERS)
@@ -24,8 +24,7 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
     """Many environments of one kind, stepped by one call of the engine in threads, without Python's lock.
 
     Each gives what a [CallEnv][tidegate.gym.CallEnv] of its own would, number by number. An environment whose episode
-    is over begins
-    another one with its next step, whose action is not used and whose reward is 0 (Gymnasium's
+    is over begins another one with its next step, whose action is not used and whose reward is 0 (Gymnasium's
     `AutoresetMode.NEXT_STEP`).
 
     Args:
@@ -139,12 +138,8 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         shape = self.single_observation_space.shape or ()
         seen, values = np.empty((work.size, *shape), np.float32), np.empty((work.size, len(_NAMES)))
         cores = [core for number in work if (core := self.envs[number].core) is not None]
-        try:
+        with step_errors():
             ends = _core.step_episodes(cores, given[work], seen, values, self._threads)
-        except _core.RunError as error:
-            raise RunError(str(error)) from error.__cause__
-        except ValueError as error:
-            raise InputError(f"step: {error}") from None
         return seen, values, ends
 
     def _actions(self, actions: object) -> NDArray[np.float64]:

@@ -9,9 +9,8 @@ next time.
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 import time
+import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ import numpy as np
 
 from tidegate import _core
 from tidegate._core import Table
-from tidegate._files import TEMPORARY, named, usual_mode
+from tidegate._files import TEMPORARY, named, whole
 from tidegate.errors import InputError, OutputError
 
 FOLDER = "runs.parquet"
@@ -147,21 +146,12 @@ class Writer:
         folder = self.folder / FOLDER / f"{CONTROLLER}={quote(controller, safe='')}"
         with named(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=f".part{TEMPORARY}", dir=folder)
-            try:
-                os.close(handle)
+            place = folder / f"part-{uuid.uuid4().hex[:12]}.parquet"
+            with whole(place) as making:
                 try:
-                    table.write_parquet(name)
+                    table.write_parquet(str(making))
                 except ValueError as error:
                     raise OutputError(f"{folder}: cannot be written: {error}") from None
-                with Path(name).open("rb") as file:
-                    os.fsync(file.fileno())
-                usual_mode(Path(name), 0o666)
-                place = folder / f"part-{Path(name).name.rpartition(TEMPORARY)[2]}.parquet"
-                Path(name).replace(place)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
         self._sizes[place] = len(table)
 
 

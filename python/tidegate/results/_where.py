@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -69,20 +69,8 @@ class Where:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InputError(f"--where: found {show(text)}; expected a condition such as {_EXAMPLE}") from None
 
-    def column(self, name: str) -> str:
-        """The column that somebody means: by its whole name, or a metric without its unit.
-
-        Raises:
-            InputError: when there is none.
-        """
-        if name in self._columns:
-            return name
-        try:
-            found = find(name, {one: about for one, about in self._catalogue.items() if one in self._columns}).name
-        except InputError:
-            hint = did_you_mean(name, self._columns)
-            raise InputError(f"{name}: there is no such column{hint}") from None
-        return found
+    def _column(self, name: str) -> str:
+        return column_of(name, self._columns, self._catalogue)
 
     def _check(self, node: ast.expr) -> list[str]:
         """The columns that a part is about, all of it checked."""
@@ -93,7 +81,7 @@ class Where:
                 return self._check(part)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, tuple(_COMPARED)):
                 if (name := _name(left)) is not None and isinstance(right, ast.Constant):
-                    column = self.column(name)
+                    column = self._column(name)
                     self._value(column, right.value, op)
                     return [column]
             case ast.Compare(
@@ -102,7 +90,7 @@ class Where:
                 name = _name(left)
                 inside = [one.value for one in several.elts if isinstance(one, ast.Constant)]
                 if name is not None and inside and len(inside) == len(several.elts):
-                    column = self.column(name)
+                    column = self._column(name)
                     for each in inside:
                         self._value(column, each, ast.Eq())
                     return [column]
@@ -136,7 +124,7 @@ class Where:
             case ast.UnaryOp(operand=part):
                 return ~self._mask(part, columns)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                column = self.column(_name(left) or "")
+                column = self._column(_name(left) or "")
                 if isinstance(right, ast.Constant):
                     found: Mask = _COMPARED[type(op)](columns[column], self._value(column, right.value, op))
                     # nothing is not unlike anything
@@ -147,6 +135,25 @@ class Where:
                 inside: Mask = np.isin(columns[column], every)
                 return inside if isinstance(op, ast.In) else np.logical_not(inside)
         raise AssertionError(ast.dump(node))
+
+
+def column_of(name: str, columns: Collection[str], catalogue: Mapping[str, Metric] = METRICS) -> str:
+    """The column that somebody means: by its whole name, or a metric without its unit.
+
+    Args:
+        name: What was typed.
+        columns: Those that there are.
+        catalogue: What their numbers are.
+
+    Raises:
+        InputError: when there is none.
+    """
+    if name in columns:
+        return name
+    try:
+        return find(name, {one: about for one, about in catalogue.items() if one in columns}).name
+    except InputError:
+        raise InputError(f"{name}: there is no such column{did_you_mean(name, columns)}") from None
 
 
 def _python(text: str) -> str:

@@ -322,12 +322,11 @@ class _UnderWay:
         good = [one for one in ended if one.status == "finished"]
         answers = self._gathered(good)
         for future in ended:
-            numbers = self._batches.pop(future)
             if future not in answers and future.status not in {"error", "cancelled"}:
                 # the worker that had the answer went away before it was fetched: Dask does the batch again
-                self._batches[future] = numbers
                 future.add_done_callback(self._ended.put)
                 continue
+            numbers = self._batches.pop(future)
             if future not in answers:
                 yield from self._lost(future, numbers)
                 continue

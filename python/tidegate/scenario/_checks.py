@@ -32,9 +32,10 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     for position, flow in enumerate(scenario.flows):
         yield from flow.problems(("flows", position), scenario.duration)
     yield from couplings.problems(scenario.couplings, scenario.flows)
-    links, flows = ([name for entry in those for name in entry.names] for those in (scenario.links, scenario.flows))
-    for position, move in enumerate(scenario.moves):
-        yield from move.fits(links, flows, scenario.duration, ("moves", position))
+    if scenario.moves:
+        links, flows = ([name for entry in those for name in entry.names] for those in (scenario.links, scenario.flows))
+        for position, move in enumerate(scenario.moves):
+            yield from move.fits(links, flows, scenario.duration, ("moves", position))
     yield from population.problems(scenario)
     yield from _routes(scenario)
     yield from timeless(scenario)

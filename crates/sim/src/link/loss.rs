@@ -67,7 +67,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         match *self {
             Self::None => Ok(()),
             Self::Bernoulli(p) => ensure_probability("loss", p),

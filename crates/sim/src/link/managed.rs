@@ -8,11 +8,10 @@
 use super::LinkSettings;
 use super::capacity::{Served, Server};
 use super::flight::{Flight, Flying};
-use super::lossless;
 use super::medium::Medium;
 use super::queue::{Moment, QueueDiscipline, Waiting};
 use crate::link::loss::Loss;
-use crate::refusal::{Refusal, ensure, ensure_probability};
+use crate::refusal::Refusal;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Size, Span, Time};
@@ -111,15 +110,11 @@ impl ManagedLink {
         &self,
         capacity: Option<Rate>,
         delay: Option<Span>,
-        loss: Option<f64>,
+        loss: Option<&Loss>,
     ) -> Result<(), Refusal> {
-        let statuses = matches!(self.server, Server::Statuses(_));
-        ensure(capacity.is_none() || !statuses, || lossless("capacity"))?;
-        ensure(loss.is_none() || !statuses, || lossless("loss"))?;
-        ensure(!delay.is_some_and(Span::is_negative), || {
-            Refusal::new("delay", delay.unwrap_or_default(), "zero or more")
-        })?;
-        loss.map_or(Ok(()), |loss| ensure_probability("loss", loss))
+        capacity.map_or(Ok(()), |_| self.server.changeable())?;
+        delay.map_or(Ok(()), |delay| self.medium.check_delay(delay))?;
+        loss.map_or(Ok(()), |loss| self.medium.check_loss(loss))
     }
 
     /// Sets the propagation delay of packets that are served from now on.

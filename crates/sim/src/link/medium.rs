@@ -64,18 +64,29 @@ impl Medium {
 
     /// Sets the delay of packets that are served from now on; they do not overtake others because of it.
     pub(crate) fn set_delay(&mut self, delay: Span) -> Result<(), Refusal> {
-        ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))?;
+        self.check_delay(delay)?;
         self.delay = Phases::constant(delay);
         Ok(())
     }
 
+    /// Whether [`Medium::set_delay`] takes it.
+    pub(crate) fn check_delay(&self, delay: Span) -> Result<(), Refusal> {
+        ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))
+    }
+
     /// Sets the loss of packets that are served from now on, drawn from the same substream as before.
     pub(crate) fn set_loss(&mut self, loss: Loss, seed: u64, name: &str) -> Result<(), Refusal> {
-        ensure(self.overload.is_none(), || super::lossless("loss"))?;
+        self.check_loss(&loss)?;
         match &mut self.loss {
             Some(process) => process.change(loss),
             none => LossProcess::new(Phases::constant(loss), seed, name).map(|process| *none = process),
         }
+    }
+
+    /// Whether [`Medium::set_loss`] takes it.
+    pub(crate) fn check_loss(&self, loss: &Loss) -> Result<(), Refusal> {
+        ensure(self.overload.is_none(), || super::lossless("loss"))?;
+        loss.check()
     }
 
     /// The delay, if that is all there is to this medium.

@@ -104,7 +104,7 @@ impl Run {
     /// As that one's.
     pub fn changeable(&self, name: &str, change: &LinkChange) -> Result<(), Refusal> {
         let (_, link) = self.managed(name)?;
-        link.changeable(change.capacity, change.delay, change.loss)
+        link.changeable(change.capacity, change.delay, change.loss.map(Loss::Bernoulli).as_ref())
             .map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 

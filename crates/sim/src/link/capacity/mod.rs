@@ -21,7 +21,7 @@ pub use schedule::{Schedule, Steps};
 pub(crate) use statuses::StatusProcess;
 pub use statuses::{Status, Statuses};
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, ensure};
 use opportunities::{Opportunities, Playback};
 use replaced::Replaced;
 use tidegate_core::rng::Draws;
@@ -169,10 +169,10 @@ impl Server {
         rate: Rate,
         serving: Option<(Served, u32)>,
     ) -> Result<Option<Time>, Refusal> {
+        self.changeable()?;
         Ok(match self {
             Self::Variable(service) => service.set_rate(now, rate, serving.is_some()),
             Self::Replaced(service) => service.after.set_rate(now, rate, serving.is_some()),
-            Self::Statuses(_) => return Err(super::lossless("capacity")),
             _ => {
                 let before = std::mem::replace(self, Self::Infinite);
                 let (replaced, finish) = Replaced::new(before, now, rate, serving);
@@ -180,6 +180,11 @@ impl Server {
                 finish
             }
         })
+    }
+
+    /// Whether [`Server::set_rate`] can set one.
+    pub(crate) fn changeable(&self) -> Result<(), Refusal> {
+        ensure(!matches!(self, Self::Statuses(_)), || super::lossless("capacity"))
     }
 
     /// When the service of a packet would begin that has waited since `from`, after all that came before it.
