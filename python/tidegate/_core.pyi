@@ -52,6 +52,7 @@ __all__ = [
     "Sent",
     "Shell",
     "Sli",
+    "StepThreads",
     "Stream",
     "Table",
     "Terms",
@@ -92,7 +93,6 @@ __all__ = [
     "replay_session",
     "run",
     "sprout_forecasts",
-    "step_episodes",
     "table_of",
     "tfrc_discount_factor",
     "tfrc_initial_window",
@@ -1103,14 +1103,19 @@ class Episode:
     def finish(self) -> Recording:
         """Ends the run where it is."""
 
-def step_episodes(
-    episodes: Sequence[Episode],
-    actions: npt.NDArray[Any],
-    observations: npt.NDArray[Any],
-    values: npt.NDArray[Any],
-    threads: int,
-) -> list[tuple[float, bool, bool]]:
-    """Steps many at once; fills `observations` and `values`, and gives reward, whether it is over, whether its sender had stopped."""
+@final
+class StepThreads:
+    """Threads that step many episodes, and wait between steps."""
+
+    def __new__(cls, count: int) -> Self: ...
+    def step(
+        self,
+        episodes: Sequence[Episode],
+        actions: npt.NDArray[Any],
+        observations: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+    ) -> list[tuple[float, bool, bool]]:
+        """Steps all; fills `observations` and `values`, and gives reward, whether it is over, whether its sender had stopped."""
 
 @final
 class World:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import math
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -17,7 +19,7 @@ import swarm_scenarios  # noqa: E402
 import tidegate  # noqa: E402
 import tidegate.gym  # noqa: E402
 import tidegate.results.stats  # noqa: E402
-from support import ROOT, shared  # noqa: E402
+from support import ROOT, environment, shared  # noqa: E402
 from tidegate import InputError, RunError, Scenario  # noqa: E402
 from tidegate.gym import FEATURES, CallEnv, CallVectorEnv, cases_of, rewards_of, windows_of  # noqa: E402
 
@@ -496,3 +498,23 @@ def test_how_far_an_agent_may_go_changes_nothing_of_the_feedback() -> None:
         drive(env, env.terms.to_action("1Mbps"), options={"seed": 1})
         shares.append(env.finish().metrics()["feedback_rate_bps"])
     assert shares[1] == pytest.approx(shares[0], rel=0.02)
+
+
+def test_many_go_on_in_a_forked_process_whose_threads_are_not_there() -> None:
+    code = """
+import os, sys, warnings
+import numpy as np
+from tidegate.gym import CallVectorEnv
+warnings.simplefilter("ignore")  # of Python 3.12 and later: there are threads, and that is the question
+def told(envs): return [one.tolist() for one in envs.step(np.full((3, 1), 0.5))[:2]]
+envs = CallVectorEnv("home-broadband", num_envs=3, threads=3)
+envs.reset(seed=1); told(envs)
+reading, writing = os.pipe()
+child = os.fork()
+seen = repr(told(envs)).encode()
+if not child: os.write(writing, seen); os._exit(0)
+os.close(writing); os.waitpid(child, 0)
+with os.fdopen(reading, "rb") as pipe: sys.exit(pipe.read() != seen)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), timeout=60, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()

@@ -10,6 +10,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArr
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -316,71 +317,100 @@ type Step<'py> = (Bound<'py, PyArray2<f32>>, Option<f64>, bool, bool, Bound<'py,
 /// How a step of one of many ended: its reward, whether the episode is over, whether its sender had stopped.
 type Ending = (f64, bool, bool);
 
-/// Steps many episodes, in so many threads: fills `observations` (episode, history, feature) and `values` (episode, name), and
-/// gives of each its default reward (not a number without one), whether it is over, and whether its sender had stopped.
-#[pyfunction]
-fn step_episodes(
-    py: Python<'_>,
-    episodes: Vec<PyRef<'_, PyEpisode>>,
-    actions: PyReadonlyArray1<'_, f64>,
-    mut observations: PyReadwriteArray3<'_, f32>,
-    mut values: PyReadwriteArray2<'_, f64>,
-    threads: usize,
-) -> PyResult<Vec<Ending>> {
-    let inside: Vec<Arc<Inside>> = episodes.iter().map(|episode| episode.inside.clone()).collect();
-    let count = inside.len();
-    let actions = actions.as_slice()?;
-    let width = inside.first().map_or(0, |one| one.terms.history * COUNT);
-    let (seen, told) = (observations.as_slice_mut()?, values.as_slice_mut()?);
-    let fits = inside.iter().all(|one| one.terms.history * COUNT == width);
-    if !fits || actions.len() != count || seen.len() != count * width || told.len() != count * NUMBERS {
-        return Err(bad("the arrays do not have the shapes of these episodes"));
+/// Threads that step many episodes. They wait between steps: to begin them anew took longer than a short world's step.
+#[pyclass(frozen, module = "tidegate._core")]
+struct StepThreads {
+    count: usize,
+    /// Those beside the caller's own, begun at the first step, and the process that has them: a fork has none.
+    pool: Mutex<Option<(u32, ThreadPool)>>,
+}
+
+#[pymethods]
+impl StepThreads {
+    #[new]
+    fn new(count: usize) -> Self {
+        Self { count: count.max(1), pool: Mutex::new(None) }
     }
-    let chunk = count.div_ceil(threads.max(1)).max(1);
-    let mut done: Vec<Option<Result<Ending, Ended>>> = (0..count).map(|_| None).collect();
-    py.detach(|| {
-        let parts = inside.chunks(chunk).zip(actions.chunks(chunk)).zip(done.chunks_mut(chunk));
-        let arrays = seen.chunks_mut((chunk * width).max(1)).zip(told.chunks_mut(chunk * NUMBERS));
-        std::thread::scope(|scope| {
-            let mut work: Vec<_> = parts
-                .zip(arrays)
-                .map(|(((inside, actions), done), (seen, told))| {
-                    move || {
-                        let arrays = seen.chunks_mut(width.max(1)).zip(told.chunks_mut(NUMBERS));
-                        let all = inside.iter().zip(actions).zip(done).zip(arrays);
-                        for (((one, &action), done), (seen, told)) in all {
-                            *done = Some(one.step(action).and_then(|(stepped, reward)| {
-                                one.show(|now| seen.copy_from_slice(now)).map_err(Ended::Raised)?;
-                                told.copy_from_slice(&numbers(&stepped));
-                                Ok((reward.unwrap_or(f64::NAN), stepped.over, stepped.stopped))
-                            }));
+
+    /// Steps many episodes: fills `observations` (episode, history, feature) and `values` (episode, name), and gives of each
+    /// its default reward (not a number without one), whether it is over, and whether its sender had stopped.
+    fn step(
+        &self,
+        py: Python<'_>,
+        episodes: Vec<PyRef<'_, PyEpisode>>,
+        actions: PyReadonlyArray1<'_, f64>,
+        mut observations: PyReadwriteArray3<'_, f32>,
+        mut values: PyReadwriteArray2<'_, f64>,
+    ) -> PyResult<Vec<Ending>> {
+        let mut pool =
+            self.pool.try_lock().map_err(|_| bad("these episodes are at work in another thread"))?;
+        let process = std::process::id();
+        if let Some((_, lost)) = pool.take_if(|(begun, _)| *begun != process) {
+            // its threads are the other process's: there is nobody here to be told to end
+            std::mem::forget(lost);
+        }
+        let (_, pool) = match &mut *pool {
+            Some(pool) => pool,
+            none => {
+                let begun = ThreadPoolBuilder::new().num_threads((self.count - 1).max(1)).build();
+                none.insert((process, begun.map_err(bad)?))
+            }
+        };
+        let inside: Vec<Arc<Inside>> = episodes.iter().map(|episode| episode.inside.clone()).collect();
+        let count = inside.len();
+        let actions = actions.as_slice()?;
+        let width = inside.first().map_or(0, |one| one.terms.history * COUNT);
+        let (seen, told) = (observations.as_slice_mut()?, values.as_slice_mut()?);
+        let fits = inside.iter().all(|one| one.terms.history * COUNT == width);
+        if !fits || actions.len() != count || seen.len() != count * width || told.len() != count * NUMBERS {
+            return Err(bad("the arrays do not have the shapes of these episodes"));
+        }
+        let chunk = count.div_ceil(self.count).max(1);
+        let mut done: Vec<Option<Result<Ending, Ended>>> = (0..count).map(|_| None).collect();
+        py.detach(|| {
+            let parts = inside.chunks(chunk).zip(actions.chunks(chunk)).zip(done.chunks_mut(chunk));
+            let arrays = seen.chunks_mut((chunk * width).max(1)).zip(told.chunks_mut(chunk * NUMBERS));
+            pool.in_place_scope(|scope| {
+                let mut work: Vec<_> = parts
+                    .zip(arrays)
+                    .map(|(((inside, actions), done), (seen, told))| {
+                        move || {
+                            let arrays = seen.chunks_mut(width.max(1)).zip(told.chunks_mut(NUMBERS));
+                            let all = inside.iter().zip(actions).zip(done).zip(arrays);
+                            for (((one, &action), done), (seen, told)) in all {
+                                *done = Some(one.step(action).and_then(|(stepped, reward)| {
+                                    one.show(|now| seen.copy_from_slice(now)).map_err(Ended::Raised)?;
+                                    told.copy_from_slice(&numbers(&stepped));
+                                    Ok((reward.unwrap_or(f64::NAN), stepped.over, stepped.stopped))
+                                }));
+                            }
                         }
-                    }
-                })
-                .collect();
-            let own = work.pop();
-            for part in work {
-                scope.spawn(part);
-            }
-            // the last part is this thread's
-            if let Some(own) = own {
-                own();
-            }
+                    })
+                    .collect();
+                let own = work.pop();
+                for part in work {
+                    scope.spawn(|_| part());
+                }
+                // the last part is this thread's
+                if let Some(own) = own {
+                    own();
+                }
+            });
         });
-    });
-    let all = done.into_iter().zip(&inside);
-    all.map(|(done, one)| match done {
-        Some(done) => outcome_of(py, done, &one.raised),
-        None => Err(bad("an episode was left out")),
-    })
-    .collect()
+        let all = done.into_iter().zip(&inside);
+        all.map(|(done, one)| match done {
+            Some(done) => outcome_of(py, done, &one.raised),
+            None => Err(bad("an episode was left out")),
+        })
+        .collect()
+    }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTerms>()?;
     module.add_class::<PyAgentController>()?;
     module.add_class::<PyEpisode>()?;
-    module.add_function(wrap_pyfunction!(step_episodes, module)?)?;
+    module.add_class::<StepThreads>()?;
     let features = FEATURES.map(|one| (one.name, one.unit, one.low, one.high, one.doc));
     module.add("FEATURES", features.to_vec())?;
     module.add("STEP_NUMBERS", NAMES.to_vec())

@@ -17,6 +17,7 @@ from tidegate.gym.episodes import AnyScenario, step_errors
 from tidegate.running import pool
 
 _NAMES = tuple(_core.STEP_NUMBERS)
+_MASKS = tuple(f"_{name}" for name in _NAMES)
 _MOST = 100_000
 
 
@@ -57,7 +58,7 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
             if value is not None and (type(value) is not int or not 1 <= value <= _MOST):
                 raise InputError(f"{name}: found {value!r}; expected a whole number from 1 to {_MOST}")
         self.num_envs = num_envs
-        self._threads = threads or pool.cores()
+        self._threads = _core.StepThreads(min(threads or pool.cores(), num_envs))
         self._reward = settings.get("reward")
         first = CallEnv(scenario, **settings)
         self.envs = [first, *(CallEnv(scenario, **settings) for _ in range(num_envs - 1))]
@@ -111,9 +112,9 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         terminated, truncated = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         infos: dict[str, Any] = {}
         again = np.flatnonzero(self._over)
-        for number in again:
+        for number in again.tolist():
             seen[number], info = self.envs[number].reset()
-            infos = self._add_info(infos, info, int(number))
+            infos = self._add_info(infos, info, number)
         work = np.flatnonzero(~self._over)
         self._over[again] = False
         if work.size:
@@ -121,11 +122,11 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
             seen[work] = part
             mask = np.zeros(self.num_envs, bool)
             mask[work] = True
-            for at, name in enumerate(_NAMES):
-                column = np.zeros(self.num_envs)
-                column[work] = values[:, at]
-                infos[name], infos[f"_{name}"] = column, mask.copy()
-            for at, (number, (reward, over, stopped)) in enumerate(zip(work, ends, strict=True)):
+            columns = np.zeros((len(_NAMES), self.num_envs))
+            columns[:, work] = values.T
+            infos |= zip(_NAMES, columns, strict=True)
+            infos |= dict.fromkeys(_MASKS, mask)
+            for at, (number, (reward, over, stopped)) in enumerate(zip(work.tolist(), ends, strict=True)):
                 if self._reward is not None:
                     reward = float(self._reward(dict(zip(_NAMES, values[at].tolist(), strict=True))))  # noqa: PLW2901
                 rewards[number] = 0.0 if reward != reward else reward  # noqa: PLR0124
@@ -139,7 +140,7 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         seen, values = np.empty((work.size, *shape), np.float32), np.empty((work.size, len(_NAMES)))
         cores = [core for number in work if (core := self.envs[number].core) is not None]
         with step_errors():
-            ends = _core.step_episodes(cores, given[work], seen, values, self._threads)
+            ends = self._threads.step(cores, given[work], seen, values)
         return seen, values, ends
 
     def _actions(self, actions: object) -> NDArray[np.float64]:
