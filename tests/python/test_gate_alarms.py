@@ -14,8 +14,8 @@ from math import fsum
 import pytest
 
 from tidegate.gate import baseline as kept
-from tidegate.gate.checking import Answer, Question, judge
 from tidegate.gate.deciding import LOOKS
+from tidegate.gate.judging import Answer, Question, judge
 from tidegate.gate.rules import DEFAULT, Rule
 from tidegate.running import Run, RunJob
 from tidegate.running.jobs import attempt

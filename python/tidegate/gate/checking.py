@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import glob
-import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from tidegate.errors import InputError, RunError
 from tidegate.gate import baseline as kept
 from tidegate.gate.baseline import Baseline, Known
-from tidegate.gate.deciding import LEVEL, LOOKS, Evidence, Family, Sample, State, looks_up_to
+from tidegate.gate.deciding import LEVEL, LOOKS, Family, State, looks_up_to
+from tidegate.gate.judging import Answer, Question, judge
 from tidegate.gate.rules import DEFAULT, Rule
 from tidegate.running import pool
 from tidegate.suite import Plan, Suite, SuiteResult
@@ -25,49 +24,6 @@ Progress = Callable[[str], AbstractContextManager[pool.Progress | None]]
 
 def _quiet(_: str) -> AbstractContextManager[pool.Progress | None]:
     return nullcontext()
-
-
-@dataclass(frozen=True)
-class Question:
-    """One rule in one case."""
-
-    case: str
-    rule: Rule
-
-    def __hash__(self) -> int:
-        return hash((self.case, self.rule.text))
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came out of one question."""
-
-    case: str
-    """The case."""
-    rule: Rule
-    """The rule."""
-    state: State
-    """`worse`, `fine` or `undecided`."""
-    seeds: int
-    """After how many seeds."""
-    before: float
-    """The baseline's mean over the pairs that both have a value; NaN where there is none."""
-    now: float
-    """The mean of what was tried."""
-    bound: float
-    """By how much it is worse at least, at the level of the verdict; may be negative. In the summary's units."""
-    lost: int
-    """In how many seeds there is no value any more."""
-
-    @property
-    def worse_by(self) -> float:
-        """By how much it is worse; negative where it is better."""
-        return self.rule.sign * (self.now - self.before)
-
-    @property
-    def better(self) -> bool:
-        """Whether it is better by more than the limits that hold for the other direction, in the mean."""
-        return self.state == "fine" and min(self.rule.excess(self.before, 2 * self.before - self.now)) > 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,48 +172,6 @@ def check(
     return Outcome(suite.name, tried, baseline.controller, answers, runs.failed, absent, runs.count)
 
 
-class Runs(Protocol):
-    """Where the numbers of what is tried come from."""
-
-    @property
-    def failed(self) -> Mapping[str, str]:
-        """Cases of which a run failed, and why."""
-
-    def reach(self, cases: Sequence[str], seeds: int) -> None:
-        """Sees to it that these cases have runs with seeds 1 to `seeds`."""
-
-    def values(self, case: str, series: str, seeds: int) -> Sequence[float | None]:
-        """A number of each run of a case, as a baseline has it, with seeds 1 to `seeds`."""
-
-
-def judge(
-    questions: Sequence[Question], looks: Sequence[int], before: Mapping[str, kept.Values], runs: Runs
-) -> list[Answer]:
-    """Answers questions with as many seeds as each of them needs.
-
-    Args:
-        questions: Rules and cases.
-        looks: After how many seeds is looked.
-        before: The baseline's numbers by case.
-        runs: Where those of what is tried come from.
-    """
-    family = Family(questions, looks)
-    pairs: dict[Question, _Pairs] = {}
-    for seeds in looks:
-        wanted = [one for one in family.open if one.case not in runs.failed]
-        if not wanted:
-            break
-        runs.reach(list(dict.fromkeys(one.case for one in wanted)), seeds)
-        wanted = [one for one in wanted if one.case not in runs.failed]
-        for one in wanted:
-            old, new = before[one.case][one.rule.series][:seeds], runs.values(one.case, one.rule.series, seeds)
-            pairs[one] = _Pairs(one.rule, list(zip(old, new, strict=True)))
-        family.look(seeds, {one: pairs[one].evidence for one in wanted})
-    states = family.states()
-    levels = {one: family.level_of(one) * family.spent(some.seeds) for one, some in pairs.items()}
-    return [some.answer(one, states[one], levels[one]) for one, some in pairs.items() if one.case not in runs.failed]
-
-
 class _SuiteRuns:
     """Runs of a suite with one controller."""
 
@@ -285,51 +199,6 @@ class _SuiteRuns:
     def values(self, case: str, series: str, seeds: int) -> list[float | None]:
         assert self._result is not None  # noqa: S101
         return kept.values_of(self._result, case, self.controller, series, seeds)
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """A rule's numbers before and now, seed by seed."""
-
-    rule: Rule
-    every: Sequence[tuple[float | None, float | None]]
-
-    @property
-    def seeds(self) -> int:
-        return len(self.every)
-
-    @property
-    def both(self) -> list[tuple[float, float]]:
-        return [(before, now) for before, now in self.every if before is not None and now is not None]
-
-    @property
-    def lost(self) -> int:
-        return sum(before is not None and now is None for before, now in self.every)
-
-    @property
-    def evidence(self) -> Evidence:
-        gained = sum(before is None and now is not None for before, now in self.every)
-        return Evidence.of([self.rule.excess(*pair) for pair in self.both], self.lost, gained)
-
-    @property
-    def means(self) -> tuple[float, float]:
-        if not self.both:
-            return math.nan, math.nan
-        before, now = (math.fsum(column) / len(self.both) for column in zip(*self.both, strict=True))
-        return before, now
-
-    def answer(self, question: Question, state: State, level: float) -> Answer:
-        bound = self._bound(level)
-        return Answer(question.case, self.rule, state, self.seeds, *self.means, bound, self.lost)
-
-    def _bound(self, level: float) -> float:
-        """What the worsening is above at a level: the excess over the limit that is exceeded least, and that limit."""
-        if not self.both:
-            return math.nan
-        samples = [Sample(column) for column in zip(*(self.rule.excess(*pair) for pair in self.both), strict=True)]
-        before, now = self.means
-        worse = self.rule.sign * (now - before)
-        return min(one.lower_bound(level) + worse - one.mean for one in samples)
 
 
 def _rules(texts: Sequence[str]) -> list[Rule]:

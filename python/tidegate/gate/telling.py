@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from tidegate.gate.checking import Answer, Outcome
+from tidegate.gate.checking import Outcome
+from tidegate.gate.judging import Answer
 from tidegate.suite.tables import printable
 
 HEADS = ("", "case", "what", "before", "now", "unit", "change", "at least", "limit", "seeds")
