@@ -27,6 +27,7 @@ from tidegate.cli import (
     media,
     optimise,
     papers,
+    play,
     recordings,
     reports,
     results,
@@ -59,6 +60,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 runs.add_to(app)
+play.add_to(app)
 sweeps.add_to(app)
 optimise.add_to(app)
 suites.add_to(app)

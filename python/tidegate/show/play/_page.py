@@ -1,0 +1,50 @@
+"""The page as one file: what was built, with the situations put into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import InputError
+
+BUILT = Path(__file__).resolve().parent / "page.html"
+"""The page without situations: `make page` builds it from `page/`, and wheels have it."""
+
+_PLACE = "/*PAYLOAD*/null"
+
+
+_MARK = b'id="payload"'
+
+
+def is_built() -> bool:
+    """Whether the page is here."""
+    return BUILT.is_file()
+
+
+def is_page(file: Path) -> bool:
+    """Whether a file is such a page."""
+    return _MARK in file.read_bytes()
+
+
+def page(payload: Mapping[str, Any]) -> str:
+    """The page with its situations, as one HTML file that asks for nothing else.
+
+    Args:
+        payload: What [payload][tidegate.show.play.payload] made.
+
+    Raises:
+        InputError: when the page was not built.
+    """
+    try:
+        text = BUILT.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        needs = "which needs node and Rust's target wasm32-unknown-unknown"
+        raise InputError(f"the page is not built here: `make page` builds it, {needs}; wheels have it") from None
+    before, place, after = text.partition(_PLACE)
+    if not place or _PLACE in after:
+        raise InputError(f"{BUILT}: is no page of tidegate's: {_PLACE} is not once in it; `make page` builds it anew")
+    # what could end the element that it stands in: JSON may write any sign by its number
+    data = json.dumps(payload, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f"{before}{data}{after}"

@@ -1,0 +1,84 @@
+"""One page for this machine's own browser, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from tidegate.errors import OutputError
+
+_HOST = "127.0.0.1"
+
+
+class Server(ThreadingHTTPServer):
+    """Serves a page at its root.
+
+    Args:
+        page: The page.
+        port: Where; 0 for one that is free.
+
+    Raises:
+        OutputError: when nobody can listen there.
+    """
+
+    daemon_threads = True
+    # a port that another server listens on is not shared with it
+    allow_reuse_port = False
+
+    def __init__(self, page: str, port: int = 0) -> None:
+        self.page = page.encode()
+        try:
+            super().__init__((_HOST, port), _Handler)
+        except OSError as error:
+            hint = "; another --port, or none for a free one" if error.errno == errno.EADDRINUSE else ""
+            raise OutputError(f"--port {port}: cannot be listened on: {error.strerror}{hint}") from None
+
+    @property
+    def address(self) -> str:
+        """What a browser opens."""
+        return f"http://{_HOST}:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away while it is answered is nobody's mistake."""
+        del request, client_address
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+    server: Server
+    _always: ClassVar = {
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": "frame-ancestors 'none'",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+    def do_GET(self) -> None:
+        """The page, or a sentence."""
+        # a name that somebody made to lead here is none of ours: what it asks for, another page asks for
+        known = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
+        if self.headers.get("Host", "") not in known:
+            self._answer(HTTPStatus.MISDIRECTED_REQUEST, f"this is served as {self.server.address} alone\n".encode())
+        elif self.path.partition("?")[0] != "/":
+            self._answer(HTTPStatus.NOT_FOUND, f"there is one page here: {self.server.address}\n".encode())
+        else:
+            self._answer(HTTPStatus.OK, self.server.page, "text/html")
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def _answer(self, status: HTTPStatus, content: bytes, kind: str = "text/plain") -> None:
+        self.send_response(status)
+        headers = {"Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content))}
+        for name, value in {**headers, **self._always}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing is said of requests."""

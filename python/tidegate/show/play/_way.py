@@ -1,0 +1,51 @@
+"""The way of a flow through the links, and which of these is the tightest."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+
+from tidegate._core import Trace
+from tidegate.scenario._lower import Ir
+
+
+def is_movable(link: Ir) -> bool:
+    """Whether what a link carries can be changed while it runs."""
+    capacity = link["capacity"]
+    return capacity != "external" and not (isinstance(capacity, dict) and "statuses" in capacity)
+
+
+def tightest(ir: Ir, traces: Sequence[Trace], begin: str, end: str) -> str | None:
+    """The link of least mean capacity on the way, of those that can be changed; the first of equal ones."""
+    on_it = [link for link in _way(ir, begin, end) if is_movable(link)]
+    return min(on_it, key=lambda link: _mean(link, traces, ir["duration"]))["name"] if on_it else None
+
+
+def _way(ir: Ir, begin: str, end: str) -> list[Ir]:
+    """The way with the fewest links; among equal ones the engine takes the first."""
+    came: dict[str, list[Ir]] = {begin: []}
+    waiting = deque([begin])
+    while waiting:
+        here = waiting.popleft()
+        for link in ir["links"]:
+            if link["from"] == here and link["to"] not in came:
+                came[link["to"]] = [*came[here], link]
+                waiting.append(link["to"])
+    return came.get(end, [])
+
+
+def _mean(link: Ir, traces: Sequence[Trace], duration: int) -> float:
+    """Bit/s in the mean, as far as it can be told without a run."""
+    match link["capacity"]:
+        case {"constant": rate}:
+            return float(rate)
+        case {"schedule": {"steps": steps, "period": period}}:
+            end = period or max(duration, steps[-1][0])
+            ends = [*(time for time, _ in steps[1:]), end]
+            return float(sum(rate * (until - time) for (time, rate), until in zip(steps, ends, strict=True)) / end)
+        case {"trace": {"index": index, "scale": scale}}:
+            return float(traces[index].mean_rate * scale)
+        case {"brownian": {"start": rate}} | {"leo": {"median": rate}}:
+            return float(rate)
+    return math.inf

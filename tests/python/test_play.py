@@ -1,0 +1,339 @@
+"""`tidegate play` but for the browser: what the page gets, that it says what the scenario says, and how it is served."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import signal
+import socket
+import time
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import tidegate
+from support import Cli, begin, shared
+from tidegate import InputError, Scenario, _core
+from tidegate.scenario._lower import lower
+from tidegate.show import play
+from tidegate.show.play import _page, _refusing
+
+BUILT = '<title>tidegate</title><script type="application/json" id="payload">/*PAYLOAD*/null</script>'
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A page that stands for the built one."""
+    place = tmp_path / "built" / "page.html"
+    place.parent.mkdir()
+    place.write_text(BUILT)
+    monkeypatch.setattr(_page, "BUILT", place)
+    return place
+
+
+def of_page(text: str) -> Any:
+    return json.loads(text.partition('id="payload">')[2].partition("</script>")[0])
+
+
+def situation(name: str, changes: dict[str, Any] | None = None, contenders: tuple[str, ...] = ()) -> dict[str, Any]:
+    made: dict[str, Any] = play.payload(Scenario.load(name, changes), contenders)["situations"][0]
+    return made
+
+
+def digest(ir: dict[str, Any]) -> str:
+    made: str = _core.World(json.dumps(ir)).finish().digest
+    return made
+
+
+def engine(document: dict[str, Any]) -> dict[str, Any]:
+    """What the engine takes of an exported document, as far as a play sets it."""
+    ir = lower(Scenario.from_dict(document)).ir
+    return {key: ir[key] for key in ("links", "flows", "seed", "duration", "warmup", "sending_jitter")}
+
+
+def plain(ir: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    """The page's form without how links are computed, which is the page's alone."""
+    service = {link["name"]: link["service"] for link in like["links"]}
+    links = [{**link, "service": service[link["name"]]} for link in ir["links"]]
+    return {key: {**ir, "links": links}[key] for key in like}
+
+
+SEVERAL = ["home-broadband", "rfc8867-5.2-two-flows", "policed-mobile", "l4s-access", "coupled-calls", "lossy-wifi"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_each_choice_of_the_page_is_the_document_that_it_exports(name: str) -> None:
+    told = situation(name, {"seed": 7})
+    document, lowered = told["document"], told["lowered"]
+    assert document["seed"] == lowered["seed"] == 7
+    own = engine(document)
+    assert plain(lowered, own) == own
+
+    assert next(iter(told["queues"])) == "own"
+    cable = told["link"].removesuffix(".back")
+    for word, queue in told["queues"].items():
+        links = [{**one, **queue["document"]} if one["name"] == cable else one for one in document["links"]]
+        exported = engine({**document, "links": links})
+        played = [queue["lowered"] if one["name"] == told["link"] else one for one in lowered["links"]]
+        assert plain({**lowered, "links": played}, exported) == exported, word
+
+    rooms = {word: one["lowered"]["settings"]["queue"] for word, one in told["queues"].items()}
+    limits = {word: {key: value for key, value in room.items() if value is not None} for word, room in rooms.items()}
+    whole = {"counts_in_service": True}
+    assert limits["codel"] == limits["pie"] == {"packets": 1000, **whole}
+    assert limits["fq-codel"] == {"packets": 10_240, **whole}
+    assert limits["drop-tail-50ms"] == {"time": 50_000_000, **whole}
+    assert limits["dualpi2"] == {"time": 250_000_000, **whole}
+
+    assert {"gcc", "nada", "scream"} & told["controllers"].keys()
+    for word, flow in told["controllers"].items():
+        flows = [
+            {**one, "media": {**one["media"], "controller": word}} if one["name"] == told["flow"] else one
+            for one in document["flows"]
+        ]
+        exported = engine({**document, "flows": flows})
+        played = [flow if one["name"] == told["flow"] else one for one in lowered["flows"]]
+        assert plain({**lowered, "flows": played}, exported) == exported, word
+
+    exported = engine(
+        {**document, "flows": [*document["flows"], {"name": "download-1", **told["download"]["document"]}]}
+    )
+    played = [*lowered["flows"], {**told["download"]["lowered"], "name": "download-1"}]
+    assert plain({**lowered, "flows": played}, exported) == exported
+
+
+def test_a_play_has_the_bits_of_its_scenario() -> None:
+    told = situation("l4s-access", {"duration": "25s"})
+    assert [link["service"] for link in told["lowered"]["links"]] == ["managed", "managed"]
+    assert digest(told["lowered"]) == tidegate.run(Scenario.from_dict(told["document"])).digest
+    assert digest(told["lowered"]) == tidegate.run(Scenario.load("l4s-access", {"duration": "25s"})).digest
+    other = [told["controllers"]["nada"] if one["name"] == "call" else one for one in told["lowered"]["flows"]]
+    assert digest({**told["lowered"], "flows": other}) != digest(told["lowered"])
+
+
+def test_several_flows_alike_are_written_out_and_run_as_before() -> None:
+    told = situation("rfc8867-5.4-competing-calls", {"duration": "50s"})
+    assert [flow["name"] for flow in told["document"]["flows"]] == ["call-1", "call-2", "call-3"]
+    assert told["flow"] == "call-1"
+    plainly = tidegate.run(Scenario.load("rfc8867-5.4-competing-calls", {"duration": "50s"}))
+    assert digest(told["lowered"]) == plainly.digest
+
+
+def test_the_tightest_link_on_the_way_is_dragged() -> None:
+    assert situation("rfc8867-6.3-multiple-bottlenecks")["link"] == "second"
+    assert (
+        situation("home-broadband", {"flows.call.from": "internet", "flows.call.to": "home"})["link"] == "uplink.back"
+    )
+    steps = [["0s", "60Mbps"], ["1s", "1Mbps"]]
+    told = situation("home-broadband", {"links.uplink.back.capacity": {"schedule": steps}})
+    assert told["link"] == "uplink"
+    assert told["links"] == ["uplink", "uplink.back"]
+
+
+def test_whom_it_begins_with() -> None:
+    assert situation("home-broadband")["contenders"] == ["gcc", "nada"]
+    assert situation("home-broadband", {"flows.call.media.controller": "nada"})["contenders"] == ["nada", "gcc"]
+    told = situation("home-broadband", contenders=("fixed:3Mbps", "gcc"))
+    assert told["contenders"] == ["fixed:3Mbps", "gcc"]
+    assert told["controllers"]["fixed:3Mbps"]["kind"]["media"]["controller"]["settings"] == {"rate": 3_000_000}
+    table = {"name": "gcc", "preset": "draft-02", "k_up": 0.01, "overuse_time": "7ms"}
+    told = situation("home-broadband", {"flows.call.media.controller": table})
+    assert told["contenders"] == ["gcc:draft-02,k_up=0.01,overuse_time=7ms", "nada"]
+
+
+def test_a_controller_that_does_not_fit_the_flow_is_not_offered() -> None:
+    offered = situation("coupled-calls")["controllers"]
+    assert "gcc" in offered
+    assert "tfrc" not in offered
+    with pytest.raises(InputError, match="tfrc"):
+        situation("coupled-calls", contenders=("tfrc",))
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("lte-cell", {}, "lte: found a radio network"),
+    ("thesis-network", {}, "links.network.capacity: "),
+    ("rfc8867-5.3-congested-feedback", {}, "flows.call.media.both_ways: found true"),
+    ("group-t2", {}, "no media flow"),
+    ("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}, "flows.call.media.controller: found python:mine.py:Mine is a file, and a browser has no Python"),
+    ("home-broadband", {"links.uplink.back.capacity": "external", "links.uplink.back.delay": "0s"}, "external"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "changes", "said"), REFUSED)
+def test_what_cannot_be_played_is_said(name: str, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as told:
+        situation(name, changes)
+    assert said in str(told.value)
+
+
+def test_recorded_networks_are_carried_up_to_a_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mine.trace").write_text("".join(f"{at}\n" for at in range(5, 5000, 5)))
+    text = Scenario.load("home-broadband", {"links.uplink.capacity": {"trace": "mine.trace"}}).to_toml()
+    (tmp_path / "mine.toml").write_text(text)
+    told = play.payload(Scenario.load(tmp_path / "mine.toml"))["situations"][0]
+    (trace,) = told["traces"]
+    assert base64.b64decode(trace["data"]) == (tmp_path / "mine.trace").read_bytes()
+    assert trace["name"] == "mine.trace"
+    assert told["link"] == "uplink"
+    monkeypatch.setattr(_refusing, "LARGEST", 1000)
+    with pytest.raises(InputError, match=r"mine.toml:\d+: links.uplink.capacity.trace: found .* of recorded networks"):
+        play.payload(Scenario.load(tmp_path / "mine.toml"))
+
+
+def test_a_real_recording_fits() -> None:
+    traces = sorted((shared() / "traces" / "mahimahi").rglob("*.*"), key=lambda file: file.stat().st_size)
+    file = next(file for file in traces if file.suffix in {".up", ".down", ".trace", ".txt"})
+    told = situation("home-broadband", {"links.uplink.capacity": {"trace": str(file)}})
+    assert len(told["traces"]) == 1
+
+
+@pytest.mark.usefixtures("built")
+def test_a_page_is_one_file_and_no_text_ends_its_data() -> None:
+    words = "</script><script>alert(1)</script> <!-- \u2028"
+    text = play.page(play.payload(Scenario.load("home-broadband", {"description": words})))
+    assert text.count("</script>") == 1
+    assert of_page(text)["situations"][0]["about"] == words
+    assert of_page(text)["version"] == tidegate.__version__
+    assert len(of_page(text)["situations"]) == 8
+    assert len(text) < 600_000
+
+
+def test_without_the_built_page_it_says_what_makes_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_page, "BUILT", tmp_path / "page.html")
+    told = cli("play", "--out", "play.html")
+    assert told.code == 2
+    assert "the page is not built here: `make page` builds it" in told.err
+    (tmp_path / "page.html").write_text("<p>another page</p>")
+    told = cli("play", "--out", "play.html")
+    assert told.code == 2
+    assert "is no page of tidegate's" in told.err
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.usefixtures("built")
+def test_the_page_as_a_file(cli: Cli, tmp_path: Path) -> None:
+    told = cli("play", "tcp-joins", "scream", "--seed", "9", "--set", "duration=30s", "--out", "play.html")
+    assert (told.code, told.out, told.err) == (0, "written to play.html\n", "")
+    first = of_page((tmp_path / "play.html").read_text())["situations"][0]
+    assert (first["id"], first["contenders"], first["document"]["seed"]) == ("tcp-joins", ["scream"], 9)
+    assert first["lowered"]["duration"] == 30 * 10**9
+    assert cli("play", "--out", "play.html").code == 0
+    assert of_page((tmp_path / "play.html").read_text())["situations"][0]["id"] == "home-broadband"
+
+
+WRONG: list[tuple[tuple[str, ...], int, str]] = [
+    (("nope",), 2, "nope: no such scenario"),
+    (("home-broadband", "gccc"), 2, "gccc: no such controller; did you mean gcc?"),
+    (("home-broadband", "gcc", "nada", "scream"), 2, "found 3 controllers: gcc, nada, scream; the page shows one or two"),
+    (("home-broadband", "python:x.py:Y"), 2, "python:x.py:Y is a file, and a browser has no Python"),
+    (("home-broadband", "program:node call.js"), 2, "is a real program"),
+    (("--set", "links.uplink.delay=3"), 2, "links.uplink.delay: found 3; a time needs a unit"),
+    (("--seed", "-1"), 2, "greater than or equal to 0"),
+    (("--port", "70000"), 2, "less than or equal to 65535"),
+    (("--out", "built"), 2, "--out built: is a folder; expected a file, such as built/play.html"),
+    (("--out", "nowhere/play.html"), 1, "nowhere/play.html: cannot be written"),
+    (("--out", "notes.txt"), 1, "notes.txt: is there already, and is no page of tidegate"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(("argv", "code", "said"), WRONG)
+def test_what_is_wrong_is_a_sentence(cli: Cli, tmp_path: Path, argv: tuple[str, ...], code: int, said: str) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    out = () if "--out" in argv else ("--out", "play.html")
+    told = cli("play", *argv, *out)
+    assert told.code == code
+    assert said in told.err
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["built", "notes.txt"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def ask(port: int, path: str = "/", host: str | None = None, method: str = "GET") -> tuple[int, str, dict[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, headers={} if host is None else {"Host": host})
+    answer = connection.getresponse()
+    got = answer.status, answer.read().decode(), dict(answer.getheaders())
+    connection.close()
+    return got
+
+
+def test_it_serves_the_page_to_this_machine_and_nothing_else() -> None:
+    with play.Server("<p>the page</p>") as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        try:
+            port = server.server_port
+            status, text, headers = ask(port)
+            assert (status, text) == (200, "<p>the page</p>")
+            assert headers["Content-Type"] == "text/html; charset=utf-8"
+            assert ask(port, "/?utm=1#p=x")[0] == 200
+            assert ask(port, host=f"localhost:{port}")[0] == 200
+            assert ask(port, method="HEAD")[:2] == (200, "")
+            for path in ("/favicon.ico", "/../pyproject.toml", "/page.html"):
+                assert ask(port, path)[:2] == (404, f"there is one page here: {server.address}\n")
+            # a name of somebody else's that leads to this machine
+            for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
+                status, text, _ = ask(port, host=host)
+                assert status == 421
+                assert "the page" not in text
+            assert ask(port, method="POST")[0] == 501
+            assert server.server_address[0] == "127.0.0.1"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.usefixtures("built")
+def test_a_port_in_use_is_a_sentence(cli: Cli) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        told = cli("play", "--port", str(port), "--no-browser")
+    assert told.code == 1
+    assert f"--port {port}: cannot be listened on: Address already in use; another --port" in told.err
+
+
+@pytest.mark.skipif(not play.is_built(), reason="the page is not built (make page)")
+def test_ctrl_c_ends_it_with_a_line(tmp_path: Path) -> None:
+    process = begin(["play", "--no-browser"], tmp_path)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        port = int(line.partition("127.0.0.1:")[2].partition("/")[0])
+        assert ask(port)[0] == 200
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert (process.returncode, err) == (130, "tidegate: the page is no longer served\n")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.usefixtures("built")
+def test_it_opens_the_browser_at_what_it_serves(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def browser(address: str) -> bool:
+        def look() -> None:
+            port = int(address.rstrip("/").rpartition(":")[2])
+            asked.append((address, ask(port)[0]))
+            time.sleep(0.05)
+            signal.raise_signal(signal.SIGINT)
+
+        Thread(target=look).start()
+        return False
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    told = cli("play")
+    assert told.code == 130
+    ((address, status),) = asked
+    assert status == 200
+    assert told.out == f"{address}  Ctrl-C ends it\n"
+    assert told.err == (
+        "tidegate: found no browser to open; the address works in one on this machine\n"
+        "tidegate: the page is no longer served\n"
+    )
