@@ -217,7 +217,9 @@ def test_a_sweep_comes_back_from_its_folder_and_so_does_its_page(tmp_path: Path,
     argv = ("--set", "links.cable.delay=10ms:20ms:2", "--set", f"{WHO}=gcc,fixed:1Mbps", "--seeds", "2", "--out", "o")
     got = cli("sweep", "x.toml", *argv)
     assert got.code == 0, got.err
-    assert "written to o: report.html, sweep.png, summary.md, summary.csv, flows.csv, results/" in got.out
+    assert (
+        "written to o: report.html, sweep.png, summary.md, summary.csv, flows.csv, results/, runs.parquet/" in got.out
+    )
     folder = tmp_path / "o"
     page, picture = (folder / "report.html").read_bytes(), (folder / "sweep.png").read_bytes()
     again = SweepResult.load(folder)

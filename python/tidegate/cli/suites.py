@@ -176,7 +176,8 @@ def run(
     else:
         _print(result)
         console().print(
-            f"\nwritten to {out}: index.html, scorecard.md, scores.csv, junit.xml, results/", soft_wrap=True
+            f"\nwritten to {out}: index.html, scorecard.md, scores.csv, junit.xml, results/, runs.parquet/",
+            soft_wrap=True,
         )
     for case, program, seed, against in result.noisy:
         say(f"warning: {case}, {program}, seed {seed} is noisy: {against}")

@@ -135,7 +135,7 @@ def _in_scenario(
         print_recordings({**row["summary"], "seed": row["seed"]} for row in result.rows)
         written = ["report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"]
         there = ", ".join(name for name in written if (out / name).is_file())
-        console().print(f"\nwritten to {out}: {there}, results/")
+        console().print(f"\nwritten to {out}: {there}, results/, runs.parquet/")
     warn(_view.warnings(row["summary"] for row in result.rows), made)
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
@@ -179,7 +179,7 @@ def _over_suite(
         _print_sweep(made)
         written = ["report.html", "sweep.png", "summary.md", "summary.csv", "index.html", "scorecard.md", "scores.csv"]
         there = ", ".join(name for name in written if (out / name).is_file())
-        console().print(f"\nwritten to {out}: {there}, junit.xml, results/", soft_wrap=True)
+        console().print(f"\nwritten to {out}: {there}, junit.xml, results/, runs.parquet/", soft_wrap=True)
     for why, some in Counter(case.not_run for case in result.suite.cases if case.not_run).items():
         say(f"{some} {'case was' if some == 1 else 'cases were'} not run: {why}")
     if result.resumed:
