@@ -1,0 +1,146 @@
+/** What one takes along: a link, the scenario with its digest, a picture. */
+
+import { digest } from "./contender.ts";
+import { message } from "./engine.ts";
+import { encode } from "./fragment.ts";
+import type { Runner } from "./runner.ts";
+import { fileName, toml } from "./toml.ts";
+import { get, type View } from "./view.ts";
+import { say } from "./controls.ts";
+
+/** Offers bytes as a file. */
+function save(name: string, contents: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(contents);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Longer than this, programs for mail and chat cut links off. */
+const LONG = 8000;
+
+export class Keep {
+  private asked = 0;
+
+  constructor(private readonly runner: Runner, private readonly view: View) {
+    get("share").addEventListener("click", () => void this.share());
+    get("export").addEventListener("click", () => void this.export());
+    get("png").addEventListener("click", () => this.png());
+  }
+
+  /** Hides what was made of an earlier play. */
+  forget(): void {
+    this.asked += 1;
+    get("shared").hidden = true;
+    get("exported").hidden = true;
+  }
+
+  private async share(): Promise<void> {
+    const { runner } = this;
+    const fragment = await encode({ play: runner.play, at: runner.present, speed: runner.speed }, get<HTMLInputElement>("whole").checked);
+    const address = `${location.href.split("#")[0]}${fragment}`;
+    history.replaceState(null, "", fragment);
+    const field = get<HTMLInputElement>("link");
+    field.value = address;
+    get("shared").hidden = false;
+    field.select();
+    let said = "In the address line, too.";
+    try {
+      await navigator.clipboard.writeText(address);
+      said = "Copied, and in the address line.";
+    } catch {
+      // without the right to the clipboard it is selected, to be copied by hand
+    }
+    if (address.length > LONG) said += ` It has ${address.length} characters: some programs cut it off.`;
+    get("link-said").textContent = said;
+    say(`The link is made. ${said}`);
+  }
+
+  /** The scenario of each contender as a file, with the digest of running it to its end. */
+  private async export(): Promise<void> {
+    const { runner } = this;
+    const { play } = runner;
+    this.forget();
+    const { asked } = this;
+    const place = get("exported");
+    place.hidden = false;
+    place.replaceChildren();
+    for (const [number, word] of play.controllers.entries()) {
+      const name = fileName(play, word);
+      const part = document.createElement("p");
+      part.dataset.contender = number === 0 ? "a" : "b";
+      const link = document.createElement("a");
+      link.textContent = name;
+      link.download = name;
+      link.href = URL.createObjectURL(new Blob([toml(play, word)], { type: "application/toml" }));
+      const bar = document.createElement("progress");
+      bar.max = 1;
+      bar.setAttribute("aria-label", `running ${word} to its end`);
+      part.append(link, bar);
+      place.append(part);
+      try {
+        const found = await digest(play, word, (done) => {
+          bar.value = done;
+          return asked === this.asked;
+        });
+        if (found === null) return;
+        const code = document.createElement("code");
+        code.dataset.digest = found;
+        code.textContent = `tidegate run ${name}`;
+        const value = document.createElement("code");
+        value.textContent = found;
+        part.append(document.createElement("br"), code, " gives the digest ", value);
+        say(`${name} is ready; its digest is ${found}.`);
+      } catch (error) {
+        part.append(` cannot be run to its end: ${message(error)}`);
+      }
+      bar.remove();
+    }
+  }
+
+  /** All charts on one sheet. */
+  private png(): void {
+    const { runner, view } = this;
+    view.draw(true);
+    const ratio = devicePixelRatio || 1;
+    const parts = view.canvases().filter(([, canvas]) => canvas.width > 0 && canvas.height > 0);
+    const title = 22 * ratio;
+    const width = Math.max(...parts.map(([, canvas]) => canvas.width)) + 24 * ratio;
+    const heads = [`${runner.play.situation.title}: ${runner.play.controllers.join(" beside ")}, seed ${runner.play.seed}, at ${(runner.now / 1000).toFixed(1)} s`];
+    const sheet = document.createElement("canvas");
+    // narrow ones stand side by side
+    let x = 0, y = title * 1.5, row = 0;
+    const places = parts.map(([, canvas]) => {
+      if (x > 0 && x + canvas.width > width) {
+        x = 0;
+        y += row + title;
+        row = 0;
+      }
+      const place = [x + 12 * ratio, y] as const;
+      x += canvas.width + 12 * ratio;
+      row = Math.max(row, canvas.height);
+      return place;
+    });
+    sheet.width = width;
+    sheet.height = y + row + title * 1.2;
+    const cx = sheet.getContext("2d")!;
+    cx.fillStyle = view.background.page;
+    cx.fillRect(0, 0, sheet.width, sheet.height);
+    cx.fillStyle = view.background.ink;
+    cx.textBaseline = "top";
+    cx.font = `600 ${15 * ratio}px system-ui, sans-serif`;
+    cx.fillText(heads[0]!, 12 * ratio, 7 * ratio);
+    cx.font = `${12 * ratio}px system-ui, sans-serif`;
+    for (const [place, [name, canvas]] of parts.entries()) {
+      const [left, top] = places[place]!;
+      cx.fillText(name, left, top);
+      cx.drawImage(canvas, left, top + title * 0.8);
+    }
+    sheet.toBlob((made) => {
+      if (made) save(`${runner.play.situation.id}-${(runner.now / 1000).toFixed(1)}s.png`, made);
+    });
+    say("The picture is made.");
+  }
+}
+

@@ -1,0 +1,125 @@
+/** The page of `tidegate play`. */
+
+import "uplot/dist/uPlot.min.css";
+import { Controls, notice } from "./controls.ts";
+import { digest } from "./contender.ts";
+import { message, startEngine } from "./engine.ts";
+import { decode } from "./fragment.ts";
+import { Keep } from "./keep.ts";
+import { readPayload } from "./payload.ts";
+import { begin } from "./play.ts";
+import { Runner } from "./runner.ts";
+import { toml } from "./toml.ts";
+import { get, View } from "./view.ts";
+
+/** So many frames are remembered for whoever asks how long they took. */
+const FRAMES = 2000;
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function colours(): void {
+  const chosen = get<HTMLSelectElement>("theme").value;
+  document.documentElement.dataset.theme = chosen === "auto" ? (dark.matches ? "dark" : "light") : chosen;
+}
+
+async function start(): Promise<void> {
+  colours();
+  const payload = readPayload(get("payload").textContent ?? "");
+  await startEngine(get("engine").textContent ?? "");
+  const runner = new Runner(begin(payload.situations[0]!));
+  const view = new View(runner);
+  let dirty = true;
+  let rebuilt = false;
+  const redraw = (): void => {
+    colours();
+    rebuilt = true;
+  };
+  const controls = new Controls(runner, view, payload.situations, redraw);
+  const keep = new Keep(runner, view);
+
+  const openFragment = async (): Promise<void> => {
+    notice("notice", null);
+    try {
+      const shared = await decode(location.hash, payload.situations);
+      if (!shared) return;
+      runner.playing = false;
+      runner.speed = shared.speed;
+      runner.open(shared.play, shared.at);
+    } catch (error) {
+      notice("notice", `${message(error)} ${runner.play.situation.title} is opened instead.`);
+    }
+    controls.shape();
+  };
+  controls.shape();
+  await openFragment();
+  window.addEventListener("hashchange", () => void openFragment());
+  dark.addEventListener("change", redraw);
+  window.addEventListener("resize", () => {
+    view.resize();
+    dirty = true;
+  });
+
+  const times: number[] = [];
+  let last = performance.now();
+  let generation = -1;
+  let play = runner.play;
+  const frame = (now: number): void => {
+    const began = performance.now();
+    if (runner.play.situation.refused === null) {
+      const news = runner.frame(Math.max(0, now - last));
+      if (play !== runner.play) {
+        play = runner.play;
+        keep.forget();
+        dirty = true;
+      }
+      const { contenders } = runner;
+      if (generation !== runner.generation || rebuilt) {
+        // colours and lines are those of the contenders, which are there only now
+        if (contenders.length === runner.play.controllers.length) {
+          generation = runner.generation;
+          rebuilt = false;
+          view.build();
+          controls.attach();
+          dirty = true;
+        }
+      }
+      if ((news || dirty) && contenders.length > 0) view.draw(dirty);
+      dirty = false;
+      if (contenders.length > 0) controls.update();
+      if (runner.playing) times.push(performance.now() - began);
+      if (times.length > FRAMES) times.shift();
+    }
+    last = now;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+
+  const which = (word: "a" | "b"): string => runner.play.controllers[word === "b" ? 1 : 0] ?? runner.play.controllers[0]!;
+  Object.assign(window, {
+    tidegate: {
+      version: payload.version,
+      /** How things stand, as plain data. */
+      state: () => ({
+        situation: runner.play.situation.id, controllers: runner.play.controllers, queue: runner.play.queue, seed: runner.play.seed,
+        moves: runner.play.moves, now: runner.now / 1000, duration: runner.end / 1000, playing: runner.playing, speed: runner.speed,
+        capacity: runner.capacityAt(runner.present), ready: runner.idle, error: runner.error, undo: runner.canUndo,
+        rows: runner.contenders.map(({ store }) => ({
+          series: store.series.length, decisions: store.decisions.length, frames: store.frames.length, queue: store.queue.length,
+          waiting: store.waiting.length, internals: [...store.internals.keys()],
+        })),
+      }),
+      /** The digest of running a contender to the end. */
+      digest: (word: "a" | "b" = "a") => digest(runner.play, which(word), () => true),
+      /** What frames took while it played, in ms: script and engine. */
+      frameTimes: (forget = false) => (forget ? times.splice(0) : [...times]),
+      toml: (word: "a" | "b" = "a") => toml(runner.play, which(word)),
+    },
+  });
+}
+
+start().catch((error: unknown) => {
+  notice("error", message(error));
+  get("work").hidden = true;
+  get("story").hidden = true;
+  document.querySelector("header")!.querySelectorAll("label").forEach((one) => (one.hidden = true));
+});

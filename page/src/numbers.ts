@@ -1,0 +1,52 @@
+/** The table of numbers so far. */
+
+/** Metrics that are shown: key, label, unit, factor and digits as `crates/sim/src/record/metrics.rs` has them. */
+export const ROWS: readonly [string, string, string, number, number, string][] = [
+  ["receive_rate_bps", "receive rate", "Mbit/s", 1e-6, 2, "Bytes that arrived over the time so far, headers included."],
+  ["goodput_bps", "goodput", "Mbit/s", 1e-6, 2, "Useful payload over the time so far."],
+  ["utilisation", "utilisation", "%", 100, 1, "What the flow carried of what the link could have carried."],
+  ["loss_fraction", "loss", "%", 100, 2, "Packets lost over packets whose fate is known."],
+  ["marked", "marked by queues", "packets", 1, 0, "Packets marked with congestion experienced (ECN)."],
+  ["one_way_delay_ms_mean", "one-way delay, mean", "ms", 1, 1, "From the sender's wire to the receiver."],
+  ["one_way_delay_ms_p95", "one-way delay, 95th percentile", "ms", 1, 1, "19 of 20 packets were not slower."],
+  ["queueing_delay_ms_mean", "queueing delay, mean", "ms", 1, 1, "Time that packets waited in queues."],
+  ["frame_delay_ms_p95", "frame delay, 95th percentile", "ms", 1, 1, "From capture until the frame is shown."],
+  ["frames_rendered", "frames shown", "", 1, 0, "Pictures that were shown."],
+  ["freezes", "freezes", "", 1, 0, "Times that the picture stood still."],
+  ["freeze_time_s", "time frozen", "s", 1, 2, "How long it stood still, in all."],
+  ["discarded_late", "discarded late", "packets", 1, 0, "Packets that came too late for playout."],
+];
+
+/** A value as the table shows it. */
+export function shown(value: unknown, factor: number, digits: number): string {
+  return typeof value === "number" && Number.isFinite(value) ? (value * factor).toFixed(digits) : "–";
+}
+
+/** The metrics of a flow in what `World.metrics()` gave. */
+export function ofFlow(metrics: Record<string, unknown>, flow: string): Record<string, unknown> {
+  const flows = Array.isArray(metrics.flows) ? (metrics.flows as Record<string, unknown>[]) : [];
+  return flows.find((one) => one.flow === flow) ?? {};
+}
+
+/** Fills the table's body: a row a metric, a column a contender. */
+export function fill(body: HTMLTableSectionElement, contenders: Record<string, unknown>[]): void {
+  if (body.rows.length !== ROWS.length || body.rows[0]?.cells.length !== contenders.length + 1) {
+    body.replaceChildren(...ROWS.map(([key, label, unit, , , about]) => {
+      const row = document.createElement("tr");
+      row.dataset.metric = key;
+      const head = document.createElement("th");
+      head.scope = "row";
+      head.title = about;
+      head.textContent = unit ? `${label} (${unit})` : label;
+      row.append(head, ...contenders.map(() => document.createElement("td")));
+      return row;
+    }));
+  }
+  for (const [place, [key, , , factor, digits]] of ROWS.entries()) {
+    for (const [column, metrics] of contenders.entries()) {
+      const cell = body.rows[place]!.cells[column + 1]!;
+      const text = shown(metrics[key], factor, digits);
+      if (cell.textContent !== text) cell.textContent = text;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/** What `tidegate play` puts into the page: situations, each a scenario and its form for the engine. */
+
+/** A table whose keys the page passes on without reading them. */
+export type Table = Record<string, unknown>;
+
+/** One way of a link, as the engine takes it. Times in ns, rates in bit/s. */
+export interface LoweredLink extends Table {
+  name: string;
+  capacity: unknown;
+  settings: { delay: number; loss: unknown } & Table;
+}
+
+export interface LoweredFlow extends Table {
+  name: string;
+}
+
+export interface Lowered extends Table {
+  duration: number;
+  seed: number;
+  links: LoweredLink[];
+  flows: LoweredFlow[];
+  moves?: LoweredMove[];
+}
+
+/** A change as the engine takes it: time and delay in ns, capacity in bit/s, loss a fraction. */
+export interface LoweredMove {
+  time: number;
+  link?: string | null;
+  flow?: string | null;
+  capacity?: number | null;
+  delay?: number | null;
+  loss?: number | null;
+  running?: boolean | null;
+}
+
+export interface Lesson {
+  number: number;
+  look_for: string;
+  question: string;
+  answer: string;
+}
+
+export interface Situation {
+  id: string;
+  title: string;
+  about: string;
+  lesson: Lesson | null;
+  /** The scenario as a TOML document. */
+  document: Table;
+  lowered: Lowered;
+  /** Recorded networks, which the engine reads. */
+  traces: unknown[];
+  /** The media flow whose controller is chosen. */
+  flow: string;
+  /** The link whose capacity is dragged. */
+  link: string;
+  links: string[];
+  contenders: string[];
+  controllers: Record<string, LoweredFlow>;
+  queues: Record<string, { title: string; document: Table; lowered: LoweredLink }>;
+  /** A TCP download; null where the way of the flow cannot have one. */
+  download: { document: Table; lowered: LoweredFlow } | null;
+  /** Why this cannot be played. */
+  refused: string | null;
+}
+
+export interface Payload {
+  version: string;
+  situations: Situation[];
+}
+
+const isTable = (value: unknown): value is Table =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether a value has the shape of a situation, as far as the page relies on it before the engine checks the rest. */
+export function isSituation(value: unknown): value is Situation {
+  if (!isTable(value) || typeof value.id !== "string" || typeof value.title !== "string") return false;
+  if (typeof value.refused === "string") return true;
+  const { lowered, document, controllers, queues } = value;
+  return (
+    typeof value.about === "string" && typeof value.flow === "string" && typeof value.link === "string" &&
+    isTable(document) && Array.isArray(document.flows) && Array.isArray(document.links) &&
+    isTable(lowered) && Number.isSafeInteger(lowered.duration) && Number.isSafeInteger(lowered.seed) &&
+    Array.isArray(lowered.links) && lowered.links.every(isLink) &&
+    lowered.links.some((one) => one.name === value.link) &&
+    Array.isArray(lowered.flows) && lowered.flows.some((one) => isTable(one) && one.name === value.flow) &&
+    isTable(controllers) && Object.values(controllers).every(isTable) && Object.keys(controllers).length > 0 &&
+    isTable(queues) && Object.values(queues).every((one) => isTable(one) && isLink(one.lowered) && isTable(one.document)) &&
+    Array.isArray(value.traces) && Array.isArray(value.links) && Array.isArray(value.contenders)
+  );
+}
+
+const isLink = (value: unknown): value is LoweredLink =>
+  isTable(value) && typeof value.name === "string" && isTable(value.settings);
+
+/** The payload in the text of its script element.
+ *
+ * @throws Error with a sentence when there is none, or it is not one.
+ */
+export function readPayload(text: string): Payload {
+  let found: unknown = null;
+  try {
+    found = JSON.parse(text.replace(/^\/\*.*?\*\//, ""));
+  } catch {
+    throw new Error("What this page carries is damaged: it is no JSON. Make the page again by `tidegate play --out play.html`.");
+  }
+  if (!isTable(found) || !Array.isArray(found.situations) || found.situations.length === 0) {
+    throw new Error("This page carries no scenario: it is the empty form of it. `tidegate play` opens one with scenarios in it.");
+  }
+  if (!found.situations.every(isSituation)) {
+    throw new Error("What this page carries is not what it expects: page and package are of different versions. Make the page again by `tidegate play --out play.html`.");
+  }
+  return { version: String(found.version ?? ""), situations: found.situations };
+}

@@ -1,0 +1,80 @@
+/** A picture of the queue and a strip of frames for each contender, with what they show in words. */
+
+import { colour, HUES, type Theme } from "./look.ts";
+import type { Runner } from "./runner.ts";
+import { drawFrames, drawQueue } from "./strip.ts";
+import { roundTop } from "./chart.ts";
+
+/** As wide as the axis of the charts, so that times stand below times. */
+const AXIS = 62;
+
+interface Picture {
+  canvas: HTMLCanvasElement;
+  said: HTMLElement;
+}
+
+export class Pictures {
+  private queues: Picture[] = [];
+  private frames: Picture[] = [];
+  private room = 15_000;
+
+  build(controllers: readonly string[]): void {
+    this.queues = controllers.map((word) => picture("queue", word));
+    this.frames = controllers.map((word) => picture("frames", word));
+    document.getElementById("queues")!.replaceChildren(...this.queues.map((one) => one.canvas.parentElement!));
+    document.getElementById("frames")!.replaceChildren(...this.frames.map((one) => one.canvas.parentElement!));
+    this.room = 15_000;
+  }
+
+  draw(runner: Runner, window: [number, number], colours: string[], theme: Theme): void {
+    const flow = runner.play.situation.flow;
+    const most = Math.max(...runner.contenders.map(({ store }) => store.waiting.reduce((sum, one) => sum + one.size, 0)));
+    const wanted = Math.max(15_000, roundTop(most));
+    if (wanted > this.room || wanted < this.room * 0.3) this.room = wanted;
+    for (const [place, one] of runner.contenders.entries()) {
+      const own = colours[place]!;
+      // others have what is left of the palette; feedback and the like of the flow its colour, too
+      const others = HUES.map((_, hue) => colour(hue, theme.dark)).filter((hue) => !colours.includes(hue));
+      const colourOf = (index: number): string => (one.names.flows[index]?.name === flow ? own : others[index % others.length]!);
+      const queue = this.queues[place]!;
+      const [bytes, packets] = drawQueue(queue.canvas, one.store, colourOf, theme, this.room);
+      const shares = new Map<number, number>();
+      for (const packet of one.store.waiting) shares.set(packet.flow, (shares.get(packet.flow) ?? 0) + packet.size);
+      const of = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => `${one.names.flows[index]?.name ?? "other"} ${(size / 1000).toFixed(1)} kB`);
+      say(queue, `${packets} packet${packets === 1 ? "" : "s"}${packets >= MOST ? " or more" : ""} wait${packets === 1 ? "s" : ""}, ${(bytes / 1000).toFixed(1)} kB${of.length > 1 ? `: ${of.join(", ")}` : ""}`);
+      const frames = this.frames[place]!;
+      const counts = drawFrames(frames.canvas, one.store, window, AXIS, own, theme);
+      say(frames, `in sight: ${counts.shown} shown, ${counts.late} late, ${counts.missing} not whole, ${counts.key} key, ${counts.frozen} freeze${counts.frozen === 1 ? "" : "s"}`);
+    }
+  }
+
+  canvases(): [string, HTMLCanvasElement][] {
+    const name = (what: string, one: Picture): string => `${what}: ${one.canvas.dataset.controller}`;
+    return [...this.queues.map((one): [string, HTMLCanvasElement] => [name("waiting packets", one), one.canvas]),
+      ...this.frames.map((one): [string, HTMLCanvasElement] => [name("frames", one), one.canvas])];
+  }
+}
+
+/** So many packets of a queue the engine tells of at most. */
+const MOST = 300;
+
+function picture(what: string, word: string): Picture {
+  const row = document.createElement("div");
+  const who = document.createElement("span");
+  who.className = "who";
+  who.textContent = word;
+  const canvas = document.createElement("canvas");
+  canvas.setAttribute("role", "img");
+  canvas.dataset.picture = what;
+  canvas.dataset.controller = word;
+  const said = document.createElement("span");
+  said.className = "said";
+  row.append(who, canvas, said);
+  return { canvas, said };
+}
+
+function say(picture: Picture, text: string): void {
+  if (picture.said.textContent === text) return;
+  picture.said.textContent = text;
+  picture.canvas.setAttribute("aria-label", `${picture.canvas.dataset.picture} under ${picture.canvas.dataset.controller}: ${text}`);
+}

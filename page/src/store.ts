@@ -1,0 +1,121 @@
+/** What one contender's run has shown so far, kept by flow, link and name for the charts. */
+
+import { Columns, split, type Rows, type Section } from "./read.ts";
+
+/** What `World.names()` says. */
+export interface Names {
+  flows: { name: string; kind: string; controller: string; links: number[] }[];
+  links: { name: string; managed: boolean }[];
+  internals: string[];
+  kinds: string[];
+  causes: string[];
+}
+
+/** A packet that waits in the queue. */
+export interface Waiting {
+  flow: number;
+  kind: number;
+  size: number;
+}
+
+/** Columns without the index by which they are kept. */
+export const SERIES = {
+  t: 0, sending: 1, receive: 2, goodput: 3, delayMean: 4, delayMax: 5, queueing: 6, sent: 7, arrived: 8, lost: 9, marked: 10,
+} as const;
+export const DECISION = { t: 0, target: 1, pacing: 2, window: 3 } as const;
+export const QUEUE = { t: 0, packets: 1, bytes: 2 } as const;
+export const FRAME = { video: 0, frame: 1, size: 2, key: 3, captured: 4, complete: 5, rendered: 6 } as const;
+
+export class Store {
+  readonly series = new Columns(11);
+  readonly decisions = new Columns(4);
+  readonly internals = new Map<string, Columns>();
+  readonly queue = new Columns(3);
+  readonly truth = new Columns(2);
+  readonly frames = new Columns(7);
+  readonly freezes = new Columns(2);
+  waiting: Waiting[] = [];
+
+  constructor(readonly flow: number, readonly link: number) {}
+
+  /** Takes in what a world gave; `names` is asked where a name is new. */
+  take(read: Float64Array, sections: readonly Section[], names: () => Names): void {
+    const found = split(read, sections);
+    this.keep(found.get("series"), this.series, 1, this.flow);
+    this.keep(found.get("decisions"), this.decisions, 1, this.flow);
+    this.keep(found.get("queues"), this.queue, 1, this.link);
+    this.keep(found.get("truth"), this.truth, 1, this.link);
+    this.keep(found.get("frames"), this.frames, 0, this.flow);
+    this.keep(found.get("freezes"), this.freezes, 1, this.flow);
+    this.keepInternals(found.get("internals"), names);
+    this.keepWaiting(found.get("waiting"));
+  }
+
+  private keep(rows: Rows | undefined, into: Columns, column: number, index: number): void {
+    if (!rows) return;
+    for (let row = 0; row < rows.rows; row += 1) {
+      if (rows.values[row * rows.width + column] === index) into.push(rows, row, column);
+    }
+  }
+
+  private keepInternals(rows: Rows | undefined, names: () => Names): void {
+    if (!rows?.rows) return;
+    let known: string[] | undefined;
+    for (let row = 0; row < rows.rows; row += 1) {
+      const place = row * rows.width;
+      if (rows.values[place + 1] !== this.flow) continue;
+      const index = rows.values[place + 2]!;
+      let name = this.known[index];
+      if (name === undefined) {
+        known ??= names().internals;
+        this.known = known;
+        name = known[index] ?? `internal ${index}`;
+      }
+      let into = this.internals.get(name);
+      if (!into) this.internals.set(name, (into = new Columns(2)));
+      into.push({ rows: 1, width: 2, values: Float64Array.of(rows.values[place]!, rows.values[place + 3]!) }, 0);
+    }
+  }
+
+  private known: string[] = [];
+
+  private keepWaiting(rows: Rows | undefined): void {
+    this.waiting = [];
+    for (let row = 0; row < (rows?.rows ?? 0); row += 1) {
+      const [link, flow, kind, size] = rows!.values.subarray(row * rows!.width, row * rows!.width + 4);
+      if (link === this.link) this.waiting.push({ flow: flow!, kind: kind!, size: size! });
+    }
+  }
+}
+
+/** Values on a grid of times: of each cell what `pick` makes of its rows, or null where it has none. */
+export function gridded(columns: Columns, column: number, from: number, step: number, cells: number, how: "last" | "max" | "sum"): (number | null)[] {
+  const made: (number | null)[] = new Array(cells).fill(null);
+  for (let row = columns.from(from); row < columns.length; row += 1) {
+    // a time that is a cell's beginning may be a hair before it in binary
+    const cell = Math.floor((columns.at(row, 0) - from) / step + 1e-6);
+    if (cell >= cells) break;
+    const value = columns.at(row, column);
+    if (Number.isNaN(value)) continue;
+    const old = made[cell];
+    made[cell] = old == null || how === "last" ? value : how === "max" ? Math.max(old, value) : old + value;
+  }
+  return made;
+}
+
+/** The same for what holds until it changes: each cell has the last value until its end; nothing after `now`. */
+export function held(columns: Columns, column: number, from: number, step: number, cells: number, now: number): (number | null)[] {
+  const made: (number | null)[] = new Array(cells).fill(null);
+  let row = columns.from(from);
+  let value: number | null = row > 0 ? columns.at(row - 1, column) : null;
+  for (let cell = 0; cell < cells; cell += 1) {
+    const begins = from + cell * step;
+    if (begins > now) break;
+    while (row < columns.length && columns.at(row, 0) < begins + step * (1 - 1e-6)) {
+      value = columns.at(row, column);
+      row += 1;
+    }
+    made[cell] = value === null || Number.isNaN(value) ? null : value;
+  }
+  return made;
+}

@@ -1,0 +1,225 @@
+/** What is seen of a run: charts, the queue, frames, the controllers' inside, numbers. */
+
+import { Chart, type Line, type Values } from "./chart.ts";
+import { colour, hues, theme, type Theme } from "./look.ts";
+import { spoken, isLinkMove } from "./moves.ts";
+import { fill, ofFlow } from "./numbers.ts";
+import type { Runner } from "./runner.ts";
+import { DECISION, gridded, held, QUEUE, SERIES } from "./store.ts";
+import { Inside } from "./inside.ts";
+import { Pictures } from "./pictures.ts";
+import { bandwidth, underRate } from "./truth.ts";
+
+export const get = <T extends HTMLElement = HTMLElement>(id: string): T => document.getElementById(id) as T;
+
+const PAST = 0.75; // of the window
+
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+export class View {
+  rate!: Chart;
+  private charts: Chart[] = [];
+  private theme: Theme = theme();
+  private hues: number[] = [];
+  private readonly inside = new Inside();
+  private readonly pictures = new Pictures();
+  private turn = 0;
+  private told = 0;
+  private counted = 0;
+  private pictured = 0;
+  private times: number[] = [];
+
+  constructor(private readonly runner: Runner) {}
+
+  /** The window of time in s. */
+  window(): [number, number] {
+    const length = Number(get<HTMLSelectElement>("window").value);
+    const now = this.runner.now / 1000;
+    const from = Math.max(0, now - length * PAST);
+    return [from, from + length];
+  }
+
+  colours(): string[] {
+    return this.hues.map((hue) => colour(hue, this.theme.dark));
+  }
+
+  /** Builds all anew, after other contenders or other colours. */
+  build(): void {
+    for (const one of this.charts) one.free();
+    const { runner } = this;
+    this.theme = theme();
+    this.hues = hues(runner.play.controllers);
+    const log = get<HTMLInputElement>("log").checked;
+    const height = window.innerWidth < 700 ? 240 : 300;
+    const each = (line: (colour: string, word: string) => Line[]): Line[] =>
+      runner.play.controllers.flatMap((word, place) => line(this.colours()[place]!, word));
+    this.rate = new Chart(get("chart-rate"), {
+      height, unit: "", format: bandwidth, least: 100_000, log,
+      lines: each((colour, word) => [
+        { label: `${word} received`, colour, width: 2.2 }, { label: "sent", colour, width: 1 }, { label: "target", colour, dash: [5, 3] },
+        { label: "probes", colour, points: true },
+      ]),
+      under: (u) => underRate(u, runner, this.theme),
+    }, this.theme);
+    const delay = new Chart(get("chart-delay"), {
+      height: 150, unit: "ms", format: (ms) => String(Number(ms.toPrecision(3))), least: 20,
+      lines: each((colour, word) => [{ label: word, colour, width: 2 }, { label: "largest", colour, width: 1, dash: [1.5, 3] }, { label: "in queues", colour, width: 1, dash: [6, 4] }]),
+    }, this.theme);
+    const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
+    const queue = new Chart(get("chart-queue"), {
+      height: 150, unit: bytes ? "kB" : "packets", format: (value) => String(Number(value.toPrecision(3))), least: bytes ? 3 : 3,
+      lines: each((colour, word) => [{ label: word, colour, stepped: true }]),
+    }, this.theme);
+    const loss = new Chart(get("chart-loss"), {
+      height: 120, unit: "%", format: (value) => String(Number(value.toPrecision(3))), least: 5,
+      lines: each((colour, word) => [{ label: `${word} lost`, colour, stepped: true }, { label: "marked", colour, stepped: true, dash: [4, 3] }]),
+    }, this.theme);
+    this.charts = [this.rate, delay, queue, loss];
+    for (const id of ["a", "b"]) get(`dot-${id}`).style.background = this.colours()[id === "a" ? 0 : 1] ?? "transparent";
+    for (const one of document.querySelectorAll(".link-name")) one.textContent = runner.play.situation.link;
+    this.pictures.build(runner.play.controllers);
+    this.inside.build(runner, this.theme, this.colours(), true);
+    this.headNumbers();
+  }
+
+  private headNumbers(): void {
+    const words = ["", ...this.runner.play.controllers];
+    get("numbers").querySelector("thead tr")!.replaceChildren(...words.map((word, place) => {
+      const head = document.createElement("th");
+      head.scope = "col";
+      head.textContent = word;
+      if (place > 0) head.style.color = this.colours()[place - 1]!;
+      return head;
+    }));
+    this.counted = 0;
+  }
+
+  resize(): void {
+    for (const one of this.charts) one.resize();
+    this.inside.resize();
+  }
+
+  /** Draws what is new. All but the rate takes turns, so that a frame stays short. */
+  draw(everything: boolean): void {
+    const { runner } = this;
+    if (runner.contenders.length !== runner.play.controllers.length) return;
+    const window = this.window();
+    const step = Math.max(0.1, Math.ceil((window[1] - window[0]) / 300 * 10) / 10);
+    const from = Math.floor(window[0] / step + 1e-6) * step;
+    const now = runner.now / 1000;
+    const cells = Math.max(1, Math.min(320, Math.floor((now - from) / step + 1e-6) + 1));
+    this.times = Array.from({ length: cells }, (_, cell) => from + cell * step);
+    this.drawRate(from, step, cells, window);
+    const turns = [() => this.drawDelay(from, step, cells, window), () => this.drawQueues(from, step, cells, window), () => this.drawLoss(from, step, cells, window)];
+    const at = performance.now();
+    this.inside.build(runner, this.theme, this.colours(), false);
+    const all = turns.length + this.inside.length;
+    for (let turn = 0; turn < (everything ? all : 2); turn += 1) {
+      const place = everything ? turn : (this.turn + turn) % all;
+      if (place < turns.length) turns[place]!();
+      else this.inside.draw(place - turns.length, runner, window, from, cells, step);
+    }
+    this.turn = (this.turn + 2) % all;
+    // with less motion wanted the pictures go by steps
+    const pace = calm.matches ? 500 : 30;
+    if (everything || at - this.pictured >= pace) {
+      this.pictured = at;
+      this.pictures.draw(runner, window, this.colours(), this.theme);
+    }
+    if (everything || at - this.counted > 500) {
+      this.counted = at;
+      fill(get<HTMLTableElement>("numbers").tBodies[0]!, runner.contenders.map((one) => ofFlow(one.metrics(), runner.play.situation.flow)));
+    }
+    if (everything || at - this.told > 1000) {
+      this.told = at;
+      this.describe();
+    }
+  }
+
+  private drawRate(from: number, step: number, cells: number, window: [number, number]): void {
+    const { runner } = this;
+    const on = (id: string): boolean => get<HTMLInputElement>(id).checked;
+    const none: Values = new Array<null>(cells).fill(null);
+    const values = runner.contenders.flatMap(({ store }) => {
+      const probes = store.internals.get("probe_rate");
+      return [
+        on("show-receive") ? gridded(store.series, SERIES.receive, from, step, cells, "last") : none,
+        on("show-sending") ? gridded(store.series, SERIES.sending, from, step, cells, "last") : none,
+        on("show-target") ? held(store.decisions, DECISION.target, from, step, cells, runner.now / 1000) : none,
+        probes && on("show-target") ? gridded(probes, 1, from, step, cells, "last") : none,
+      ];
+    });
+    this.rate.show(this.times, values, window, this.reach(window));
+  }
+
+  /** As high as the rate's scale goes at least: the capacity in sight, as far as it is near what is sent. */
+  private reach(window: [number, number]): number {
+    const { runner } = this;
+    const most = runner.play.situation.lowered.flows.length > 0 ? this.loudest() : 0;
+    let capacity = runner.capacityAt(window[0] * 1000) || 0;
+    for (const [time, bps] of runner.planned() ?? []) if (time >= window[0] && time <= window[1]) capacity = Math.max(capacity, bps || 0);
+    capacity = Math.max(capacity, runner.capacityAt(runner.present) || 0);
+    // a link that is far too large for the flow would make its line flat
+    return Math.min(capacity * 1.15, Math.max(most * 8, 1e6));
+  }
+
+  private loudest(): number {
+    let most = 0;
+    for (const { store } of this.runner.contenders) {
+      for (let row = Math.max(0, store.series.length - 300); row < store.series.length; row += 1) most = Math.max(most, store.series.at(row, SERIES.sending));
+    }
+    return most;
+  }
+
+  private drawDelay(from: number, step: number, cells: number, window: [number, number]): void {
+    this.charts[1]!.show(this.times, this.runner.contenders.flatMap(({ store }) => [
+      gridded(store.series, SERIES.delayMean, from, step, cells, "last"),
+      gridded(store.series, SERIES.delayMax, from, step, cells, "max"),
+      gridded(store.series, SERIES.queueing, from, step, cells, "last"),
+    ]), window);
+  }
+
+  private drawQueues(from: number, step: number, cells: number, window: [number, number]): void {
+    const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
+    this.charts[2]!.show(this.times, this.runner.contenders.map(({ store }) => {
+      const most = gridded(store.queue, bytes ? QUEUE.bytes : QUEUE.packets, from, step, cells, "max");
+      return bytes ? most.map((value) => (value === null ? null : value / 1000)) : most;
+    }), window);
+  }
+
+  private drawLoss(from: number, step: number, cells: number, window: [number, number]): void {
+    this.charts[3]!.show(this.times, this.runner.contenders.flatMap(({ store }) => {
+      const [lost, arrived, marked] = [SERIES.lost, SERIES.arrived, SERIES.marked].map((column) => gridded(store.series, column, from, step, cells, "sum"));
+      const share = (part: Values, of: (cell: number) => number): Values =>
+        part.map((value, cell) => (value === null || of(cell) === 0 ? null : (100 * value) / of(cell)));
+      return [share(lost!, (cell) => (lost![cell] ?? 0) + (arrived![cell] ?? 0)), share(marked!, (cell) => arrived![cell] ?? 0)];
+    }), window);
+  }
+
+  /** The text alternatives of the charts, about once a second. */
+  private describe(): void {
+    const { runner } = this;
+    const last = runner.contenders.map(({ store }) => ({ store, row: store.series.length - 1 })).filter(({ row }) => row >= 0);
+    const at = `At ${(runner.now / 1000).toFixed(1)} s`;
+    const of = (text: (row: number, place: number) => string): string =>
+      last.map(({ row }, place) => `${runner.play.controllers[place]} ${text(row, place)}`).join("; ");
+    const value = (place: number, row: number, column: number): number => last[place]!.store.series.at(row, column);
+    const ms = (number: number): string => (Number.isNaN(number) ? "none" : `${number.toFixed(0)} ms`);
+    const planned = runner.play.moves.filter((one) => isLinkMove(one) && one.at > runner.now).length;
+    this.rate.describe(`Rates. ${at}: the link carries ${spoken(runner.capacityAt(runner.now))}; ${of((row, place) => `receives ${spoken(value(place, row, SERIES.receive))}, sends ${spoken(value(place, row, SERIES.sending))}`)}. ${planned} changes planned.`);
+    this.charts[1]!.describe(`One-way delay. ${at}: ${of((row, place) => `mean ${ms(value(place, row, SERIES.delayMean))}, in queues ${ms(value(place, row, SERIES.queueing))}`)}.`);
+    this.charts[2]!.describe(`Queue. ${at}: ${of((_, place) => `${last[place]!.store.waiting.length} packets wait, ${(last[place]!.store.waiting.reduce((sum, one) => sum + one.size, 0) / 1000).toFixed(1)} kB`)}.`);
+    this.charts[3]!.describe(`Losses and marks. ${at}: ${of((row, place) => `${value(place, row, SERIES.lost)} packets lost and ${value(place, row, SERIES.marked)} marked in the last tenth of a second`)}.`);
+  }
+
+  /** All canvases with a title each, for a picture file. */
+  canvases(): [string, HTMLCanvasElement][] {
+    const named: [string, HTMLCanvasElement][] = this.charts.map((one, place) => [["rate over truth", "one-way delay (ms)", "queue", "losses and marks (%)"][place]!, one.u.ctx.canvas]);
+    return [...named, ...this.inside.canvases(), ...this.pictures.canvases()];
+  }
+
+  get background(): Theme {
+    return this.theme;
+  }
+}
+
