@@ -791,6 +791,8 @@ class Trace:
         """As delivery opportunities in milliseconds."""
     def to_csv(self, bin_ns: int = 100_000_000) -> bytes:
         """As times and rates."""
+    def to_json(self) -> str:
+        """All of it, as the engine for browsers takes it."""
 
 def recording_format(data: bytes) -> str:
     """What kind of recording a file is: `event log` or `capture`; ValueError for none that can be imported."""
@@ -1161,6 +1163,26 @@ class World:
         loss: float | None = None,
     ) -> None:
         """Changes a managed link from `at_ns` on: what is None stays."""
+    def plan(
+        self,
+        link: str,
+        at_ns: int,
+        capacity_bps: int | None = None,
+        delay_ns: int | None = None,
+        loss: float | None = None,
+    ) -> None:
+        """Plans a change of a managed link, as a move of the scenario: made before what else happens at `at_ns`."""
+    def step(self, until_ns: int) -> None:
+        """Does all that happens before `until_ns`, or before its end."""
+    @property
+    def reached_ns(self) -> int:
+        """The time before which all has been done."""
+    def summary_json(self) -> str:
+        """The metrics so far."""
+    def table_names(self) -> list[str]:
+        """The names of the tables there are."""
+    def table(self, name: str) -> Table:
+        """One table, as it is so far."""
     def finish(self, at_ns: int | None = None) -> Recording:
         """Ends the run after `at_ns`, or at its end if that is earlier."""
 

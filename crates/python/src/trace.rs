@@ -202,6 +202,11 @@ impl PyTrace {
         Ok(PyBytes::new(py, text.as_bytes()))
     }
 
+    /// As JSON, all of it: what the engine for browsers takes.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.inner.to_json()).map_err(bad)
+    }
+
     /// As CSV with time_s and rate_bps, in bins where the trace is one of opportunities.
     #[pyo3(signature = (bin_ns=100_000_000))]
     fn to_csv<'py>(&self, py: Python<'py>, bin_ns: i64) -> PyResult<Bound<'py, PyBytes>> {

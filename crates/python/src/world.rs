@@ -5,6 +5,7 @@ use crate::encoder::Tapes;
 use crate::errors::bad;
 use crate::guard::{InternalError, caught};
 use crate::run::{Ended, Recording, drive, outcome_of, prepare};
+use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -16,6 +17,7 @@ use std::time::Instant;
 use tidegate_core::datagram::{Ecn, RtpBody};
 use tidegate_core::outbox::Handed;
 use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
+use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::scenario::{ExternalFlow, LinkChange, Run};
 
 /// What is known from the beginning: what flows are called by their number, and external links by their node.
@@ -196,6 +198,31 @@ impl PyWorld {
         Ok(done)
     }
 
+    /// Looks at the run as it is.
+    fn look<R>(&self, look: impl FnOnce(&mut Run) -> PyResult<R>) -> PyResult<R> {
+        let mut state = self.lock()?;
+        match caught(|| look(running(&mut state)?)) {
+            Ok(found) => found,
+            Err(panic) => {
+                *state = State::Over("has stopped with an error");
+                Err(InternalError::new_err(panic))
+            }
+        }
+    }
+
+    /// Lets a run go on by `some`, which does so many events and says whether it is done; Ctrl-C stops it for good.
+    fn go_on(
+        &self,
+        py: Python<'_>,
+        run: &mut Run,
+        some: impl FnMut(&mut Run, u64) -> Result<bool, Stopped> + Send,
+    ) -> PyResult<Result<(), Ended>> {
+        let begun = Instant::now();
+        let done = caught(|| py.detach(|| drive(run, some, |py, _| py.check_signals())));
+        self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
+        Ok(done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic)))))
+    }
+
     fn decide(&self, packet: &PyPacket, at: i64, cause: Option<Cause>) -> PyResult<()> {
         if !Arc::ptr_eq(&self.names, &packet.names) {
             return Err(bad(format!("{} is of another world", packet.__repr__())));
@@ -283,15 +310,11 @@ impl PyWorld {
     /// says that nothing is left to do up to then. `holder` is who their `forward` and `drop` call.
     #[pyo3(signature = (until_ns, holder=None))]
     fn run_until(&self, py: Python<'_>, until_ns: i64, holder: Option<Py<PyAny>>) -> PyResult<Vec<PyPacket>> {
-        let begun = Instant::now();
         let mut state = self.lock()?;
         let run = running(&mut state)?;
         let until = Time::from_nanos(until_ns);
-        let some = |run: &mut Run, events| Ok(run.run_driven(until, events)? || run.has_handed());
-        let done = caught(|| py.detach(|| drive(run, some, |py, _| py.check_signals())));
-        let done = done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic))));
-        self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
-        if let Err(error) = done {
+        let some = move |run: &mut Run, events| Ok(run.run_driven(until, events)? || run.has_handed());
+        if let Err(error) = self.go_on(py, run, some)? {
             *state = State::Over("has stopped with an error");
             return outcome_of(py, Err(error), &self.raised);
         }
@@ -350,6 +373,55 @@ impl PyWorld {
         let (capacity, delay) = (capacity_bps.map(Rate::from_bps), delay_ns.map(Span::from_nanos));
         let change = LinkChange { capacity, delay, loss };
         self.act(at_ns, |run, at| run.change(link, at, change).map_err(bad))
+    }
+
+    /// Plans a change of a managed link, as a move of the scenario: made before whatever else happens at `at_ns`.
+    #[pyo3(signature = (link, at_ns, capacity_bps=None, delay_ns=None, loss=None))]
+    fn plan(
+        &self,
+        link: &str,
+        at_ns: i64,
+        capacity_bps: Option<u64>,
+        delay_ns: Option<i64>,
+        loss: Option<f64>,
+    ) -> PyResult<()> {
+        let (capacity, delay) = (capacity_bps.map(Rate::from_bps), delay_ns.map(Span::from_nanos));
+        let change = LinkChange { capacity, delay, loss };
+        self.look(|run| run.plan(link, Time::from_nanos(at_ns), change).map_err(bad))
+    }
+
+    /// Does all that happens before `until_ns`, or before its end; for a world without external links and flows.
+    fn step(&self, py: Python<'_>, until_ns: i64) -> PyResult<()> {
+        let mut state = self.lock()?;
+        let run = running(&mut state)?;
+        let until = Time::from_nanos(until_ns);
+        let done = self.go_on(py, run, move |run, events| run.run_before(until, events))?;
+        if done.is_err() {
+            *state = State::Over("has stopped with an error");
+        }
+        outcome_of(py, done, &self.raised)
+    }
+
+    /// The time before which all has been done.
+    #[getter]
+    fn reached_ns(&self) -> PyResult<i64> {
+        self.look(|run| Ok(run.reached().as_nanos()))
+    }
+
+    /// The metrics so far, as JSON: those of a run that ends now, without what only an end brings to light.
+    fn summary_json(&self) -> PyResult<String> {
+        self.look(|run| serde_json::to_string(&run.summary_so_far()).map_err(bad))
+    }
+
+    /// The names of the tables there are.
+    fn table_names(&self) -> PyResult<Vec<&'static str>> {
+        self.look(|run| Ok(run.recording().table_names()))
+    }
+
+    /// One table, as it is so far.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        let table = self.look(|run| Ok(run.recording().table(name)))?;
+        Table::new(table.ok_or_else(|| bad(format!("no table {name:?} at this level")))?)
     }
 
     /// Ends the run after `at_ns`, or at its end if that is earlier.

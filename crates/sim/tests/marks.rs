@@ -52,8 +52,8 @@ impl QueueDiscipline for EverySecond {
         Backlog { packets: self.waiting.len() as u32, bytes: Size::from_bytes(bytes) }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.waiting.iter().for_each(visit);
     }
 }
 

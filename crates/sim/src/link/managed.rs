@@ -133,6 +133,15 @@ impl ManagedLink {
         self.medium.set_loss(loss, self.seed, &self.name)
     }
 
+    /// Shows what has not been served at `now`: the packet in service, and then each one that waits, with the time
+    /// at which it came in.
+    pub(crate) fn waiting(&self, now: Time, visit: &mut dyn FnMut(&Packet, Option<Time>)) {
+        if let Some((_, packet)) = self.serving.as_ref().filter(|(served, _)| served.finish > now) {
+            visit(packet, None);
+        }
+        self.queue.each(&mut |waiting| visit(&waiting.packet, Some(waiting.since)));
+    }
+
     /// Ends and begins the services that are due.
     fn serve(&mut self, now: Time, out: &mut Outbox) {
         loop {
@@ -205,7 +214,7 @@ impl Node for ManagedLink {
     }
 
     fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.queue.each(visit);
+        self.queue.each(&mut |waiting| visit(&waiting.packet));
         self.serving.iter().for_each(|(_, packet)| visit(packet));
         self.flight.each(visit);
     }

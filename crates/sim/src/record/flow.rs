@@ -26,6 +26,8 @@ pub struct Bin {
     pub packets_arrived: u32,
     /// Packets that died in this bin.
     pub packets_lost: u32,
+    /// Times that a queue marked a packet with congestion experienced in this bin.
+    pub packets_marked: u32,
     /// Sum of the one-way delays of those that arrived.
     pub delay_sum: Span,
     /// Largest one-way delay of those that arrived.

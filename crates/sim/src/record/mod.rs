@@ -15,6 +15,7 @@ pub mod histogram;
 pub mod jitter;
 pub mod member;
 pub mod metrics;
+pub mod news;
 mod pcapng;
 pub mod quality;
 mod recorder;
@@ -225,6 +226,19 @@ impl Recording {
         }
     }
 
+    /// A copy of what the metrics are computed from, without the tables.
+    pub(crate) fn so_far(&self) -> Self {
+        let (flows, links, names) = (self.flows.clone(), self.links.clone(), self.node_names.clone());
+        Self {
+            link_stats: self.link_stats.clone(),
+            stats: self.stats.clone(),
+            open: self.open.clone(),
+            members: self.members.clone(),
+            member_stats: self.member_stats.clone(),
+            ..Self::new(Level::Summary, self.bin, Time::ZERO, flows, links, names)
+        }
+    }
+
     /// Keeps each packet as it passes its two ends.
     #[must_use]
     pub fn with_capture(mut self) -> Self {
@@ -291,7 +305,6 @@ impl Recording {
         for flow in &mut self.flows {
             flow.stop = flow.stop.min(end).max(flow.start);
         }
-        self.truth.sort_by_key(|&(at, node, _)| (node, at));
     }
 
     /// Counts the frames of which no receiver has told anything, when the run is over at `end`.

@@ -137,6 +137,10 @@ impl Recorder for Recording {
                 stats.marked += 1;
             }
         }
+        if let Some(bins) = self.series.get_mut(packet.flow.0 as usize).filter(|_| !packet.kind.is_feedback())
+        {
+            bins.at(now).packets_marked += 1;
+        }
     }
 
     // not in the digest: what was sent and what arrived is

@@ -185,6 +185,7 @@ impl Recording {
             .with("packets_sent", Column::U32(rows().map(|(.., b)| b.packets_sent).collect()))
             .with("packets_arrived", Column::U32(rows().map(|(.., b)| b.packets_arrived).collect()))
             .with("packets_lost", Column::U32(rows().map(|(.., b)| b.packets_lost).collect()))
+            .with("packets_marked", Column::U32(rows().map(|(.., b)| b.packets_marked).collect()))
     }
 
     /// Half a per cent each, so that 95 % is one of them.
@@ -247,7 +248,9 @@ impl Recording {
     }
 
     fn truth_table(&self) -> Table {
-        let rows = &self.truth;
+        // a link's stand together
+        let mut rows = self.truth.clone();
+        rows.sort_by_key(|&(at, node, _)| (node, at));
         Table::default()
             .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
             .with("link", self.nodes(rows.iter().map(|r| r.1)))

@@ -108,7 +108,7 @@ impl Run {
             .map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 
-    fn managed(&self, name: &str) -> Result<(NodeId, &ManagedLink), Refusal> {
+    pub(super) fn managed(&self, name: &str) -> Result<(NodeId, &ManagedLink), Refusal> {
         let links = self.world.nodes().iter().enumerate().filter(|(_, node)| node.name() == name);
         let mut links = links.filter_map(|(place, node)| {
             let link = (&**node as &dyn Any).downcast_ref::<ManagedLink>()?;

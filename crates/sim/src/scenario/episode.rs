@@ -2,11 +2,9 @@
 
 use super::run::Run;
 use super::tightest_link::capacity;
-use crate::record::Recording;
 use crate::record::flow::FlowStats;
 use crate::record::histogram::Histogram;
 use crate::refusal::Refusal;
-use std::any::Any;
 use tidegate_controllers::agent::{Observation, Reins, Terms};
 use tidegate_core::{NodeId, Rate, Span, Time, math};
 
@@ -114,7 +112,7 @@ impl Episode {
     /// # Errors
     /// When there is no such flow, or its time has no room for a step.
     pub fn new(run: Run, flow: &str, reins: Option<Reins>, terms: Terms) -> Result<Self, Refusal> {
-        let record = recording(&run);
+        let record = run.recording();
         let Some(place) = record.flows.iter().position(|info| info.name == flow) else {
             return Err(Refusal::new("flow", flow, "the name of a flow"));
         };
@@ -193,7 +191,7 @@ impl Episode {
     pub fn end(&mut self) -> Stepped {
         let (from, to) = (self.begin, self.until() + Span::from_nanos(1));
         let observed = self.reins.as_ref().map(|reins| reins.see(to)).unwrap_or_default();
-        let now = Counts::of(&recording(&self.run).stats()[self.flow]);
+        let now = Counts::of(&self.run.recording().stats()[self.flow]);
         let before = std::mem::replace(&mut self.before, now);
         let (arrived, lost) = (now.arrived - before.arrived, now.lost - before.lost);
         let lasted = to - from;
@@ -217,12 +215,4 @@ impl Episode {
         let stopped = self.reins.as_ref().is_some_and(|reins| reins.begun() < self.steps);
         Stepped { observed, truth, at: to, over: to >= self.stop, stopped }
     }
-}
-
-fn recording(run: &Run) -> &Recording {
-    let record: &dyn Any = run.world.record();
-    let Some(recording) = record.downcast_ref() else {
-        unreachable!("a builder's world always writes to a Recording")
-    };
-    recording
 }

@@ -16,6 +16,7 @@ mod run;
 mod sessions;
 mod tightest_link;
 mod traffic;
+mod waiting;
 
 pub use driven::LinkChange;
 pub use episode::{Episode, Stepped, Truth};
@@ -29,6 +30,7 @@ use serde::Deserialize;
 pub use sessions::*;
 use tidegate_core::{Span, Time};
 pub use traffic::*;
+pub use waiting::Queued;
 
 /// One scenario: all that a run depends on, but for traces and controllers that are handed over beside it.
 #[derive(Clone, Debug, Deserialize)]

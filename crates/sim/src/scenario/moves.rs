@@ -51,6 +51,12 @@ impl Moves {
         self.0.front().map(|&(at, ..)| at)
     }
 
+    /// Adds one, behind those of the same time.
+    fn add(&mut self, at: Time, link: &str, change: LinkChange) {
+        let place = self.0.partition_point(|&(other, ..)| other <= at);
+        self.0.insert(place, (at, link.to_owned(), change));
+    }
+
     fn take(&mut self, at: Time) -> Option<(String, LinkChange)> {
         if self.next()? > at {
             return None;
@@ -123,6 +129,35 @@ impl Run {
         links.sort_by_key(|&(at, ..)| at);
         self.moves = Moves(links.into());
         Ok(self)
+    }
+
+    /// Plans a change of a link while it runs, as a move of the scenario would: it is made before whatever else happens
+    /// at `at`, and after those that were planned for that time before.
+    ///
+    /// # Errors
+    /// When there is no managed link of that name, a value is out of its range, nothing changes, or the time is not
+    /// within [`Run::reached`] and the end.
+    pub fn plan(&mut self, link: &str, at: Time, change: LinkChange) -> Result<(), Refusal> {
+        let (from, ends) = (self.reached(), Time::ZERO + self.duration);
+        ensure((from..=ends).contains(&at), || {
+            Refusal::new("time", at, format!("from {from} on, where the run has got to, until {ends}"))
+        })?;
+        ensure(!change.is_empty(), || {
+            Refusal::from("found no change; expected capacity, delay or loss").at(&format!("links.{link}"))
+        })?;
+        self.changeable(link, &change)?;
+        self.moves.add(at, link, change);
+        Ok(())
+    }
+
+    /// Forgets the changes of a link from `from` on that have not been made.
+    ///
+    /// # Errors
+    /// When there is no managed link of that name.
+    pub fn forget(&mut self, link: &str, from: Time) -> Result<(), Refusal> {
+        self.managed(link)?;
+        self.moves.0.retain(|(at, name, _)| *at < from || name != link);
+        Ok(())
     }
 
     /// Makes the changes that are due at `at`; all before that has happened.

@@ -7,6 +7,7 @@ use crate::engine::world::{Stopped, World};
 use crate::record::Recording;
 use crate::record::summary::{Recorded, Summary, Warning};
 use std::any::Any;
+use tidegate_core::outbox::PacketAccount;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Span, Time};
 
@@ -100,6 +101,28 @@ impl Run {
         self.before = Some(self.world.accounts().iter().map(|accounts| accounts.left_bytes).collect());
     }
 
+    /// Runs up to `until`, or to its end if that is earlier, but leaves undone what happens at that very time: a change
+    /// there comes first. Handles not many more than `events` events; says whether it got there.
+    ///
+    /// # Errors
+    /// When a component fails: with its name, the time and the reason.
+    pub fn run_before(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
+        let until = until.min(Time::ZERO + self.duration);
+        if until <= self.reached() {
+            return Ok(true);
+        }
+        self.run_some(until - Span::from_nanos(1), events)
+    }
+
+    /// The earliest time at which nothing can have happened yet: where a run that was run *before* a time stands.
+    #[must_use]
+    pub fn reached(&self) -> Time {
+        match self.world.now() {
+            Time::ZERO if self.world.events() == 0 => Time::ZERO,
+            now => now + Span::from_nanos(1),
+        }
+    }
+
     /// The simulated time that it has got to.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -118,6 +141,51 @@ impl Run {
             node.draws(&mut |drawn| draws.push(drawn));
         }
         draws.sort_by(|a, b| a.name.cmp(&b.name));
+        let warnings = self.warnings();
+        let (recorder, mut nodes) = self.world.finish_with_nodes()?;
+        let recorder: Box<dyn Any> = recorder;
+        let Ok(mut recording) = recorder.downcast::<Recording>() else {
+            unreachable!("a builder's world always writes to a Recording")
+        };
+        let sums = Sums { accounts: &accounts, before: self.before.as_deref(), warmup: self.warmup };
+        let summary = sums.up(&mut recording, &mut nodes, self.duration);
+        let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();
+        let summary =
+            Summary { warnings, recordings: played(self.recordings.iter(), self.duration), ..summary };
+        Ok(Outcome { recording, summary, draws, events, hops })
+    }
+    /// Asserts that no packet went missing so far.
+    ///
+    /// # Errors
+    /// With the node and its counts, when one did.
+    pub fn check(&self) -> Result<(), Stopped> {
+        self.world.check()
+    }
+
+    /// The metrics so far, as those of a run that ends where this one has got to, which goes on unmoved. What only
+    /// the end of a run brings to light is left out: a freeze that lasts, and speech that is still on its way.
+    pub fn summary_so_far(&mut self) -> Summary {
+        let duration = self.reached() - Time::ZERO;
+        let duration = duration.min(self.duration);
+        let (warmup, warnings) = (self.warmup.min(duration), self.warnings());
+        let accounts = self.world.accounts().to_vec();
+        let mut recording = self.recording().so_far();
+        let sums = Sums { accounts: &accounts, before: self.before.as_deref(), warmup };
+        let summary = sums.up(&mut recording, self.world.nodes_mut(), duration);
+        Summary { warnings, recordings: played(self.recordings.iter(), duration), ..summary }
+    }
+
+    /// All that has been recorded so far.
+    #[must_use]
+    pub fn recording(&self) -> &Recording {
+        let record: &dyn Any = self.world.record();
+        let Some(recording) = record.downcast_ref() else {
+            unreachable!("a builder's world always writes to a Recording")
+        };
+        recording
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for node in self.world.nodes() {
             let name = node.name();
@@ -125,36 +193,40 @@ impl Run {
                 warnings.push(Warning { key: format!("links.{name}.{key}"), says })
             });
         }
-        let (recorder, mut nodes) = self.world.finish_with_nodes()?;
-        let recorder: Box<dyn Any> = recorder;
-        let Ok(mut recording) = recorder.downcast::<Recording>() else {
-            unreachable!("a builder's world always writes to a Recording")
-        };
-        let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        warnings
+    }
+}
+
+/// What was played of recordings in a run that lasted so long.
+fn played<'a>(recordings: impl Iterator<Item = &'a Recorded>, lasted: Span) -> Vec<Recorded> {
+    let lasted = lasted.as_secs_f64();
+    recordings.map(|one| Recorded { used_s: one.used_s.min(lasted), ..one.clone() }).collect()
+}
+
+/// What the metrics need beside the recording.
+struct Sums<'a> {
+    accounts: &'a [PacketAccount],
+    /// What nodes had carried when the warm-up ended; `None` before.
+    before: Option<&'a [u64]>,
+    warmup: Span,
+}
+
+impl Sums<'_> {
+    /// The metrics of a run that ends after `duration`, and what the recording has to know for them.
+    fn up(&self, recording: &mut Recording, nodes: &mut [Box<dyn Node>], duration: Span) -> Summary {
+        let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + duration);
         recording.close_frames(end);
         recording.end(end);
-        set_tightest(&mut recording.flows, &mut nodes, begin);
+        set_tightest(&mut recording.flows, nodes, begin);
         for info in &mut recording.links {
-            info.capacity = capacity(&mut nodes, info.node, begin, end);
+            info.capacity = capacity(nodes, info.node, begin, end);
         }
-        let before = self.before.unwrap_or_else(|| vec![0; accounts.len()]);
         recording.set_carried(|node| {
             let id = node.0 as usize;
-            assert!(
-                before[id] <= accounts[id].left_bytes,
-                "node {id} has carried less than at the end of the warm-up"
-            );
-            accounts[id].left_bytes - before[id]
+            let (before, left) = (self.before.map_or(0, |before| before[id]), self.accounts[id].left_bytes);
+            assert!(before <= left, "node {id} has carried less than at the end of the warm-up");
+            left - before
         });
-        let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();
-        let lasted = self.duration.as_secs_f64();
-        let recordings =
-            self.recordings.into_iter().map(|one| Recorded { used_s: one.used_s.min(lasted), ..one });
-        let summary = Summary {
-            warnings,
-            recordings: recordings.collect(),
-            ..recording.summary(self.duration, self.warmup)
-        };
-        Ok(Outcome { recording, summary, draws, events, hops })
+        recording.summary(duration, self.warmup)
     }
 }

@@ -305,7 +305,7 @@ impl QueueDiscipline for Step {
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u32, bytes: Size::from_bytes(self.bytes) }
     }
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.waiting.iter().for_each(visit);
     }
 }

@@ -6,7 +6,7 @@ use super::fifo::Fifo;
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
-use tidegate_core::{Packet, Size, Span, Time, math};
+use tidegate_core::{Size, Span, Time, math};
 
 /// The parameters of CoDel, by the names of RFC 8289.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
@@ -184,7 +184,7 @@ impl QueueDiscipline for Codel {
         self.waiting.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.waiting.each(visit);
     }
 

@@ -86,8 +86,8 @@ pub trait QueueDiscipline: Send {
     /// What waits, without the packet in service. Asked for every packet: to be kept, not counted anew.
     fn backlog(&self) -> Backlog;
 
-    /// Shows each packet that waits.
-    fn each(&self, visit: &mut dyn FnMut(&Packet));
+    /// Shows each packet that waits, those of one queue in the order in which they go.
+    fn each(&self, visit: &mut dyn FnMut(&Waiting));
 
     /// Shows what each of its random substreams gave out.
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

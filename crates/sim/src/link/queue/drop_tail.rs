@@ -4,7 +4,7 @@ use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::fifo::Fifo;
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
-use tidegate_core::{Packet, Rate, Size, Span};
+use tidegate_core::{Rate, Size, Span};
 
 /// The limits of a queue. Several may be given: a packet must fit all of them. Drop-tail has nothing else; to any other
 /// discipline they are the size of its buffer.
@@ -180,7 +180,7 @@ impl QueueDiscipline for Tail {
         self.queue.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.queue.each(visit);
     }
 

@@ -7,7 +7,7 @@ use super::ticks::{Ticks, ensure_period};
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
-use tidegate_core::{Ecn, Packet, Size, Span, Time};
+use tidegate_core::{Ecn, Size, Span, Time};
 
 /// The parameters of DualPI2, by the names of RFC 9332 figure 2; `limit` is the room of the link's queue.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
@@ -255,7 +255,7 @@ impl QueueDiscipline for DualPi2 {
         Backlog { packets: l4s.packets + classic.packets, bytes: Size::from_bytes(bytes) }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.l4s.packets.each(visit);
         self.classic.packets.each(visit);
     }

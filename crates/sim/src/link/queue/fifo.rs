@@ -3,8 +3,8 @@
 use super::discipline::Waiting;
 use crate::counts::take_away;
 use std::collections::VecDeque;
+use tidegate_core::Size;
 use tidegate_core::record::Backlog;
-use tidegate_core::{Packet, Size};
 
 /// A queue without limits and without opinions: what disciplines are made of.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl Fifo {
     }
 
     /// Shows each packet, the oldest first.
-    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(|waiting| visit(&waiting.packet));
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.waiting.iter().for_each(visit);
     }
 }

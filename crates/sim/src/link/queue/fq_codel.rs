@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Datagram, Packet, Size, Span, Stream};
+use tidegate_core::{Datagram, Size, Span, Stream};
 
 /// The parameters of FQ-CoDel, by the names of RFC 8290 section 5.2; its limit is the room of the link's queue.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
@@ -217,7 +217,7 @@ impl QueueDiscipline for FqCodel {
         Backlog { packets: self.packets, bytes: Size::from_bytes(self.bytes) }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.queues.iter().for_each(|queue| queue.packets.each(visit));
     }
 

@@ -8,7 +8,7 @@ use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Packet, Size, Span, Stream, Time};
+use tidegate_core::{Size, Span, Stream, Time};
 
 /// The parameters of PIE, by the names of RFC 8033.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
@@ -213,7 +213,7 @@ impl QueueDiscipline for Pie {
         self.queue.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.queue.each(visit);
     }
 

@@ -4,7 +4,7 @@ use super::bucket::Tokens;
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Packet, Span, Time};
+use tidegate_core::{Span, Time};
 
 /// Token buckets in front of a queue; see [`super::bucket`].
 pub(super) struct Policer {
@@ -45,7 +45,7 @@ impl QueueDiscipline for Policer {
         self.queue.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.queue.each(visit);
     }
 

@@ -4,7 +4,7 @@ use super::bucket::Tokens;
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Packet, Size, Span, Time};
+use tidegate_core::{Size, Span, Time};
 
 /// Token buckets behind a queue; see [`super::bucket`].
 ///
@@ -82,8 +82,8 @@ impl QueueDiscipline for Shaper {
         backlog
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.next.iter().for_each(|(next, _)| visit(&next.packet));
+    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.next.iter().for_each(|(next, _)| visit(next));
         self.queue.each(visit);
     }
 

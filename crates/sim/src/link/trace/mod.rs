@@ -5,6 +5,7 @@
 
 mod csv;
 mod json;
+mod plain;
 mod play;
 mod text;
 mod write;

@@ -1,0 +1,350 @@
+//! A run that is stepped, read and changed by hand, against the scenario that says the same beforehand.
+
+use serde_json::{Value, json};
+use tidegate_core::{Rate, Span, Stream, Time};
+use tidegate_sim::link::trace::Trace;
+use tidegate_sim::record::columns::Column;
+use tidegate_sim::record::news::{SECTIONS, Seen};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{LinkChange, Outcome, Run, Scenario};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// A call that adapts and a download over two links one behind the other, of these disciplines.
+fn scenario(near: &Value, far: &Value, moves: Value) -> Scenario {
+    let link = |name: &str, from: &str, to: &str, rate: i64, discipline: &Value| {
+        json!({"name": name, "from": from, "to": to, "capacity": {"constant": rate}, "service": "managed",
+               "settings": {"delay": 15_000_000, "queue": {"packets": 60}, "discipline": discipline}})
+    };
+    let scenario = json!({
+        "name": "stepped", "duration": 8 * SECOND, "seed": 5, "warmup": SECOND, "moves": moves,
+        "record": {"level": "series", "bin": SECOND / 10},
+        "links": [
+            link("near", "a", "m", 3_000_000, near), link("far", "m", "b", 2_500_000, far),
+            link("back", "b", "a", 20_000_000, &json!("drop_tail")),
+        ],
+        "flows": [
+            {"name": "call", "from": "a", "to": "b", "kind": {"media": {
+                "controller": {"name": "gcc"}, "min_rate": 30_000, "max_rate": 2_500_000, "start_rate": 500_000,
+                "video": {"source": "ideal", "min": 150_000, "max": 2_500_000, "fps": 30.0},
+                "audio": {"rate": 32_000, "interval": 20_000_000}, "feedback": {"format": "twcc", "interval": null},
+                "playout": {"adaptive": {"min": 0, "max": SECOND}}, "payload": 1200, "overhead": 28}}},
+            {"name": "file", "from": "a", "to": "b", "start": 3 * SECOND, "kind": {"tcp": {
+                "algorithm": "cubic", "workload": "long", "initial_window": 10, "min_rto": SECOND, "ecn": true,
+                "delayed_ack": true, "handshake": true, "receive_window": 400_000, "packet_size": 1000}}},
+        ],
+    });
+    serde_json::from_value(scenario).unwrap()
+}
+
+fn new(scenario: &Scenario) -> Run {
+    Run::new(scenario, &[], &mut from_registry).unwrap()
+}
+
+fn finished(mut run: Run) -> Outcome {
+    run.run_until(Time::MAX).unwrap();
+    run.finish().unwrap()
+}
+
+/// The whole summary, and tables.
+fn said(outcome: &Outcome) -> (String, Vec<String>) {
+    let tables = ["queues", "series", "truth", "internals", "decisions", "frames", "freezes"];
+    let tables = tables.map(|name| format!("{:?}", outcome.recording.table(name).map(|table| table.columns)));
+    (serde_json::to_string(&outcome.summary).unwrap(), tables.to_vec())
+}
+
+fn change(capacity: Option<u64>, delay_ms: Option<i64>, loss: Option<f64>) -> LinkChange {
+    LinkChange { capacity: capacity.map(Rate::from_bps), delay: delay_ms.map(Span::from_millis), loss }
+}
+
+fn as_move(at: Time, link: &str, change: &LinkChange) -> Value {
+    let mut one = json!({"time": at.as_nanos(), "link": link});
+    if let Some(rate) = change.capacity {
+        one["capacity"] = json!(rate.as_bps());
+    }
+    if let Some(delay) = change.delay {
+        one["delay"] = json!(delay.as_nanos());
+    }
+    if let Some(loss) = change.loss {
+        one["loss"] = json!(loss);
+    }
+    one
+}
+
+fn disciplines() -> Vec<Value> {
+    let codel = json!({"target": 5_000_000, "interval": 100_000_000, "maxpacket": 1500, "ecn": true});
+    let mut fair = codel.clone();
+    fair["quantum"] = json!(1514);
+    fair["flows"] = json!(1024);
+    let pie = json!({
+        "qdelay_ref": 15_000_000, "t_update": 15_000_000, "max_burst": 150_000_000, "alpha": 0.125, "beta": 1.25,
+        "mean_pktsize": 1000, "ecn": true, "mark_ecnth": 0.1, "derandomize": true, "cap_drop": true,
+    });
+    let dual = json!({
+        "k": 2.0, "target": 15_000_000, "rtt_max": 100_000_000, "min_th": 800_000, "range": 400_000, "th_len": 1,
+        "classic_weight": 0.0625,
+    });
+    let bucket = json!({"rate": 2_000_000, "burst": 30_000, "mtu": 1500, "discipline": "drop_tail"});
+    vec![
+        json!("drop_tail"),
+        json!({"codel": codel}),
+        json!({"fq_codel": fair}),
+        json!({"pie": pie}),
+        json!({"dualpi2": dual}),
+        json!({"policer": bucket}),
+        json!({"shaper": bucket}),
+    ]
+}
+
+#[test]
+fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
+    let all = disciplines();
+    for seed in 0..24_u64 {
+        let mut luck = Stream::new(seed, "stepped", "changes");
+        let pick = |luck: &mut Stream| all[luck.below(all.len() as u64) as usize].clone();
+        let (near, far) = (pick(&mut luck), pick(&mut luck));
+        let mut run = new(&scenario(&near, &far, json!([])));
+        let mut moves = Vec::new();
+        while run.reached() < Time::from_secs(8) {
+            // anywhere, to the nanosecond; now and then several changes at one time
+            let next = run.reached() + Span::from_nanos(1 + luck.below(600_000_000) as i64);
+            run.run_before(next, u64::MAX).unwrap();
+            for _ in 0..luck.below(3) {
+                let link = ["near", "far", "back"][luck.below(3) as usize];
+                let mut change = change(None, None, None);
+                // at once, or ahead of time
+                let at = run.reached() + Span::from_nanos((luck.below(2) * luck.below(900_000_000)) as i64);
+                if at > Time::from_secs(8) {
+                    continue;
+                }
+                match luck.below(4) {
+                    0 => change.delay = Some(Span::from_nanos(luck.below(90_000_000) as i64)),
+                    1 => change.loss = Some(luck.below(30) as f64 / 100.0),
+                    // an outage, too
+                    _ => change.capacity = Some(Rate::from_bps(luck.below(40) * 100_000)),
+                }
+                run.plan(link, at, change).unwrap();
+                moves.push(as_move(at, link, &change));
+            }
+            run.check().unwrap();
+            // whoever asks moves nothing
+            let so_far = run.summary_so_far();
+            assert!(so_far.flows[0].packets_sent <= run.recording().stats()[0].sent.packets);
+        }
+        let by_hand = said(&finished(run));
+        let planned = said(&finished(new(&scenario(&near, &far, json!(moves)))));
+        assert_eq!(by_hand.0, planned.0, "seed {seed}: {near} and {far}, {moves:?}");
+        assert!(by_hand.1 == planned.1, "seed {seed}: tables differ: {near} and {far}, {moves:?}");
+    }
+}
+
+#[test]
+fn a_change_comes_before_what_happens_at_its_time_and_a_step_leaves_that_undone() {
+    let plain = scenario(&json!("drop_tail"), &json!("drop_tail"), json!([]));
+    // a time at which something happens
+    let mut run = new(&plain);
+    run.run_until(Time::from_secs(2)).unwrap();
+    let busy = run.peek().unwrap();
+    let mut run = new(&plain);
+    run.run_before(busy, u64::MAX).unwrap();
+    assert_eq!((run.reached(), run.peek()), (busy, Some(busy)));
+    run.plan("near", busy, change(Some(300_000), None, None)).unwrap();
+    let moves = json!([{"time": busy.as_nanos(), "link": "near", "capacity": 300_000}]);
+    let planned = said(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
+    assert!(said(&finished(run)) == planned);
+    // at the very beginning, too
+    let mut run = new(&plain);
+    assert_eq!(run.reached(), Time::ZERO);
+    run.plan("near", Time::ZERO, change(None, Some(50), None)).unwrap();
+    let moves = json!([{"time": 0, "link": "near", "delay": 50_000_000}]);
+    let planned = said(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
+    assert!(said(&finished(run)) == planned);
+}
+
+#[test]
+fn what_is_forgotten_is_not_made() {
+    let tail = json!("drop_tail");
+    let mut run = new(&scenario(&tail, &tail, json!([{"time": 6 * SECOND, "link": "near", "loss": 0.1}])));
+    run.run_before(Time::from_secs(2), u64::MAX).unwrap();
+    run.plan("near", Time::from_secs(3), change(Some(900_000), None, None)).unwrap();
+    run.plan("far", Time::from_secs(4), change(Some(800_000), None, None)).unwrap();
+    run.plan("near", Time::from_secs(5), change(Some(700_000), None, None)).unwrap();
+    run.forget("near", Time::from_secs(5)).unwrap();
+    let moves = json!([
+        {"time": 3 * SECOND, "link": "near", "capacity": 900_000},
+        {"time": 4 * SECOND, "link": "far", "capacity": 800_000},
+    ]);
+    assert!(said(&finished(run)) == said(&finished(new(&scenario(&tail, &tail, moves)))));
+}
+
+#[test]
+fn what_cannot_be_planned_is_told() {
+    let tail = json!("drop_tail");
+    let mut run = new(&scenario(&tail, &tail, json!([])));
+    run.run_before(Time::from_secs(2), u64::MAX).unwrap();
+    let mut refused =
+        |link: &str, at: i64, change| run.plan(link, Time::from_nanos(at), change).unwrap_err().to_string();
+    let slower = change(Some(1), None, None);
+    assert!(
+        refused("near", 2 * SECOND - 1, slower)
+            .starts_with("time: found 1.999999999s; expected from 2.000000000s on")
+    );
+    assert!(refused("near", 8 * SECOND + 1, slower).contains("until 8.000000000s"));
+    assert!(refused("near", 3 * SECOND, change(None, None, None)).starts_with("links.near: found no change"));
+    assert!(refused("nowhere", 3 * SECOND, slower).starts_with("links.nowhere: no such link"));
+    assert!(
+        refused("near", 3 * SECOND, change(None, None, Some(1.5))).starts_with("links.near.loss: found 1.5")
+    );
+    assert!(run.forget("nowhere", Time::ZERO).is_err());
+}
+
+#[test]
+fn the_metrics_so_far_are_those_of_a_run_that_ends_there_and_asking_changes_nothing() {
+    let moved = scenario(
+        &disciplines()[1],
+        &json!("drop_tail"),
+        json!([{"time": 4 * SECOND, "link": "near", "capacity": 900_000}]),
+    );
+    let whole = said(&finished(new(&moved)));
+    let mut asked = new(&moved);
+    for millis in [400, 999, 1001, 1700, 3900, 4000, 5500, 7900] {
+        // just after it, when nothing happens: `finish_at` would do it
+        let at = Time::from_millis(millis) + Span::from_nanos(123);
+        asked.run_before(at, u64::MAX).unwrap();
+        let so_far = serde_json::to_value(asked.summary_so_far()).unwrap();
+        let mut ended = new(&moved);
+        ended.run_before(at, u64::MAX).unwrap();
+        let ended = serde_json::to_value(ended.finish_at(asked.reached()).unwrap().summary).unwrap();
+        for part in ["links", "fairness", "duration_s", "warmup_s"] {
+            assert_eq!(so_far[part], ended[part], "{part} at {at}");
+        }
+        for (so_far, ended) in
+            so_far["flows"].as_array().unwrap().iter().zip(ended["flows"].as_array().unwrap())
+        {
+            for (key, value) in ended.as_object().unwrap() {
+                // what only the end brings to light
+                if !["freezes", "freeze_time_s", "mos", "mos_without_plc", "r_factor", "quality"]
+                    .contains(&key.as_str())
+                {
+                    assert_eq!(so_far[key], *value, "{key} of {} at {at}", ended["flow"]);
+                }
+            }
+        }
+    }
+    assert!(said(&finished(asked)) == whole);
+}
+
+/// Rows of each section.
+fn read(run: &Run, seen: &mut Seen) -> Vec<Vec<Vec<f64>>> {
+    let mut out = Vec::new();
+    run.recording().news(run.reached(), seen, &mut out);
+    let mut rest = &out[..];
+    let sections = SECTIONS.map(|(_, columns)| {
+        let (rows, after) = (rest[0] as usize, &rest[1..]);
+        let (these, after) = after.split_at(rows * columns.len());
+        rest = after;
+        these.chunks(columns.len()).map(<[f64]>::to_vec).collect::<Vec<_>>()
+    });
+    assert!(rest.is_empty());
+    sections.to_vec()
+}
+
+#[test]
+fn news_come_once_and_together_are_the_tables() {
+    let moves = json!([{"time": 4 * SECOND, "link": "near", "capacity": 900_000, "loss": 0.02}]);
+    let mut run = new(&scenario(&disciplines()[1], &json!("drop_tail"), moves));
+    let mut seen = Seen::default();
+    let mut all = vec![Vec::new(); SECTIONS.len()];
+    for step in 1..=53 {
+        run.run_before(Time::from_millis(step * 151), u64::MAX).unwrap();
+        for (all, new) in all.iter_mut().zip(read(&run, &mut seen)) {
+            all.extend(new);
+        }
+        assert!(read(&run, &mut seen).iter().all(Vec::is_empty));
+    }
+    assert!(all.iter().all(|rows| !rows.is_empty()), "{:?}", all.iter().map(Vec::len).collect::<Vec<_>>());
+    let marks: f64 = all[0].iter().map(|row| row[11]).sum();
+    assert_eq!(marks, run.summary_so_far().flows.iter().map(|flow| flow.marked as f64).sum::<f64>());
+    assert!(marks > 0.0, "codel marks");
+    let run = run;
+    for ((name, columns), mut rows) in SECTIONS.into_iter().zip(all) {
+        let table = run.recording().table(name).unwrap();
+        // as tables have them: a flow, or a link, after the other
+        match name {
+            "series" => rows.sort_by(|a, b| (a[1], a[0]).partial_cmp(&(b[1], b[0])).unwrap()),
+            "truth" => rows.sort_by(|a, b| (a[1], a[0]).partial_cmp(&(b[1], b[0])).unwrap()),
+            _ => {}
+        }
+        if name == "series" {
+            // tables have the bin that goes on, too
+            let ended = run.reached().as_nanos() / (SECOND / 10);
+            assert_eq!(rows.len() as i64, 2 * ended);
+        } else {
+            assert_eq!(rows.len(), table.rows(), "{name}");
+        }
+        let ended = |at: usize| name != "series" || number(&table.columns[0].1, at) < 7.95;
+        let kept: Vec<usize> = (0..table.rows()).filter(|&at| ended(at)).collect();
+        for (place, column) in columns.iter().enumerate() {
+            let (told, values) = &table.columns[place];
+            assert_eq!(told, column, "{name}");
+            for (row, &at) in rows.iter().zip(&kept) {
+                assert_eq!(row[place].to_bits(), number(values, at).to_bits(), "{name}.{column}, row {at}");
+            }
+        }
+    }
+}
+
+fn number(column: &Column, at: usize) -> f64 {
+    match column {
+        Column::F64(values) => values[at],
+        Column::U64(values) => values[at] as f64,
+        Column::U32(values) => f64::from(values[at]),
+        Column::Bool(values) => f64::from(u8::from(values[at])),
+        Column::Words { codes, .. } => f64::from(codes[at]),
+    }
+}
+
+#[test]
+fn what_waits_is_what_the_queue_has_in_its_order() {
+    let tail = json!("drop_tail");
+    let mut run = new(&scenario(&tail, &tail, json!([])));
+    run.run_before(Time::from_secs(5), u64::MAX).unwrap();
+    run.plan("far", Time::from_secs(5), change(Some(200_000), None, None)).unwrap();
+    run.run_before(Time::from_millis(5_600), u64::MAX).unwrap();
+    let mut found = Vec::new();
+    run.waiting(usize::MAX, &mut |one| found.push(one));
+    let far: Vec<_> = found.iter().filter(|one| one.link == 1).collect();
+    assert!(far.len() > 20, "{} wait", far.len());
+    assert_eq!(far[0].since, None);
+    let since: Vec<_> = far[1..].iter().map(|one| one.since.unwrap()).collect();
+    assert!(since.is_sorted() && since.iter().all(|&at| at < run.reached()));
+    // as the table has it, which looked at the same instant but one
+    let table = run.recording().table("queues").unwrap();
+    let at = |name: &str| &table.columns.iter().find(|(one, _)| *one == name).unwrap().1;
+    let last = (0..table.rows()).filter(|&row| number(at("link"), row) == 1.0).last().unwrap();
+    assert_eq!(number(at("t_s"), last), 5.5);
+    let mut few = 0;
+    run.waiting(3, &mut |one| few += u32::from(one.link == 1));
+    assert_eq!(few, 3);
+    assert_eq!(run.managed_links(), [true, true, true]);
+}
+
+#[test]
+fn a_trace_goes_through_json() {
+    for (name, text) in [
+        ("opportunities", "1\n5\n5\n90\n"),
+        ("rates.csv", "time_s,rate_bps,loss,delay_ms\n0,1000000,0.1,20\n1.5,0,0,30.5\n3,250000,0.02,0\n"),
+    ] {
+        let trace = Trace::read(name, text.as_bytes(), &Default::default()).unwrap();
+        assert_eq!(Trace::from_json(&trace.to_json().unwrap()).unwrap(), trace, "{name}");
+    }
+    for wrong in [
+        "[]",
+        "{\"name\": \"x\"}",
+        r#"{"name": "x", "rates": [[0, 1]], "period_ns": 0}"#,
+        r#"{"name": "x", "opportunities_ms": [2, 1], "bytes": 1504}"#,
+        r#"{"name": "x", "rates": [[0, 1]], "period_ns": 5, "loss": [[0, 2.0]]}"#,
+    ] {
+        assert!(Trace::from_json(wrong).is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,203 @@
+//! A run that is stepped, read and changed, with nothing but texts and numbers on its outside.
+
+use serde_json::json;
+use std::sync::Arc;
+use tidegate_core::{Cause, Kind, Rate, Span, Time};
+use tidegate_sim::link::trace::Trace;
+use tidegate_sim::record::news::{SECTIONS, Seen, section};
+use tidegate_sim::scenario::assemble::from_registry;
+use tidegate_sim::scenario::{FlowKind, LinkChange, Queued, Run, Scenario};
+
+/// So many packets of each link's queue are shown at most.
+pub const MOST_WAITING: usize = 300;
+
+const WAITING: [&str; 5] = ["link", "flow", "kind", "size", "since_s"];
+
+/// A run under way. Times are seconds from its beginning, capacities bit/s, losses fractions; errors are sentences.
+pub struct Session {
+    /// `None` when it is over.
+    run: Option<Box<Run>>,
+    duration: Span,
+    seen: Seen,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a session at {} s of {}", self.now(), self.duration)
+    }
+}
+
+/// An instant in whole nanoseconds.
+fn instant(name: &str, seconds: f64) -> Result<Time, String> {
+    // more is beyond what nanoseconds hold, and a scenario may not last so long either
+    if (0.0..=1e9).contains(&seconds) {
+        return Ok(Time::from_nanos((seconds * 1e9).round() as i64));
+    }
+    Err(format!("{name}: found {seconds}; expected seconds, from 0 to 1e9"))
+}
+
+impl Session {
+    /// The run of a lowered scenario; `traces` is a list of the recorded capacities that it names by number
+    /// ([`Trace::to_json`]). Both are JSON.
+    ///
+    /// # Errors
+    /// When they cannot be read, or the scenario makes no sense, or it needs somebody who is not here: a controller in
+    /// Python, or who drives an external flow or link.
+    pub fn new(lowered: &str, traces: &str) -> Result<Self, String> {
+        let scenario: Scenario =
+            serde_json::from_str(lowered).map_err(|error| format!("the scenario: {error}"))?;
+        for flow in &scenario.flows {
+            let FlowKind::Media(media) = &flow.kind else { continue };
+            if media.controller.python {
+                let name = &media.controller.name;
+                return Err(format!(
+                    "flows.{}.controller: {name} is written in Python, which runs in no browser",
+                    flow.name
+                ));
+            }
+        }
+        let traces: Vec<serde_json::Value> =
+            serde_json::from_str(traces).map_err(|error| format!("the traces: {error}"))?;
+        let trace = |one: &serde_json::Value| Trace::from_json(&one.to_string()).map(Arc::new);
+        let traces: Vec<_> =
+            traces.iter().map(trace).collect::<Result<_, _>>().map_err(|refusal| refusal.to_string())?;
+        let run = Run::new(&scenario, &traces, &mut from_registry).map_err(|refusal| refusal.to_string())?;
+        if let Some(key) = run.external().first() {
+            return Err(format!("{key}: is external, and nobody drives it here"));
+        }
+        Ok(Self { duration: run.duration(), run: Some(Box::new(run)), seen: Seen::default() })
+    }
+
+    fn run(&mut self) -> Result<&mut Run, String> {
+        self.run.as_deref_mut().ok_or_else(|| "this world is over".to_owned())
+    }
+
+    /// The sections of [`Session::read`], as JSON.
+    #[must_use]
+    pub fn sections() -> String {
+        let all = SECTIONS.into_iter().chain([("waiting", &WAITING[..])]);
+        let all: Vec<_> = all.map(|(name, columns)| json!({"name": name, "columns": columns})).collect();
+        json!(all).to_string()
+    }
+
+    /// What the numbers in [`Session::read`] stand for, as JSON.
+    #[must_use]
+    pub fn names(&self) -> String {
+        let Some(run) = &self.run else { return json!({}).to_string() };
+        let record = run.recording();
+        let place = |node| record.links.iter().position(|link| link.node == node);
+        let flows = record.flows.iter().map(|flow| {
+            let links: Vec<_> = flow.links.iter().filter_map(|&node| place(node)).collect();
+            json!({"name": flow.name, "kind": flow.kind, "controller": flow.controller, "links": links})
+        });
+        let links = record.links.iter().zip(run.managed_links());
+        let links = links.map(|(link, managed)| json!({"name": link.name, "managed": managed}));
+        json!({
+            "flows": flows.collect::<Vec<_>>(),
+            "links": links.collect::<Vec<_>>(),
+            "internals": record.internal_names(),
+            "kinds": Kind::ALL.map(Kind::name),
+            "causes": Cause::ALL.map(Cause::name),
+        })
+        .to_string()
+    }
+
+    /// All that happens before this time has been done.
+    #[must_use]
+    pub fn now(&self) -> f64 {
+        self.run.as_ref().map_or(self.duration.as_secs_f64(), |run| run.reached().as_secs_f64())
+    }
+
+    /// How long it runs.
+    #[must_use]
+    pub fn duration(&self) -> f64 {
+        self.duration.as_secs_f64()
+    }
+
+    /// Does all that happens before `until`, but not many more than `events` events; says whether it is there.
+    ///
+    /// # Errors
+    /// When a component fails, `until` is no time, or the world is over.
+    pub fn step(&mut self, until: f64, events: f64) -> Result<bool, String> {
+        let until = instant("until", until)?;
+        // a number that is no count of events is as good as none
+        let done = self.run()?.run_before(until, events.max(1.0) as u64);
+        done.map_err(|stopped| {
+            self.run = None;
+            stopped.to_string()
+        })
+    }
+
+    /// Changes a managed link at `at`, which is not earlier than [`Session::now`]; what is `None` stays.
+    ///
+    /// # Errors
+    /// When it cannot: no such link, a value out of its range, a time that is past.
+    pub fn change(
+        &mut self,
+        link: &str,
+        at: f64,
+        capacity: Option<f64>,
+        delay: Option<f64>,
+        loss: Option<f64>,
+    ) -> Result<(), String> {
+        let at = instant("at", at)?;
+        let rate = |bps: f64| match bps {
+            bps if (0.0..=1e15).contains(&bps) => Ok(Rate::from_bps(bps.round() as u64)),
+            _ => Err(format!("links.{link}.capacity: found {bps}; expected bit/s, from 0 to 1e15")),
+        };
+        let capacity = capacity.map(rate).transpose()?;
+        let delay = delay.map(|delay| instant(&format!("links.{link}.delay"), delay)).transpose()?;
+        let delay = delay.map(|delay| delay - Time::ZERO);
+        let change = LinkChange { capacity, delay, loss };
+        self.run()?.plan(link, at, change).map_err(|refusal| refusal.to_string())
+    }
+
+    /// Drops the changes of a link from `from` on that have not been made.
+    ///
+    /// # Errors
+    /// When there is no such link that can be changed.
+    pub fn forget(&mut self, link: &str, from: f64) -> Result<(), String> {
+        let from = instant("from", from)?;
+        self.run()?.forget(link, from).map_err(|refusal| refusal.to_string())
+    }
+
+    /// What is new since the last call, section by section, and what waits now.
+    ///
+    /// # Errors
+    /// When the world is over.
+    pub fn read(&mut self) -> Result<Vec<f64>, String> {
+        let mut seen = self.seen;
+        let run = self.run()?;
+        let mut out = Vec::new();
+        run.recording().news(run.reached(), &mut seen, &mut out);
+        let mut waiting = Vec::new();
+        run.waiting(MOST_WAITING, &mut |Queued { link, flow, kind, size, since }| {
+            let since = since.map_or(f64::NAN, Time::as_secs_f64);
+            waiting.push([f64::from(link), f64::from(flow.0), f64::from(kind as u8), f64::from(size), since]);
+        });
+        section(&mut out, waiting.into_iter());
+        self.seen = seen;
+        Ok(out)
+    }
+
+    /// The metrics so far, as JSON.
+    ///
+    /// # Errors
+    /// When the world is over.
+    pub fn metrics(&mut self) -> Result<String, String> {
+        serde_json::to_string(&self.run()?.summary_so_far()).map_err(|error| error.to_string())
+    }
+
+    /// Runs to the end, and ends it: its metrics with the digest, as JSON.
+    ///
+    /// # Errors
+    /// When a component fails, or the world is over.
+    pub fn finish(&mut self) -> Result<String, String> {
+        self.run()?;
+        let Some(mut run) = self.run.take() else { unreachable!("it was there") };
+        let end = Time::ZERO + self.duration;
+        let outcome =
+            run.run_until(end).and_then(|()| run.finish()).map_err(|stopped| stopped.to_string())?;
+        serde_json::to_string(&outcome.summary).map_err(|error| error.to_string())
+    }
+}

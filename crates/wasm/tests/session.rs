@@ -1,0 +1,114 @@
+//! A play by hand against the scenario with these moves, and against the digest that it must have in a browser, too
+//! (`.ci/wasm` runs the same play there).
+
+use serde_json::{Value, json};
+use tidegate_wasm::session::Session;
+
+const PLAY: &str = include_str!("play.json");
+const CHANGES: &str = include_str!("changes.json");
+const DIGEST: &str = include_str!("play.digest");
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn new(scenario: &str) -> Session {
+    Session::new(scenario, "[]").unwrap()
+}
+
+fn refused(scenario: &Value, traces: &str) -> String {
+    Session::new(&scenario.to_string(), traces).unwrap_err()
+}
+
+#[test]
+fn a_play_by_hand_is_the_scenario_with_its_moves_and_has_its_digest() {
+    let mut hands = new(PLAY);
+    let changes = value(CHANGES);
+    let mut rows = 0.0;
+    for one in changes.as_array().unwrap() {
+        let at = one["time_s"].as_f64().unwrap();
+        while !hands.step(at, 500.0).unwrap() {}
+        assert_eq!(hands.now(), at);
+        let number = |key: &str| one.get(key).and_then(Value::as_f64);
+        let link = one["link"].as_str().unwrap();
+        hands.change(link, at, number("capacity"), number("delay"), number("loss")).unwrap();
+        rows += hands.read().unwrap()[0];
+    }
+    assert!(rows >= 2.0 * 128.0, "{rows} bins were told");
+    let by_hand = value(&hands.finish().unwrap());
+
+    let mut planned = value(PLAY);
+    let nanos = |seconds: &Value| (seconds.as_f64().unwrap() * 1e9).round() as i64;
+    let moves = changes.as_array().unwrap().iter().map(|one| {
+        let mut made = json!({"time": nanos(&one["time_s"]), "link": one["link"]});
+        for key in ["capacity", "loss"].into_iter().filter(|&key| one.get(key).is_some()) {
+            made[key] = one[key].clone();
+        }
+        if let Some(delay) = one.get("delay") {
+            made["delay"] = json!(nanos(delay));
+        }
+        made
+    });
+    planned["moves"] = moves.collect();
+    let planned = value(&new(&planned.to_string()).finish().unwrap());
+    assert_eq!(by_hand, planned);
+    assert_eq!(
+        by_hand["digest"],
+        DIGEST.trim(),
+        "the play has another digest: write it into tests/play.digest"
+    );
+}
+
+#[test]
+fn what_is_read_has_the_sections_that_are_told() {
+    let mut session = new(PLAY);
+    session.step(9.0, 1e9).unwrap();
+    let sections = value(&Session::sections());
+    let told = session.read().unwrap();
+    let (mut place, mut found) = (0, Vec::new());
+    for section in sections.as_array().unwrap() {
+        found.push((section["name"].as_str().unwrap(), told[place]));
+        place += 1 + told[place] as usize * section["columns"].as_array().unwrap().len();
+    }
+    assert_eq!(place, told.len());
+    for (name, rows) in found {
+        assert!(rows > 0.0 || name == "freezes", "nothing of {name}");
+    }
+    let names = value(&session.names());
+    assert_eq!(names["flows"][0]["kind"], "media");
+    assert_eq!(names["flows"][0]["links"], json!([0]));
+    assert_eq!(names["links"][0]["managed"], true);
+    assert!(!names["internals"].as_array().unwrap().is_empty());
+    assert!(value(&session.metrics().unwrap())["flows"][0]["packets_sent"].as_u64().unwrap() > 100);
+}
+
+#[test]
+fn what_cannot_be_played_is_a_sentence() {
+    assert!(Session::new("{", "[]").unwrap_err().starts_with("the scenario: "));
+    assert!(Session::new(PLAY, "{}").unwrap_err().starts_with("the traces: "));
+    assert!(refused(&value(PLAY), "[{\"name\": \"x\"}]").starts_with("a trace: "));
+    let mut python = value(PLAY);
+    python["flows"][0]["kind"]["media"]["controller"]["python"] = json!(true);
+    assert!(refused(&python, "[]").contains("written in Python"));
+    let mut external = value(PLAY);
+    external["links"][0]["capacity"] = json!("external");
+    assert!(refused(&external, "[]").contains("is external"));
+
+    let mut session = new(PLAY);
+    session.step(1.0, 1e9).unwrap();
+    let link = value(PLAY)["links"][0]["name"].as_str().unwrap().to_owned();
+    for wrong in [f64::NAN, -1.0, 1e300] {
+        assert!(session.change(&link, wrong, Some(1e6), None, None).unwrap_err().starts_with("at: "));
+        assert!(session.change(&link, 2.0, Some(wrong), None, None).unwrap_err().contains("capacity"));
+        assert!(session.change(&link, 2.0, None, Some(wrong), None).unwrap_err().contains("delay"));
+        assert!(session.change(&link, 2.0, None, None, Some(wrong)).unwrap_err().contains("loss"));
+        assert!(session.step(wrong, 1.0).unwrap_err().starts_with("until: "));
+    }
+    assert!(session.change("nowhere", 2.0, Some(1e6), None, None).unwrap_err().contains("nowhere"));
+    assert!(session.change(&link, 0.5, Some(1e6), None, None).unwrap_err().starts_with("time: "));
+    session.finish().unwrap();
+    for over in [session.step(3.0, 1.0).map(drop), session.read().map(drop), session.finish().map(drop)] {
+        assert_eq!(over, Err("this world is over".to_owned()));
+    }
+    assert_eq!((session.now(), session.names()), (20.0, "{}".to_owned()));
+}
