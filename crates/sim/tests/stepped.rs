@@ -321,7 +321,7 @@ fn what_waits_is_what_the_queue_has_in_its_order() {
     // as the table has it, which looked at the same instant but one
     let table = run.recording().table("queues").unwrap();
     let at = |name: &str| &table.columns.iter().find(|(one, _)| *one == name).unwrap().1;
-    let last = (0..table.rows()).filter(|&row| number(at("link"), row) == 1.0).next_back().unwrap();
+    let last = (0..table.rows()).rfind(|&row| number(at("link"), row) == 1.0).unwrap();
     assert_eq!(number(at("t_s"), last), 5.5);
     let mut few = 0;
     run.waiting(3, &mut |one| few += u32::from(one.link == 1));
