@@ -12,8 +12,6 @@ export interface Line {
   dash?: number[];
   /** Steps instead of a line. */
   stepped?: boolean;
-  /** Points alone. */
-  points?: boolean;
 }
 
 export interface ChartOptions {
@@ -72,11 +70,11 @@ export class Chart {
         ...lines.map((line): uPlot.Series => ({
           label: line.label,
           stroke: line.colour,
-          width: line.points ? 0 : (line.width ?? 1.5),
-          points: line.points ? { show: true, size: 8, stroke: line.colour, fill: theme.page, width: 2 } : { show: false },
-          spanGaps: !line.points,
+          width: line.width ?? 1.5,
+          points: { show: false },
+          spanGaps: true,
           ...(line.dash ? { dash: line.dash } : {}),
-          ...(line.points ? { paths: () => null } : line.stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
+          ...(line.stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
           value: (_, value) => (value === null || value === undefined ? "" : words ? (words[value] ?? String(value)) : `${format(value)} ${unit}`.trim()),
         })),
       ],

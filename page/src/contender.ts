@@ -70,10 +70,17 @@ export class Contender {
     return true;
   }
 
-  /** The numbers as if the run ended now. */
+  /** The numbers as if the run ended now; of a run that has failed the last ones. */
   metrics(): Record<string, unknown> {
-    return JSON.parse(this.world.metrics()) as Record<string, unknown>;
+    try {
+      this.numbers = JSON.parse(this.world.metrics()) as Record<string, unknown>;
+    } catch {
+      // why it failed has been said when it did
+    }
+    return this.numbers;
   }
+
+  private numbers: Record<string, unknown> = {};
 
   free(): void {
     if (!this.over) this.world.free();

@@ -22,7 +22,9 @@ const LONGER = 20e6; // ns
 
 export class Controls {
   private drag: Drag | null = null;
+  /** The last change of the gesture that is under way, and a value that came too soon after it. */
   private last: LinkMove | null = null;
+  private late: number | null = null;
   private most = 1e7;
   private shownMoves: unknown = null;
   private built: unknown[] = [];
@@ -54,8 +56,8 @@ export class Controls {
     });
     on("speed", (text) => (runner.speed = Number(text)));
     on("theme", () => this.redraw());
-    for (const id of ["show-receive", "show-sending", "show-target", "window"]) on(id, () => this.view.draw(true));
-    for (const id of ["log", "queue-unit"]) on(id, () => this.redraw());
+    on("window", () => this.view.draw(true));
+    for (const id of ["show-receive", "show-sending", "show-target", "log", "queue-unit"]) on(id, () => this.redraw());
     click("play", () => this.toggle());
     click("back", () => this.back());
     click("step", () => this.step());
@@ -124,7 +126,7 @@ export class Controls {
       capacity: () => runner.capacityAt(runner.now),
       planned: () => runner.play.moves.filter((one): one is LinkMove => isLinkMove(one) && one.link === link() && one.key === "capacity" && one.at > runner.now),
       begin: () => {
-        this.last = null;
+        this.last = this.late = null;
         view.rate.frozen = true;
         runner.beginGesture();
       },
@@ -133,6 +135,7 @@ export class Controls {
       remove: (move) => runner.remove(move),
       finish: () => {
         view.rate.frozen = false;
+        if (this.late !== null) this.setCapacity(this.late, true, 0);
         runner.endGesture();
         say(`Capacity ${spoken(runner.capacityAt(runner.present))}.`);
       },
@@ -140,17 +143,21 @@ export class Controls {
   }
 
   /** The capacity from now on, or from as far ahead as is asked for. */
-  private setCapacity(bps: number, live: boolean): void {
+  private setCapacity(bps: number, live: boolean, apart = APART): void {
     const { runner } = this;
     const ahead = live ? 0 : this.ahead();
     if (!live && this.last === null) runner.beginGesture();
     const at = Math.min(runner.end, runner.present + ahead);
     let { moves } = runner.play;
     const { last } = this;
+    this.late = null;
     if (last && moves.includes(last)) {
       if (last.value === bps) return;
       if (last.at >= runner.present) moves = moves.filter((one) => one !== last);
-      else if (at - last.at < APART) return;
+      else if (at - last.at < apart) {
+        this.late = bps;
+        return;
+      }
     }
     this.last = { at, link: runner.play.situation.link, key: "capacity", value: bps };
     runner.change({ ...runner.play, moves: put(moves, this.last) });
@@ -294,7 +301,7 @@ export class Controls {
     this.drag?.place();
     const busy = runner.caughtUp < 1;
     text("clock", busy ? `running … ${Math.floor(runner.caughtUp * 100)} %` : `${(runner.now / 1000).toFixed(1)} of ${runner.end / 1000} s`);
-    text("play", runner.playing ? "⏸ pause" : "▶ play");
+    text("play", runner.playing ? "pause" : "▶ play");
     const time = get<HTMLInputElement>("time");
     time.value = String(runner.present);
     const spokenTime = `${(runner.present / 1000).toFixed(1)} seconds`;
@@ -334,12 +341,14 @@ export class Controls {
       list.replaceChildren(...moves.slice(first).map((move) => {
         const item = document.createElement("li");
         item.dataset.at = String(move.at);
-        item.textContent = describe(move);
+        const words = describe(move, runner.play.situation.link);
+        const said = document.createElement("span");
+        said.textContent = words;
         const button = document.createElement("button");
         button.textContent = "×";
-        button.setAttribute("aria-label", `remove: ${describe(move)}`);
+        button.setAttribute("aria-label", `remove: ${words}`);
         button.addEventListener("click", () => runner.remove(move));
-        item.append(button);
+        item.append(said, button);
         return item;
       }));
       list.scrollTop = list.scrollHeight;

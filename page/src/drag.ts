@@ -64,7 +64,7 @@ export class Drag {
     const capacity = told.capacity();
     const y = Number.isFinite(capacity) ? this.yOf(capacity) : 0;
     handle.style.transform = `translate(${x}px, ${y}px)`;
-    ahead.style.left = `${Math.min(x + 17, u.over.clientWidth)}px`;
+    ahead.style.left = `${Math.min(x + 17, u.bbox.width / devicePixelRatio)}px`;
     const text = spoken(capacity);
     if (handle.getAttribute("aria-valuetext") !== text) {
       handle.setAttribute("aria-valuetext", text);
@@ -75,7 +75,7 @@ export class Drag {
 
   private yOf(bps: number): number {
     const low = this.u.scales.y!.min ?? 0;
-    return Math.min(this.u.over.clientHeight, Math.max(0, this.u.valToPos(Math.max(bps, low, this.u.scales.y!.distr === 3 ? 1 : 0), "y")));
+    return Math.min(this.u.bbox.height / devicePixelRatio, Math.max(0, this.u.valToPos(Math.max(bps, low, this.u.scales.y!.distr === 3 ? 1 : 0), "y")));
   }
 
   private rateAt(event: PointerEvent): number {
@@ -83,7 +83,8 @@ export class Drag {
     const y = event.clientY - box.top;
     // the lowest pixels are no capacity at all, on a logarithmic axis too
     if (y >= box.height - 2) return 0;
-    return roundRate(this.u.posToVal(Math.max(0, y), "y"));
+    // above the chart it goes on, to twice its top on a linear axis
+    return roundRate(this.u.posToVal(Math.max(-box.height, y), "y"));
   }
 
   private near(event: MouseEvent): LinkMove | null {

@@ -91,11 +91,14 @@ export class Inside {
   private small(topic: Topic, known: string[][], runner: Runner, theme: Theme, colours: string[]): Small {
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    const title = document.createElement("span");
+    const title = document.createElement("details");
+    const head = document.createElement("summary");
+    const about = document.createElement("p");
     title.className = "about";
-    title.tabIndex = 0;
     title.title = topic.about;
-    title.textContent = topic.title;
+    head.textContent = topic.title;
+    about.textContent = topic.about;
+    title.append(head, about);
     const place = document.createElement("div");
     place.className = "chart";
     place.setAttribute("role", "img");

@@ -64,6 +64,7 @@ async function start(): Promise<void> {
   let generation = -1;
   let play = runner.play;
   const frame = (now: number): void => {
+    requestAnimationFrame(frame);
     const began = performance.now();
     if (runner.play.situation.refused === null) {
       const news = runner.frame(Math.max(0, now - last));
@@ -90,7 +91,6 @@ async function start(): Promise<void> {
       if (times.length > FRAMES) times.shift();
     }
     last = now;
-    requestAnimationFrame(frame);
   };
   requestAnimationFrame(frame);
 

@@ -107,13 +107,13 @@ export function rate(bps: number): string {
   return `${bps}bps`;
 }
 
-/** In words, for the list of changes. */
-export function describe(move: Move): string {
+/** In words, for the list of changes; `link` is the one that need not be named. */
+export function describe(move: Move, link: string): string {
   const at = `${(move.at / 1000).toFixed(2)} s`;
   if (!isLinkMove(move)) return `${at}: ${move.flow} ${move.running ? "begins" : "ends"}`;
   const what = move.key === "capacity" ? spoken(move.value)
     : move.key === "delay" ? `${Number((move.value / MS).toFixed(3))} ms` : `${percent(move.value)} %`;
-  return `${at}: ${move.key} of ${move.link} ${what}`;
+  return `${at}: ${move.key}${move.link === link ? "" : ` of ${move.link}`} ${what}`;
 }
 
 /** A rate for people. */

@@ -8,6 +8,9 @@ import { roundTop } from "./chart.ts";
 /** As wide as the axis of the charts, so that times stand below times. */
 const AXIS = 62;
 
+/** The picture is wide enough for so many bytes at least. */
+const LEAST = 30_000;
+
 interface Picture {
   canvas: HTMLCanvasElement;
   said: HTMLElement;
@@ -16,20 +19,20 @@ interface Picture {
 export class Pictures {
   private queues: Picture[] = [];
   private frames: Picture[] = [];
-  private room = 15_000;
+  private room = LEAST;
 
   build(controllers: readonly string[]): void {
     this.queues = controllers.map((word) => picture("queue", word));
     this.frames = controllers.map((word) => picture("frames", word));
     document.getElementById("queues")!.replaceChildren(...this.queues.map((one) => one.canvas.parentElement!));
     document.getElementById("frames")!.replaceChildren(...this.frames.map((one) => one.canvas.parentElement!));
-    this.room = 15_000;
+    this.room = LEAST;
   }
 
   draw(runner: Runner, window: [number, number], colours: string[], theme: Theme): void {
     const flow = runner.play.situation.flow;
     const most = Math.max(...runner.contenders.map(({ store }) => store.waiting.reduce((sum, one) => sum + one.size, 0)));
-    const wanted = Math.max(15_000, roundTop(most));
+    const wanted = Math.max(LEAST, roundTop(most));
     if (wanted > this.room || wanted < this.room * 0.3) this.room = wanted;
     for (const [place, one] of runner.contenders.entries()) {
       const own = colours[place]!;

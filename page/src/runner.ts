@@ -151,7 +151,8 @@ export class Runner {
       this.playing = false;
       for (const one of this.coming ?? []) one.free();
       this.coming = null;
-      this.made = this.play;
+      // the world that failed is over: whatever comes next begins anew
+      this.made = null;
       return true;
     }
   }

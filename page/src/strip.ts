@@ -3,10 +3,19 @@
 import type { Theme } from "./look.ts";
 import { FRAME, type Store } from "./store.ts";
 
+/** Sizes of canvases as they were laid out last: to ask for one in a frame would lay out the page once more. */
+const sizes = new WeakMap<Element, DOMRectReadOnly>();
+const seen = new ResizeObserver((all) => {
+  for (const { target, contentRect } of all) sizes.set(target, contentRect);
+});
+
 /** A canvas as sharp as the screen; its context in CSS pixels, cleared. */
 function ready(canvas: HTMLCanvasElement): { cx: CanvasRenderingContext2D; width: number; height: number } | null {
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
+  if (!sizes.has(canvas)) {
+    sizes.set(canvas, canvas.getBoundingClientRect());
+    seen.observe(canvas);
+  }
+  const { width, height } = sizes.get(canvas)!;
   const cx = canvas.getContext("2d");
   if (!cx || width === 0) return null;
   const ratio = window.devicePixelRatio || 1;

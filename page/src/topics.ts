@@ -17,7 +17,7 @@ export interface Topic {
 
 /** In the order in which they are offered; the first that a controller has are shown at once. */
 const TOPICS: Topic[] = [
-  { id: "trend", title: "trend over threshold", names: ["compared", "threshold"], mirrored: true, unit: "ms",
+  { id: "trend-over-threshold", title: "trend over threshold", names: ["compared", "threshold"], mirrored: true, unit: "ms",
     about: "GCC's detector: the trend of the one-way delay, as it is compared with the threshold that adapts. Above it the link is over-used, below its negative under-used." },
   { id: "state", title: "detector", names: ["state"], words: ["normal", "over-use", "under-use"],
     about: "What GCC's detector concludes from trend and threshold." },

@@ -12,8 +12,8 @@ export function bandwidth(bps: number): string {
   return bps >= 1e6 ? `${digits(bps / 1e6)} Mb/s` : bps >= 1e3 ? `${digits(bps / 1e3)} kb/s` : `${digits(bps)} b/s`;
 }
 
-/** Draws the truth as a filled step line until now, and the plan dashed behind it with its points. */
-export function underRate(u: uPlot, runner: Runner, theme: Theme): void {
+/** Draws the truth as a filled step line until now, the plan dashed behind it with its points, and what probes measured. */
+export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: string[]): void {
   const { ctx: cx, bbox } = u;
   const { min, max } = u.scales.x!;
   const low = u.scales.y!.min;
@@ -48,6 +48,16 @@ export function underRate(u: uPlot, runner: Runner, theme: Theme): void {
     cx.stroke();
   }
   ahead(cx, runner, now, Math.min(max, runner.end / 1000), x, y, theme);
+  for (const [place, { store }] of runner.contenders.entries()) {
+    const probes = store.internals.get("probe_rate");
+    cx.strokeStyle = colours[place] ?? theme.ink;
+    cx.lineWidth = 2 * devicePixelRatio;
+    for (let row = probes?.from(min) ?? 0; row < (probes?.length ?? 0); row += 1) {
+      cx.beginPath();
+      cx.arc(x(probes!.at(row, 0)), y(probes!.at(row, 1)), 4 * devicePixelRatio, 0, 2 * Math.PI);
+      cx.stroke();
+    }
+  }
   cx.strokeStyle = theme.soft;
   cx.lineWidth = devicePixelRatio;
   cx.beginPath();

@@ -14,6 +14,10 @@ export const get = <T extends HTMLElement = HTMLElement>(id: string): T => docum
 
 const PAST = 0.75; // of the window
 
+const RATES: Record<string, Omit<Line, "colour">> = {
+  receive: { label: "received", width: 2.2 }, sending: { label: "sent", width: 1 }, target: { label: "target", dash: [5, 3] },
+};
+
 const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export class View {
@@ -55,11 +59,8 @@ export class View {
       runner.play.controllers.flatMap((word, place) => line(this.colours()[place]!, word));
     this.rate = new Chart(get("chart-rate"), {
       height, unit: "", format: bandwidth, least: 100_000, log,
-      lines: each((colour, word) => [
-        { label: `${word} received`, colour, width: 2.2 }, { label: "sent", colour, width: 1 }, { label: "target", colour, dash: [5, 3] },
-        { label: "probes", colour, points: true },
-      ]),
-      under: (u) => underRate(u, runner, this.theme),
+      lines: each((colour, word) => this.kinds().map((kind, place) => ({ ...RATES[kind]!, colour, label: place === 0 ? `${word} ${RATES[kind]!.label}` : RATES[kind]!.label }))),
+      under: (u) => underRate(u, runner, this.theme, this.colours()),
     }, this.theme);
     const delay = new Chart(get("chart-delay"), {
       height: 150, unit: "ms", format: (ms) => String(Number(ms.toPrecision(3))), least: 20,
@@ -80,6 +81,11 @@ export class View {
     this.pictures.build(runner.play.controllers);
     this.inside.build(runner, this.theme, this.colours(), true);
     this.headNumbers();
+  }
+
+  /** Which rates are shown. */
+  private kinds(): string[] {
+    return Object.keys(RATES).filter((kind) => get<HTMLInputElement>(`show-${kind}`).checked);
   }
 
   private headNumbers(): void {
@@ -126,11 +132,11 @@ export class View {
       this.pictured = at;
       this.pictures.draw(runner, window, this.colours(), this.theme);
     }
-    if (everything || at - this.counted > 500) {
+    if (everything || at - this.counted > 1000) {
       this.counted = at;
       fill(get<HTMLTableElement>("numbers").tBodies[0]!, runner.contenders.map((one) => ofFlow(one.metrics(), runner.play.situation.flow)));
     }
-    if (everything || at - this.told > 1000) {
+    if (everything || at - this.told > 2000) {
       this.told = at;
       this.describe();
     }
@@ -138,17 +144,9 @@ export class View {
 
   private drawRate(from: number, step: number, cells: number, window: [number, number]): void {
     const { runner } = this;
-    const on = (id: string): boolean => get<HTMLInputElement>(id).checked;
-    const none: Values = new Array<null>(cells).fill(null);
-    const values = runner.contenders.flatMap(({ store }) => {
-      const probes = store.internals.get("probe_rate");
-      return [
-        on("show-receive") ? gridded(store.series, SERIES.receive, from, step, cells, "last") : none,
-        on("show-sending") ? gridded(store.series, SERIES.sending, from, step, cells, "last") : none,
-        on("show-target") ? held(store.decisions, DECISION.target, from, step, cells, runner.now / 1000) : none,
-        probes && on("show-target") ? gridded(probes, 1, from, step, cells, "last") : none,
-      ];
-    });
+    const values = runner.contenders.flatMap(({ store }) => this.kinds().map((kind) =>
+      kind === "target" ? held(store.decisions, DECISION.target, from, step, cells, runner.now / 1000)
+        : gridded(store.series, kind === "receive" ? SERIES.receive : SERIES.sending, from, step, cells, "last")));
     this.rate.show(this.times, values, window, this.reach(window));
   }
 

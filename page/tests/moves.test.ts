@@ -41,5 +41,6 @@ test("the engine and the document are told the same", () => {
   assert.equal(documentMove({ at: 1, link: "line", key: "loss", value: 0.07 }).value, "7%");
   assert.deepEqual(documentMove({ at: 0, flow: "d", running: true }), { time: "0s", flow: "d", key: "running", value: true });
   assert.deepEqual([0, 999, 1230, 1_230_000, 1_234_567, 5e9].map(rate), ["0bps", "999bps", "1.23kbps", "1.23Mbps", "1234.567kbps", "5Gbps"]);
-  assert.equal(describe(capacity(12_350, 500_000)), "12.35 s: capacity of line 500 kbit/s");
+  assert.equal(describe(capacity(12_350, 500_000), "other"), "12.35 s: capacity of line 500 kbit/s");
+  assert.equal(describe(capacity(12_350, 500_000), "line"), "12.35 s: capacity 500 kbit/s");
 });

@@ -94,8 +94,8 @@ test("controllers have the colours of reports", () => {
 });
 
 test("what a controller notes has a topic, known or by its own name", () => {
-  const found = topics(["zeta_ms", "threshold", "compared", "state"]);
-  assert.deepEqual(found.map((one) => one.id), ["trend", "state", "zeta_ms"]);
+  const found = topics(["zeta_ms", "threshold", "compared", "state", "trend"]);
+  assert.deepEqual(found.map((one) => one.id), ["trend-over-threshold", "state", "trend", "zeta_ms"]);
   assert.deepEqual(found[0]!.names, ["compared", "threshold"]);
-  assert.equal(found[2]!.unit, "ms");
+  assert.equal(found[3]!.unit, "ms");
 });
