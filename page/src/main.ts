@@ -63,6 +63,7 @@ async function start(): Promise<void> {
   let last = performance.now();
   let generation = -1;
   let play = runner.play;
+  let rested = false;
   const frame = (now: number): void => {
     requestAnimationFrame(frame);
     const began = performance.now();
@@ -73,6 +74,10 @@ async function start(): Promise<void> {
         keep.forget();
         dirty = true;
       }
+      // where it comes to rest everything is shown, not only what had its turn
+      const resting = !runner.playing && runner.idle;
+      if (resting && (news || !rested)) dirty = true;
+      rested = resting;
       const { contenders } = runner;
       if (generation !== runner.generation || rebuilt) {
         // colours and lines are those of the contenders, which are there only now
@@ -86,7 +91,7 @@ async function start(): Promise<void> {
       }
       if ((news || dirty) && contenders.length > 0) view.draw(dirty);
       dirty = false;
-      if (contenders.length > 0) controls.update();
+      if (contenders.length > 0 || runner.error !== null) controls.update();
       if (runner.playing) times.push(performance.now() - began);
       if (times.length > FRAMES) times.shift();
     }

@@ -93,6 +93,12 @@ export function isSituation(value: unknown): value is Situation {
 const isLink = (value: unknown): value is LoweredLink =>
   isTable(value) && typeof value.name === "string" && isTable(value.settings);
 
+/** A situation that cannot be played: what it is called and why, and nothing to run. */
+function empty({ id, title, about, lesson, refused }: Situation): Situation {
+  const nothing = { document: {}, traces: [], flow: "", link: "", links: [], contenders: [], controllers: {}, queues: {}, download: null };
+  return { id, title, about: about ?? "", lesson: lesson ?? null, refused, lowered: { duration: 0, seed: 0, links: [], flows: [] }, ...nothing };
+}
+
 /** The payload in the text of its script element.
  *
  * @throws Error with a sentence when there is none, or it is not one.
@@ -110,5 +116,5 @@ export function readPayload(text: string): Payload {
   if (!found.situations.every(isSituation)) {
     throw new Error("What this page carries is not what it expects: page and package are of different versions. Make the page again by `tidegate play --out play.html`.");
   }
-  return { version: String(found.version ?? ""), situations: found.situations };
+  return { version: String(found.version ?? ""), situations: found.situations.map((one) => (one.refused === null ? one : empty(one))) };
 }

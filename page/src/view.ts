@@ -200,7 +200,7 @@ export class View {
     const last = runner.contenders.map(({ store }) => ({ store, row: store.series.length - 1 })).filter(({ row }) => row >= 0);
     const at = `At ${(runner.now / 1000).toFixed(1)} s`;
     const of = (text: (row: number, place: number) => string): string =>
-      last.map(({ row }, place) => `${runner.play.controllers[place]} ${text(row, place)}`).join("; ");
+      last.map(({ row }, place) => `${runner.play.controllers[place]} ${text(row, place)}`).join("; ") || "nothing has been sent yet";
     const value = (place: number, row: number, column: number): number => last[place]!.store.series.at(row, column);
     const ms = (number: number): string => (Number.isNaN(number) ? "none" : `${number.toFixed(0)} ms`);
     const planned = runner.play.moves.filter((one) => isLinkMove(one) && one.at > runner.now).length;

@@ -79,7 +79,9 @@ test("a payload is read, or a sentence says why not", () => {
   assert.throws(() => readPayload("/*PAYLOAD*/null"), /carries no scenario/);
   assert.throws(() => readPayload("{"), /damaged/);
   assert.throws(() => readPayload(JSON.stringify({ situations: [{ ...situation(), link: "none" }] })), /different versions/);
-  assert.equal(readPayload(JSON.stringify({ situations: [{ id: "a", title: "a", refused: "too large" }] })).situations[0]!.refused, "too large");
+  const refused = readPayload(JSON.stringify({ situations: [{ id: "a", title: "a", refused: "too large", lowered: {} }] })).situations[0]!;
+  assert.equal(refused.refused, "too large");
+  assert.deepEqual(begin(refused).controllers, [], "nothing to run, and nothing that fails");
 });
 
 test("controllers have the colours of reports", () => {
