@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tidegate.net.trace import Trace
     from tidegate.results import metrics, quality
     from tidegate.running import Run, lte, pool, run, version
+    from tidegate.running.world import LiveWorld, live_world
     from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
     from tidegate.scenario.variants import scenario_for
     from tidegate.show import plot, report
@@ -103,6 +104,7 @@ else:
         ),
         "net.trace": ("Trace",),
         "running": ("Run", "run", "version"),
+        "running.world": ("LiveWorld", "live_world"),
         "scenario": (
             "Audio",
             "Back",
@@ -170,6 +172,7 @@ __all__ = [
     "InputError",
     "Limits",
     "Link",
+    "LiveWorld",
     "LossReport",
     "Lte",
     "Media",
@@ -204,6 +207,7 @@ __all__ = [
     "control",
     "controller",
     "errors",
+    "live_world",
     "lte",
     "media",
     "metrics",

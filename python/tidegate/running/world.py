@@ -1,0 +1,316 @@
+"""A run that is stepped, read and changed by hand, and the scenario that says the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate import _core
+from tidegate._core import Table
+from tidegate._files import write_file
+from tidegate.errors import InputError, did_you_mean
+from tidegate.running import _memory as memory
+from tidegate.running._progress import shown
+from tidegate.running.jobs import engine_errors, run_of
+from tidegate.running.recorded import Run
+from tidegate.scenario import Scenario
+from tidegate.scenario._lower import Lowered
+from tidegate.units import Duration, Fraction, Rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.running.pool import Progress
+    from tidegate.scenario.scenario import Level
+
+_SECOND = 1_000_000_000
+_LONGEST = 1e9  # seconds; a scenario may not last longer either
+_SLICES = 100  # of a step, between which the bar is drawn
+
+
+class LiveWorld:
+    """A scenario under way: it stands still until it is stepped, and its links may be changed at any time.
+
+    A change is a move of the scenario, made before whatever else happens at its time. So `scenario` has all that was
+    done, and a run of it is this one, bit for bit. Every link can be changed but those that are external, have
+    statuses, or are a radio network. Controllers in Python work as ever.
+
+    Made by [live_world][tidegate.running.world.live_world].
+
+    >>> import tidegate
+    >>> world = tidegate.live_world("home-broadband")
+    >>> world.step(seconds=10)
+    >>> world.change("uplink", capacity="500kbps", loss="1%")
+    >>> world.step(until="12s")
+    >>> world.now, world.table("series").columns[:2]
+    (12.0, ['t_s', 'flow'])
+    >>> world.metrics()["packets_sent"] > 1000
+    True
+    >>> run = world.finish()
+    >>> run.digest == tidegate.run(world.scenario).digest
+    True
+    """
+
+    def __init__(self, scenario: Scenario, record: Level | None) -> None:
+        """Use [live_world][tidegate.running.world.live_world]."""
+        made = Lowered(scenario).for_run(record=record)
+        # every link may be changed: packet by packet, with the same bits
+        links = [
+            link if link["capacity"] == "external" else {**link, "service": "managed"} for link in made.ir["links"]
+        ]
+        memory.check(made.ir)
+        with engine_errors(scenario):
+            core = _core.World(json.dumps({**made.ir, "links": links}), made.inputs.traces, made.inputs.python)
+        if core.links or core.flows:
+            kind, name = ("links", core.links[0]) if core.links else ("flows", core.flows[0])
+            right = "which somebody has to drive; run this scenario inside tidegate.simpy"
+            raise InputError(f"{scenario.name}: {kind}.{name}: is external, {right}")
+        self._scenario = scenario
+        self._record = record
+        self._made = made
+        self._links = [str(link["name"]) for link in links]
+        self._core = core
+        self._run: Run | None = None
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario with all changes that were made or planned as its moves."""
+        return self._scenario
+
+    @property
+    def now(self) -> float:
+        """Where it stands, in seconds: all that happens before has been done."""
+        return self.duration if self._run is not None else self._nanoseconds() / _SECOND
+
+    @property
+    def duration(self) -> float:
+        """How long it runs, in seconds."""
+        return self._core.duration_ns / _SECOND
+
+    @property
+    def links(self) -> list[str]:
+        """Names of its links, each in one direction."""
+        return list(self._links)
+
+    def step(
+        self,
+        seconds: float | None = None,
+        *,
+        until: Duration | str | float | None = None,
+        progress: Progress | bool | None = None,
+    ) -> None:
+        """Goes on, at most up to its end; what happens at the very time where it stops is not done yet.
+
+        Args:
+            seconds: For so long; as text with a unit, too.
+            until: Or up to this time: text with a unit, or seconds as `now` has them.
+            progress: True for a bar, or a function that is told the fraction of this step that is done.
+
+        Raises:
+            InputError: when the time is not usable, or it has finished.
+            RunError: when a component fails; the world is over then.
+        """
+        if (seconds is None) == (until is None):
+            found = "neither" if until is None else "both"
+            raise InputError(f"step: found {found} of seconds and until; expected one of them")
+        begin = self._nanoseconds()
+        if seconds is not None:
+            end = begin + _nanoseconds("seconds", seconds)
+        else:
+            end = _nanoseconds("until", until)
+            if end < begin:
+                raise InputError(f"until: found {end / _SECOND:g} s; it stands at {begin / _SECOND:g} s already")
+        end = min(end, self._core.duration_ns)
+        with shown(progress, self._scenario.name) as tell, engine_errors(self._scenario):
+            for at in range(1, _SLICES + 1) if tell else [_SLICES]:
+                self._core.step(begin + (end - begin) * at // _SLICES)
+                if tell:
+                    tell(at / _SLICES)
+
+    def change(
+        self,
+        link: str,
+        *,
+        at: Duration | str | float | None = None,
+        capacity: Rate | str | None = None,
+        delay: Duration | str | None = None,
+        loss: Fraction | float | str | None = None,
+    ) -> None:
+        """Changes a link from a time on; what is not given stays.
+
+        Args:
+            link: Its name; `NAME.back` is the other direction.
+            at: When: text with a unit, or seconds as `now` has them; now by default, and not earlier.
+            capacity: What it carries, instead of a schedule or a trace, too. The bits that are left of a packet in
+                service go at the new rate; 0bps holds it.
+            delay: Propagation delay of what is served from then on; order is kept.
+            loss: Fraction lost of what is served from then on.
+
+        Raises:
+            InputError: when there is no such link or it cannot be changed, the time is past or behind the end, a value
+                is not usable, or the world has finished. Nothing is changed then.
+        """
+        now = self._nanoseconds()
+        if link not in self._links:
+            hint = did_you_mean(str(link), self._links) or f"; there are {', '.join(self._links[:12])}"
+            raise InputError(f"{link}: no such link{hint}")
+        time = now if at is None else _nanoseconds("at", at)
+        if not now <= time <= self._core.duration_ns:
+            right = f"from {now / _SECOND:g} s, where it stands, to its end at {self.duration:g} s"
+            raise InputError(f"{link}: at: found {time / _SECOND:g} s; expected a time {right}")
+        found: dict[str, Rate | Duration | Fraction] = {}
+        for key, kind, value in (("capacity", Rate, capacity), ("delay", Duration, delay), ("loss", Fraction, loss)):
+            if value is None:
+                continue
+            try:
+                found[key] = kind.parse(value)
+            except InputError as error:
+                raise InputError(f"{link}: {key}: {error}") from None
+        with engine_errors(self._scenario):
+            self._core.plan(
+                link,
+                time,
+                int(found["capacity"]) if "capacity" in found else None,
+                int(found["delay"]) if "delay" in found else None,
+                float(found["loss"]) if "loss" in found else None,
+            )
+        made = [{"time": Duration(time), "link": link, "key": key, "value": value} for key, value in found.items()]
+        self._scenario = self._scenario.with_changes({"moves": [*self._scenario.to_dict().get("moves", []), *made]})
+
+    @property
+    def tables(self) -> list[str]:
+        """Names of the recorded tables."""
+        return self._run.tables if self._run is not None else self._core.table_names()
+
+    def table(self, name: str) -> Table:
+        """A recorded table so far, as a [run][tidegate.running.Run.table] has it; the last bin may still be filled.
+
+        Raises:
+            KeyError: when there is none of that name, with those that there are.
+        """
+        return self._so_far().table(name)
+
+    def metrics(self, flow: str | None = None) -> Mapping[str, Any]:
+        """The metrics of one flow as if the run ended now; of the subject by default.
+
+        A freeze that still lasts, and speech that is under way, are not in them.
+
+        Raises:
+            InputError: when there is no such flow.
+        """
+        return self._so_far().metrics(flow)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the scenario with all changes as its moves to a TOML file, whole or not at all.
+
+        `tidegate run` of it gives the digest of this world when it has finished.
+
+        Raises:
+            InputError: when it names files by where they are from its own folder, and the file is to be elsewhere.
+            OutputError: when it cannot be written.
+        """
+        path, base = Path(path), self._scenario.base
+        named = [name for name in self._made.inputs.files if not Path(name).is_absolute() and (base / name).is_file()]
+        if named and path.parent.resolve() != base.resolve():
+            raise InputError(f"{path}: the scenario names {named[0]}, which is in {base.resolve()}; save it there")
+        write_file(path, self._scenario.to_toml())
+        return path
+
+    def finish(self, *, progress: Progress | bool | None = None) -> Run:
+        """Runs to the end: the [Run][tidegate.running.Run] of the scenario with all changes.
+
+        Args:
+            progress: True for a bar, or a function that is told the fraction of the rest that is done.
+
+        Raises:
+            RunError: when a component fails.
+        """
+        if self._run is None:
+            self.step(until=self.duration, progress=progress)
+            with engine_errors(self._scenario):
+                recording = self._core.finish()
+            made = Lowered(self._scenario).for_run(record=self._record)
+            self._run = run_of(self._scenario, made, recording)
+        return self._run
+
+    def _nanoseconds(self) -> int:
+        with engine_errors(self._scenario):
+            return self._core.reached_ns
+
+    def _so_far(self) -> Run:
+        if self._run is not None:
+            return self._run
+        with engine_errors(self._scenario):
+            summary = json.loads(self._core.summary_json())
+        about = {
+            "name": self._scenario.name,
+            "seed": self._made.ir["seed"],
+            "digest": summary["digest"],
+            "summary": summary,
+        }
+        return Run(about, _Tables(self._core))
+
+    def __repr__(self) -> str:
+        return f"<tidegate LiveWorld of {self._scenario.name}, at {self.now:g} s of {self.duration:g}>"
+
+
+class _Tables:
+    """The tables of a world as they are."""
+
+    def __init__(self, core: _core.World) -> None:
+        self.names = core.table_names
+        self.get = core.table
+
+
+def live_world(scenario: Scenario | str | Path, seed: int | None = None, record: Level | None = None) -> LiveWorld:
+    """Builds the world of a scenario, which is then stepped, read and changed by hand.
+
+    Args:
+        scenario: A scenario, or the path or name of one.
+        seed: Instead of the scenario's.
+        record: How much is kept, instead of the scenario's: summary, series or packets.
+
+    Raises:
+        InputError: when the scenario is not usable, or somebody has to drive external links or flows of it.
+
+    >>> import tidegate
+    >>> world = tidegate.live_world("home-broadband", seed=3)
+    >>> for capacity in ("4Mbps", "1Mbps", "300kbps"):
+    ...     world.change("uplink", capacity=capacity)
+    ...     world.step(seconds=5)
+    >>> [str(move.value) for move in world.scenario.moves]
+    ['4Mbps', '1Mbps', '300kbps']
+    """
+    made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    changes: dict[str, Any] = {}
+    if seed is not None:
+        changes["seed"] = seed
+    if record is not None:
+        changes["record"] = record
+    return LiveWorld(made.with_changes(changes) if changes else made, record)
+
+
+def _nanoseconds(name: str, value: object) -> int:
+    """A length of time in whole nanoseconds: text with a unit, or seconds.
+
+    Raises:
+        InputError: when it is neither, is negative, or is longer than any run.
+    """
+    if isinstance(value, str):
+        try:
+            nanoseconds = int(Duration.parse(value))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    elif isinstance(value, Duration):
+        nanoseconds = int(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool | Rate | Fraction):
+        if not (math.isfinite(value) and abs(value) <= _LONGEST):
+            raise InputError(f"{name}: found {value}; expected seconds, up to 1e9")
+        nanoseconds = round(value * _SECOND)
+    else:
+        raise InputError(f'{name}: found {value!r}; expected text with a unit, such as "20ms", or seconds')
+    if not 0 <= nanoseconds <= _LONGEST * _SECOND:
+        raise InputError(f"{name}: found {value}; expected a time from 0 on, up to 1e9 s")
+    return nanoseconds
