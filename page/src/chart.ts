@@ -47,7 +47,7 @@ export class Chart {
   /** While true the scale stays: somebody drags in it. */
   frozen = false;
 
-  constructor(private readonly place: HTMLElement, private readonly options: ChartOptions, theme: Theme) {
+  constructor(readonly place: HTMLElement, private readonly options: ChartOptions, theme: Theme) {
     const { lines, unit, format, words } = options;
     const axis = { stroke: theme.soft, grid: { stroke: theme.grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     this.u = new uPlot({

@@ -3,6 +3,7 @@
 import { Chart, type Line, type Values } from "./chart.ts";
 import type { Theme } from "./look.ts";
 import type { Runner } from "./runner.ts";
+import { forget, watch } from "./sight.ts";
 import { gridded, held } from "./store.ts";
 import { AT_FIRST, topics, type Topic } from "./topics.ts";
 import { bandwidth } from "./truth.ts";
@@ -25,8 +26,9 @@ export class Inside {
   private offered: Topic[] = [];
   private wanted = false;
 
-  get length(): number {
-    return this.shown.length;
+  /** Where the charts are. */
+  places(): HTMLElement[] {
+    return this.shown.map((one) => one.chart.place);
   }
 
   /** Makes the charts anew where there are other names, or all of them. */
@@ -46,6 +48,7 @@ export class Inside {
     this.offer(shown);
     for (const one of this.shown) {
       one.chart.free();
+      forget(one.chart.place);
       one.figure.remove();
     }
     this.shown = shown.map((topic) => this.small(topic, known, runner, theme, colours));
@@ -96,7 +99,7 @@ export class Inside {
     const about = document.createElement("p");
     title.className = "about";
     title.title = topic.about;
-    head.textContent = topic.title;
+    head.textContent = topic.unit === "ms" ? `${topic.title} (ms)` : topic.title;
     about.textContent = topic.about;
     title.append(head, about);
     const place = document.createElement("div");
@@ -106,6 +109,7 @@ export class Inside {
     figure.append(caption, place);
     figure.dataset.topic = topic.id;
     document.getElementById("inside")!.append(figure);
+    watch(place);
     const lines: Small["lines"] = [];
     const looks: Line[] = [];
     for (const [who, names] of known.entries()) {
@@ -124,7 +128,7 @@ export class Inside {
       }
     }
     const short = (value: number): string => String(Number(value.toPrecision(3)));
-    const format = topic.unit === "bps" ? bandwidth : topic.unit === "bytes" ? (value: number) => `${short(value / 1000)} kB` : topic.unit === "ms" && !topic.words ? short : short;
+    const format = topic.unit === "bps" ? bandwidth : topic.unit === "bytes" ? (value: number) => `${short(value / 1000)} kB` : short;
     const chart = new Chart(place, { height: topic.words ? 84 : 120, unit: topic.unit === "ms" ? "ms" : "", format, lines: looks, signed: true, ...(topic.words ? { words: topic.words } : {}) }, theme);
     return { topic, chart, figure, lines };
   }

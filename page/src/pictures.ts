@@ -1,7 +1,9 @@
 /** A picture of the queue and a strip of frames for each contender, with what they show in words. */
 
 import { colour, HUES, type Theme } from "./look.ts";
+import type { Contender } from "./contender.ts";
 import type { Runner } from "./runner.ts";
+import { inSight } from "./sight.ts";
 import { drawFrames, drawQueue } from "./strip.ts";
 import { roundTop } from "./chart.ts";
 
@@ -29,7 +31,8 @@ export class Pictures {
     this.room = LEAST;
   }
 
-  draw(runner: Runner, window: [number, number], colours: string[], theme: Theme): void {
+  draw(runner: Runner, window: [number, number], colours: string[], theme: Theme, everything: boolean): void {
+    const [queues, strips] = ["queues", "frames"].map((id) => everything || inSight(document.getElementById(id)!));
     const flow = runner.play.situation.flow;
     const most = Math.max(...runner.contenders.map(({ store }) => store.waiting.reduce((sum, one) => sum + one.size, 0)));
     const wanted = Math.max(LEAST, roundTop(most));
@@ -39,16 +42,20 @@ export class Pictures {
       // others have what is left of the palette; feedback and the like of the flow its colour, too
       const others = HUES.map((_, hue) => colour(hue, theme.dark)).filter((hue) => !colours.includes(hue));
       const colourOf = (index: number): string => (one.names.flows[index]?.name === flow ? own : others[index % others.length]!);
-      const queue = this.queues[place]!;
-      const [bytes, packets] = drawQueue(queue.canvas, one.store, colourOf, theme, this.room);
-      const shares = new Map<number, number>();
-      for (const packet of one.store.waiting) shares.set(packet.flow, (shares.get(packet.flow) ?? 0) + packet.size);
-      const of = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => `${one.names.flows[index]?.name ?? "other"} ${(size / 1000).toFixed(1)} kB`);
-      say(queue, `${packets} packet${packets === 1 ? "" : "s"}${packets >= MOST ? " or more" : ""} wait${packets === 1 ? "s" : ""}, ${(bytes / 1000).toFixed(1)} kB${of.length > 1 ? `: ${of.join(", ")}` : ""}`);
+      if (queues) this.drawWaiting(this.queues[place]!, one, colourOf, theme);
+      if (!strips) continue;
       const frames = this.frames[place]!;
       const counts = drawFrames(frames.canvas, one.store, window, AXIS, own, theme);
       say(frames, `in sight: ${counts.shown} shown, ${counts.late} late, ${counts.missing} not whole, ${counts.key} key, ${counts.frozen} freeze${counts.frozen === 1 ? "" : "s"}`);
     }
+  }
+
+  private drawWaiting(queue: Picture, one: Contender, colourOf: (flow: number) => string, theme: Theme): void {
+    const [bytes, packets] = drawQueue(queue.canvas, one.store, colourOf, theme, this.room);
+    const shares = new Map<number, number>();
+    for (const packet of one.store.waiting) shares.set(packet.flow, (shares.get(packet.flow) ?? 0) + packet.size);
+    const of = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => `${one.names.flows[index]?.name ?? "other"} ${(size / 1000).toFixed(1)} kB`);
+    say(queue, `${packets} packet${packets === 1 ? "" : "s"}${packets >= MOST ? " or more" : ""} wait${packets === 1 ? "s" : ""}, ${(bytes / 1000).toFixed(1)} kB${of.length > 1 ? `: ${of.join(", ")}` : ""}`);
   }
 
   canvases(): [string, HTMLCanvasElement][] {

@@ -8,11 +8,15 @@ import type { Runner } from "./runner.ts";
 import { DECISION, gridded, held, QUEUE, SERIES } from "./store.ts";
 import { Inside } from "./inside.ts";
 import { Pictures } from "./pictures.ts";
+import { inSight, watch } from "./sight.ts";
 import { bandwidth, underRate } from "./truth.ts";
 
 export const get = <T extends HTMLElement = HTMLElement>(id: string): T => document.getElementById(id) as T;
 
 const PAST = 0.75; // of the window
+
+/** So many of the smaller charts are drawn anew in a frame. */
+const TURNS = 2;
 
 const RATES: Record<string, Omit<Line, "colour">> = {
   receive: { label: "received", width: 2.2 }, sending: { label: "sent", width: 1 }, target: { label: "target", dash: [5, 3] },
@@ -33,7 +37,9 @@ export class View {
   private pictured = 0;
   private times: number[] = [];
 
-  constructor(private readonly runner: Runner) {}
+  constructor(private readonly runner: Runner) {
+    for (const id of ["chart-delay", "chart-queue", "chart-loss", "queues", "frames"]) watch(get(id));
+  }
 
   /** The window of time in s. */
   window(): [number, number] {
@@ -116,21 +122,23 @@ export class View {
     const cells = Math.max(1, Math.min(320, Math.floor((now - from) / step + 1e-6) + 1));
     this.times = Array.from({ length: cells }, (_, cell) => from + cell * step);
     this.drawRate(from, step, cells, window);
-    const turns = [() => this.drawDelay(from, step, cells, window), () => this.drawQueues(from, step, cells, window), () => this.drawLoss(from, step, cells, window)];
     const at = performance.now();
     this.inside.build(runner, this.theme, this.colours(), false);
-    const all = turns.length + this.inside.length;
-    for (let turn = 0; turn < (everything ? all : 2); turn += 1) {
-      const place = everything ? turn : (this.turn + turn) % all;
-      if (place < turns.length) turns[place]!();
-      else this.inside.draw(place - turns.length, runner, window, from, cells, step);
-    }
-    this.turn = (this.turn + 2) % all;
+    const turns: [HTMLElement, () => void][] = [
+      [this.charts[1]!.place, () => this.drawDelay(from, step, cells, window)],
+      [this.charts[2]!.place, () => this.drawQueues(from, step, cells, window)],
+      [this.charts[3]!.place, () => this.drawLoss(from, step, cells, window)],
+      ...this.inside.places().map((place, small): [HTMLElement, () => void] => [place, () => this.inside.draw(small, runner, window, from, cells, step)]),
+    ];
+    const seen = everything ? turns : turns.filter(([place]) => inSight(place));
+    const count = everything ? seen.length : Math.min(TURNS, seen.length);
+    for (let turn = 0; turn < count; turn += 1) seen[(this.turn + turn) % seen.length]![1]();
+    this.turn += count;
     // with less motion wanted the pictures go by steps
     const pace = calm.matches ? 500 : 30;
     if (everything || at - this.pictured >= pace) {
       this.pictured = at;
-      this.pictures.draw(runner, window, this.colours(), this.theme);
+      this.pictures.draw(runner, window, this.colours(), this.theme, everything);
     }
     if (everything || at - this.counted > 1000) {
       this.counted = at;
