@@ -18,7 +18,6 @@ export class Contender {
   /** Up to when all has been done, in ms. */
   now = 0;
   private readonly world: World;
-  private over = false;
 
   /** @throws Error with the engine's sentence */
   constructor(private play: Play, readonly controller: string) {
@@ -82,9 +81,9 @@ export class Contender {
 
   private numbers: Record<string, unknown> = {};
 
+  /** Gives its memory back; it is not to be used any more. */
   free(): void {
-    if (!this.over) this.world.free();
-    this.over = true;
+    this.world.free();
   }
 }
 
@@ -95,7 +94,6 @@ export class Contender {
  */
 export async function digest(play: Play, controller: string, told: (part: number) => boolean): Promise<string | null> {
   const world = new World(JSON.stringify(lowered(play, controller)), JSON.stringify(play.situation.traces));
-  let over = false;
   try {
     const { duration } = world;
     for (let until = 0; until < duration; ) {
@@ -112,10 +110,9 @@ export async function digest(play: Play, controller: string, told: (part: number
         await pause();
       }
     }
-    over = true;
     return (JSON.parse(world.finish()) as { digest: string }).digest;
   } finally {
-    if (!over) world.free();
+    world.free();
   }
 }
 

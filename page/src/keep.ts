@@ -32,6 +32,7 @@ export class Keep {
   /** Hides what was made of an earlier play. */
   forget(): void {
     this.asked += 1;
+    for (const link of get("exported").querySelectorAll("a")) URL.revokeObjectURL(link.href);
     get("shared").hidden = true;
     get("exported").hidden = true;
   }

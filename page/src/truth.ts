@@ -23,6 +23,8 @@ export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: strin
   const bottom = bbox.top + bbox.height;
   const now = runner.now / 1000;
   cx.save();
+  // the line drawn before may have been a dashed one
+  cx.setLineDash([]);
   cx.beginPath();
   cx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   cx.clip();

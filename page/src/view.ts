@@ -99,7 +99,8 @@ export class View {
     get("numbers").querySelector("thead tr")!.replaceChildren(...words.map((word, place) => {
       const head = document.createElement("th");
       head.scope = "col";
-      head.textContent = word;
+      // a long name breaks before its preset
+      head.textContent = word.replace(":", ":\u200b");
       if (place > 0) head.style.color = this.colours()[place - 1]!;
       return head;
     }));
