@@ -14,11 +14,12 @@ NEEDS = $(BIN)/python -c 'import sys, tomllib; project = tomllib.load(open("pypr
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick demo check lint wasm test test-rust test-python test-slow test-live mutations test-extras test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
+.PHONY: help setup quick page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations test-extras test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
 	@echo "make quick      the same at once after a change: an extension that is built in seconds and runs slower"
+	@echo "make page       the page of \`tidegate play\`; needs node and Rust's target wasm32-unknown-unknown"
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
 	@echo "make check      lint, wasm and Rust tests: under five minutes when caches are warm"
 	@echo "make test       Rust and Python tests, under ten minutes"
@@ -26,6 +27,7 @@ help:
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
 	@echo "make test-extras  ONNX models and notebooks: installs what they need (200 MB), and tests them"
+	@echo "make test-page  the page in a browser (chromium): builds it, and installs Playwright (140 MB)"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, licences"
 	@echo "make wasm       the pure crates compile for wasm32, and pinned experiments give the same bits there"
@@ -65,6 +67,9 @@ setup: $(VENV)/.ready
 quick: $(VENV)/.packages
 	@rm -f $(VENV)/.ready
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --profile quick --quiet
+
+page:
+	@.ci/page
 
 demo: setup
 	$(BIN)/tidegate compare gcc gcc:draft-02 tfrc fixed:2Mbps --scenario drop-and-download --seeds 3 --out $(OUT)
@@ -110,6 +115,14 @@ test-extras: setup
 	@$(NEEDS) notebooks onnx > $(VENV)/extras.txt
 	$(BIN)/python $(PIP) -r $(VENV)/extras.txt 'onnx>=1.17' 'pandas>=2.2'
 	$(BIN)/python -m pytest -q tests/python/test_onnx.py tests/python/test_notebooks.py tests/python/test_notebook_values.py
+
+# where the page cannot be built, its tests say so and skip
+test-page: setup
+	@.ci/page --if-possible
+	@$(NEEDS) page > $(VENV)/page.txt
+	$(BIN)/python $(PIP) -r $(VENV)/page.txt
+	@[ ! -d page/node_modules ] || npm --prefix page test --silent
+	$(BIN)/python -m pytest -q tests/python/test_play.py tests/python/test_page.py
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools

@@ -73,8 +73,9 @@ function slim(play: Play): Situation {
  * @throws Error with a sentence when the fragment is broken or names what this page does not have.
  */
 export async function decode(fragment: string, situations: readonly Situation[]): Promise<Shared | null> {
-  const text = new URLSearchParams(fragment.replace(/^#/, "")).get("p");
-  if (text === null) return null;
+  const name = fragment.replace(/^#/, "");
+  const text = new URLSearchParams(name).get("p");
+  if (text === null) return name === "" ? null : named(name, situations);
   let found: unknown;
   try {
     const packed = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
@@ -85,6 +86,18 @@ export async function decode(fragment: string, situations: readonly Situation[])
   return checked(found, situations);
 }
 
+/** The beginning of a situation that is named plainly: `#buffer-bloat`. */
+function named(name: string, situations: readonly Situation[]): Shared {
+  const situation = situations.find((one) => one.id === name);
+  if (!situation) throw unknown(name, situations);
+  return { play: begin(situation), at: 0, speed: 1 };
+}
+
+function unknown(name: unknown, situations: readonly Situation[]): Error {
+  const names = situations.map((one) => one.id).join(", ");
+  return new Error(`The link is to ${JSON.stringify(name) ?? "nothing"}, which this page does not carry; it has ${names}. A link with the scenario in it opens in every page.`);
+}
+
 const broken = (what: string, found: unknown, right: string): Error =>
   new Error(`The link is broken: its ${what} is ${JSON.stringify(found) ?? "missing"}; expected ${right}.`);
 
@@ -93,10 +106,7 @@ function checked(found: unknown, situations: readonly Situation[]): Shared {
   const given = found as Record<string, unknown>;
   if (given.v !== 1) throw new Error(`The link is of another version of this page (${JSON.stringify(given.v)}; this one reads 1).`);
   const situation = situations.find((one) => one.id === given.id) ?? (isSituation(given.situation) ? given.situation : undefined);
-  if (!situation) {
-    const names = situations.map((one) => one.id).join(", ");
-    throw new Error(`The link is to ${JSON.stringify(given.id) ?? "nothing"}, which this page does not carry; it has ${names}. A link with the scenario in it opens in every page.`);
-  }
+  if (!situation) throw unknown(given.id, situations);
   if (situation.refused !== null) return { play: { ...begin(situation) }, at: 0, speed: 1 };
   const { controllers, queue, seed, at, speed } = given;
   const words = Object.keys(situation.controllers);

@@ -19,7 +19,8 @@ test("a link opens the play that it was made of", async () => {
   assert.deepEqual(found, shared);
   assert.equal(found!.play.situation, own, "the page's own situation, not a copy");
   assert.equal(await decode("", [own]), null);
-  assert.equal(await decode("#section", [own]), null);
+  assert.equal((await decode(`#${own.id}`, [own]))?.play.situation, own);
+  await assert.rejects(decode("#section", [own]), /link is to "section", which this page does not carry/);
 });
 
 test("a link that carries the scenario opens where that is not", async () => {

@@ -144,6 +144,13 @@ def test_whom_it_begins_with() -> None:
     assert told["contenders"] == ["gcc:draft-02,k_up=0.01,overuse_time=7ms", "nada"]
 
 
+def test_each_situation_has_a_name_of_its_own() -> None:
+    made = play.payload(Scenario.load("home-broadband", {"name": "l4s"}))["situations"]
+    assert made[0]["id"] == "l4s.toml"
+    assert len({one["id"] for one in made}) == 8
+    assert [one["id"] for one in play.payload()["situations"]][-1] == "l4s"
+
+
 def test_a_controller_that_does_not_fit_the_flow_is_not_offered() -> None:
     offered = situation("coupled-calls")["controllers"]
     assert "gcc" in offered
@@ -157,6 +164,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("thesis-network", {}, "links.network.capacity: "),
     ("rfc8867-5.3-congested-feedback", {}, "flows.call.media.both_ways: found true"),
     ("group-t2", {}, "no media flow"),
+    ("home-broadband", {"seed": 2**53}, "seed: found 9007199254740992; the page takes seeds up to 9007199254740991"),
+    ("home-broadband", {"seeds": {"uplink": 2**60}}, "seeds.uplink: found 1152921504606846976"),
     ("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}, "flows.call.media.controller: found python:mine.py:Mine is a file, and a browser has no Python"),
     ("home-broadband", {"links.uplink.back.capacity": "external", "links.uplink.back.delay": "0s"}, "external"),
 ]  # fmt: skip

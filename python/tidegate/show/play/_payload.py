@@ -50,8 +50,11 @@ def payload(scenario: Scenario | None = None, contenders: Sequence[str] = ()) ->
     Raises:
         InputError: when it cannot be played.
     """
+    taught = lessons()
     made = [] if scenario is None else [_situation(scenario, contenders)]
-    for lesson in lessons():
+    if made and any(lesson.scenario.name == made[0]["id"] for lesson in taught):
+        made[0]["id"] += ".toml"  # links name situations by this
+    for lesson in taught:
         words = {"look_for": lesson.look_for, "question": lesson.question, "answer": lesson.answer}
         situation = _situation(lesson.scenario, lesson.contenders)
         made.append({**situation, "title": lesson.title, "lesson": {"number": lesson.number, **words}})

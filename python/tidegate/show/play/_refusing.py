@@ -79,7 +79,13 @@ def controller(label: str) -> str:
     return ""
 
 
+_LARGEST_SEED = 2**53 - 1  # JavaScript's numbers are exact up to here
+
+
 def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
+    for key, seed in {"seed": scenario.seed, **{f"seeds.{name}": one for name, one in scenario.seeds.items()}}.items():
+        if seed > _LARGEST_SEED:
+            yield key, f"found {seed}; the page takes seeds up to {_LARGEST_SEED}"
     if scenario.lte is not None:
         yield "lte", "found a radio network, whose capacity is a matter of who is where; nobody can drag it"
     for link in scenario.links:
