@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,6 @@ from tidegate.errors import InputError
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Ir, RunInput, lower
-from tidegate.scenario._reading import Origin
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.links import Link, Queue, limits
 from tidegate.show.play import _refusing as refusing
@@ -69,7 +67,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     scenario, at = _one_by_one(scenario, at)
     document = {**scenario.to_dict(), "seed": scenario.seed}
     made = lower(scenario)
-    refusing.check_size(scenario, made.inputs)
+    traces = refusing.carried(scenario, made.inputs)
     ir = _for_page(made)
     try:
         _begin(ir, made)
@@ -88,7 +86,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
         "lesson": None,
         "document": document,
         "lowered": ir,
-        "traces": [_trace(one) for one in made.inputs.origins],
+        "traces": traces,
         "flow": flow.name,
         "link": link,
         "links": [one["name"] for one in ir["links"] if way.is_movable(one)],
@@ -226,16 +224,3 @@ def _download(document: Mapping[str, Any], scenario: Scenario, at: int) -> dict[
     except InputError:
         return None
     return {"document": table, "lowered": made.ir["flows"][-1]}
-
-
-def _trace(origin: Origin) -> dict[str, Any]:
-    """A recorded network: the file as it is, and how it is read."""
-    how = origin.how
-    return {
-        "name": origin.path.name,
-        "data": base64.b64encode(origin.contents()).decode("ascii"),
-        "format": how.format,
-        "frequency_hz": how.frequency,
-        "direction": how.direction,
-        "reference_rate": None if how.reference_rate is None else int(how.reference_rate),
-    }

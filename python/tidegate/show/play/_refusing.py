@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from tidegate.scenario._reading import Inputs
 from tidegate.scenario.sources import EncoderVideo
 
 LARGEST = 8 * 2**20
-"""Bytes of recorded networks that a page carries: hours of a mobile network, and still a file to be mailed."""
+"""Bytes of recorded networks that a page carries: an hour of a mobile network, and still a file to be mailed."""
 
 
 def check(scenario: Scenario, flow: int) -> None:
@@ -26,17 +27,19 @@ def check(scenario: Scenario, flow: int) -> None:
         raise InputError(_said(scenario, key, why))
 
 
-def check_size(scenario: Scenario, inputs: Inputs) -> None:
-    """Whether a page can carry the recorded networks.
+def carried(scenario: Scenario, inputs: Inputs) -> list[Any]:
+    """The recorded networks of a scenario as a page carries them.
 
     Raises:
-        InputError: names the link and how large they are.
+        InputError: names the link and how large they are, if that is too much.
     """
-    size = sum(len(one.contents()) for one in inputs.origins)
+    texts = [trace.to_json() for trace in inputs.traces]
+    size = sum(map(len, texts))
     if size > LARGEST:
-        traced = next(link.name for link in scenario.links if any("trace" in str(way) for way in link.ways))
+        traced = next(link.name for link in scenario.links if any("trace" in str(way["capacity"]) for way in link.ways))
         why = f"found {size / 2**20:.1f} MiB of recorded networks; a page carries at most {LARGEST // 2**20} MiB"
         raise InputError(_said(scenario, f"links.{traced}.capacity.trace", why))
+    return [json.loads(text) for text in texts]
 
 
 def check_contenders(contenders: Sequence[str], scenario: Scenario) -> None:
