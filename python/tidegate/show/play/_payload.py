@@ -212,7 +212,7 @@ def _title(link: Link, name: str) -> str:
     room.append(f"{queue.packets} packets" if queue.packets is not None else "")
     discipline = _plain(here["discipline"])
     known = discipline if isinstance(discipline, str) else discipline["name"]
-    return f"the scenario's: {', '.join(filter(None, [known, *room]))}"
+    return f"its own: {', '.join(filter(None, [known, *room]))}"
 
 
 def _download(document: Mapping[str, Any], scenario: Scenario, at: int) -> dict[str, Any] | None:
