@@ -74,7 +74,7 @@ def opened(browser: Any, address: str) -> Iterator[Open]:
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{at}{fragment}")
-        settled(page, "globalThis.tidegate?.state().ready || !document.getElementById('error').hidden")
+        comes_true(page, "globalThis.tidegate?.state().ready || !document.getElementById('error').hidden")
         return page
 
     yield begin
@@ -91,7 +91,7 @@ def clock(page: Any) -> float:
     return float(page.locator("#clock").inner_text().split()[0])
 
 
-def settled(page: Any, condition: str) -> None:
+def comes_true(page: Any, condition: str) -> None:
     """Waits until an expression is true in the page. (Playwright's own way needs eval, which the page forbids.)"""
     end = time.monotonic() + 60
     while not page.evaluate(condition):
@@ -101,7 +101,7 @@ def settled(page: Any, condition: str) -> None:
 
 def at_time(page: Any, comparison: str) -> None:
     """Waits until the clock compares so, in seconds."""
-    settled(page, f"parseFloat(document.getElementById('clock').textContent) {comparison}")
+    comes_true(page, f"parseFloat(document.getElementById('clock').textContent) {comparison}")
 
 
 def to(page: Any, seconds: float) -> None:
@@ -111,7 +111,7 @@ def to(page: Any, seconds: float) -> None:
         " one.dispatchEvent(new Event('change', {bubbles: true})); }",
         seconds * 1000,
     )
-    settled(page, f"tidegate.state().ready && tidegate.state().now === {seconds}")
+    comes_true(page, f"tidegate.state().ready && tidegate.state().now === {seconds}")
     at_time(page, f"=== {seconds}")
 
 
@@ -128,14 +128,14 @@ def numbers(page: Any) -> str:
 
 def listed(page: Any, count: int) -> None:
     """Waits until so many changes are listed."""
-    settled(page, f"document.querySelectorAll('#moves li').length === {count}")
+    comes_true(page, f"document.querySelectorAll('#moves li').length === {count}")
 
 
 def exported(page: Any, folder: Path) -> list[tuple[Path, str]]:
     """For each contender the file that the page gives, and the digest that it shows beside it."""
     page.locator("#export").click()
     count = len(page.evaluate("tidegate.state().controllers"))
-    settled(page, f"document.querySelectorAll('#exported code[data-digest]').length === {count}")
+    comes_true(page, f"document.querySelectorAll('#exported code[data-digest]').length === {count}")
     made = []
     for part in page.locator("#exported [data-contender]").all():
         with page.expect_download() as waiting:
@@ -281,7 +281,7 @@ def test_a_link_opens_the_same_play(opened: Open, address: str) -> None:
     page.locator("#loss").click()
     capacity(page, 0.35)
     page.locator("#share").click()
-    settled(page, "document.getElementById('link').value.includes('#p=')")
+    comes_true(page, "document.getElementById('link').value.includes('#p=')")
     link = page.locator("#link").input_value()
     assert link.startswith(address)
     other = opened(link.removeprefix(address))
@@ -292,7 +292,7 @@ def test_a_link_opens_the_same_play(opened: Open, address: str) -> None:
     assert numbers(other) == numbers(page)
     page.locator("#whole").check()
     page.locator("#share").click()
-    settled(page, f"document.getElementById('link').value.length > {len(link) + 500}")
+    comes_true(page, f"document.getElementById('link').value.length > {len(link) + 500}")
 
 
 def test_a_link_with_the_scenario_opens_in_a_page_without_it(opened: Open, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_link_with_the_scenario_opens_in_a_page_without_it(opened: Open, tmp_p
     page.locator("#loss").click()
     page.locator("#whole").check()
     page.locator("#share").click()
-    settled(page, "document.getElementById('link').value.includes('#p=')")
+    comes_true(page, "document.getElementById('link').value.includes('#p=')")
     fragment = page.locator("#link").input_value().partition("#")[2]
     file = tmp_path / "other.html"
     file.write_text(play.page(play.payload(Scenario.load("home-broadband"))))
@@ -316,7 +316,7 @@ BROKEN = ["#p=", "#p=AAAA", "#p=%%%", "#p=q1bKz1ayUgrJzE1VKEotLs0pUSgoyk9ILUpMyU
 @pytest.mark.parametrize("fragment", BROKEN)
 def test_a_broken_link_is_a_sentence_and_the_page_works(opened: Open, fragment: str) -> None:
     page = opened(fragment)
-    settled(page, "!document.getElementById('error').hidden || !document.getElementById('notice').hidden")
+    comes_true(page, "!document.getElementById('error').hidden || !document.getElementById('notice').hidden")
     told = page.locator("#error:visible, #notice:visible").first.inner_text()
     assert "link" in told
     assert page.locator("#situation").input_value() == SCENARIO
@@ -325,14 +325,14 @@ def test_a_broken_link_is_a_sentence_and_the_page_works(opened: Open, fragment: 
 
 def test_without_webassembly_it_says_so(opened: Open) -> None:
     page = opened(script="delete globalThis.WebAssembly")
-    settled(page, "!document.getElementById('error').hidden")
+    comes_true(page, "!document.getElementById('error').hidden")
     assert "WebAssembly" in page.locator("#error").inner_text()
 
 
 def test_a_page_without_a_scenario_says_so(opened: Open, tmp_path: Path) -> None:
     shutil.copy(play.BUILT, tmp_path / "empty.html")
     page = opened(at=(tmp_path / "empty.html").as_uri())
-    settled(page, "!document.getElementById('error').hidden")
+    comes_true(page, "!document.getElementById('error').hidden")
     assert "tidegate play" in page.locator("#error").inner_text()
 
 
@@ -389,7 +389,7 @@ def test_one_controller_alone(opened: Open) -> None:
     to(page, 2)
     columns = page.locator("#numbers thead th").count()
     page.locator("#controller-b").select_option("")
-    settled(page, f"document.querySelectorAll('#numbers thead th').length === {columns - 1}")
+    comes_true(page, f"document.querySelectorAll('#numbers thead th').length === {columns - 1}")
 
 
 def test_the_keyboard_is_enough(opened: Open) -> None:
@@ -404,9 +404,9 @@ def test_the_keyboard_is_enough(opened: Open) -> None:
     listed(page, 1)
     speed = page.locator("#speed").input_value()
     page.keyboard.press("+")
-    settled(page, f"Number(document.getElementById('speed').value) > {speed}")
+    comes_true(page, f"Number(document.getElementById('speed').value) > {speed}")
     page.keyboard.press("-")
-    settled(page, f"Number(document.getElementById('speed').value) === {speed}")
+    comes_true(page, f"Number(document.getElementById('speed').value) === {speed}")
     page.keyboard.press("Control+z")
     listed(page, 0)
 
@@ -421,7 +421,7 @@ def test_each_control_has_a_name_and_changes_are_spoken(opened: Open) -> None:
     )
     assert unnamed == []
     page.locator("#loss").click()
-    settled(page, "document.getElementById('said').textContent.length > 0")
+    comes_true(page, "document.getElementById('said').textContent.length > 0")
 
 
 def test_light_and_dark(opened: Open) -> None:
