@@ -111,6 +111,7 @@ export class Controls {
     const capacity = this.runner.capacityAt(0);
     const known = (this.runner.planned() ?? []).map(([, bps]) => bps).filter((bps) => bps > 0);
     this.most = roundRate(Math.max(4 * Math.max(capacity || 0, ...known, 1e6), 4e6));
+    get("unknown").hidden = this.runner.planned() !== null;
     get("download").hidden = situation.download === null;
     get<HTMLInputElement>("ahead").value = "0";
   }
@@ -204,7 +205,7 @@ export class Controls {
     const before = typeof settings === "object" ? (settings.bernoulli ?? 0) : 0;
     const value = on ? LOSS : before === LOSS ? 0 : before;
     runner.add({ at, link: runner.play.situation.link, key: "loss", value });
-    say(on ? "The link loses 5 % of its packets." : `The link loses ${before * 100} % of its packets.`);
+    say(on ? "The link loses 5 % of its packets." : `The link loses ${value * 100} % of its packets.`);
   }
 
   /** Nothing is carried for a while; afterwards as before or as planned, with a longer delay if there is one to add. */
@@ -227,7 +228,10 @@ export class Controls {
   /** What the link carried last when it carried anything. */
   private lastCapacity(at: number): number {
     const steps = (this.runner.planned() ?? []).filter(([time, bps]) => time * 1000 <= at && bps > 0);
-    return Math.round(steps.at(-1)?.[1] ?? 1e6);
+    if (steps.length > 0) return Math.round(steps.at(-1)![1]);
+    const truth = this.runner.contenders[0]?.store.truth;
+    for (let row = (truth?.length ?? 0) - 1; row >= 0; row -= 1) if (truth!.at(row, 1) > 0) return roundRate(truth!.at(row, 1));
+    return 1e6;
   }
 
   private undo(): void {
