@@ -30,7 +30,7 @@ help:
 	@echo "make test-page  the page in a browser (chromium): builds it, and installs Playwright (140 MB)"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
 	@echo "make lint       formatting, clippy, rustdoc, ruff, mypy, licences"
-	@echo "make wasm       the pure crates compile for wasm32, and pinned experiments give the same bits there"
+	@echo "make wasm       the pure crates compile for wasm32; pinned experiments and a play in a browser's engine give the same bits there"
 	@echo "make audit      known vulnerabilities of crates and packages, as far as their lists can be had"
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"

@@ -1,16 +1,16 @@
-// Runs the engine for browsers: node page-engine.mjs FOLDER SCENARIO.json [CHANGES.json]
-// FOLDER is what crates/wasm/build wrote, SCENARIO a lowered scenario. The run goes in uneven steps, is read and asked
+// Runs the engine for browsers: node page-engine.mjs FOLDER SCENARIO.json [CHANGES.json [TRACES.json]]
+// FOLDER is what crates/wasm/build wrote, SCENARIO a lowered scenario, TRACES the list of what it plays. The run goes in uneven steps, is read and asked
 // for its metrics on the way, and changed by hand at the times of CHANGES ([{time_s, link, capacity, delay, loss}]).
 // Prints the digest.
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [folder, scenario, changes] = process.argv.slice(2);
+const [folder, scenario, changes, traces] = process.argv.slice(2);
 const engine = await import(pathToFileURL(resolve(join(folder, "tidegate_wasm.js"))).href);
 await engine.default({ module_or_path: await readFile(join(folder, "tidegate_wasm_bg.wasm")) });
 const planned = changes ? JSON.parse(await readFile(changes, "utf8")) : [];
-const world = new engine.World(await readFile(scenario, "utf8"), "[]");
+const world = new engine.World(await readFile(scenario, "utf8"), traces ? await readFile(traces, "utf8") : "[]");
 const sections = JSON.parse(engine.World.sections());
 
 let rows = 0;

@@ -1,6 +1,7 @@
 //! A run that is stepped, read and changed by hand, against the scenario that says the same beforehand.
 
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::link::trace::Trace;
 use tidegate_sim::record::columns::Column;
@@ -96,6 +97,22 @@ fn disciplines() -> Vec<Value> {
     ]
 }
 
+/// What a link may follow until it is changed.
+fn capacities() -> [Value; 4] {
+    [
+        json!({"constant": 3_000_000}),
+        json!({"schedule": {"steps": [[0, 3_000_000], [2 * SECOND, 800_000], [5 * SECOND, 4_000_000]]}}),
+        json!({"brownian": {"start": 2_000_000, "max": 4_000_000, "sigma": 1_000_000, "outage_escape": 1.0}}),
+        json!({"trace": {"index": 0}}),
+    ]
+}
+
+/// Opportunities of some 2 Mbit/s.
+fn recorded() -> Arc<Trace> {
+    let millis = (0..200).map(|at| at * 6 + at % 5).collect();
+    Arc::new(Trace::of_opportunities("recorded".to_owned(), millis, 1504).unwrap())
+}
+
 #[test]
 fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
     let all = disciplines();
@@ -103,7 +120,13 @@ fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
         let mut luck = Stream::new(seed, "stepped", "changes");
         let pick = |luck: &mut Stream| all[luck.below(all.len() as u64) as usize].clone();
         let (near, far) = (pick(&mut luck), pick(&mut luck));
-        let mut run = new(&scenario(&near, &far, json!([])));
+        let capacity = capacities()[luck.below(4) as usize].clone();
+        let of_moves = |moves: Value| {
+            let mut made = scenario(&near, &far, moves);
+            made.links[0].capacity = serde_json::from_value(capacity.clone()).unwrap();
+            Run::new(&made, &[recorded()], &mut from_registry).unwrap()
+        };
+        let mut run = of_moves(json!([]));
         let mut moves = Vec::new();
         while run.reached() < Time::from_secs(8) {
             // anywhere, to the nanosecond; now and then several changes at one time
@@ -132,8 +155,8 @@ fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
             assert!(so_far.flows[0].packets_sent <= run.recording().stats()[0].sent.packets);
         }
         let by_hand = said(&finished(run));
-        let planned = said(&finished(new(&scenario(&near, &far, json!(moves)))));
-        assert_eq!(by_hand.0, planned.0, "seed {seed}: {near} and {far}, {moves:?}");
+        let planned = said(&finished(of_moves(json!(moves))));
+        assert_eq!(by_hand.0, planned.0, "seed {seed}: {capacity}, {near} and {far}, {moves:?}");
         assert!(by_hand.1 == planned.1, "seed {seed}: tables differ: {near} and {far}, {moves:?}");
     }
 }
