@@ -5,7 +5,8 @@ import { add as put, describe, isLinkMove, nextDownload, roundRate, running, spo
 import { begin, chosenLink } from "./play.ts";
 import type { Situation } from "./payload.ts";
 import type { Runner } from "./runner.ts";
-import { get, type View } from "./view.ts";
+import { get, notice, option, options, pressed, say, text } from "./dom.ts";
+import type { View } from "./view.ts";
 
 export const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50];
 
@@ -72,8 +73,16 @@ export class Controls {
     });
     get("time").addEventListener("input", (event) => runner.seek(Number((event.target as HTMLInputElement).value)));
     const capacity = get<HTMLInputElement>("capacity");
-    capacity.addEventListener("input", () => this.setCapacity(this.fromSlider(Number(capacity.value)), false));
-    capacity.addEventListener("change", () => runner.endGesture());
+    let sliding = false;
+    capacity.addEventListener("input", () => {
+      if (!sliding) this.begin();
+      sliding = true;
+      this.setCapacity(this.fromSlider(Number(capacity.value)), this.ahead());
+    });
+    capacity.addEventListener("change", () => {
+      sliding = false;
+      this.finish(this.ahead());
+    });
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -127,27 +136,34 @@ export class Controls {
       capacity: () => runner.capacityAt(runner.now),
       planned: () => runner.play.moves.filter((one): one is LinkMove => isLinkMove(one) && one.link === link() && one.key === "capacity" && one.at > runner.now),
       begin: () => {
-        this.last = this.late = null;
         view.rate.frozen = true;
-        runner.beginGesture();
+        this.begin();
       },
-      live: (bps) => this.setCapacity(bps, true),
+      live: (bps) => this.setCapacity(bps, 0),
       plan: (was, at, bps) => this.plan(was, at, bps),
       remove: (move) => runner.remove(move),
       finish: () => {
         view.rate.frozen = false;
-        if (this.late !== null) this.setCapacity(this.late, true, 0);
-        runner.endGesture();
-        say(`Capacity ${spoken(runner.capacityAt(runner.present))}.`);
+        this.finish(0);
       },
     });
   }
 
-  /** The capacity from now on, or from as far ahead as is asked for. */
-  private setCapacity(bps: number, live: boolean, apart = APART): void {
+  /** A gesture begins that sets the capacity, perhaps often: one step of undo. */
+  private begin(): void {
+    this.last = this.late = null;
+    this.runner.beginGesture();
+  }
+
+  private finish(ahead: number): void {
+    if (this.late !== null) this.setCapacity(this.late, ahead, 0);
+    this.runner.endGesture();
+    say(`Capacity ${spoken(this.runner.capacityAt(this.runner.present + ahead))}${ahead > 0 ? ` in ${ahead / 1000} s` : ""}.`);
+  }
+
+  /** The capacity from now on, or from `ahead` ms on. */
+  private setCapacity(bps: number, ahead: number, apart = APART): void {
     const { runner } = this;
-    const ahead = live ? 0 : this.ahead();
-    if (!live && this.last === null) runner.beginGesture();
     const at = Math.min(runner.end, runner.present + ahead);
     let { moves } = runner.play;
     const { last } = this;
@@ -162,10 +178,6 @@ export class Controls {
     }
     this.last = { at, link: runner.play.situation.link, key: "capacity", value: bps };
     runner.change({ ...runner.play, moves: put(moves, this.last) });
-    if (!live) {
-      runner.endGesture();
-      this.last = null;
-    }
   }
 
   private ahead(): number {
@@ -285,9 +297,10 @@ export class Controls {
   }
 
   private nudge(factor: number): void {
-    const bps = roundRate(Math.max(this.runner.capacityAt(this.runner.present) || LEAST, LEAST) * factor);
-    this.setCapacity(bps, false);
-    say(`Capacity ${spoken(bps)}.`);
+    const bps = roundRate(Math.max(this.runner.capacityAt(this.runner.present + this.ahead()) || LEAST, LEAST) * factor);
+    this.begin();
+    this.setCapacity(bps, this.ahead());
+    this.finish(this.ahead());
   }
 
   private fromSlider(place: number): number {
@@ -360,29 +373,3 @@ export class Controls {
     for (const item of list.children as HTMLCollectionOf<HTMLElement>) item.classList.toggle("planned", Number(item.dataset.at) > runner.now);
   }
 }
-
-const option = (value: string, title: string): HTMLOptionElement => new Option(title, value);
-
-function options(id: string, all: [string, string][]): void {
-  get(id).replaceChildren(...all.map(([value, title]) => option(value, title)));
-}
-
-function text(id: string, value: string): void {
-  const place = get(id);
-  if (place.textContent !== value) place.textContent = value;
-}
-
-function pressed(id: string, on: boolean): void {
-  const place = get(id);
-  if (place.getAttribute("aria-pressed") !== String(on)) place.setAttribute("aria-pressed", String(on));
-}
-
-/** A sentence in one of the places for them; none hides it. */
-export function notice(id: "error" | "notice", sentence: string | null): void {
-  const place = get(id);
-  if (place.hidden !== (sentence === null)) place.hidden = sentence === null;
-  if (sentence !== null) text(id, sentence);
-}
-
-/** For those who hear the page. */
-export const say = (sentence: string): void => text("said", sentence);

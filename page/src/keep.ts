@@ -5,8 +5,8 @@ import { message } from "./engine.ts";
 import { encode } from "./fragment.ts";
 import type { Runner } from "./runner.ts";
 import { fileName, toml } from "./toml.ts";
-import { get, type View } from "./view.ts";
-import { say } from "./controls.ts";
+import { get, say } from "./dom.ts";
+import type { View } from "./view.ts";
 
 /** Offers bytes as a file. */
 function save(name: string, contents: Blob): void {

@@ -1,8 +1,9 @@
 /** The page of `tidegate play`. */
 
 import "uplot/dist/uPlot.min.css";
-import { Controls, notice } from "./controls.ts";
+import { Controls } from "./controls.ts";
 import { digest } from "./contender.ts";
+import { get, notice } from "./dom.ts";
 import { message, startEngine } from "./engine.ts";
 import { decode } from "./fragment.ts";
 import { Keep } from "./keep.ts";
@@ -10,7 +11,7 @@ import { readPayload } from "./payload.ts";
 import { begin } from "./play.ts";
 import { Runner } from "./runner.ts";
 import { toml } from "./toml.ts";
-import { get, View } from "./view.ts";
+import { View } from "./view.ts";
 
 /** So many frames are remembered for whoever asks how long they took. */
 const FRAMES = 2000;

@@ -101,6 +101,7 @@ export class Runner {
   }
 
   beginGesture(): void {
+    this.endGesture();
     this.gesture = this.play;
   }
 

@@ -6,12 +6,11 @@ import { spoken, isLinkMove } from "./moves.ts";
 import { fill, ofFlow } from "./numbers.ts";
 import type { Runner } from "./runner.ts";
 import { DECISION, gridded, held, QUEUE, SERIES } from "./store.ts";
+import { get } from "./dom.ts";
 import { Inside } from "./inside.ts";
 import { Pictures } from "./pictures.ts";
 import { inSight, watch } from "./sight.ts";
 import { bandwidth, underRate } from "./truth.ts";
-
-export const get = <T extends HTMLElement = HTMLElement>(id: string): T => document.getElementById(id) as T;
 
 const PAST = 0.75; // of the window
 
