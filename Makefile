@@ -99,12 +99,16 @@ test-python: setup
 	$(BIN)/python -m mypy.stubtest tidegate._core
 
 # in namespaces of their own; says so where they are forbidden
+LIVE := $(patsubst %,tests/python/test_%.py,shell_live shell_figures sockets_live calls_live programs_live import_live)
 test-live: setup
-	$(BIN)/python -m pytest -q tests/python/test_shell_live.py tests/python/test_shell_figures.py tests/python/test_sockets_live.py tests/python/test_calls_live.py tests/python/test_programs_live.py tests/python/test_import_live.py
+	$(BIN)/python -m pytest -q $(LIVE)
 
+# what goes by the clock has the machine for itself; the page has a verb of its own
+TIMED := $(LIVE) tests/python/test_cluster.py tests/python/test_dataset.py
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
-	$(BIN)/python -m pytest -q -m 'slow and not mutation' tests
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) tests/python/test_page.py) tests
+	$(BIN)/python -m pytest -q -m slow $(TIMED)
 
 # half an hour: each paper again without its mechanism, against what is kept with it
 mutations: setup
