@@ -329,7 +329,7 @@ export class Controls {
     text("capacity-text", said);
     if (document.activeElement !== slider || this.fromSlider(Number(slider.value)) !== bps) slider.value = String(this.toSlider(bps));
     if (slider.getAttribute("aria-valuetext") !== said) slider.setAttribute("aria-valuetext", said);
-    notice("error", runner.error !== null ? `The run stopped: ${runner.error} Undo or reset goes on.` : play.situation.refused !== null ? get("error").textContent : null);
+    notice("error", runner.error !== null ? `The run stopped: ${runner.error.replace(/\.?$/, ".")} Undo or reset goes on.` : play.situation.refused !== null ? get("error").textContent : null);
     pressed("download", running(play.moves, runner.present).length > 0);
     pressed("loss", runner.valueAt("loss", runner.present) === LOSS);
     get<HTMLButtonElement>("undo").disabled = !runner.canUndo;
