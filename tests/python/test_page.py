@@ -212,27 +212,122 @@ def test_each_button_is_a_change_that_is_listed_and_taken_back(opened: Open) -> 
     at_time(page, "=== 0")
 
 
-def test_the_capacity_follows_the_slider_and_the_mouse(opened: Open) -> None:
+def state(page: Any, key: str) -> Any:
+    """How things stand."""
+    return page.evaluate(f"tidegate.state().{key}")
+
+
+def test_the_capacity_follows_slider_keys_and_the_knob(opened: Open) -> None:
     page = opened()
     to(page, 3)
+    assert state(page, "capacity") == 5e6
     before = page.locator("#capacity-text").inner_text()
     capacity(page, 0.3)
     listed(page, 1)
+    (move,) = state(page, "moves")
+    assert (move["at"], move["link"], move["key"]) == (3000, "downlink", "capacity")
+    assert move["value"] == state(page, "capacity") < 5e6
     assert page.locator("#capacity-text").inner_text() != before
-    assert "3.00 s: capacity of downlink" in moves(page)[0]
     page.locator("#capacity").focus()
-    page.keyboard.press("ArrowDown")
-    assert len(moves(page)) == 1, "one time, one capacity"
-    box = page.locator("#chart-rate canvas").first.bounding_box()
-    across, down = box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5
+    page.keyboard.press("ArrowUp")
+    comes_true(page, f"tidegate.state().capacity > {move['value']}")
+    listed(page, 1)
+    slid = state(page, "capacity")
+    box = page.locator("#handle").bounding_box()
+    across, down = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(across, down)
     page.mouse.down()
-    page.mouse.move(across, down + 60, steps=6)
+    page.mouse.move(across, down - 60, steps=6)
     page.mouse.up()
-    assert len(moves(page)) >= 2, "a planned one, to the right of now"
-    times = [float(one.split()[0]) for one in moves(page)]
-    assert times == sorted(times)
-    assert times[-1] > 3
+    comes_true(page, f"tidegate.state().capacity > {slid + 1e5}")
+    listed(page, 1)
+    page.locator("#undo").click()
+    comes_true(page, f"tidegate.state().capacity === {slid}")
+
+
+def test_the_capacity_is_planned_ahead(opened: Open) -> None:
+    page = opened()
+    to(page, 3)
+    page.locator("#ahead").fill("2")
+    page.locator("#ahead").press("Tab")
+    capacity(page, 0.4)
+    listed(page, 1)
+    assert state(page, "moves")[0]["at"] == 5000
+    assert state(page, "capacity") == 5e6, "not yet"
+    box = page.locator("#plan").bounding_box()
+    across, down = box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.5
+    page.mouse.move(across, down)
+    page.mouse.down()
+    page.mouse.move(across, down + 40, steps=6)
+    page.mouse.up()
+    listed(page, 2)
+    planned = state(page, "moves")[1]
+    assert planned["at"] > 5000
+    page.locator("#undo").click()
+    listed(page, 1)
+    to(page, 6)
+    assert state(page, "capacity") == state(page, "moves")[0]["value"], "it came"
+
+
+def test_a_download_ends_and_loss_goes(opened: Open) -> None:
+    page = opened()
+    to(page, 2)
+    for name in ("download", "loss"):
+        page.locator(f"#{name}").click()
+    listed(page, 2)
+    to(page, 4)
+    for name in ("download", "loss"):
+        page.locator(f"#{name}").click()
+        comes_true(page, f"document.getElementById('{name}').getAttribute('aria-pressed') === 'false'")
+    begun, lossy, ended, clean = state(page, "moves")
+    assert [one["at"] for one in (begun, lossy, ended, clean)] == [2000, 2000, 4000, 4000]
+    assert (begun["running"], ended["running"]) == (True, False)
+    assert (lossy["value"], clean["value"]) == (0.05, 0)
+
+
+def drawn(page: Any, place: str) -> str:
+    """What the first canvas of a chart has on it."""
+    return str(page.evaluate(f"document.querySelector('{place} canvas').toDataURL()"))
+
+
+@pytest.mark.parametrize(
+    ("control", "place"),
+    [
+        ("#show-receive", "#chart-rate"),
+        ("#show-sending", "#chart-rate"),
+        ("#show-target", "#chart-rate"),
+        ("#log", "#chart-rate"),
+        ("#window", "#chart-rate"),
+        ("#queue-unit", "#chart-queue"),
+    ],
+)
+def test_each_choice_of_a_chart_changes_it(opened: Open, control: str, place: str) -> None:
+    page = opened()
+    to(page, 8)
+    page.locator(place).scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    before = drawn(page, place)
+    if control in {"#window", "#queue-unit"}:
+        page.locator(control).select_option(index=0 if control == "#window" else 1)
+    else:
+        page.locator(control).click()
+    end = time.monotonic() + 20
+    while drawn(page, place) == before:
+        assert time.monotonic() < end, "nothing changed"
+        page.wait_for_timeout(50)
+
+
+def test_what_is_seen_of_the_inside_is_chosen(opened: Open) -> None:
+    page = opened()
+    to(page, 8)
+    count = page.locator("#inside figure").count()
+    assert count >= 2
+    page.locator("#inside-choice summary").click()
+    chosen = page.locator("#topics input:checked").first
+    topic = chosen.get_attribute("data-topic")
+    chosen.uncheck()
+    comes_true(page, f"document.querySelectorAll('#inside figure').length === {count - 1}")
+    assert page.locator(f"#inside figure[data-topic='{topic}']").count() == 0
 
 
 @pytest.mark.parametrize("name", ["plain", "changed"])
@@ -280,6 +375,7 @@ def test_a_link_opens_the_same_play(opened: Open, address: str) -> None:
     to(page, 4)
     page.locator("#loss").click()
     capacity(page, 0.35)
+    listed(page, 2)
     page.locator("#share").click()
     comes_true(page, "document.getElementById('link').value.includes('#p=')")
     link = page.locator("#link").input_value()
