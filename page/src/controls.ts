@@ -59,6 +59,8 @@ export class Controls {
     on("theme", () => this.redraw());
     on("window", () => this.view.draw(true));
     for (const id of ["show-receive", "show-sending", "show-target", "log", "queue-unit"]) on(id, () => this.redraw());
+    // what is chosen of the inside shows while nothing plays, too
+    for (const event of ["change", "click"]) get("topics").addEventListener(event, () => this.redraw());
     click("play", () => this.toggle());
     click("back", () => this.back());
     click("step", () => this.step());

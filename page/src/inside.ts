@@ -24,7 +24,6 @@ export class Inside {
   private key = "";
   private names = "";
   private offered: Topic[] = [];
-  private wanted = false;
 
   /** Where the charts are. */
   places(): HTMLElement[] {
@@ -35,9 +34,8 @@ export class Inside {
   build(runner: Runner, theme: Theme, colours: string[], everything: boolean): void {
     const known = runner.contenders.map((one) => [...one.store.internals.keys()]);
     const names = known.map((one) => one.join()).join(";") + runner.play.controllers.join();
-    if (!everything && names === this.names && !this.wanted) return;
+    if (!everything && names === this.names) return;
     this.names = names;
-    this.wanted = false;
     const controllers = runner.play.controllers.join();
     this.offered = topics([...new Set(known.flat())]);
     if (controllers !== this.key) {
@@ -71,9 +69,10 @@ export class Inside {
     all.dataset.all = "";
     all.addEventListener("click", () => {
       this.chosen = shown.length === this.offered.length ? new Set() : new Set(this.offered.map((one) => one.id));
-      this.wanted = true;
     });
-    document.getElementById("topics")!.replaceChildren(all, ...this.offered.map((topic) => {
+    const place = document.getElementById("topics")!;
+    const at = place.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.topic : undefined;
+    place.replaceChildren(all, ...this.offered.map((topic) => {
       const label = document.createElement("label");
       const box = document.createElement("input");
       box.type = "checkbox";
@@ -83,12 +82,13 @@ export class Inside {
         this.chosen = new Set(shown.map((one) => one.id));
         if (box.checked) this.chosen.add(topic.id);
         else this.chosen.delete(topic.id);
-        this.wanted = true;
       });
       label.title = topic.about;
       label.append(box, ` ${topic.title}`);
       return label;
     }));
+    // whoever chooses by keys goes on from there
+    if (at !== undefined) place.querySelector<HTMLElement>(`[data-topic="${CSS.escape(at)}"]`)?.focus();
   }
 
   private small(topic: Topic, known: string[][], runner: Runner, theme: Theme, colours: string[]): Small {
