@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +191,18 @@ def test_whoever_asks_is_told_how_far_it_is() -> None:
     assert told == sorted(told)
     assert told[-1] == 1
     assert world.now == 3
+
+
+def test_ctrl_c_leaves_a_world_that_goes_on() -> None:
+    # days of simulated time, which nobody waits for
+    scenario = Scenario.load("home-broadband", {"duration": "1000000s", "record": "summary"})
+    world = live_world(scenario)
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        world.step(until=world.duration)
+    stands = world.now
+    assert 0 < stands < world.duration
+    world.change("uplink", capacity="1Mbps")
+    world.step(seconds=5)
+    assert world.now == pytest.approx(stands + 5)
+    assert world.metrics()["packets_sent"] > 0

@@ -7,7 +7,7 @@ use crate::guard::{InternalError, caught};
 use crate::run::{Ended, Recording, drive, outcome_of, prepare};
 use crate::table::Table;
 use crate::trace::PyTrace;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -210,7 +210,7 @@ impl PyWorld {
         }
     }
 
-    /// Lets a run go on by `some`, which does so many events and says whether it is done; Ctrl-C stops it for good.
+    /// Lets a run go on by `some`, which does so many events and says whether it is done, or until Ctrl-C.
     fn go_on(
         &self,
         py: Python<'_>,
@@ -390,13 +390,17 @@ impl PyWorld {
         self.look(|run| run.plan(link, Time::from_nanos(at_ns), change).map_err(bad))
     }
 
-    /// Does all that happens before `until_ns`, or before its end; for a world without external links and flows.
+    /// Does all that happens before `until_ns`, or before its end; for a world without external links and flows. Ctrl-C
+    /// leaves it where it has got to.
     fn step(&self, py: Python<'_>, until_ns: i64) -> PyResult<()> {
         let mut state = self.lock()?;
         let run = running(&mut state)?;
         let until = Time::from_nanos(until_ns);
         let done = self.go_on(py, run, move |run, events| run.run_before(until, events))?;
-        if done.is_err() {
+        // between two events nothing is half done: whoever pressed Ctrl-C may go on
+        let interrupted =
+            matches!(&done, Err(Ended::Raised(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py));
+        if done.is_err() && !interrupted {
             *state = State::Over("has stopped with an error");
         }
         outcome_of(py, done, &self.raised)

@@ -108,6 +108,8 @@ class LiveWorld:
             until: Or up to this time: text with a unit, or seconds as `now` has them.
             progress: True for a bar, or a function that is told the fraction of this step that is done.
 
+        Ctrl-C leaves it where it has got to, and it may go on from there.
+
         Raises:
             InputError: when the time is not usable, or it has finished.
             RunError: when a component fails; the world is over then.
