@@ -126,7 +126,7 @@ test-page: setup
 	@$(NEEDS) page > $(VENV)/page.txt
 	$(BIN)/python $(PIP) -r $(VENV)/page.txt
 	@[ ! -d page/node_modules ] || npm --prefix page test --silent
-	$(BIN)/python -m pytest -q tests/python/test_play.py tests/python/test_page.py
+	$(BIN)/python -m pytest -q tests/python/test_play.py tests/python/test_page.py tests/python/test_page_random.py
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools

@@ -1,7 +1,7 @@
 /** The controls above the charts: what is chosen, time, changes. */
 
 import { Drag, STEP } from "./drag.ts";
-import { add as put, describe, isLinkMove, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
+import { add as put, describe, ended, isLinkMove, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
 import { begin, chosenLink } from "./play.ts";
 import type { Situation } from "./payload.ts";
 import type { Runner } from "./runner.ts";
@@ -200,9 +200,7 @@ export class Controls {
     const going = running(runner.play.moves, runner.present);
     const at = runner.present;
     if (going.length > 0) {
-      // an end that was planned before comes earlier now
-      runner.change({ ...runner.play, moves: [...runner.play.moves.filter((one) => isLinkMove(one) || one.running || !going.includes(one.flow))] });
-      for (const flow of going) runner.change({ ...runner.play, moves: put(runner.play.moves, { at, flow, running: false }) });
+      runner.change({ ...runner.play, moves: ended(runner.play.moves, at) });
       say(`${going.join(", ")} ends.`);
       return;
     }

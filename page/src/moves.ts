@@ -72,6 +72,15 @@ export function running(moves: readonly Move[], at: number): string[] {
   return moves.filter((one): one is FlowMove => !isLinkMove(one) && one.running && one.at <= at && !ended.has(one.flow)).map((one) => one.flow);
 }
 
+/** With the downloads ended at a time that go on then; one that would begin and end at once is none. */
+export function ended(moves: readonly Move[], at: number): Move[] {
+  const going = running(moves, at);
+  const begun = (flow: string): boolean => moves.some((one) => !isLinkMove(one) && one.running && one.flow === flow && one.at < at);
+  // an end that was planned for later comes now
+  const kept = moves.filter((one) => isLinkMove(one) || !going.includes(one.flow) || (one.running && begun(one.flow)));
+  return going.filter(begun).reduce((all, flow) => add(all, { at, flow, running: false }), kept);
+}
+
 /** A name for another download. */
 export function nextDownload(moves: readonly Move[], taken: readonly string[]): string {
   const used = new Set([...downloads(moves), ...taken]);

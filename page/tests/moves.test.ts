@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { add, describe, documentMove, loweredMove, nextDownload, rate, remove, roundRate, running, valueAt, type Move } from "../src/moves.ts";
+import { add, describe, documentMove, ended, loweredMove, nextDownload, rate, remove, roundRate, running, valueAt, type Move } from "../src/moves.ts";
 
 const capacity = (at: number, value: number): Move => ({ at, link: "line", key: "capacity", value });
 
@@ -28,6 +28,15 @@ test("a download begins once and ends once, and its beginning takes its end alon
   assert.deepEqual(remove(moves, begins), []);
   assert.deepEqual(remove(moves, ends), [begins]);
   assert.equal(nextDownload(moves, ["download-2"]), "download-3");
+});
+
+test("a download ends at the present, earlier than planned, and one that has just begun is gone", () => {
+  const begins: Move = { at: 5, flow: "download-1", running: true };
+  const ends: Move = { at: 9, flow: "download-1", running: false };
+  assert.deepEqual(ended([begins, ends], 7), [begins, { ...ends, at: 7 }]);
+  assert.deepEqual(ended([begins], 5), []);
+  assert.deepEqual(ended([begins, ends], 9), [begins, ends], "it has ended");
+  assert.deepEqual(ended([begins], 4), [begins], "it has not begun");
 });
 
 test("rates have three significant digits", () => {
