@@ -174,4 +174,4 @@ wheel: $(VENV)/.tools
 	@.ci/wheel
 
 clean:
-	rm -rf $(VENV) target dist site out .cache fuzz/target
+	rm -rf $(VENV) target dist site out .cache fuzz/target page/engine page/node_modules python/tidegate/show/play/page.html

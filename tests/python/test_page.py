@@ -26,6 +26,7 @@ if chromium.find() is None:
     pytest.skip("needs chromium", allow_module_level=True)
 
 SCENARIO = "tcp-joins"
+LESSONS = Path(play.__file__).parent / "lessons"
 CHANGES = {"duration": "12s", "flows.download.start": "4s", "flows.download.stop": "9s"}
 
 
@@ -446,6 +447,22 @@ def test_the_file_works_offline(opened: Open, cli: Cli, tmp_path: Path) -> None:
     assert digest == tidegate.run(Scenario.load("home-broadband", changed)).digest
 
 
+def test_a_recorded_network_is_in_the_page(opened: Open, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.trace").write_text("".join(f"{at + at % 7}\n" for at in range(5, 5000, 5)))
+    changes = {"links.uplink.capacity": {"trace": "mine.trace"}, "duration": "15s"}
+    (tmp_path / "mine.toml").write_text(Scenario.load("home-broadband", changes).to_toml())
+    assert cli("play", "mine.toml", "--out", "play.html").code == 0
+    page = opened(at=(tmp_path / "play.html").as_uri())
+    to(page, 5)
+    page.locator("#handover").click()
+    listed(page, 3)
+    # a recording goes by the name that it has beside the scenario
+    for file, digest in exported(page, tmp_path):
+        run = tidegate.run(Scenario.load(file))
+        assert run.digest == digest
+        assert len(run.scenario.moves) >= 2
+
+
 @pytest.mark.parametrize("width", [390, 360])
 def test_a_phone_needs_no_scrolling_sideways(opened: Open, width: int) -> None:
     page = opened(viewport={"width": width, "height": 844}, has_touch=True, is_mobile=True)
@@ -467,6 +484,10 @@ def test_each_lesson_opens_by_its_name_and_plays(opened: Open, lesson: str) -> N
     assert page.locator("#answer").is_visible()
     to(page, 25)
     assert page.locator("#error").is_hidden()
+    made = Scenario.load(LESSONS / f"{lesson}.toml")
+    for which, controller in zip("ab", state(page, "controllers"), strict=False):
+        native = tidegate.run(made.with_changes({"flows.call.media.controller": controller})).digest
+        assert page.evaluate(f"tidegate.digest('{which}')") == native
     page.locator("#situation").select_option(SCENARIO)
     at_time(page, "=== 0")
     assert page.locator("#lesson").is_hidden()
