@@ -107,7 +107,7 @@ test-live: setup
 TIMED := $(LIVE) tests/python/test_cluster.py tests/python/test_dataset.py
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) tests/python/test_page.py) tests
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) tests/python/test_page.py tests/python/test_page_random.py) tests
 	$(BIN)/python -m pytest -q -m slow $(TIMED)
 
 # half an hour: each paper again without its mechanism, against what is kept with it
