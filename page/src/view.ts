@@ -34,6 +34,7 @@ export class View {
   private told = 0;
   private counted = 0;
   private pictured = 0;
+  private odd = false;
   private times: number[] = [];
 
   constructor(private readonly runner: Runner) {
@@ -131,12 +132,13 @@ export class View {
       ...this.inside.places().map((place, small): [HTMLElement, () => void] => [place, () => this.inside.draw(small, runner, window, from, cells, step)]),
     ];
     const seen = everything ? turns : turns.filter(([place]) => inSight(place));
-    const count = everything ? seen.length : Math.min(TURNS, seen.length);
+    // pictures and small charts go in different frames; with less motion wanted the pictures go by steps
+    this.odd = !this.odd;
+    const pictures = everything || (this.odd && at - this.pictured >= (calm.matches ? 500 : 30));
+    const count = everything ? seen.length : pictures ? 0 : Math.min(TURNS, seen.length);
     for (let turn = 0; turn < count; turn += 1) seen[(this.turn + turn) % seen.length]![1]();
     this.turn += count;
-    // with less motion wanted the pictures go by steps
-    const pace = calm.matches ? 500 : 30;
-    if (everything || at - this.pictured >= pace) {
+    if (pictures) {
       this.pictured = at;
       this.pictures.draw(runner, window, this.colours(), this.theme, everything);
     }
