@@ -39,7 +39,7 @@ MOVED = {
     "media.settings": "video.settings",
     "media.show": "media._figures",
     "media.vmaf": "video._vmaf",
-    "memory": "running._memory",
+    "memory": "scenario._memory",
     "metrics": "results.metrics",
     "metrics.model": "results.metrics._model",
     "metrics.pictures": "results.metrics._pictures",

@@ -124,6 +124,16 @@ def test_a_world_that_fails_says_so_and_is_over() -> None:
     for what in (lambda: world.step(seconds=1), world.metrics, world.finish):
         with pytest.raises(InputError, match="stopped with an error"):
             what()
+    assert repr(world) == "<tidegate LiveWorld of home-broadband, stopped with an error>"
+
+
+def test_no_more_changes_are_made_than_a_scenario_can_say() -> None:
+    world = live_world(short())
+    for number in range(5000):
+        world.change("uplink", at=number / 1000, capacity="1Mbps", delay="10ms")
+    with pytest.raises(InputError, match="uplink: found 10000 changes before this one; a scenario has 10000 moves"):
+        world.change("uplink", at=11, loss="1%")
+    assert world.finish().digest == tidegate.run(world.scenario).digest
 
 
 def wrong(what: Callable[[LiveWorld], object], says: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from support import ROOT
 from tidegate import Scenario, run
 from tidegate.errors import RunError
-from tidegate.running import _memory as memory
+from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import lower
 
 MEASURED = """\

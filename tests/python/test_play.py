@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import time
@@ -20,7 +21,7 @@ from tidegate.scenario._lower import lower
 from tidegate.show import play
 from tidegate.show.play import _page, _refusing
 
-BUILT = '<title>tidegate</title><script type="application/json" id="payload">/*PAYLOAD*/null</script>'
+BUILT = '<title>tidegate play</title><script type="application/json" id="payload">/*PAYLOAD*/null</script>'
 
 
 @pytest.fixture
@@ -166,8 +167,27 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("home-broadband", {"seed": 2**53}, "seed: found 9007199254740992; the page takes seeds up to 9007199254740991"),
     ("home-broadband", {"seeds": {"uplink": 2**60}}, "seeds.uplink: found 1152921504606846976"),
     ("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}, "flows.call.media.controller: found python:mine.py:Mine is a file, and a browser has no Python"),
+    ("home-broadband", {"links.uplink.capacity": "infinite"}, "links.uplink.capacity: no link on the way of call has a capacity that can be dragged"),
+    ("home-broadband", {"duration": "30h"}, "duration: found 108000s, for which a run needs about 20"),
     ("home-broadband", {"links.uplink.back.capacity": "external", "links.uplink.back.delay": "0s"}, "external"),
 ]  # fmt: skip
+
+
+def test_a_page_of_what_cannot_be_played_says_so_and_has_the_lessons(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, built: Path
+) -> None:
+    del built
+    served: list[str] = []
+    monkeypatch.setattr("tidegate.cli.play._serve", lambda text, *_, **__: served.append(text))
+    told = cli("play", "home-broadband", "--set", "flows.call.media.controller=python:mine.py:Mine")
+    assert told.code == 0
+    first, *others = of_page(served[0])["situations"]
+    assert "mine.py:Mine is a file, and a browser has no Python" in first["refused"]
+    assert first["refused"].replace(" ", "") in "".join(told.err.split())
+    assert [one["lesson"]["number"] for one in others] == [1, 2, 3, 4, 5, 6, 7]
+    # a file is for somebody else, who cannot change the scenario
+    assert cli("play", "lte-cell", "--out", "play.html").code == 2
+    assert not (tmp_path / "play.html").exists()
 
 
 @pytest.mark.parametrize(("name", "changes", "said"), REFUSED)
@@ -220,6 +240,28 @@ def test_without_the_built_page_it_says_what_makes_it(
     assert told.code == 2
     assert "is no page of tidegate's" in told.err
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_clone_is_told_of_a_page_that_is_older_than_its_engine(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    files = ["page/build.mjs", "page/src/main.ts", "crates/sim/src/link/mod.rs", "crates/python/src/lib.rs"]
+    for name in [*files, "python/tidegate/show/play/page.html"]:
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / name).write_text(BUILT)
+        os.utime(clone / name, (1000, 1000))
+    monkeypatch.setattr(_page, "BUILT", clone / "python/tidegate/show/play/page.html")
+    assert cli("play", "--out", "play.html").err == ""
+    # the engine of a browser has nothing of this one
+    os.utime(clone / "crates/python/src/lib.rs", (2000, 2000))
+    assert cli("play", "--out", "play.html").err == ""
+    for name in files[1:3]:
+        os.utime(clone / name, (2000, 2000))
+        assert f"the page was built before {name} changed; `make page` builds it anew" in cli(
+            "play", "--out", "play.html"
+        ).err.replace("\n", " ")
+        os.utime(clone / name, (1000, 1000))
 
 
 @pytest.mark.usefixtures("built")
@@ -318,6 +360,20 @@ def test_ctrl_c_ends_it_with_a_line(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.usefixtures("built")
+def test_a_browser_that_is_waited_for_gets_its_page(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[int] = []
+
+    def browser(address: str) -> bool:
+        answers.append(ask(int(address.rstrip("/").rpartition(":")[2]))[0])
+        signal.raise_signal(signal.SIGINT)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    assert cli("play").code == 130
+    assert answers == [200]
 
 
 @pytest.mark.usefixtures("built")

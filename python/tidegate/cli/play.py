@@ -65,7 +65,17 @@ def play(
             raise InputError(f"--out {out}: is a folder; expected a file, such as {out / 'play.html'}")
         check_target(out, "page of tidegate", pages.is_page, force=force)
     made = Scenario.load(scenario, {**changes(set_), **({} if seed is None else {"seed": seed})})
-    text = pages.page(pages.payload(made, given))
+    try:
+        payload = pages.payload(made, given)
+    except pages.Unplayable as error:
+        if out is not None:
+            raise
+        # the page says it, too, and has the lessons
+        say(str(error))
+        payload = pages.payload(made, refused=str(error))
+    text = pages.page(payload)
+    if changed := pages.newer():
+        say(f"warning: the page was built before {changed} changed; `make page` builds it anew")
     if out is not None:
         write_file(out, text)
         sys.stdout.write(f"written to {out}\n")
@@ -74,6 +84,7 @@ def play(
 
 
 def _serve(text: str, port: int, *, opened: bool) -> None:
+    import threading
     import webbrowser
 
     from tidegate.show.play import Server
@@ -81,6 +92,12 @@ def _serve(text: str, port: int, *, opened: bool) -> None:
     with Server(text, port) as server, stoppable("the page is no longer served"):
         sys.stdout.write(f"{server.address}  Ctrl-C ends it\n")
         sys.stdout.flush()
-        if opened and not webbrowser.open(server.address):
-            say("found no browser to open; the address works in one on this machine")
+
+        def open_it() -> None:
+            if not webbrowser.open(server.address):
+                say("found no browser to open; the address works in one on this machine")
+
+        if opened:
+            # beside the serving: some browsers, those of a terminal, are waited for
+            threading.Thread(target=open_it, daemon=True).start()
         server.serve_forever()

@@ -13,13 +13,13 @@ from pathlib import Path
 from tidegate import _core
 from tidegate.control import learned
 from tidegate.errors import InputError, RunError
-from tidegate.running import _memory as memory
 from tidegate.running import engine, pool
 from tidegate.running._progress import shown
 from tidegate.running._tables import Fresh
 from tidegate.running._versions import versions_of
 from tidegate.running.recorded import FORMAT, Run
 from tidegate.scenario import Scenario
+from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import Lowered, RunInput
 from tidegate.scenario.scenario import Level
 

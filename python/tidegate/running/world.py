@@ -11,11 +11,11 @@ from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
 from tidegate.errors import InputError, did_you_mean
-from tidegate.running import _memory as memory
 from tidegate.running._progress import shown
 from tidegate.running.jobs import engine_errors, run_of
 from tidegate.running.recorded import Run
 from tidegate.scenario import Scenario
+from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import Lowered
 from tidegate.units import Duration, Fraction, Rate
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SECOND = 1_000_000_000
 _LONGEST = 1e9  # seconds; a scenario may not last longer either
+_MOST_MOVES = 10_000  # of a scenario
 _SLICES = 100  # of a step, between which the bar is drawn
 
 
@@ -68,6 +69,8 @@ class LiveWorld:
             right = "which somebody has to drive; run this scenario inside tidegate.simpy"
             raise InputError(f"{scenario.name}: {kind}.{name}: is external, {right}")
         self._scenario = scenario
+        self._moves: list[dict[str, Any]] = [*scenario.to_dict().get("moves", [])]
+        self._told = len(self._moves)
         self._record = record
         self._made = made
         self._links = [str(link["name"]) for link in links]
@@ -77,6 +80,9 @@ class LiveWorld:
     @property
     def scenario(self) -> Scenario:
         """The scenario with all changes that were made or planned as its moves."""
+        if self._told < len(self._moves):
+            self._scenario = self._scenario.with_changes({"moves": self._moves})
+            self._told = len(self._moves)
         return self._scenario
 
     @property
@@ -108,7 +114,8 @@ class LiveWorld:
             until: Or up to this time: text with a unit, or seconds as `now` has them.
             progress: True for a bar, or a function that is told the fraction of this step that is done.
 
-        Ctrl-C leaves it where it has got to, and it may go on from there.
+        Ctrl-C leaves it where it has got to, and it may go on from there; but pressed while a controller in Python is
+        at work, it is that controller's error, and the world is over.
 
         Raises:
             InputError: when the time is not usable, or it has finished.
@@ -170,6 +177,9 @@ class LiveWorld:
                 found[key] = kind.parse(value)
             except InputError as error:
                 raise InputError(f"{link}: {key}: {error}") from None
+        if len(self._moves) + len(found) > _MOST_MOVES:
+            right = f"a scenario has {_MOST_MOVES} moves at most"
+            raise InputError(f"{link}: found {len(self._moves)} changes before this one; {right}")
         with engine_errors(self._scenario):
             self._core.plan(
                 link,
@@ -178,8 +188,8 @@ class LiveWorld:
                 int(found["delay"]) if "delay" in found else None,
                 float(found["loss"]) if "loss" in found else None,
             )
-        made = [{"time": Duration(time), "link": link, "key": key, "value": value} for key, value in found.items()]
-        self._scenario = self._scenario.with_changes({"moves": [*self._scenario.to_dict().get("moves", []), *made]})
+        made = {"time": Duration(time), "link": link}
+        self._moves += ({**made, "key": key, "value": value} for key, value in found.items())
 
     @property
     def tables(self) -> list[str]:
@@ -217,7 +227,7 @@ class LiveWorld:
         named = [name for name in self._made.inputs.files if not Path(name).is_absolute() and (base / name).is_file()]
         if named and path.parent.resolve() != base.resolve():
             raise InputError(f"{path}: the scenario names {named[0]}, which is in {base.resolve()}; save it there")
-        write_file(path, self._scenario.to_toml())
+        write_file(path, self.scenario.to_toml())
         return path
 
     def finish(self, *, progress: Progress | bool | None = None) -> Run:
@@ -233,8 +243,8 @@ class LiveWorld:
             self.step(until=self.duration, progress=progress)
             with engine_errors(self._scenario):
                 recording = self._core.finish()
-            made = Lowered(self._scenario).for_run(record=self._record)
-            self._run = run_of(self._scenario, made, recording)
+            made = Lowered(self.scenario).for_run(record=self._record)
+            self._run = run_of(self.scenario, made, recording)
         return self._run
 
     def _nanoseconds(self) -> int:
@@ -255,7 +265,11 @@ class LiveWorld:
         return Run(about, _Tables(self._core))
 
     def __repr__(self) -> str:
-        return f"<tidegate LiveWorld of {self._scenario.name}, at {self.now:g} s of {self.duration:g}>"
+        try:
+            where = f"at {self.now:g} s of {self.duration:g}"
+        except InputError:
+            where = "stopped with an error"
+        return f"<tidegate LiveWorld of {self._scenario.name}, {where}>"
 
 
 class _Tables:

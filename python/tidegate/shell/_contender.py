@@ -19,8 +19,8 @@ from tidegate._files import sha256
 from tidegate.control.registry import PROGRAM
 from tidegate.errors import InputError, RunError
 from tidegate.running import Run, RunJob
-from tidegate.running import _memory as memory
 from tidegate.scenario import Scenario
+from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import lower
 from tidegate.shell._entering import alive
 from tidegate.shell._files import OUTPUT, PLACE, SHARED

@@ -20,8 +20,8 @@ from typing import Any, Literal, Self
 from tidegate import _core
 from tidegate.errors import InputError, RunError
 from tidegate.running import Run, engine_errors, run_of
-from tidegate.running import _memory as memory
 from tidegate.scenario import Scenario
+from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import lower
 from tidegate.shell._entering import announced
 from tidegate.shell._files import FAILED, PLACE, TOLD

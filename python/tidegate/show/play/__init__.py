@@ -5,8 +5,9 @@ what the engine takes. The page is built from `page/` of the repository into one
 """
 
 from tidegate.show.play._lessons import Lesson, lessons
-from tidegate.show.play._page import BUILT, is_built, is_page, page
+from tidegate.show.play._page import BUILT, is_built, is_page, newer, page
 from tidegate.show.play._payload import payload
+from tidegate.show.play._refusing import Unplayable
 from tidegate.show.play._serving import Server
 
-__all__ = ["BUILT", "Lesson", "Server", "is_built", "is_page", "lessons", "page", "payload"]
+__all__ = ["BUILT", "Lesson", "Server", "Unplayable", "is_built", "is_page", "lessons", "newer", "page", "payload"]

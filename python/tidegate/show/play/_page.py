@@ -13,9 +13,8 @@ BUILT = Path(__file__).resolve().parent / "page.html"
 """The page without situations: `make page` builds it from `page/`, and wheels have it."""
 
 _PLACE = "/*PAYLOAD*/null"
-
-
-_MARK = b'id="payload"'
+_NOT_IN_IT = ("python", "live", "recordings", "codec")  # crates that are not a part of the browser's engine
+_MARKS = (b"<title>tidegate play</title>", b'id="payload"')
 
 
 def is_built() -> bool:
@@ -23,9 +22,23 @@ def is_built() -> bool:
     return BUILT.is_file()
 
 
+def newer() -> Path | None:
+    """A file of a clone that has changed since its page was built, which then runs another engine than the clone."""
+    root = BUILT.parents[4]
+    sources = [*(root / "page" / "src").glob("*"), *(root / "crates").glob("*/src/**/*.rs")] if _is_clone(root) else []
+    built = BUILT.stat().st_mtime
+    changed = (file for file in sources if file.parts[len(root.parts) + 1] not in _NOT_IN_IT)
+    return next((file.relative_to(root) for file in changed if file.stat().st_mtime > built), None)
+
+
+def _is_clone(root: Path) -> bool:
+    return (root / "page" / "build.mjs").is_file()
+
+
 def is_page(file: Path) -> bool:
     """Whether a file is such a page."""
-    return _MARK in file.read_bytes()
+    text = file.read_bytes()
+    return all(mark in text for mark in _MARKS)
 
 
 def page(payload: Mapping[str, Any]) -> str:

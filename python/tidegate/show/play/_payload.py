@@ -37,19 +37,23 @@ _QUEUES: dict[str, tuple[str, dict[str, Any]]] = {
 """What a link's queue can be on the page: a title, and keys of the link. Disciplines have the room that is usual."""
 
 
-def payload(scenario: Scenario | None = None, contenders: Sequence[str] = ()) -> dict[str, Any]:
+def payload(scenario: Scenario | None = None, contenders: Sequence[str] = (), *, refused: str = "") -> dict[str, Any]:
     """All that the page carries: a scenario that is asked for, then the lessons.
 
     Args:
         scenario: What is opened; the first lesson if there is none.
         contenders: One or two controllers that it begins with, as `tidegate compare` takes them; by default its own one
             and another.
+        refused: Why the scenario cannot be played, if that is known: the page says it, and plays the lessons.
 
     Raises:
-        InputError: when it cannot be played.
+        Unplayable: when it cannot be played.
+        InputError: when there is no call in it, or a contender is not usable.
     """
     taught = lessons()
-    made = [] if scenario is None else [_situation(scenario, contenders)]
+    made = []
+    if scenario is not None:
+        made = [_refused(scenario, refused) if refused else _situation(scenario, contenders)]
     if made and any(lesson.scenario.name == made[0]["id"] for lesson in taught):
         made[0]["id"] += ".toml"  # links name situations by this
     for lesson in taught:
@@ -69,6 +73,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     made = lower(scenario)
     traces = refusing.carried(scenario, made.inputs)
     ir = _for_page(made)
+    refusing.check_room(scenario, ir)
     try:
         _begin(ir, made)
     except _core.Refused as error:
@@ -76,7 +81,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     flow = scenario.flows[at]
     link = way.tightest(ir, made.inputs.traces, flow.from_, flow.to)
     if link is None:
-        raise refusing.unmoved(scenario, flow.name)
+        raise refusing.unmoved(scenario, flow.name, way.way(ir, flow.from_, flow.to)[0]["name"])
     controllers = dict(_controllers(document, scenario, at, contenders))
     words = list(dict.fromkeys(contenders)) or [next(iter(controllers)), *_other(controllers)]
     return {
@@ -96,6 +101,11 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
         "download": _download(document, scenario, at),
         "refused": None,
     }
+
+
+def _refused(scenario: Scenario, why: str) -> dict[str, Any]:
+    """A scenario of which the page says why it cannot be played."""
+    return {"id": scenario.name, "title": scenario.name, "about": scenario.description, "lesson": None, "refused": why}
 
 
 def _for_page(made: RunInput) -> Ir:

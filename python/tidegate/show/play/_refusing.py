@@ -10,35 +10,56 @@ from tidegate import _core
 from tidegate.control import registry
 from tidegate.errors import InputError
 from tidegate.scenario import Scenario
+from tidegate.scenario import _memory as memory
+from tidegate.scenario._lower import Ir
 from tidegate.scenario._reading import Inputs
 from tidegate.scenario.sources import EncoderVideo
 
 LARGEST = 8 * 2**20
 """Bytes of recorded networks that a page carries: an hour of a mobile network, and still a file to be mailed."""
 
+ROOM = 2**29
+"""Bytes that a run may need: a browser's engine has 4 GiB, two runs are shown, and two more are made beside them."""
+
+
+class Unplayable(InputError):
+    """A scenario that the page cannot play."""
+
 
 def check(scenario: Scenario, flow: int) -> None:
     """Whether a scenario can be played, as far as its text tells; `flow` is the place of the one that is compared.
 
     Raises:
-        InputError: names the key, and its line where that is known.
+        Unplayable: names the key, and its line where that is known.
     """
     for key, why in _reasons(scenario, flow):
-        raise InputError(_said(scenario, key, why))
+        raise _unplayable(scenario, key, why)
+
+
+def check_room(scenario: Scenario, ir: Ir) -> None:
+    """Whether a browser has the memory for a run.
+
+    Raises:
+        Unplayable: says how much it needs.
+    """
+    if (need := memory.need(ir)) > ROOM:
+        needs = f"found {scenario.duration}, for which a run needs about {need / 2**20:.0f} MiB of memory"
+        why = f"{needs}; a page has {ROOM // 2**20} MiB for each"
+        raise _unplayable(scenario, "duration", why)
 
 
 def carried(scenario: Scenario, inputs: Inputs) -> list[Any]:
     """The recorded networks of a scenario as a page carries them.
 
     Raises:
-        InputError: names the link and how large they are, if that is too much.
+        Unplayable: names the link and how large they are, if that is too much.
     """
     texts = [trace.to_json() for trace in inputs.traces]
     size = sum(map(len, texts))
     if size > LARGEST:
         traced = next(link.name for link in scenario.links if any("trace" in str(way["capacity"]) for way in link.ways))
         why = f"found {size / 2**20:.1f} MiB of recorded networks; a page carries at most {LARGEST // 2**20} MiB"
-        raise InputError(_said(scenario, f"links.{traced}.capacity.trace", why))
+        raise _unplayable(scenario, f"links.{traced}.capacity.trace", why)
     return [json.loads(text) for text in texts]
 
 
@@ -54,11 +75,11 @@ def check_contenders(contenders: Sequence[str], scenario: Scenario) -> None:
         registry.choose(label, scenario.base)
 
 
-def unmoved(scenario: Scenario, flow: str) -> InputError:
-    """Of a flow on whose way nothing can be dragged."""
-    link = next(link for link in scenario.links)
-    why = f"the links on the way of {flow} have statuses, which nobody can drag"
-    return InputError(_said(scenario, f"links.{link.name}.capacity", why))
+def unmoved(scenario: Scenario, flow: str, link: str) -> Unplayable:
+    """Of a flow on whose way nothing can be dragged; `link` is on it."""
+    cable = link if any(one.name == link for one in scenario.links) else link.removesuffix(".back")
+    why = f"no link on the way of {flow} has a capacity that can be dragged: they have statuses, or no limit"
+    return _unplayable(scenario, f"links.{cable}.capacity", why)
 
 
 def refused(scenario: Scenario, error: _core.Refused) -> InputError:
@@ -111,6 +132,6 @@ def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
         yield f"flows.{compared.name}.media.both_ways", why
 
 
-def _said(scenario: Scenario, key: str, why: str) -> str:
+def _unplayable(scenario: Scenario, key: str, why: str) -> Unplayable:
     where = scenario.where(key) or scenario.name
-    return f"{where}: {key}: {why}; it cannot be played"
+    return Unplayable(f"{where}: {key}: {why}; it cannot be played")

@@ -17,13 +17,13 @@ def is_movable(link: Ir) -> bool:
 
 
 def tightest(ir: Ir, traces: Sequence[Trace], begin: str, end: str) -> str | None:
-    """The link of least mean capacity on the way, of those that can be changed; the first of equal ones."""
-    on_it = [link for link in _way(ir, begin, end) if is_movable(link)]
+    """The link of least mean capacity on the way, of those that have one and can be changed."""
+    on_it = [link for link in way(ir, begin, end) if is_movable(link) and link["capacity"] != "infinite"]
     return min(on_it, key=lambda link: _mean(link, traces, ir["duration"]))["name"] if on_it else None
 
 
-def _way(ir: Ir, begin: str, end: str) -> list[Ir]:
-    """The way with the fewest links; among equal ones the engine takes the first."""
+def way(ir: Ir, begin: str, end: str) -> list[Ir]:
+    """The links on the way with the fewest links; among equal ones the engine takes the first."""
     came: dict[str, list[Ir]] = {begin: []}
     waiting = deque([begin])
     while waiting:
