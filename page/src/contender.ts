@@ -83,7 +83,16 @@ export class Contender {
 
   /** Gives its memory back; it is not to be used any more. */
   free(): void {
-    this.world.free();
+    released(this.world);
+  }
+}
+
+/** Gives a world back. One that has broken off in the middle of something cannot be: its memory is lost, and nothing else. */
+function released(world: Pick<World, "free">): void {
+  try {
+    world.free();
+  } catch {
+    // why it broke off has been said when it did
   }
 }
 
@@ -112,7 +121,7 @@ export async function digest(play: Play, controller: string, told: (part: number
     }
     return (JSON.parse(world.finish()) as { digest: string }).digest;
   } finally {
-    world.free();
+    released(world);
   }
 }
 

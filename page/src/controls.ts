@@ -1,8 +1,10 @@
 /** The controls above the charts: what is chosen, time, changes. */
 
 import { Drag, STEP } from "./drag.ts";
-import { add as put, describe, ended, isLinkMove, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
-import { begin, chosenLink } from "./play.ts";
+import { MoveList } from "./movelist.ts";
+import { add as put, ended, isLinkMove, MOST_MOVES, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
+import { capacityKind, ownValue, switched, withGap } from "./plan.ts";
+import { begin } from "./play.ts";
 import type { Situation } from "./payload.ts";
 import type { Runner } from "./runner.ts";
 import { get, notice, option, options, pressed, say, text } from "./dom.ts";
@@ -21,18 +23,36 @@ const OUTAGE = 2000; // ms
 const HANDOVER = 500; // ms
 const LONGER = 20e6; // ns
 
+/** Said where a link has losses of its own that are no plain share. */
+const GONE = "Its own losses are gone for good; undo brings them back.";
+
+/** What a change by hand does to a capacity that is not constant. */
+const REPLACED: Record<ReturnType<typeof capacityKind>, string> = {
+  constant: "",
+  schedule: "; what this link will carry is a schedule: the first change by hand replaces the rest of it (an outage and a handover keep it)",
+  unknown: "; what this link will carry is recorded or drawn at random: the first change of its capacity replaces that for good",
+};
+
 export class Controls {
   private drag: Drag | null = null;
   /** The last change of the gesture that is under way, and a value that came too soon after it. */
   private last: LinkMove | null = null;
-  private late: number | null = null;
+  private late: { bps: number; ahead: number } | null = null;
   private most = 1e7;
-  private shownMoves: unknown = null;
+  private readonly list: MoveList;
+  /** Whether the last thing done was by pointer, not by key. */
+  private pointed = false;
   private built: unknown[] = [];
 
   constructor(private readonly runner: Runner, private readonly view: View, private readonly situations: readonly Situation[], private readonly redraw: () => void) {
     options("situation", situations.map((one) => [one.id, one.lesson ? `Lesson ${one.lesson.number}: ${one.title}` : one.title]));
     options("speed", SPEEDS.map((one) => [String(one), `${one}×`]));
+    this.list = new MoveList(runner);
+    runner.full = (count) => {
+      const sentence = `That would be ${count} changes, and a scenario has at most ${MOST_MOVES}: nothing is changed.`;
+      notice("notice", sentence);
+      say(sentence);
+    };
     this.wire();
   }
 
@@ -86,12 +106,19 @@ export class Controls {
       this.finish(this.ahead());
     });
     document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("pointerdown", () => (this.pointed = true), true);
+    document.addEventListener("keydown", () => (this.pointed = false), true);
+    // who has chosen with the pointer has the keys for time and capacity again; who goes by keys stays there
+    document.addEventListener("change", (event) => {
+      if (this.pointed && event.target instanceof HTMLSelectElement) event.target.blur();
+    });
   }
 
   /** Opens a situation from its beginning. */
   open(situation: Situation): void {
     this.runner.playing = false;
     this.runner.open(begin(situation));
+    notice("notice", null);
     this.shape();
     say(situation.refused ?? `${situation.title} is opened.`);
   }
@@ -99,7 +126,8 @@ export class Controls {
   /** What depends on the situation. */
   shape(): void {
     const { situation } = this.runner.play;
-    if (!this.situations.includes(situation) && !get("situation").querySelector("[value='']")) {
+    if (!this.situations.includes(situation)) {
+      get("situation").querySelector("[value='']")?.remove();
       get("situation").prepend(option("", `${situation.title} (from the link)`));
     }
     get<HTMLSelectElement>("situation").value = this.situations.includes(situation) ? situation.id : "";
@@ -120,9 +148,11 @@ export class Controls {
     options("queue", Object.entries(situation.queues).map(([word, { title }]) => [word, title]));
     get<HTMLInputElement>("time").max = String(this.runner.end);
     const capacity = this.runner.capacityAt(0);
-    const known = (this.runner.planned() ?? []).map(([, bps]) => bps).filter((bps) => bps > 0);
+    const known = this.runner.planned()?.rates() ?? [];
     this.most = roundRate(Math.max(4 * Math.max(capacity || 0, ...known, 1e6), 4e6));
-    get("unknown").hidden = this.runner.planned() !== null;
+    get("replaced").textContent = REPLACED[capacityKind(this.runner.play)];
+    const plain = ownValue(this.runner.play, "loss") !== null;
+    get("loss").title = `The link loses 5 % of its packets at random, from now on${plain ? "" : `. ${GONE}`}`;
     get("download").hidden = situation.download === null;
     get<HTMLInputElement>("ahead").value = "0";
   }
@@ -144,6 +174,7 @@ export class Controls {
       live: (bps) => this.setCapacity(bps, 0),
       plan: (was, at, bps) => this.plan(was, at, bps),
       remove: (move) => runner.remove(move),
+      nudge: (factor) => this.nudge(factor, 0),
       finish: () => {
         view.rate.frozen = false;
         this.finish(0);
@@ -158,7 +189,7 @@ export class Controls {
   }
 
   private finish(ahead: number): void {
-    if (this.late !== null) this.setCapacity(this.late, ahead, 0);
+    if (this.late) this.setCapacity(this.late.bps, ahead, 0);
     this.runner.endGesture();
     say(`Capacity ${spoken(this.runner.capacityAt(this.runner.present + ahead))}${ahead > 0 ? ` in ${ahead / 1000} s` : ""}.`);
   }
@@ -174,7 +205,7 @@ export class Controls {
       if (last.value === bps) return;
       if (last.at >= runner.present) moves = moves.filter((one) => one !== last);
       else if (at - last.at < apart) {
-        this.late = bps;
+        this.late = { bps, ahead };
         return;
       }
     }
@@ -212,12 +243,10 @@ export class Controls {
   private loss(): void {
     const { runner } = this;
     const at = runner.present;
-    const on = runner.valueAt("loss", at) !== LOSS;
-    const settings = chosenLink(runner.play).settings.loss as { bernoulli?: number } | string;
-    const before = typeof settings === "object" ? (settings.bernoulli ?? 0) : 0;
-    const value = on ? LOSS : before === LOSS ? 0 : before;
-    runner.add({ at, link: runner.play.situation.link, key: "loss", value });
-    say(on ? "The link loses 5 % of its packets." : `The link loses ${value * 100} % of its packets.`);
+    if (!runner.change({ ...runner.play, moves: switched(runner.play, at, LOSS) })) return;
+    const value = runner.valueAt("loss", at);
+    if (value === null) say("The link loses what it lost before.");
+    else say(`The link loses ${Number((value * 100).toPrecision(3))} % of its packets.${ownValue(runner.play, "loss") === null ? ` ${GONE}` : ""}`);
   }
 
   /** Nothing is carried for a while; afterwards as before or as planned, with a longer delay if there is one to add. */
@@ -226,21 +255,21 @@ export class Controls {
     const { link } = runner.play.situation;
     const at = runner.present;
     const back = Math.min(at + length, runner.end);
-    const before = runner.capacityAt(back);
-    const capacity = Number.isNaN(before) || before === 0 ? this.lastCapacity(at) : Math.round(before);
-    // planned changes of the capacity within the gap would end it
-    const kept = runner.play.moves.filter((one) => !isLinkMove(one) || one.link !== link || one.key !== "capacity" || one.at < at || one.at > back);
-    let moves = put(kept, { at, link, key: "capacity", value: 0 });
-    moves = put(moves, { at: back, link, key: "capacity", value: capacity });
-    if (longer > 0) moves = put(moves, { at: back, link, key: "delay", value: runner.valueAt("delay", at) + longer });
-    runner.change({ ...runner.play, moves });
-    say(longer > 0 ? "A handover: nothing is carried for 500 ms, and then the delay is 20 ms longer." : "An outage of 2 s.");
+    let moves = withGap(runner.play, at, back, this.lastCapacity(at));
+    if (longer === 0) {
+      if (runner.change({ ...runner.play, moves })) say("An outage of 2 s.");
+      return;
+    }
+    const delay = runner.valueAt("delay", back);
+    if (delay !== null) moves = put(moves, { at: back, link, key: "delay", value: delay + longer });
+    if (!runner.change({ ...runner.play, moves })) return;
+    say(`A handover: nothing is carried for 500 ms, and then ${delay === null ? "the delay goes on as it is recorded" : "the delay is 20 ms longer"}.`);
   }
 
   /** What the link carried last when it carried anything. */
   private lastCapacity(at: number): number {
-    const steps = (this.runner.planned() ?? []).filter(([time, bps]) => time * 1000 <= at && bps > 0);
-    if (steps.length > 0) return Math.round(steps.at(-1)![1]);
+    const known = this.runner.planned()?.steps(-1, at / 1000).filter(([, bps]) => bps > 0).at(-1);
+    if (known) return Math.round(known[1]);
     const truth = this.runner.contenders[0]?.store.truth;
     for (let row = (truth?.length ?? 0) - 1; row >= 0; row -= 1) if (truth!.at(row, 1) > 0) return roundRate(truth!.at(row, 1));
     return 1e6;
@@ -283,8 +312,9 @@ export class Controls {
       this.undo();
       return;
     }
-    // controls have their own use of keys
-    if (event.ctrlKey || event.metaKey || event.altKey || at.matches("input, select, textarea, summary") || this.runner.play.situation.refused) return;
+    // controls have their own use of keys, but sliders none of space
+    const slides = event.key === " " && at.matches("input[type=range]");
+    if (event.ctrlKey || event.metaKey || event.altKey || (at.matches("input, select, textarea, summary") && !slides) || this.runner.play.situation.refused) return;
     const does: Record<string, () => void> = {
       " ": () => this.toggle(), ArrowLeft: () => this.back(), ArrowRight: () => this.step(),
       ArrowUp: () => this.nudge(STEP), ArrowDown: () => this.nudge(1 / STEP),
@@ -296,11 +326,11 @@ export class Controls {
     found();
   }
 
-  private nudge(factor: number): void {
-    const bps = roundRate(Math.max(this.runner.capacityAt(this.runner.present + this.ahead()) || LEAST, LEAST) * factor);
+  private nudge(factor: number, ahead = this.ahead()): void {
+    const bps = roundRate(Math.max(this.runner.capacityAt(this.runner.present + ahead) || LEAST, LEAST) * factor);
     this.begin();
-    this.setCapacity(bps, this.ahead());
-    this.finish(this.ahead());
+    this.setCapacity(bps, ahead);
+    this.finish(ahead);
   }
 
   private fromSlider(place: number): number {
@@ -314,6 +344,8 @@ export class Controls {
   /** Shows how things stand. */
   update(): void {
     const { runner } = this;
+    // a value that came too soon after the last one has its turn, also when nobody moves any more
+    if (this.late && this.last && runner.present + this.late.ahead - this.last.at >= APART) this.setCapacity(this.late.bps, this.late.ahead);
     const { play } = runner;
     this.drag?.place();
     const busy = runner.caughtUp < 1;
@@ -324,6 +356,8 @@ export class Controls {
     const spokenTime = `${(runner.present / 1000).toFixed(1)} seconds`;
     if (time.getAttribute("aria-valuetext") !== spokenTime) time.setAttribute("aria-valuetext", spokenTime);
     const bps = runner.capacityAt(runner.present + this.ahead());
+    // what is recorded or drawn at random may be more than was thought at the beginning
+    if (Number.isFinite(bps) && bps > this.most) this.most = roundRate(2 * bps);
     const said = spoken(bps);
     const slider = get<HTMLInputElement>("capacity");
     text("capacity-text", said);
@@ -331,7 +365,7 @@ export class Controls {
     if (slider.getAttribute("aria-valuetext") !== said) slider.setAttribute("aria-valuetext", said);
     notice("error", runner.error !== null ? `The run stopped: ${runner.error.replace(/\.?$/, ".")} Undo or reset goes on.` : play.situation.refused !== null ? get("error").textContent : null);
     pressed("download", running(play.moves, runner.present).length > 0);
-    pressed("loss", runner.valueAt("loss", runner.present) === LOSS);
+    this.showLoss();
     get<HTMLButtonElement>("undo").disabled = !runner.canUndo;
     const chosen = [play, runner.speed];
     if (chosen.some((one, place) => one !== this.built[place])) {
@@ -342,34 +376,15 @@ export class Controls {
       get<HTMLInputElement>("seed").value = String(play.seed);
       get<HTMLSelectElement>("speed").value = String(runner.speed);
     }
-    this.listMoves();
+    this.list.update();
   }
 
-  private listMoves(): void {
+  /** A switch, where the link's own loss can be had again; else two things to do, of which neither leads back. */
+  private showLoss(): void {
     const { runner } = this;
-    const { moves } = runner.play;
-    const list = get("moves");
-    if (this.shownMoves !== moves) {
-      this.shownMoves = moves;
-      get("no-moves").hidden = moves.length > 0;
-      // of a long drag the last ones are enough to see
-      const first = Math.max(0, moves.length - 200);
-      list.setAttribute("start", String(first + 1));
-      list.replaceChildren(...moves.slice(first).map((move) => {
-        const item = document.createElement("li");
-        item.dataset.at = String(move.at);
-        const words = describe(move, runner.play.situation.link);
-        const said = document.createElement("span");
-        said.textContent = words;
-        const button = document.createElement("button");
-        button.textContent = "×";
-        button.setAttribute("aria-label", `remove: ${words}`);
-        button.addEventListener("click", () => runner.remove(move));
-        item.append(said, button);
-        return item;
-      }));
-      list.scrollTop = list.scrollHeight;
-    }
-    for (const item of list.children as HTMLCollectionOf<HTMLElement>) item.classList.toggle("planned", Number(item.dataset.at) > runner.now);
+    const on = runner.valueAt("loss", runner.present) === LOSS;
+    if (ownValue(runner.play, "loss") !== null) pressed("loss", on);
+    else get("loss").removeAttribute("aria-pressed");
+    text("loss", on && ownValue(runner.play, "loss") === null ? "no loss" : "5 % loss");
   }
 }

@@ -19,6 +19,8 @@ export interface Dragged {
   plan(was: LinkMove | null, ms: number, bps: number): LinkMove;
   remove(move: LinkMove): void;
   finish(): void;
+  /** The capacity by keys: so many times what it is. */
+  nudge(factor: number): void;
 }
 
 /** How near a planned point one has to be to take it, in CSS pixels. */
@@ -51,9 +53,7 @@ export class Drag {
       if (factor === undefined) return;
       event.preventDefault();
       event.stopPropagation();
-      told.begin();
-      told.live(roundRate(Math.max(told.capacity(), 1000) * factor));
-      told.finish();
+      told.nudge(factor);
     });
   }
 

@@ -1,7 +1,7 @@
 /** The link to share: a play in the address's fragment, `#p=` with base64url of deflated JSON. */
 
 import { isSituation, type Situation } from "./payload.ts";
-import { add, type Key, type Move } from "./moves.ts";
+import { add, MOST_MOVES, type Key, type Move } from "./moves.ts";
 import { begin, type Play } from "./play.ts";
 
 export interface Shared {
@@ -9,6 +9,8 @@ export interface Shared {
   /** Where it stood, in ms. */
   at: number;
   speed: number;
+  /** What is to be said about it. */
+  said: string | null;
 }
 
 /** How much a fragment may unpack to: a link is no place for recordings. */
@@ -41,18 +43,33 @@ async function through(bytes: Uint8Array, stream: GenericTransformStream): Promi
 /** The fragment of a play, with `#`.
  *
  * @param whole Whether the situation itself goes into it, for pages that do not carry it.
+ * @throws Error with a sentence when that is too large for a link.
  */
-export async function encode(shared: Shared, whole: boolean): Promise<string> {
+export async function encode(shared: Omit<Shared, "said">, whole: boolean): Promise<string> {
   const { play } = shared;
   const { situation } = play;
   const made = {
     v: 1, id: situation.id, controllers: play.controllers, queue: play.queue, seed: play.seed, moves: play.moves,
-    at: shared.at, speed: shared.speed, ...(whole ? { situation: slim(play) } : {}),
+    at: shared.at, speed: shared.speed, ...(whole ? { situation: slim(play) } : { of: mark(situation) }),
   };
-  const packed = await through(new TextEncoder().encode(JSON.stringify(made)), new CompressionStream("deflate-raw"));
+  const bytes = new TextEncoder().encode(JSON.stringify(made));
+  if (bytes.length > LARGEST) {
+    throw new Error(`This play is too large for a link: ${(bytes.length / 1e6).toFixed(1)} MB, of which ${LARGEST / 1e6} MB can be opened. ${whole ? "A link without the scenario is shorter; the page itself can be given away, as `tidegate play --out` writes it." : "It has too many changes."}`);
+  }
+  if (typeof CompressionStream !== "function") throw new Error(`This browser cannot pack a link: it has no CompressionStream. ${SINCE}`);
+  const packed = await through(bytes, new CompressionStream("deflate-raw"));
   let text = "";
   for (const byte of packed) text += String.fromCharCode(byte);
   return `#p=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}
+
+const SINCE = "Chrome 80, Firefox 113, Safari 16.4 and later have it.";
+
+/** A short mark of what a situation is (32-bit FNV-1a), by which a link knows its scenario again. A play has its own seed. */
+export function mark({ document, flow, link }: Situation): string {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(JSON.stringify([{ ...document, seed: 0 }, flow, link]))) hash = Math.imul(hash ^ byte, 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
 /** A situation with no more controllers and queues than its play has. */
@@ -76,6 +93,7 @@ export async function decode(fragment: string, situations: readonly Situation[])
   const name = fragment.replace(/^#/, "");
   const text = new URLSearchParams(name).get("p");
   if (text === null) return name === "" ? null : named(name, situations);
+  if (typeof DecompressionStream !== "function") throw new Error(`This browser cannot unpack the link: it has no DecompressionStream. ${SINCE}`);
   let found: unknown;
   try {
     const packed = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
@@ -90,7 +108,7 @@ export async function decode(fragment: string, situations: readonly Situation[])
 function named(name: string, situations: readonly Situation[]): Shared {
   const situation = situations.find((one) => one.id === name);
   if (!situation) throw unknown(name, situations);
-  return { play: begin(situation), at: 0, speed: 1 };
+  return { play: begin(situation), at: 0, speed: 1, said: null };
 }
 
 function unknown(name: unknown, situations: readonly Situation[]): Error {
@@ -105,9 +123,13 @@ function checked(found: unknown, situations: readonly Situation[]): Shared {
   if (typeof found !== "object" || found === null || !("v" in found)) throw broken("content", found, "a play");
   const given = found as Record<string, unknown>;
   if (given.v !== 1) throw new Error(`The link is of another version of this page (${JSON.stringify(given.v)}; this one reads 1).`);
-  const situation = situations.find((one) => one.id === given.id) ?? (isSituation(given.situation) ? given.situation : undefined);
+  const own = situations.find((one) => one.id === given.id);
+  const carried = carries(given);
+  // the same is better had from the page, which has all controllers and queues of it
+  const situation = carried && (!own || mark(own) !== mark(carried)) ? carried : own;
   if (!situation) throw unknown(given.id, situations);
-  if (situation.refused !== null) return { play: { ...begin(situation) }, at: 0, speed: 1 };
+  if (situation.refused !== null) return { play: begin(situation), at: 0, speed: 1, said: null };
+  const other = !carried && given.of !== undefined && given.of !== mark(situation);
   const { controllers, queue, seed, at, speed } = given;
   const words = Object.keys(situation.controllers);
   if (!Array.isArray(controllers) || controllers.length < 1 || controllers.length > 2 || !controllers.every((one) => words.includes(one))) {
@@ -120,7 +142,18 @@ function checked(found: unknown, situations: readonly Situation[]): Shared {
   const end = situation.lowered.duration / 1e6;
   if (!isWhole(at, end)) throw broken("time", at, `whole milliseconds up to ${end}`);
   if (typeof speed !== "number" || !(speed >= 0.5 && speed <= 50)) throw broken("speed", speed, "0.5 to 50");
-  return { play: { situation, controllers, queue, seed, moves: checkedMoves(given.moves, situation, end) }, at, speed };
+  const said = other ? `The link was made with another version of the scenario ${situation.id}; the play is opened with this page's.` : null;
+  return { play: { situation, controllers, queue, seed, moves: checkedMoves(given.moves, situation, end) }, at, speed, said };
+}
+
+/** The situation that a link carries itself. */
+function carries({ id, situation }: Record<string, unknown>): Situation | null {
+  if (situation === undefined) return null;
+  // one that cannot be played has nothing to play
+  if (!isSituation(situation) || situation.refused !== null || situation.id !== id) {
+    throw new Error("The link is broken: the scenario in it is not what this page expects. Perhaps it was made by another version of tidegate.");
+  }
+  return situation;
 }
 
 const isWhole = (value: unknown, most: number): value is number =>
@@ -134,7 +167,9 @@ export const LIMITS: Record<Key, { most: number; whole: boolean; right: string }
 };
 
 function checkedMoves(found: unknown, situation: Situation, end: number): Move[] {
-  if (!Array.isArray(found) || found.length > 100_000) throw broken("list of changes", found, "a list");
+  if (!Array.isArray(found)) throw broken("list of changes", found, "a list");
+  const most = MOST_MOVES - (situation.lowered.moves?.length ?? 0);
+  if (found.length > most) throw new Error(`The link is broken: it has ${found.length} changes; expected at most ${most}, as in a scenario.`);
   let moves: Move[] = [];
   const state = new Map<string, boolean>();
   for (const [place, one] of found.entries()) {

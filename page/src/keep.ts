@@ -20,6 +20,9 @@ function save(name: string, contents: Blob): void {
 /** Longer than this, programs for mail and chat cut links off. */
 const LONG = 8000;
 
+/** Where the command serves the page. */
+const LOCAL = ["127.0.0.1", "localhost"];
+
 export class Keep {
   private asked = 0;
 
@@ -39,7 +42,17 @@ export class Keep {
 
   private async share(): Promise<void> {
     const { runner } = this;
-    const fragment = await encode({ play: runner.play, at: runner.present, speed: runner.speed }, get<HTMLInputElement>("whole").checked);
+    const whole = get<HTMLInputElement>("whole").checked;
+    let fragment: string;
+    try {
+      fragment = await encode({ play: runner.play, at: runner.present, speed: runner.speed }, whole);
+    } catch (error) {
+      get("shared").hidden = false;
+      get<HTMLInputElement>("link").value = "";
+      get("link-said").textContent = message(error);
+      say(message(error));
+      return;
+    }
     const address = `${location.href.split("#")[0]}${fragment}`;
     history.replaceState(null, "", fragment);
     const field = get<HTMLInputElement>("link");
@@ -54,6 +67,7 @@ export class Keep {
       // without the right to the clipboard it is selected, to be copied by hand
     }
     if (address.length > LONG) said += ` It has ${address.length} characters: some programs cut it off.`;
+    if (LOCAL.includes(location.hostname)) said += ` This address works while \`tidegate play\` runs; what begins at # works behind any page of tidegate's${whole ? "" : " that carries the scenario"}.`;
     get("link-said").textContent = said;
     say(`The link is made. ${said}`);
   }

@@ -40,16 +40,21 @@ async function start(): Promise<void> {
 
   const openFragment = async (): Promise<void> => {
     notice("notice", null);
+    const { play: before, present } = runner;
     try {
       const shared = await decode(location.hash, payload.situations);
       if (!shared) return;
       runner.playing = false;
       runner.speed = shared.speed;
       runner.open(shared.play, shared.at);
+      // a link may carry what only looks like a scenario
+      controls.shape();
+      notice("notice", shared.said);
     } catch (error) {
-      notice("notice", `${message(error)} ${runner.play.situation.title} is opened instead.`);
+      if (runner.play !== before) runner.open(before, present);
+      controls.shape();
+      notice("notice", `${message(error)} ${before.situation.title} is shown instead.`);
     }
-    controls.shape();
   };
   controls.shape();
   await openFragment();

@@ -23,6 +23,9 @@ export interface FlowMove {
 
 export type Move = LinkMove | FlowMove;
 
+/** A scenario has no more of them (`moves` in its schema), those of the page and its own together. */
+export const MOST_MOVES = 10_000;
+
 export const isLinkMove = (move: Move): move is LinkMove => "link" in move;
 
 const MS = 1_000_000; // ns
@@ -50,16 +53,6 @@ export function add(moves: readonly Move[], move: Move): Move[] {
 export function remove(moves: readonly Move[], move: Move): Move[] {
   if (isLinkMove(move)) return moves.filter((one) => one !== move);
   return moves.filter((one) => (isLinkMove(one) || one.flow !== move.flow) || (!move.running && one.running));
-}
-
-/** What a list would set a key of a link to at a time, or undefined where nothing has been set until then. */
-export function valueAt(moves: readonly Move[], link: string, key: Key, at: number): number | undefined {
-  let found: number | undefined;
-  for (const move of moves) {
-    if (move.at > at) break;
-    if (isLinkMove(move) && move.link === link && move.key === key) found = move.value;
-  }
-  return found;
 }
 
 /** Names of the downloads, in order of their beginning. */

@@ -69,6 +69,8 @@ export interface Payload {
   situations: Situation[];
 }
 
+const isText = (value: unknown): value is string => typeof value === "string";
+
 const isTable = (value: unknown): value is Table =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -76,19 +78,26 @@ const isTable = (value: unknown): value is Table =>
 export function isSituation(value: unknown): value is Situation {
   if (!isTable(value) || typeof value.id !== "string" || typeof value.title !== "string") return false;
   if (typeof value.refused === "string") return true;
-  const { lowered, document, controllers, queues } = value;
+  const { lowered, document, controllers, queues, download, lesson } = value;
   return (
-    typeof value.about === "string" && typeof value.flow === "string" && typeof value.link === "string" &&
-    isTable(document) && Array.isArray(document.flows) && Array.isArray(document.links) &&
+    value.refused === null && typeof value.about === "string" && typeof value.flow === "string" && typeof value.link === "string" &&
+    isTable(document) && areTables(document.flows) && areTables(document.links) && (document.moves === undefined || areTables(document.moves)) &&
     isTable(lowered) && Number.isSafeInteger(lowered.duration) && Number.isSafeInteger(lowered.seed) &&
     Array.isArray(lowered.links) && lowered.links.every(isLink) &&
     lowered.links.some((one) => one.name === value.link) &&
-    Array.isArray(lowered.flows) && lowered.flows.some((one) => isTable(one) && one.name === value.flow) &&
-    isTable(controllers) && Object.values(controllers).every(isTable) && Object.keys(controllers).length > 0 &&
-    isTable(queues) && Object.values(queues).every((one) => isTable(one) && isLink(one.lowered) && isTable(one.document)) &&
-    Array.isArray(value.traces) && Array.isArray(value.links) && Array.isArray(value.contenders)
+    areTables(lowered.flows) && lowered.flows.some((one) => one.name === value.flow) &&
+    (lowered.moves == null || (areTables(lowered.moves) && lowered.moves.every((one) => Number.isFinite(one.time)))) &&
+    isTable(controllers) && Object.values(controllers).every((one) => isTable(one) && one.name === value.flow) && Object.keys(controllers).length > 0 &&
+    isTable(queues) && Object.values(queues).every((one) => isTable(one) && isText(one.title) && isLink(one.lowered) && one.lowered.name === value.link && isTable(one.document)) &&
+    (download == null || (isTable(download) && isTable(download.document) && isTable(download.lowered))) &&
+    (lesson == null || (isTable(lesson) && Number.isSafeInteger(lesson.number) && [lesson.look_for, lesson.question, lesson.answer].every(isText))) &&
+    Array.isArray(value.traces) && areTexts(value.links) && areTexts(value.contenders)
   );
 }
+
+const areTables = (value: unknown): value is Table[] => Array.isArray(value) && value.every(isTable);
+
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 
 const isLink = (value: unknown): value is LoweredLink =>
   isTable(value) && typeof value.name === "string" && isTable(value.settings);

@@ -4,6 +4,8 @@ import { colour, HUES, type Theme } from "./look.ts";
 import type { Contender } from "./contender.ts";
 import type { Runner } from "./runner.ts";
 import { inSight } from "./sight.ts";
+import { severalQueues } from "./play.ts";
+import { kB, waitingWords } from "./store.ts";
 import { drawFrames, drawQueue } from "./strip.ts";
 import { roundTop } from "./chart.ts";
 
@@ -42,7 +44,7 @@ export class Pictures {
       // others have what is left of the palette; feedback and the like of the flow its colour, too
       const others = HUES.map((_, hue) => colour(hue, theme.dark)).filter((hue) => !colours.includes(hue));
       const colourOf = (index: number): string => (one.names.flows[index]?.name === flow ? own : others[index % others.length]!);
-      if (queues) this.drawWaiting(this.queues[place]!, one, colourOf, theme);
+      if (queues) this.drawWaiting(this.queues[place]!, one, colourOf, theme, severalQueues(runner.play));
       if (!strips) continue;
       const frames = this.frames[place]!;
       const counts = drawFrames(frames.canvas, one.store, window, AXIS, own, theme);
@@ -50,12 +52,12 @@ export class Pictures {
     }
   }
 
-  private drawWaiting(queue: Picture, one: Contender, colourOf: (flow: number) => string, theme: Theme): void {
-    const [bytes, packets] = drawQueue(queue.canvas, one.store, colourOf, theme, this.room);
+  private drawWaiting(queue: Picture, one: Contender, colourOf: (flow: number) => string, theme: Theme, several: boolean): void {
+    drawQueue(queue.canvas, one.store, colourOf, theme, this.room, several);
     const shares = new Map<number, number>();
     for (const packet of one.store.waiting) shares.set(packet.flow, (shares.get(packet.flow) ?? 0) + packet.size);
-    const of = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => `${one.names.flows[index]?.name ?? "other"} ${(size / 1000).toFixed(1)} kB`);
-    say(queue, `${packets} packet${packets === 1 ? "" : "s"}${packets >= MOST ? " or more" : ""} wait${packets === 1 ? "s" : ""}, ${(bytes / 1000).toFixed(1)} kB${of.length > 1 ? `: ${of.join(", ")}` : ""}`);
+    const of = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => `${one.names.flows[index]?.name ?? "other"} ${kB(size)}`);
+    say(queue, waitingWords(one.store.waits(), of, several));
   }
 
   canvases(): [string, HTMLCanvasElement][] {
@@ -64,9 +66,6 @@ export class Pictures {
       ...this.frames.map((one): [string, HTMLCanvasElement] => [name("frames", one), one.canvas])];
   }
 }
-
-/** So many packets of a queue the engine tells of at most. */
-const MOST = 300;
 
 function picture(what: string, word: string): Picture {
   const row = document.createElement("div");

@@ -1,7 +1,7 @@
 /** A play: all that a run on the page is determined by. Two contenders differ in nothing but the controller. */
 
 import type { Lowered, LoweredLink, LoweredMove, Situation, Table } from "./payload.ts";
-import { documentMove, downloads, isLinkMove, loweredMove, type Key, type Move } from "./moves.ts";
+import { documentMove, downloads, isLinkMove, loweredMove, type Move } from "./moves.ts";
 
 export interface Play {
   readonly situation: Situation;
@@ -55,6 +55,12 @@ export function chosenLink(play: Play): LoweredLink {
   return found;
 }
 
+/** Whether the link has several queues, of which one is served after another. */
+export function severalQueues(play: Play): boolean {
+  const { discipline } = chosenLink(play).settings;
+  return typeof discipline === "object" && discipline !== null && ("fq_codel" in discipline || "dualpi2" in discipline);
+}
+
 /** The scenario under one controller as a TOML document. */
 export function document(play: Play, controller: string): Table {
   const { situation } = play;
@@ -98,50 +104,4 @@ export function changesFrom(play: Play, link: string, fromMs: number): LoweredMo
   const all = [...(play.situation.lowered.moves ?? []), ...play.moves.map(loweredMove)];
   // those of one time stay as they are written: sort is stable
   return all.filter((one) => one.link === link && one.time >= fromMs * MS).sort((one, other) => one.time - other.time);
-}
-
-/** Steps of a link's capacity in s and bit/s as far as they are known beforehand; null where a recording or chance decides. */
-export function plannedCapacity(play: Play): [number, number][] | null {
-  const { capacity } = chosenLink(play) as { capacity: { constant?: number; schedule?: { steps: [number, number][]; period?: number | null } } };
-  const end = play.situation.lowered.duration;
-  const moved = changesFrom(play, play.situation.link, 0).filter((one) => typeof one.capacity === "number");
-  const until = moved[0]?.time ?? Infinity;
-  const steps: [number, number][] = [];
-  if (typeof capacity === "object" && typeof capacity.constant === "number") steps.push([0, capacity.constant]);
-  else if (typeof capacity === "object" && capacity.schedule) {
-    const { steps: given, period } = capacity.schedule;
-    for (let round = 0; round < 1000 && (round === 0 || (period ?? 0) * round < end); round += 1) {
-      for (const [time, bps] of given) steps.push([time + round * (period ?? 0), bps]);
-      if (!period) break;
-    }
-  } else if (until > 0) {
-    if (!moved.length) return null;
-    steps.push([0, NaN]);
-  }
-  const all = [...steps.filter(([time]) => time < until), ...moved.map((one): [number, number] => [one.time, one.capacity as number])];
-  return all.map(([time, bps]) => [time / 1e9, bps]);
-}
-
-/** The capacity of steps at a time in s; NaN where it is unknown. */
-export function stepAt(steps: readonly [number, number][] | null, at: number): number {
-  let found = NaN;
-  for (const [time, bps] of steps ?? []) {
-    if (time > at) break;
-    found = bps;
-  }
-  return found;
-}
-
-/** A key of the link at a time as it is without the page: delay in ns, loss a fraction (0 where it is a process). */
-export function baseValue(play: Play, key: Exclude<Key, "capacity">, atMs: number): number {
-  const { settings } = chosenLink(play);
-  let found = settings.delay;
-  if (key === "loss") {
-    const loss = settings.loss as { bernoulli?: number } | string;
-    found = typeof loss === "object" ? (loss.bernoulli ?? 0) : 0;
-  }
-  for (const move of play.situation.lowered.moves ?? []) {
-    if (move.time <= atMs * MS && move.link === play.situation.link && typeof move[key] === "number") found = move[key];
-  }
-  return found;
 }

@@ -2,9 +2,9 @@
 
 import { Contender } from "./contender.ts";
 import { message } from "./engine.ts";
-import { add, remove, type Move } from "./moves.ts";
-import { baseValue, begin, plannedCapacity, stepAt, type Play } from "./play.ts";
-import { valueAt } from "./moves.ts";
+import { add, MOST_MOVES, remove, type Move } from "./moves.ts";
+import { plannedCapacity, valueAt, type Plan } from "./plan.ts";
+import { begin, type Play } from "./play.ts";
 
 /** Milliseconds of a frame that the engine may take while playing, and while a run catches up with where it was. */
 const BUDGET = 3.5;
@@ -27,7 +27,10 @@ export class Runner {
   private rest = 0;
   private past: Play[] = [];
   private gesture: Play | null = null;
-  private steps: { play: Play; value: [number, number][] | null } | null = null;
+  private plan: { play: Play; value: Plan | null } | null = null;
+
+  /** Is told of a change that is not made, since the play would have so many. */
+  full: (count: number) => void = () => undefined;
 
   constructor(public play: Play) {}
 
@@ -63,21 +66,21 @@ export class Runner {
 
   /** The capacity of the link in bit/s at a time in ms as it is planned; what it was where that is not known. */
   capacityAt(ms: number): number {
-    const known = stepAt(this.planned(), ms / 1000);
+    const known = this.planned()?.at(ms / 1000) ?? NaN;
     if (!Number.isNaN(known)) return known;
     const truth = this.contenders[0]?.store.truth;
     return truth && truth.length > 0 ? truth.at(truth.length - 1, 1) : NaN;
   }
 
-  /** Steps of the capacity, as far as they are known beforehand. */
-  planned(): [number, number][] | null {
-    if (this.steps?.play !== this.play) this.steps = { play: this.play, value: plannedCapacity(this.play) };
-    return this.steps.value;
+  /** The capacity over time, as far as it is known beforehand. */
+  planned(): Plan | null {
+    if (this.plan?.play !== this.play) this.plan = { play: this.play, value: plannedCapacity(this.play) };
+    return this.plan.value;
   }
 
-  /** The link's delay in ns or loss at a time in ms. */
-  valueAt(key: "delay" | "loss", ms: number): number {
-    return valueAt(this.play.moves, this.play.situation.link, key, ms) ?? baseValue(this.play, key, ms);
+  /** The link's delay in ns or loss at a time in ms; null where that is no plain number. */
+  valueAt(key: "delay" | "loss", ms: number): number | null {
+    return valueAt(this.play, key, ms);
   }
 
   /** Another play, from its beginning or from where the last one is. */
@@ -92,12 +95,18 @@ export class Runner {
     this.made = null;
   }
 
-  /** Changes the play; one step of undo, or a part of the gesture that is under way. */
-  change(play: Play): void {
-    if (play === this.play) return;
+  /** Changes the play; one step of undo, or a part of the gesture that is under way. False where it is not made. */
+  change(play: Play): boolean {
+    if (play === this.play) return true;
+    const count = play.moves.length + (play.situation.lowered.moves?.length ?? 0);
+    if (count > MOST_MOVES && play.moves.length > this.play.moves.length) {
+      this.full(count);
+      return false;
+    }
     if (!this.gesture) this.past.push(this.play);
     this.play = play;
     this.error = null;
+    return true;
   }
 
   beginGesture(): void {
@@ -110,8 +119,8 @@ export class Runner {
     this.gesture = null;
   }
 
-  add(...moves: Move[]): void {
-    this.change({ ...this.play, moves: moves.reduce(add, this.play.moves as Move[]) });
+  add(move: Move): boolean {
+    return this.change({ ...this.play, moves: add(this.play.moves, move) });
   }
 
   remove(move: Move): void {
@@ -128,7 +137,7 @@ export class Runner {
 
   reset(): void {
     this.past.push(this.play);
-    this.play = { ...begin(this.play.situation), controllers: this.play.controllers, seed: this.play.seed };
+    this.play = { ...begin(this.play.situation), controllers: this.play.controllers, queue: this.play.queue, seed: this.play.seed };
     this.seek(0);
     this.error = null;
   }

@@ -2,21 +2,21 @@
 
 import { Columns, split, type Rows, type Section } from "./read.ts";
 
-/** What `World.names()` says. */
+/** What the page reads of `World.names()`. */
 export interface Names {
-  flows: { name: string; kind: string; controller: string; links: number[] }[];
-  links: { name: string; managed: boolean }[];
+  flows: { name: string }[];
+  links: { name: string }[];
   internals: string[];
-  kinds: string[];
-  causes: string[];
 }
 
 /** A packet that waits in the queue. */
 export interface Waiting {
   flow: number;
-  kind: number;
   size: number;
 }
+
+/** So many packets of a queue the engine tells of at most. */
+const MOST_WAITING = 300;
 
 /** Columns without the index by which they are kept. */
 export const SERIES = {
@@ -45,7 +45,7 @@ export class Store {
     this.keep(found.get("decisions"), this.decisions, 1, this.flow);
     this.keep(found.get("queues"), this.queue, 1, this.link);
     this.keep(found.get("truth"), this.truth, 1, this.link);
-    this.keep(found.get("frames"), this.frames, 0, this.flow);
+    this.keepVideo(found.get("frames"));
     this.keep(found.get("freezes"), this.freezes, 1, this.flow);
     this.keepInternals(found.get("internals"), names);
     this.keepWaiting(found.get("waiting"));
@@ -56,6 +56,24 @@ export class Store {
     for (let row = 0; row < rows.rows; row += 1) {
       if (rows.values[row * rows.width + column] === index) into.push(rows, row, column);
     }
+  }
+
+  /** Pictures alone: frames of sound are in the same section, between them. */
+  private keepVideo(rows: Rows | undefined): void {
+    for (let row = 0; row < (rows?.rows ?? 0); row += 1) {
+      const place = row * rows!.width;
+      if (rows!.values[place] === this.flow && rows!.values[place + 1] !== 0) this.frames.push(rows!, row, 0);
+    }
+  }
+
+  /** How many packets wait and how many bytes, and how many of them are known one by one. */
+  waits(): { packets: number; bytes: number; drawn: number } {
+    const drawn = this.waiting.length;
+    const bytes = this.waiting.reduce((sum, one) => sum + one.size, 0);
+    const row = this.queue.length - 1;
+    const packets = row >= 0 ? this.queue.at(row, QUEUE.packets) : 0;
+    if (drawn < MOST_WAITING || !(packets > drawn)) return { packets: drawn, bytes, drawn };
+    return { packets, bytes: this.queue.at(row, QUEUE.bytes), drawn };
   }
 
   private keepInternals(rows: Rows | undefined, names: () => Names): void {
@@ -82,15 +100,28 @@ export class Store {
   private keepWaiting(rows: Rows | undefined): void {
     this.waiting = [];
     for (let row = 0; row < (rows?.rows ?? 0); row += 1) {
-      const [link, flow, kind, size] = rows!.values.subarray(row * rows!.width, row * rows!.width + 4);
-      if (link === this.link) this.waiting.push({ flow: flow!, kind: kind!, size: size! });
+      const [link, flow, , size] = rows!.values.subarray(row * rows!.width, row * rows!.width + 4);
+      if (link === this.link) this.waiting.push({ flow: flow!, size: size! });
     }
   }
 }
 
+export const kB = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`;
+
+/** What waits, in words; `of` has what each flow has of what is drawn. */
+export function waitingWords({ packets, bytes, drawn }: { packets: number; bytes: number; drawn: number }, of: readonly string[], several: boolean): string {
+  const words = [`${packets} packet${packets === 1 ? " waits" : "s wait"}, ${kB(bytes)}`];
+  // of those that are not drawn nobody knows whose they are
+  if (drawn < packets) words.push(`${drawn} of ${packets} packets drawn`);
+  else if (of.length > 1) words[0] += `: ${of.join(", ")}`;
+  if (several && packets > 0) words.push("queues one after the other");
+  return words.join("; ");
+}
+
 /** Values on a grid of times: of each cell what `pick` makes of its rows, or null where it has none. */
-export function gridded(columns: Columns, column: number, from: number, step: number, cells: number, how: "last" | "max" | "sum"): (number | null)[] {
+export function gridded(columns: Columns, column: number, from: number, step: number, cells: number, how: "last" | "max" | "sum" | "mean"): (number | null)[] {
   const made: (number | null)[] = new Array(cells).fill(null);
+  const counts = new Uint32Array(cells);
   for (let row = columns.from(from); row < columns.length; row += 1) {
     // a time that is a cell's beginning may be a hair before it in binary
     const cell = Math.floor((columns.at(row, 0) - from) / step + 1e-6);
@@ -98,7 +129,8 @@ export function gridded(columns: Columns, column: number, from: number, step: nu
     const value = columns.at(row, column);
     if (Number.isNaN(value)) continue;
     const old = made[cell];
-    made[cell] = old == null || how === "last" ? value : how === "max" ? Math.max(old, value) : old + value;
+    counts[cell] = (counts[cell] ?? 0) + 1;
+    made[cell] = old == null || how === "last" ? value : how === "max" ? Math.max(old, value) : how === "sum" ? old + value : old + (value - old) / counts[cell]!;
   }
   return made;
 }

@@ -75,11 +75,11 @@ export function drawFrames(canvas: HTMLCanvasElement, store: Store, window: [num
   return counts;
 }
 
-/** The queue as boxes, the next to go at the right, each as wide as the packet is large. Returns bytes and packets. */
-export function drawQueue(canvas: HTMLCanvasElement, store: Store, colourOf: (flow: number) => string, theme: Theme, room: number): [number, number] {
-  const bytes = store.waiting.reduce((sum, one) => sum + one.size, 0);
+/** The queue as boxes, each as wide as the packet is large. In one queue the next to go is at the right, where an arrow
+ * says so; `several` stand one after the other, and each has its own next. */
+export function drawQueue(canvas: HTMLCanvasElement, store: Store, colourOf: (flow: number) => string, theme: Theme, room: number, several: boolean): void {
   const place = ready(canvas);
-  if (!place) return [bytes, store.waiting.length];
+  if (!place) return;
   const { cx, width, height } = place;
   const scale = (width - 8) / room;
   let right = width - 4;
@@ -98,11 +98,11 @@ export function drawQueue(canvas: HTMLCanvasElement, store: Store, colourOf: (fl
   cx.moveTo(0, height - 2);
   cx.lineTo(width - 1, height - 2);
   cx.stroke();
+  if (several) return;
   cx.fillStyle = theme.edge;
   cx.beginPath();
   cx.moveTo(width - 1, height / 2 - 4);
   cx.lineTo(width - 1, height / 2 + 4);
   cx.lineTo(width + 3, height / 2);
   cx.fill();
-  return [bytes, store.waiting.length];
 }

@@ -72,10 +72,7 @@ export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: strin
 /** Steps of the capacity from a time until now: as planned, or where that is not known as the engine tells, in bins. */
 function known(runner: Runner, from: number, now: number): [number, number][] {
   const planned = runner.planned();
-  if (planned && !planned.some(([, bps]) => Number.isNaN(bps))) {
-    const inside = planned.filter(([time]) => time > from && time <= now);
-    return [[from, runner.capacityAt(from * 1000)], ...inside];
-  }
+  if (planned && !Number.isNaN(planned.at(0))) return [[from, planned.at(from)], ...planned.steps(from, now)];
   const truth = runner.contenders[0]?.store.truth;
   if (!truth) return [];
   const found: [number, number][] = [];
@@ -92,8 +89,7 @@ function ahead(cx: CanvasRenderingContext2D, runner: Runner, now: number, end: n
   cx.beginPath();
   let last = runner.capacityAt(now * 1000);
   cx.moveTo(x(now), y(last));
-  for (const [time, bps] of planned) {
-    if (time <= now || time > end || Number.isNaN(bps)) continue;
+  for (const [time, bps] of planned.steps(now, end)) {
     cx.lineTo(x(time), y(last));
     cx.lineTo(x(time), y(bps));
     last = bps;

@@ -74,7 +74,7 @@ export class View {
     }, this.theme);
     const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
     const queue = new Chart(get("chart-queue"), {
-      height: 150, unit: bytes ? "kB" : "packets", format: (value) => String(Number(value.toPrecision(3))), least: bytes ? 3 : 3,
+      height: 150, unit: bytes ? "kB" : "packets", format: (value) => String(Number(value.toPrecision(3))), least: 3,
       lines: each((colour, word) => [{ label: word, colour, stepped: true }]),
     }, this.theme);
     const loss = new Chart(get("chart-loss"), {
@@ -156,7 +156,7 @@ export class View {
     const { runner } = this;
     const values = runner.contenders.flatMap(({ store }) => this.kinds().map((kind) =>
       kind === "target" ? held(store.decisions, DECISION.target, from, step, cells, runner.now / 1000)
-        : gridded(store.series, kind === "receive" ? SERIES.receive : SERIES.sending, from, step, cells, "last")));
+        : gridded(store.series, kind === "receive" ? SERIES.receive : SERIES.sending, from, step, cells, "mean")));
     this.rate.show(this.times, values, window, this.reach(window));
   }
 
@@ -165,7 +165,7 @@ export class View {
     const { runner } = this;
     const most = runner.play.situation.lowered.flows.length > 0 ? this.loudest() : 0;
     let capacity = runner.capacityAt(window[0] * 1000) || 0;
-    for (const [time, bps] of runner.planned() ?? []) if (time >= window[0] && time <= window[1]) capacity = Math.max(capacity, bps || 0);
+    for (const [, bps] of runner.planned()?.steps(window[0], window[1]) ?? []) capacity = Math.max(capacity, bps);
     capacity = Math.max(capacity, runner.capacityAt(runner.present) || 0);
     // a link that is far too large for the flow would make its line flat
     return Math.min(capacity * 1.15, Math.max(most * 8, 1e6));
@@ -181,9 +181,9 @@ export class View {
 
   private drawDelay(from: number, step: number, cells: number, window: [number, number]): void {
     this.charts[1]!.show(this.times, this.runner.contenders.flatMap(({ store }) => [
-      gridded(store.series, SERIES.delayMean, from, step, cells, "last"),
+      gridded(store.series, SERIES.delayMean, from, step, cells, "mean"),
       gridded(store.series, SERIES.delayMax, from, step, cells, "max"),
-      gridded(store.series, SERIES.queueing, from, step, cells, "last"),
+      gridded(store.series, SERIES.queueing, from, step, cells, "mean"),
     ]), window);
   }
 
@@ -204,7 +204,7 @@ export class View {
     }), window);
   }
 
-  /** The text alternatives of the charts, about once a second. */
+  /** The text alternatives of the charts, every two seconds. */
   private describe(): void {
     const { runner } = this;
     const last = runner.contenders.map(({ store }) => ({ store, row: store.series.length - 1 })).filter(({ row }) => row >= 0);
@@ -216,7 +216,10 @@ export class View {
     const planned = runner.play.moves.filter((one) => isLinkMove(one) && one.at > runner.now).length;
     this.rate.describe(`Rates. ${at}: the link carries ${spoken(runner.capacityAt(runner.now))}; ${of((row, place) => `receives ${spoken(value(place, row, SERIES.receive))}, sends ${spoken(value(place, row, SERIES.sending))}`)}. ${planned} changes planned.`);
     this.charts[1]!.describe(`One-way delay. ${at}: ${of((row, place) => `mean ${ms(value(place, row, SERIES.delayMean))}, in queues ${ms(value(place, row, SERIES.queueing))}`)}.`);
-    this.charts[2]!.describe(`Queue. ${at}: ${of((_, place) => `${last[place]!.store.waiting.length} packets wait, ${(last[place]!.store.waiting.reduce((sum, one) => sum + one.size, 0) / 1000).toFixed(1)} kB`)}.`);
+    this.charts[2]!.describe(`Queue. ${at}: ${of((_, place) => {
+      const { packets, bytes } = last[place]!.store.waits();
+      return `${packets} packets wait, ${(bytes / 1000).toFixed(1)} kB`;
+    })}.`);
     this.charts[3]!.describe(`Losses and marks. ${at}: ${of((row, place) => `${value(place, row, SERIES.lost)} packets lost and ${value(place, row, SERIES.marked)} marked in the last tenth of a second`)}.`);
   }
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { decode, encode, type Shared } from "../src/fragment.ts";
+import { decode, encode, mark, type Shared } from "../src/fragment.ts";
 import { begin } from "../src/play.ts";
+import { Runner } from "../src/runner.ts";
 import { situation } from "./situation.ts";
 
 const own = situation();
@@ -10,7 +11,7 @@ const moves = [
   { at: 1000, link: "line.back", key: "capacity" as const, value: 500_000 }, { at: 1500, flow: "download-1", running: true },
   { at: 2000, link: "line", key: "loss" as const, value: 0.05 }, { at: 9000, flow: "download-1", running: false },
 ];
-const shared: Shared = { play: { ...begin(own), controllers: ["nada"], queue: "codel", seed: 9, moves }, at: 1234, speed: 5 };
+const shared: Shared = { play: { ...begin(own), controllers: ["nada"], queue: "codel", seed: 9, moves }, at: 1234, speed: 5, said: null };
 const pack = (value: unknown): string => `#p=${deflateRawSync(JSON.stringify(value)).toString("base64url")}`;
 const good = { v: 1, id: "small", controllers: ["gcc"], queue: "own", seed: 1, moves: [], at: 0, speed: 1 };
 
@@ -30,6 +31,59 @@ test("a link that carries the scenario opens where that is not", async () => {
   assert.equal(found!.play.situation.id, "small");
   assert.deepEqual(Object.keys(found!.play.situation.queues), ["own", "codel"]);
   await assert.rejects(decode(await encode(shared, false), [situation({ id: "another" })]), /does not carry; it has another/);
+});
+
+test("a link that carries another scenario of that name opens that one", async () => {
+  const theirs = situation();
+  (theirs.document.links as { capacity: string }[])[0]!.capacity = "1Mbps";
+  assert.notEqual(mark(theirs), mark(own));
+  const given = { ...shared, play: { ...shared.play, situation: theirs } };
+  const found = await decode(await encode(given, true), [own]);
+  assert.deepEqual(found!.play.situation.document, theirs.document);
+  assert.equal(found!.said, null);
+  assert.equal((await decode(await encode(shared, true), [own]))!.play.situation, own, "the same is had from the page, with all its controllers");
+  const without = await decode(await encode(given, false), [own]);
+  assert.equal(without!.play.situation, own);
+  assert.match(without!.said!, /another version of the scenario small; the play is opened with this page's/);
+  const seed = { ...own, document: { ...own.document, seed: 77 } };
+  assert.equal((await decode(await encode({ ...shared, play: { ...shared.play, situation: seed } }, false), [own]))!.said, null, "a play has its own seed");
+});
+
+test("what is carried must be a scenario that can be played", async () => {
+  for (const change of [{ refused: "no" }, { refused: undefined }, { id: "else" }, { lowered: { ...own.lowered, moves: 5 } }, { contenders: [{}] }]) {
+    await assert.rejects(decode(pack({ ...good, situation: { ...own, ...change } }), [own]), /scenario in it is not what this page expects/, JSON.stringify(change));
+  }
+});
+
+test("what could not be opened is not made", async () => {
+  const large = situation({ traces: ["x".repeat(4_000_000)] });
+  const play = { ...shared.play, situation: large };
+  await assert.rejects(encode({ ...shared, play }, true), /too large for a link: 4\.0 MB/);
+  assert.ok((await encode({ ...shared, play }, false)).length < 1000);
+});
+
+test("there are no more changes than a scenario may have", async () => {
+  const many = (count: number): unknown => ({ ...good, moves: Array.from({ length: count }, (_, at) => ({ at, link: "line", key: "loss", value: 0 })) });
+  assert.equal((await decode(pack(many(10_000)), [own]))!.play.moves.length, 10_000);
+  await assert.rejects(decode(pack(many(10_001)), [own]), /10001 changes; expected at most 10000/);
+  const runner = new Runner({ ...begin(own), moves: Array.from({ length: 9999 }, (_, at) => ({ at, link: "line", key: "loss" as const, value: 0 })) });
+  const told: number[] = [];
+  runner.full = (count) => told.push(count);
+  assert.equal(runner.add({ at: 20_000, link: "line", key: "loss", value: 0 }), true);
+  assert.equal(runner.add({ at: 20_001, link: "line", key: "loss", value: 0 }), false);
+  assert.deepEqual([runner.play.moves.length, told], [10_000, [10_001]]);
+});
+
+test("without the means to unpack it says so", async () => {
+  const fragment = await encode(shared, false);
+  const { CompressionStream, DecompressionStream } = globalThis;
+  try {
+    Object.assign(globalThis, { CompressionStream: undefined, DecompressionStream: undefined });
+    await assert.rejects(decode(fragment, [own]), /no DecompressionStream/);
+    await assert.rejects(encode(shared, false), /no CompressionStream/);
+  } finally {
+    Object.assign(globalThis, { CompressionStream, DecompressionStream });
+  }
 });
 
 test("a broken link is a sentence that says what is wrong", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { add, describe, documentMove, ended, loweredMove, nextDownload, rate, remove, roundRate, running, valueAt, type Move } from "../src/moves.ts";
+import { add, describe, documentMove, ended, loweredMove, nextDownload, rate, remove, roundRate, running, type Move } from "../src/moves.ts";
 
 const capacity = (at: number, value: number): Move => ({ at, link: "line", key: "capacity", value });
 
@@ -8,9 +8,6 @@ test("changes stand in order of time, and one of the same thing at the same time
   let moves: Move[] = [];
   for (const move of [capacity(500, 1), capacity(100, 2), capacity(500, 3), { at: 500, link: "line", key: "loss", value: 0.05 } as const]) moves = add(moves, move);
   assert.deepEqual(moves.map((one) => [one.at, "value" in one && one.value]), [[100, 2], [500, 3], [500, 0.05]]);
-  assert.equal(valueAt(moves, "line", "capacity", 499), 2);
-  assert.equal(valueAt(moves, "line", "capacity", 500), 3);
-  assert.equal(valueAt(moves, "other", "capacity", 500), undefined);
 });
 
 test("a list that was shown stays as it was", () => {

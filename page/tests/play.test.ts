@@ -5,7 +5,8 @@ import { parse } from "smol-toml";
 import { HUES, HUES_ON_DARK, hues } from "../src/look.ts";
 import type { Move } from "../src/moves.ts";
 import { readPayload } from "../src/payload.ts";
-import { begin, baseValue, changesFrom, difference, document, lowered, plannedCapacity, stepAt, type Play } from "../src/play.ts";
+import { plannedCapacity, valueAt } from "../src/plan.ts";
+import { begin, changesFrom, difference, document, lowered, severalQueues, type Play } from "../src/play.ts";
 import { fileName, toml } from "../src/toml.ts";
 import { topics } from "../src/topics.ts";
 import { situation } from "./situation.ts";
@@ -45,20 +46,10 @@ test("moves of the scenario itself stay before those of the page", () => {
   const given = play({ situation: own, moves: [cap(5000, 4e5), cap(2000, 3e5)] });
   assert.deepEqual(changesFrom(given, "line.back", 5000).map((one) => one.capacity ?? one.delay), [1e6, 3e7, 4e5]);
   assert.equal((document(given, "gcc").moves as unknown[]).length, 3);
-  assert.equal(baseValue(given, "delay", 4999), 2e7);
-  assert.equal(baseValue(given, "delay", 5000), 3e7);
-  const steps = plannedCapacity(given);
-  assert.deepEqual([0, 1.9, 2, 4.9, 5].map((at) => stepAt(steps, at)), [2e6, 2e6, 3e5, 3e5, 4e5]);
-});
-
-test("a schedule holds until the first change, a recording is unknown until then", () => {
-  const own = situation();
-  own.queues.own!.lowered.capacity = { schedule: { steps: [[0, 1e6], [1e9, 2e6]], period: 2e9 } };
-  assert.deepEqual([0, 1.5, 2.5, 3.5].map((at) => stepAt(plannedCapacity(play({ situation: own })), at)), [1e6, 2e6, 1e6, 2e6]);
-  assert.deepEqual([1.5, 2.5, 3.5].map((at) => stepAt(plannedCapacity(play({ situation: own, moves: [cap(2000, 5)] })), at)), [2e6, 5, 5]);
-  own.queues.own!.lowered.capacity = { trace: { index: 0 } };
-  assert.equal(plannedCapacity(play({ situation: own })), null);
-  assert.deepEqual([1.5, 2.5].map((at) => stepAt(plannedCapacity(play({ situation: own, moves: [cap(2000, 5)] })), at)), [NaN, 5]);
+  assert.equal(valueAt(given, "delay", 4999), 2e7);
+  assert.equal(valueAt(given, "delay", 5000), 3e7);
+  const plan = plannedCapacity(given);
+  assert.deepEqual([0, 1.9, 2, 4.9, 5].map((at) => plan?.at(at)), [2e6, 2e6, 3e5, 3e5, 4e5]);
 });
 
 test("changes to come are told to a running world, all else makes it anew", () => {
@@ -82,6 +73,25 @@ test("a payload is read, or a sentence says why not", () => {
   const refused = readPayload(JSON.stringify({ situations: [{ id: "a", title: "a", refused: "too large", lowered: {} }] })).situations[0]!;
   assert.equal(refused.refused, "too large");
   assert.deepEqual(begin(refused).controllers, [], "nothing to run, and nothing that fails");
+});
+
+test("a payload that only looks like one is refused", () => {
+  const good = situation();
+  for (const change of [
+    { refused: undefined }, { lowered: { ...good.lowered, moves: {} } }, { lowered: { ...good.lowered, moves: [{ time: "1s" }] } }, { contenders: [1] },
+    { links: [{}] }, { lesson: {} }, { download: { document: {} } }, { document: { ...good.document, flows: [null] } }, { controllers: { gcc: { name: "x" } } },
+  ]) {
+    assert.throws(() => readPayload(JSON.stringify({ situations: [{ ...good, ...change }] })), /different versions/, JSON.stringify(change));
+  }
+});
+
+test("queues of FQ-CoDel and DualPI2 are several", () => {
+  const own = situation();
+  const found = ["drop_tail", { codel: {} }, { fq_codel: {} }, { dualpi2: {} }].map((discipline) => {
+    own.queues.own!.lowered.settings.discipline = discipline;
+    return severalQueues(play({ situation: own }));
+  });
+  assert.deepEqual(found, [false, false, true, true]);
 });
 
 test("controllers have the colours of reports", () => {

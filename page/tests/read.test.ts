@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Columns, split } from "../src/read.ts";
-import { gridded, held, Store, type Names } from "../src/store.ts";
+import { FRAME, gridded, held, Store, waitingWords, type Names } from "../src/store.ts";
 
 const sections = [
   { name: "decisions", columns: ["t_s", "flow", "target_bps", "pacing_bps", "window_bytes"] },
@@ -24,7 +24,7 @@ test("the store keeps what is of its flow and link, and the present queue alone"
   assert.equal(store.decisions.length, 1);
   assert.deepEqual([0, 1, 2, 3].map((column) => store.decisions.at(0, column)), [0.2, 8, 9, 10]);
   assert.deepEqual([...store.internals.keys()], ["b"]);
-  assert.deepEqual(store.waiting, [{ flow: 1, kind: 0, size: 100 }]);
+  assert.deepEqual(store.waiting, [{ flow: 1, size: 100 }]);
   store.take(Float64Array.of(0, 0, 0), sections, () => names);
   assert.deepEqual(store.waiting, []);
 });
@@ -36,5 +36,31 @@ test("columns grow and find times; grids take the last, the largest, the sum, or
   assert.deepEqual(gridded(columns, 1, 0, 0.1, 5, "last"), [null, 1, null, 2, null]);
   assert.deepEqual(gridded(columns, 1, 0, 0.1, 5, "max"), [null, 1, null, 4, null]);
   assert.deepEqual(gridded(columns, 1, 0, 0.1, 5, "sum"), [null, 1, null, 6, null]);
+  assert.deepEqual(gridded(columns, 1, 0, 0.1, 5, "mean"), [null, 1, null, 3, null]);
+  assert.deepEqual(gridded(columns, 1, 0, 0.5, 2, "mean").map((value) => value?.toFixed(4)), ["2.3333", undefined]);
   assert.deepEqual(held(columns, 1, 0.2, 0.1, 5, 0.5), [1, 2, 2, 2, null], "nothing after the present, and nothing where there is no value");
+});
+
+const more = [
+  { name: "queues", columns: ["t_s", "link", "packets", "bytes"] },
+  { name: "frames", columns: ["flow", "video", "frame", "size", "key", "captured_s", "complete_s", "rendered_s"] },
+  { name: "waiting", columns: ["link", "flow", "kind", "size", "since_s"] },
+];
+
+test("frames of sound are no pictures", () => {
+  const store = new Store(1, 0);
+  const frame = (video: number, captured: number): number[] => [1, video, 0, 500, 0, captured, NaN, NaN];
+  store.take(Float64Array.of(0, 3, ...frame(1, 0.1), ...frame(0, 0.3), ...frame(1, 0.2), 0), more, () => names);
+  assert.deepEqual(Array.from({ length: store.frames.length }, (_, row) => [FRAME.video, FRAME.captured].map((column) => store.frames.at(row, column))), [[1, 0.1], [1, 0.2]]);
+});
+
+test("of a long queue the numbers are true, though not all of it is drawn", () => {
+  const store = new Store(1, 0);
+  const waiting = (count: number): number[] => [count, ...Array.from({ length: count }, () => [0, 1, 0, 100, 0]).flat()];
+  store.take(Float64Array.of(2, 0.1, 0, 400, 40_000, 0.2, 0, 700, 70_000, 0, ...waiting(300)), more, () => names);
+  assert.deepEqual(store.waits(), { packets: 700, bytes: 70_000, drawn: 300 });
+  assert.equal(waitingWords(store.waits(), ["a 1 kB", "b 2 kB"], false), "700 packets wait, 70.0 kB; 300 of 700 packets drawn");
+  store.take(Float64Array.of(0, 0, ...waiting(3)), more, () => names);
+  assert.deepEqual(store.waits(), { packets: 3, bytes: 300, drawn: 3 });
+  assert.equal(waitingWords(store.waits(), ["a 0.1 kB", "b 0.2 kB"], true), "3 packets wait, 0.3 kB: a 0.1 kB, b 0.2 kB; queues one after the other");
 });
