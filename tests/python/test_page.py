@@ -122,7 +122,7 @@ def moves(page: Any) -> list[str]:
 
 
 def numbers(page: Any) -> str:
-    """The table of numbers, once it stands still: it is filled twice a second."""
+    """The table of numbers, once it stands still: it is filled where the run rests, and once a second while it plays."""
     page.wait_for_timeout(700)
     return str(page.locator("#numbers tbody").inner_text())
 
@@ -244,30 +244,6 @@ def test_the_capacity_follows_slider_keys_and_the_knob(opened: Open) -> None:
     listed(page, 1)
     page.locator("#undo").click()
     comes_true(page, f"tidegate.state().capacity === {slid}")
-
-
-def test_the_capacity_is_planned_ahead(opened: Open) -> None:
-    page = opened()
-    to(page, 3)
-    page.locator("#ahead").fill("2")
-    page.locator("#ahead").press("Tab")
-    capacity(page, 0.4)
-    listed(page, 1)
-    assert state(page, "moves")[0]["at"] == 5000
-    assert state(page, "capacity") == 5e6, "not yet"
-    box = page.locator("#plan").bounding_box()
-    across, down = box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.5
-    page.mouse.move(across, down)
-    page.mouse.down()
-    page.mouse.move(across, down + 40, steps=6)
-    page.mouse.up()
-    listed(page, 2)
-    planned = state(page, "moves")[1]
-    assert planned["at"] > 5000
-    page.locator("#undo").click()
-    listed(page, 1)
-    to(page, 6)
-    assert state(page, "capacity") == state(page, "moves")[0]["value"], "it came"
 
 
 def test_a_download_ends_and_loss_goes(opened: Open) -> None:
@@ -411,6 +387,12 @@ def test_a_link_with_the_scenario_opens_in_a_page_without_it(opened: Open, tmp_p
     assert moves(other) == moves(page)
 
 
+def test_without_the_means_to_unpack_it_says_so(opened: Open) -> None:
+    page = opened(script="delete globalThis.DecompressionStream")
+    assert "DecompressionStream" in page.locator("#error").inner_text()
+    assert page.locator("#play").is_hidden()
+
+
 BROKEN = ["#p=", "#p=AAAA", "#p=%%%", "#p=q1bKz1ayUgrJzE1VKEotLs0pUSgoyk9ILUpMyUktAgA", "#nowhere", "#p=" + "A" * 5000]
 
 
@@ -501,7 +483,12 @@ def test_each_queue_and_each_controller_runs(opened: Open) -> None:
         assert len(words) >= 8
         for word in words:
             page.locator(f"#{select}").select_option(word)
-            at_time(page, "=== 3")
+            comes_true(page, "tidegate.state().ready")
+            now = page.evaluate("tidegate.state()")
+            assert now["controllers" if select == "controller-a" else select] in (word, [word, "nada"])
+            assert now["error"] is None, word
+            # thirty bins of a tenth of a second, of which the first are empty until the first packet is there
+            assert [now["now"], now["rows"][0]["series"] >= 28, now["rows"][0]["frames"] > 20] == [3, True, True], word
             assert page.locator("#error").is_hidden(), word
 
 
@@ -560,8 +547,13 @@ def test_a_picture_of_the_charts(opened: Open, tmp_path: Path) -> None:
         page.locator("#png").click()
     file = tmp_path / "play.png"
     waiting.value.save_as(file)
-    assert file.read_bytes().startswith(b"\x89PNG")
-    assert file.stat().st_size > 5000
+    image = pytest.importorskip("matplotlib.image", reason="needs matplotlib to read the picture")
+    pixels = (image.imread(file)[:, :, :3] * 255).round().astype(int)
+    assert pixels.shape[0] > 500
+    assert pixels.shape[1] > 700
+    # the blue of gcc and the pink of nada, as in reports
+    for colour in ((0x00, 0x72, 0xB2), (0xCC, 0x79, 0xA7)):
+        assert (pixels == colour).all(axis=2).sum() > 200, colour
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
@@ -573,6 +565,6 @@ def test_a_frame_takes_little_at_ten_times_the_speed(opened: Open, motion: str) 
     times = sorted(page.evaluate("tidegate.frameTimes()"))
     p95 = times[int(0.95 * len(times))]
     print(f"{motion}: {len(times)} frames, script and engine p50 {times[len(times) // 2]:.1f}, p95 {p95:.1f} ms")
-    # 8 ms on a quiet machine; this is for one that is not
-    assert p95 < 40
+    # half of what there is for 60 frames a second; the slowest ones are the machine's, which does other things, too
+    assert times[len(times) // 2] <= 8
     assert len(times) > 20
