@@ -43,6 +43,7 @@ export class Controls {
   /** Whether the last thing done was by pointer, not by key. */
   private pointed = false;
   private built: unknown[] = [];
+  private seed: number | null = null;
 
   constructor(private readonly runner: Runner, private readonly view: View, private readonly situations: readonly Situation[], private readonly redraw: () => void) {
     options("situation", situations.map((one) => [one.id, one.lesson ? `Lesson ${one.lesson.number}: ${one.title}` : one.title]));
@@ -373,7 +374,9 @@ export class Controls {
       get<HTMLSelectElement>("controller-a").value = play.controllers[0] ?? "";
       get<HTMLSelectElement>("controller-b").value = play.controllers[1] ?? "";
       get<HTMLSelectElement>("queue").value = play.queue;
-      get<HTMLInputElement>("seed").value = String(play.seed);
+      // a seed that is being typed stays, whatever else changes
+      if (this.seed !== play.seed) get<HTMLInputElement>("seed").value = String(play.seed);
+      this.seed = play.seed;
       get<HTMLSelectElement>("speed").value = String(runner.speed);
     }
     this.list.update();

@@ -492,6 +492,21 @@ def test_each_queue_and_each_controller_runs(opened: Open) -> None:
             assert page.locator("#error").is_hidden(), word
 
 
+def test_a_seed_that_is_typed_stays_while_something_else_changes(opened: Open) -> None:
+    page = opened()
+    to(page, 2)
+    page.locator("#seed").fill("7")
+    # what a run that plays does beside whoever types
+    page.evaluate("document.getElementById('loss').click()")
+    listed(page, 1)
+    page.wait_for_timeout(100)
+    assert page.locator("#seed").input_value() == "7"
+    page.locator("#seed").press("Enter")
+    comes_true(page, "tidegate.state().ready && tidegate.state().seed === 7")
+    page.locator("#undo").click()
+    comes_true(page, "document.getElementById('seed').value === '1'")
+
+
 def test_one_controller_alone(opened: Open) -> None:
     page = opened()
     to(page, 2)
