@@ -33,6 +33,9 @@ const REPLACED: Record<ReturnType<typeof capacityKind>, string> = {
   unknown: "; what this link will carry is recorded or drawn at random: the first change of its capacity replaces that for good",
 };
 
+/** Tenths of a second that are over: the end is not shown before it is there. */
+const tenths = (ms: number): string => (Math.floor(ms / 100) / 10).toFixed(1);
+
 export class Controls {
   private drag: Drag | null = null;
   /** The last change of the gesture that is under way, and a value that came too soon after it. */
@@ -350,7 +353,7 @@ export class Controls {
     const { play } = runner;
     this.drag?.place();
     const busy = runner.caughtUp < 1;
-    text("clock", busy ? `running … ${Math.floor(runner.caughtUp * 100)} %` : `${(runner.now / 1000).toFixed(1)} of ${runner.end / 1000} s`);
+    text("clock", busy ? `running … ${Math.floor(runner.caughtUp * 100)} %` : `${tenths(runner.now)} of ${runner.end / 1000} s`);
     text("play", runner.playing ? "pause" : "▶ play");
     const time = get<HTMLInputElement>("time");
     time.value = String(runner.present);
