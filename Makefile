@@ -105,9 +105,10 @@ test-live: setup
 
 # what goes by the clock has the machine for itself; the page has a verb of its own
 TIMED := $(LIVE) tests/python/test_cluster.py tests/python/test_dataset.py
+PAGE := $(wildcard tests/python/test_page*.py)
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) tests/python/test_page.py tests/python/test_page_random.py) tests
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) $(PAGE)) tests
 	$(BIN)/python -m pytest -q -m slow $(TIMED)
 
 # half an hour: each paper again without its mechanism, against what is kept with it
@@ -126,7 +127,7 @@ test-page: setup
 	@$(NEEDS) page > $(VENV)/page.txt
 	$(BIN)/python $(PIP) -r $(VENV)/page.txt
 	@[ ! -d page/node_modules ] || npm --prefix page test --silent
-	$(BIN)/python -m pytest -q tests/python/test_play.py tests/python/test_page.py tests/python/test_page_random.py
+	$(BIN)/python -m pytest -q tests/python/test_play.py $(PAGE)
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools
