@@ -12,8 +12,8 @@ export const ROWS: readonly [string, string, string, number, number, string][] =
   ["queueing_delay_ms_mean", "queueing delay, mean", "ms", 1, 1, "Time that packets waited in queues."],
   ["frame_delay_ms_p95", "frame delay, 95th percentile", "ms", 1, 1, "From capture until the frame is shown."],
   ["frames_rendered", "frames shown", "", 1, 0, "Pictures that were shown."],
-  ["freezes", "freezes", "", 1, 0, "Times that the picture stood still."],
-  ["freeze_time_s", "time frozen", "s", 1, 2, "How long it stood still, in all."],
+  ["freezes", "freezes", "", 1, 0, "Times that the picture stood still; each counts when it is over."],
+  ["freeze_time_s", "time frozen", "s", 1, 2, "How long it stood still, in all; the freeze that lasts now comes when it is over."],
   ["discarded_late", "discarded late", "packets", 1, 0, "Packets that came too late for playout."],
 ];
 

@@ -154,6 +154,7 @@ impl Run {
             Summary { warnings, recordings: played(self.recordings.iter(), self.duration), ..summary };
         Ok(Outcome { recording, summary, draws, events, hops })
     }
+
     /// Asserts that no packet went missing so far.
     ///
     /// # Errors
