@@ -378,8 +378,8 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[tidegate.Run, Pa
     return run, near, far
 
 
-def rows(run: tidegate.Run) -> list[tuple[float, int, str, float]]:
-    """For each packet of RTP when it was sent, its size, what became of it, and its delay in ms."""
+def rows(run: tidegate.Run) -> list[tuple[float, int, int, str, float]]:
+    """For each packet of RTP when it was sent, its number and size, what became of it, and its delay in ms."""
     table = run.table("packets")
     rtp = table.to_numpy("kind") != "rtcp"
     sent, arrived = table.to_numpy("sent_s")[rtp], table.to_numpy("arrived_s")[rtp]
@@ -388,7 +388,9 @@ def rows(run: tidegate.Run) -> list[tuple[float, int, str, float]]:
     # an imported call begins with its first packet
     at = np.round((sent - sent.min()) * 1e6, 1).tolist()
     delays = np.nan_to_num((arrived - sent) * 1000).round(6).tolist()
-    return sorted(zip(at, table.to_numpy("size")[rtp].tolist(), became, delays, strict=True))
+    # padding has a number, too
+    numbers = [int(one) for one in table.to_numpy("rtp_sequence")[rtp]]
+    return sorted(zip(at, numbers, table.to_numpy("size")[rtp].tolist(), became, delays, strict=True))
 
 
 def test_captures_of_a_run_come_to_the_same_losses_and_delays(captured: tuple[tidegate.Run, Path, Path]) -> None:
@@ -396,10 +398,11 @@ def test_captures_of_a_run_come_to_the_same_losses_and_delays(captured: tuple[ti
     again = imported([near, far], same_clock=True)
     ours, theirs = rows(run), rows(again)
     assert len(ours) == len(theirs) > 500
+    assert (run.table("packets").to_numpy("kind") == "padding").any()
     # what died as the run ended might be under way, as far as a capture knows
     sure = [at for at, *_ in ours if at < 11.5e6]
     assert theirs[: len(sure)] == ours[: len(sure)]
-    assert sum(became == "lost" for _, _, became, _ in ours) > 10
+    assert sum(became == "lost" for *_, became, _ in ours) > 10
     for name in ("one_way_delay_ms_p95", "loss_fraction", "receive_rate_bps"):
         assert again.metrics("outgoing")[name] == pytest.approx(run.metrics()[name], rel=0.02), name
     # which place is which is told by the order of packets alone
@@ -434,11 +437,11 @@ def test_frames_are_whole_when_the_run_had_them_whole(captured: tuple[tidegate.R
 def test_one_capture_tells_what_its_feedback_tells(captured: tuple[tidegate.Run, Path, Path]) -> None:
     run, near, _ = captured
     ours, theirs = rows(run), rows(imported([near]))
-    assert [one[:2] for one in ours] == [one[:2] for one in theirs]
-    told = [(here[2], there[2]) for here, there in zip(ours, theirs, strict=True) if there[2] != "unknown"]
+    assert [one[:3] for one in ours] == [one[:3] for one in theirs]
+    told = [(here[3], there[3]) for here, there in zip(ours, theirs, strict=True) if there[3] != "unknown"]
     assert len(told) > 0.9 * len(ours), "feedback on packets is read, with the extension that numbers them"
     assert all(here == there for here, there in told)
-    delays = [(here[3], there[3]) for here, there in zip(ours, theirs, strict=True) if there[2] == "arrived"]
+    delays = [(here[4], there[4]) for here, there in zip(ours, theirs, strict=True) if there[3] == "arrived"]
     differences = np.subtract(*np.array(delays).T)
     # ticks of 250 us; of two packets that leave at once feedback may have told of one
     assert np.ptp(np.quantile(differences, [0.01, 0.99])) < 0.3

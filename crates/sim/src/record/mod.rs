@@ -109,8 +109,10 @@ struct PacketRow {
     kind: Kind,
     sequence: u32,
     size: u32,
-    /// Number of its media frame, and its RTP sequence number.
-    media: Option<(u32, u16)>,
+    /// Number of its media frame.
+    frame: Option<u32>,
+    /// Its RTP sequence number.
+    rtp_sequence: Option<u16>,
     sent: Time,
     /// When it arrived or died.
     ended: Time,
@@ -324,16 +326,19 @@ impl Recording {
 
     fn row(&mut self, now: Time, packet: &Packet, fate: Fate) {
         if self.level == Level::Packets {
-            let media = match packet.body {
-                Body::Rtp(body) if packet.kind != Kind::Padding => Some((packet.frame.number, body.sequence)),
+            let rtp_sequence = match packet.body {
+                Body::Rtp(body) => Some(body.sequence),
                 _ => None,
             };
+            // padding is of no frame
+            let is_media = rtp_sequence.is_some() && packet.kind != Kind::Padding;
             self.packets.push(PacketRow {
                 flow: packet.flow.0,
                 kind: packet.kind,
                 sequence: packet.sequence,
                 size: packet.size,
-                media,
+                frame: is_media.then_some(packet.frame.number),
+                rtp_sequence,
                 sent: packet.sent,
                 ended: now,
                 queued: packet.queued,

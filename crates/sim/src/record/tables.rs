@@ -322,8 +322,8 @@ impl Recording {
             Fate::UnderWay(_) => f64::NAN,
             _ => r.queued.as_millis_f64(),
         };
-        let media = |part: fn((u32, u16)) -> f64| {
-            Column::F64(rows.iter().map(|r| r.media.map_or(f64::NAN, part)).collect())
+        let told = |number: fn(&PacketRow) -> Option<u32>| {
+            Column::F64(rows.iter().map(|r| number(r).map_or(f64::NAN, f64::from)).collect())
         };
         let mut fates = vec!["arrived".to_owned()];
         fates.extend(Cause::ALL.iter().map(|cause| cause.name().to_owned()));
@@ -364,7 +364,7 @@ impl Recording {
                 },
             )
             .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| waited(r)).collect()))
-            .with("frame", media(|(frame, _)| f64::from(frame)))
-            .with("rtp_sequence", media(|(_, sequence)| f64::from(sequence)))
+            .with("frame", told(|r| r.frame))
+            .with("rtp_sequence", told(|r| r.rtp_sequence.map(u32::from)))
     }
 }
