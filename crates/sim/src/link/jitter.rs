@@ -13,10 +13,11 @@ pub enum Jitter {
     /// It does not.
     #[default]
     None,
-    /// RFC 8868, section 4.5.2: no-reorder bounded packet delay variation. Packet n, served at s(n),
-    /// arrives at `j(n) = s(n) + delay + z(n)`, or, where that is earlier, at `j(n-1)` and the
-    /// serialisation of packet n-1 at the bottleneck, for which its service time on this link stands.
-    /// `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`. Its x_mean is added to every packet's delay.
+    /// RFC 8868, section 4.5.2: no-reorder bounded packet delay variation. Packet n, served at s(n), arrives at
+    /// `a(n) = s(n) + delay + z(n)`, or, where that is earlier, when its serialisation after `a(n-1)` is over, for
+    /// which its own service time on this link stands. (The RFC speaks of when packets are emitted, so that there it is
+    /// the serialisation of the one before.) `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`, and no packet is
+    /// later than the largest z: their services were one after the other. Its x_mean is added to every packet's delay.
     Rfc8868 {
         /// Standard deviation of the normal distribution that is clamped and folded.
         std: Span,
@@ -60,8 +61,8 @@ impl Jitter {
 #[derive(Clone, Debug)]
 pub(crate) struct JitterProcess {
     jitter: Jitter,
-    /// Before this the next packet must not arrive.
-    earliest: Time,
+    /// When the last packet arrives.
+    last: Time,
     luck: Stream,
 }
 
@@ -70,7 +71,7 @@ impl JitterProcess {
     pub(crate) fn new(jitter: Jitter, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
         jitter.check()?;
         let luck = Stream::new(seed, name, "jitter");
-        Ok((jitter != Jitter::None).then_some(Self { jitter, earliest: Time::ZERO, luck }))
+        Ok((jitter != Jitter::None).then_some(Self { jitter, last: Time::ZERO, luck }))
     }
 
     /// When a packet arrives that was `served` and has `delay` before it.
@@ -80,9 +81,9 @@ impl JitterProcess {
             Jitter::None => ideal,
             Jitter::Rfc8868 { std, n_std, mean } => {
                 let z = std.scaled(self.luck.normal().clamp(-n_std, n_std)).abs();
-                let arrival = (ideal + mean + z).max(self.earliest);
-                self.earliest = arrival + (served.finish - served.start);
-                arrival
+                let service = served.finish - served.start;
+                self.last = (ideal + mean + z).max(self.last + service);
+                self.last
             }
             Jitter::Uniform(max) => ideal + max.scaled(self.luck.uniform()),
             Jitter::Normal(std) => (ideal + std.scaled(self.luck.normal())).max(served.finish),
@@ -100,7 +101,8 @@ mod tests {
 
     const DELAY: Span = Span::from_millis(50);
 
-    /// Packets that take 1 ms of service each, 0.2 to 2.2 ms apart.
+    /// Packets that take 0.1 to 2 ms of service each, or 200 ms where the capacity was nothing meanwhile, and up to 2 ms
+    /// between them.
     fn arrivals(jitter: Jitter) -> Vec<(Served, Time)> {
         let mut process = JitterProcess::new(jitter, 1, "link").unwrap().unwrap();
         let mut luck = Stream::new(2, "test", "arrivals");
@@ -109,7 +111,8 @@ mod tests {
             .map(|_| {
                 let gap = Span::from_micros(luck.below(2000) as i64);
                 let start = finish + gap;
-                finish = start + Span::from_millis(1);
+                let service = if luck.below(100) == 0 { 200_000 } else { 100 + luck.below(1900) };
+                finish = start + Span::from_micros(service as i64);
                 let served = Served { start, finish };
                 (served, process.arrival(served, DELAY))
             })
@@ -119,11 +122,16 @@ mod tests {
     #[test]
     fn the_rfc_form_keeps_order_and_bounds() {
         let seen = arrivals(Jitter::RFC_8868);
-        assert!(seen.windows(2).all(|pair| pair[1].1 - pair[0].1 >= Span::from_millis(1)));
+        assert!(seen.windows(2).all(|pair| pair[1].1 - pair[0].1 >= pair[1].0.finish - pair[1].0.start));
         let extra: Vec<_> = seen.iter().map(|(served, at)| *at - (served.finish + DELAY)).collect();
-        let bound = Span::from_millis(15) + Span::from_millis(1);
+        let bound = Span::from_millis(15);
         assert!(extra.iter().all(|extra| !extra.is_negative() && *extra <= bound));
         assert!(extra.iter().any(|extra| *extra > Span::from_millis(14)), "the bound is reached");
+        // jitter of next to nothing is next to no jitter, whatever the services before
+        let faint = Jitter::Rfc8868 { std: Span::from_micros(1), n_std: 3.0, mean: Span::ZERO };
+        assert!(
+            arrivals(faint).iter().all(|(served, at)| *at - (served.finish + DELAY) <= Span::from_micros(3))
+        );
     }
 
     #[test]
