@@ -58,7 +58,6 @@ class Model(BaseModel):
         frozen=True,
         strict=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
         arbitrary_types_allowed=False,
     )
 

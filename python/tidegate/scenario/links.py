@@ -461,10 +461,7 @@ else:
         __base__=Model,
         __module__=__name__,
         __doc__="What differs in a cable's other direction.",
-        **{
-            name: (Annotated[field.rebuild_annotation() | None, Field(description=field.description)], None)
-            for name, field in Way.model_fields.items()
-        },
+        **{name: (field.rebuild_annotation() | None, None) for name, field in Way.model_fields.items()},
     )
 
 
