@@ -361,14 +361,13 @@ def _run_in(
 ) -> SweepResult:
     base, grid, every = plan.scenario, plan.grid, plan.points
     table = _dataset(results.folder, plan)
-    there = set()
-    known = table.begin({point.key for point in every})
-    for key, point in {point.key: point for point in every}.items():
+    points = {point.key: point for point in every}
+    there = {key for key in points if results.read(key) is not None}
+    known = table.begin(there)
+    for key in sorted(there - known):
         if (found := results.read(key)) is not None:
-            there.add(key)
-            if key not in known:
-                table.add(_row(plan, point, found))
-    missing = {point.key: point for point in every if point.key not in there}
+            table.add(_row(plan, points[key], found))
+    missing = {key: point for key, point in points.items() if key not in there}
     for key in missing:
         results.clear_way(key)
     jobs = [SweepJob(point) for point in missing.values()]
@@ -376,8 +375,10 @@ def _run_in(
 
     def keep(number: int, row: Mapping[str, Any]) -> Path:
         point = jobs[number].point
+        # first what is resumed from: were this process killed in between, a row alone would be there twice
+        file = results.write(point.key, row)
         table.add(_row(plan, point, row))
-        return results.write(point.key, row)
+        return file
 
     try:
         done = engine.run_all(jobs, workers=workers, processes=processes, progress=progress, keep_going=True, keep=keep)

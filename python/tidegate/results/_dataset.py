@@ -67,7 +67,11 @@ class Writer:
         return [KEY, *self.words, SEED, *self.numbers]
 
     def begin(self, wanted: Collection[str]) -> set[str]:
-        """The keys of the rows that are there; files with rows that nobody wants, or with others' columns, go away."""
+        """The keys of the rows that are there; files with rows that nobody wants, or with others' columns, go away.
+
+        Args:
+            wanted: Keys of results that are kept: a run that is to be done again has no row yet.
+        """
         root = self.folder / FOLDER
         there: set[str] = set()
         with named(root):

@@ -161,14 +161,13 @@ class Plan:
             # of a sweep over a suite, what each contender has
             settings = dict((further or {}).get("sweep", {}).get("settings", {}))
             table = self._dataset(results.folder, settings)
-            there = set()
-            known = table.begin({point.key for point in self.points})
-            for key, point in {point.key: point for point in self.points}.items():
+            points = {point.key: point for point in self.points}
+            there = {key for key in points if results.read(key) is not None}
+            known = table.begin(there)
+            for key in sorted(there - known):
                 if (found := results.read(key)) is not None:
-                    there.add(key)
-                    if key not in known:
-                        table.add(_row(point, found, settings))
-            missing = {point.key: point for point in self.points if point.key not in there}
+                    table.add(_row(points[key], found, settings))
+            missing = {key: point for key, point in points.items() if key not in there}
             for key in missing:
                 results.clear_way(key)
             jobs = [SuiteJob(point) for point in missing.values() if point.session is None]
@@ -177,8 +176,10 @@ class Plan:
             first, then = _parts(tell, jobs, live)
 
             def keep(job: SuiteJob, row: Mapping[str, Any]) -> Path:
+                # first what is resumed from: were this process killed in between, a row alone would be there twice
+                file = results.write(job.point.key, row)
                 table.add(_row(job.point, row, settings))
-                return results.write(job.point.key, row)
+                return file
 
             try:
                 done: list[Any] = engine.run_all(
