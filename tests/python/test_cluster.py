@@ -273,6 +273,18 @@ def test_a_worker_that_is_not_like_this_machine_is_refused(net: Callable[..., Ne
     assert "\n" not in str(caught.value)
 
 
+def test_a_worker_that_goes_away_while_it_is_asked_is_not_missed(net: Callable[..., Net]) -> None:
+    network = net()
+    # it ends as soon as somebody wants to know what it has
+    network.worker("import os\nimport tidegate.running._remote as r\nr.signature = lambda: os._exit(1)\n")
+    network.worker()
+    with distributed.Client(network.address, timeout=240) as client:
+        client.wait_for_workers(2, timeout=240)
+    with Cluster(network.address, patience=240) as cluster, engine.using(cluster):
+        assert len(engine.run_all(jobs_of(3, "1s"))) == 3
+    assert network.processes[0].wait(60) == 1
+
+
 def test_one_that_comes_later_is_refused_before_its_first_job(net: Callable[..., Net]) -> None:
     network = net()
     network.worker()

@@ -145,11 +145,13 @@ class Cluster:
             raise InputError(
                 f"{self.where}: has no worker (waited {self._patience:g} s); `dask worker {self.address}` starts one"
             ) from None
-        fresh = [one for one in self.client.scheduler_info()["workers"] if one not in self._checked]
+        fresh = [one for one in self.client.scheduler_info(n_workers=-1)["workers"] if one not in self._checked]
         if not fresh:
             return
         for address, found in self.client.run(_probe(), workers=fresh, on_error="return").items():
             if isinstance(found, BaseException):
+                if self._has_left(address):
+                    continue  # as one that goes away in the middle of its work: the others do it
                 raise InputError(f"worker {address}: cannot be asked what it has: {found}")
             _same_version(f"worker {address}", found["distributed"])
             if "lacks" in found:
@@ -159,6 +161,14 @@ class Cluster:
                 )
             refuse(address, found["signature"])
             self._checked.add(address)
+
+    def _has_left(self, worker: str) -> bool:
+        """Whether the scheduler lets go of a worker that did not answer; it may hear of its end a moment after us."""
+        for _ in range(20):
+            if worker not in self.client.scheduler_info(n_workers=-1)["workers"]:
+                return True
+            time.sleep(0.1)
+        return False
 
     @property
     def address(self) -> str:
