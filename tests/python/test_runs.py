@@ -46,6 +46,12 @@ def test_a_run_repeats_itself(small: Scenario, once: Run) -> None:
     assert run(small.with_changes({"description": "x"})).digest == once.digest
 
 
+@pytest.mark.parametrize("seed", ["x", 1.5, {}, True, -1, 2**64])
+def test_what_is_no_seed_is_said(small: Scenario, seed: Any) -> None:
+    with pytest.raises(InputError, match=r"^seed: found .*; expected a whole number from 0 to 2\^64 - 1$"):
+        run(small, seed=seed)
+
+
 def test_a_run_says_what_happened(once: Run) -> None:
     metrics = once.metrics()
     assert (once.subject, once.flows, once.seed) == ("call", ["call"], 1)

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import InputError
@@ -88,14 +89,14 @@ class Lowered:
         Raises:
             InputError: when they are not usable, or nobody is in the scenario's radio network.
         """
-        if seed is not None and not 0 <= seed < 2**64:
-            raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64):
+            raise InputError(f"seed: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
         if record not in {None, "summary", "series", "packets"}:
             raise InputError(f"record: found {record!r}; expected summary, series or packets")
         scenario, (ir, inputs) = self.scenario, self._lowered()
         ir = {
             **ir,
-            "seed": scenario.seed if seed is None else seed,
+            "seed": scenario.seed if seed is None else int(seed),
             "record": {**ir["record"], "level": record or scenario.record},
         }
         level = ir["record"]["level"]
