@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from tidegate import _core
 from tidegate.errors import InputError
 from tidegate.units import Duration, Rate
@@ -125,7 +127,14 @@ def controller(
     """
 
     def act(seen: NDArray[Any]) -> float:
-        action = decide(seen)
+        try:
+            action = decide(seen)
+        except (ValueError, RuntimeError) as error:
+            # NumPy's and PyTorch's, where weights are of another space; changed in place, so that its line stays
+            error.args = (f"{error}; it is shown an array of shape {seen.shape}, history={seen.shape[0]} of its terms",)
+            raise
+        if (size := np.size(action)) != 1:
+            raise ValueError(f"it answered {size} numbers; expected one from -1 to 1")
         return float(action.item() if hasattr(action, "item") else action)
 
     return _core.AgentController(act, (terms or Terms()).core, _bps(start))
