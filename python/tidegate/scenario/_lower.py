@@ -89,7 +89,10 @@ class Lowered:
         Raises:
             InputError: when they are not usable, or nobody is in the scenario's radio network.
         """
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64):
+        given: Any = seed  # in a notebook it may be anything
+        if given is not None and (
+            isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) < 2**64
+        ):
             raise InputError(f"seed: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
         if record not in {None, "summary", "series", "packets"}:
             raise InputError(f"record: found {record!r}; expected summary, series or packets")
