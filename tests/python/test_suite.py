@@ -235,7 +235,26 @@ def test_who_cannot_take_part_in_a_case_is_not_run_in_it(tmp_path: Path, cli: Cl
         assert "a controller that can be coupled" in cell.why
         assert result.cell("5.4", "tfrc").state == "fail"
         assert result.cell("6.1", "gcc").state == "pass"
-    assert "a controller that can be coupled" in (tmp_path / "index.html").read_text()
+    short = "needs a controller that can be coupled, as gcc"
+    assert cell.brief == short
+    assert f" not run</b><span>{short}</span>" in (tmp_path / "index.html").read_text()
+    assert f"| not run: {short} |" in (tmp_path / "scorecard.md").read_text()
+    again = cli(
+        "suite",
+        "run",
+        "rmcat",
+        "tfrc",
+        "gcc",
+        "--cases",
+        "6.1",
+        "--cases",
+        "5.4",
+        "--seeds",
+        "1",
+        "--out",
+        str(tmp_path),
+    )
+    assert "3 of 3 runs were there already" in again.err
     lone = ["suite", "run", "rmcat", "tfrc", "--cases", "6.1", "--seeds", "1", "--out", str(tmp_path / "lone")]
     refused = cli(*lone)
     assert refused.code == 2

@@ -182,7 +182,9 @@ def run(
     for case, program, seed, against in result.noisy:
         say(f"warning: {case}, {program}, seed {seed} is noisy: {against}")
     if result.resumed:
-        say(f"{result.resumed} of {len({point.key for point in plan.points})} runs were there already")
+        # those that cannot take part in a case have no run of it, and none is ever there
+        able = {one.key for one in plan.points if (one.case.name, one.controller) not in result.unfit}
+        say(f"{result.resumed} of {len(able)} runs were there already")
     if broken := [cell for cell in result.cells if cell.state == "error"]:
         why = [f"{cell.case}, {cell.controller}: {cell.why}" for cell in broken]
         raise RunError("\n".join([f"{len(broken)} of {len(result.cells)} cells failed:", *why]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ SUITE_FILE = "suite.json"
 FORMAT = 1
 """Of `suite.json`."""
 
+_REFUSED_CONTROLLER = re.compile(r"^flows\.[^:]+\.media\.controller: found [^;]+; expected ")
+"""What a scenario says of a controller that it cannot have; the name goes on behind it."""
+
 State = Literal["pass", "fail", "error", "not run"]
 
 
@@ -43,6 +47,16 @@ class Cell:
     """Each rule that is for it."""
     why: str = ""
     """Why there is no verdict, for `error` and `not run`."""
+
+    @property
+    def brief(self) -> str:
+        """`why` in a line, without what stands beside the cell anyway: its case, its controller and where that was put.
+
+        >>> Cell("6.1", "tfrc", "not run", why="6.1: flows.a.media.controller: found tfrc; expected one that can").brief
+        'needs one that can'
+        """
+        first = self.why.partition("\n")[0].removeprefix(f"{self.case}: ")
+        return _REFUSED_CONTROLLER.sub("needs ", first)
 
     @property
     def broken(self) -> list[Check]:

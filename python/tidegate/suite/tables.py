@@ -50,7 +50,7 @@ def markdown(result: SuiteResult) -> str:
 def short(cell: Cell) -> str:
     """A cell in a few words: its verdict, and what decides it."""
     if cell.state in ("error", "not run"):
-        return cell.why.partition("\n")[0]
+        return cell.brief
     if not cell.checks:
         return "no rule"
     if not cell.broken:

@@ -112,7 +112,7 @@ def worst(result: SuiteResult, every: Sequence[Score], own: Mapping[str, Look]) 
         rows.append(
             [
                 words.named(one.controller, own),
-                cell.case,
+                words.breakable(cell.case),
                 tag("ul", *(_broken(check) for check in broken)),
             ]
         )

@@ -80,7 +80,7 @@ def verdict(cell: Cell) -> Markup:
         value = "no value" if one.missing else one.shown
         parts.append(tag("span", f"{one.rule.name} ", value.replace(" ", "\N{NO-BREAK SPACE}")))
     elif cell.why:
-        parts.append(tag("span", cell.why.partition("\n")[0][:90]))
+        parts.append(tag("span", cell.brief[:90]))
     else:
         parts.append(text(" no rule"))
     return join(parts)
