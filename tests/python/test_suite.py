@@ -400,3 +400,12 @@ def _places(data: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     for step, value in entries:
         yield (*way, step)
         yield from _places(value, (*way, step))
+
+
+def test_the_suite_of_the_page_is_one_that_a_good_call_passes(tmp_path: Path, cli: Cli) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "suites.md").read_text(encoding="utf-8")
+    file = tmp_path / "mine.toml"
+    file.write_text(page.partition('title="mine.toml"}\n')[2].partition("```")[0], encoding="utf-8")
+    assert cli("suite", "check", str(file)).out.endswith("mine.toml: 2 cases, 1 rule\n")
+    result = Plan.of(str(file), ["gcc"], seeds=1).run(tmp_path / "out", processes=False)
+    assert [cell.state for cell in result.cells] == ["pass", "pass"]

@@ -94,7 +94,11 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
         if case.scenario is not None:
             case.scenario.check()
     skipped = f", {len(absent)} of them not run here" if absent else ""
-    console().print(f"{suite}: {len(made.cases)} cases{skipped}, {len(made.rules)} rules")
+    cases, rules = (
+        f"{len(some)} {what}{'' if len(some) == 1 else 's'}"
+        for some, what in ((made.cases, "case"), (made.rules, "rule"))
+    )
+    console().print(f"{suite}: {cases}{skipped}, {rules}")
 
 
 @suites.command()
