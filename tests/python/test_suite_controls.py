@@ -184,8 +184,9 @@ RMCAT = {
 }
 """Who breaks each rule of the suite `rmcat`, but for those that hold a controller against itself (`relative_to`)."""
 
-RMCAT_FREE = frozenset({("fixed:700kbps", "5.6*"), ("fixed:700kbps", "5.7*")})
-"""Beside one TCP on 2 Mbit/s 700 kbit/s is a fair rate; beside pages the share is 840 kbit/s."""
+RMCAT_FREE = frozenset({("fixed:700kbps", where) for where in ("5.6*", "6.2-5.6*", "5.7*")})
+"""Beside one TCP on 2 Mbit/s 700 kbit/s is a fair rate, whatever the queue: with one that marks the pictures alone may be late, by
+414 of 400 ms over five seeds. Beside pages the share is 840 kbit/s."""
 
 
 @pytest.mark.slow
