@@ -181,20 +181,30 @@ def _differences(columns: Mapping[str, Any], sent: Sent, of_flow: Mapping[str, s
 def _losses(flow: str, columns: Mapping[str, Any], sent: Mapping[int, Sequence[_Packet]], shift: float) -> list[str]:
     """The drops of the link beside the losses of the recording."""
     mine = (columns["flow"] == flow) & np.isfinite(columns["rtp_sequence"]) & np.isfinite(columns["sent_s"])
-    both = dropped = missing = differ = 0
+    both = dropped = missing = differ = untold = hidden = 0
     rows = zip(*(columns[name][mine].tolist() for name in ("rtp_sequence", "sent_s", "fate")), strict=True)
     for number, left, fate in rows:
         near = min(sent.get(int(number), ()), key=lambda one: abs(one.stamp_s - left - shift), default=None)
         if near is None or abs(near.stamp_s - left - shift) > _APART_S:
             continue
+        if fate == "unknown":
+            untold += 1
+            hidden += near.lost
+            continue
         both += 1
         dropped += near.lost
         missing += fate == "lost"
-        differ += fate != "unknown" and near.lost != (fate == "lost")
-    if not both:
-        return []
-    verdict = "packet by packet the same" if not differ else f"{differ} packets differ"
-    return [f"{flow}: of {both} packets of both the link dropped {dropped}, the recording lost {missing}: {verdict}"]
+        differ += near.lost != (fate == "lost")
+    says = []
+    if both:
+        verdict = "packet by packet the same" if not differ else f"{differ} differ"
+        says.append(
+            f"{flow}: of {both} packets of both the link dropped {dropped}, the recording lost {missing}: {verdict}"
+        )
+    if untold:
+        told = f"of {untold} packets of both the link dropped {hidden}"
+        says.append(f"{flow}: {told}, the recording does not tell what became of them")
+    return says
 
 
 def _by_unix_time(of: Run, captured: Run | None, sent: Sent, folder: Path) -> float:
