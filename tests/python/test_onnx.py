@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from tidegate.control import agent as agents
 from tidegate.control.agent import Terms
 from tidegate.control.learned import challenge2024, metadata
 from tidegate.control.learned._receiving import Estimating
+from tidegate.running import Run, sockets
 
 onnx = pytest.importorskip("onnx", reason="needs onnx, which makes models: pip install onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason='needs ONNX Runtime: pip install "tidegate[onnx]"')
@@ -354,3 +357,30 @@ def test_what_does_not_fit_its_terms_is_told_in_one_line(tmp_path: Path, made: d
     with pytest.raises(InputError, match=rf"^agent\.onnx: .*{said}") as error:
         registry.choose("onnx:agent.onnx", tmp_path)
     assert "\n" not in str(error.value)
+
+
+# --- over a socket ---------------------------------------------------------------------------------
+
+
+def test_a_model_at_the_sender_decides_over_a_socket(tmp_path: Path) -> None:
+    """Its action is always 0.5: three quarters of the way, by the logarithm, from 100 kbit/s to 1.6 Mbit/s."""
+    file = agent(tmp_path / "policy.onnx", {}, bias=0.5, terms=Terms(rate=("100kbps", "1.6Mbps")))
+    key = bytes(range(32))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{one.getsockname()[1]}"
+    done: list[Run] = []
+    receiver = threading.Thread(target=lambda: done.append(sockets.receive(address, key)), daemon=True)
+    receiver.start()
+    changes = {"duration": "2s", "flows.call.media.controller": f"onnx:{file}"}
+    sent = sockets.send(sockets.scenario_of(None, changes), address, key)
+    receiver.join(20)
+    assert done
+    assert done[0].digest == sent.digest
+    assert np.median(sent.table("decisions").to_numpy("target_bps")) == pytest.approx(800e3, rel=0.01)
+
+
+def test_a_model_at_the_receiver_is_refused_before_anything_is_sent(make: Callable[..., Path]) -> None:
+    changes = {"flows.call.media.controller": f"onnx:{make({}, 500_000.0)}"}
+    with pytest.raises(InputError, match="expected a controller without a receiver half in Python"):
+        sockets.send(sockets.scenario_of(None, changes), "127.0.0.1:9", bytes(range(32)))
