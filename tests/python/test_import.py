@@ -136,6 +136,35 @@ def test_both_logs_tell_them_exactly_whatever_the_clocks(logs: tuple[Path, Path]
     assert np.allclose(fates(imported([far, near], same_clock=True))[1], EXPECTED, atol=1e-6)
 
 
+def test_what_fec_restored_was_lost(logs: tuple[Path, Path]) -> None:
+    """Chromium notes what FEC restored as what came in, of this packet some time after it was due."""
+    restored = [replace(one, at_ms=arrival(n) + OFFSET_MS + 15) for n, one in enumerate(packets()) if n in LOST]
+    logs[1].write_bytes(receiver() + log.rtp(restored, outgoing=False))
+    run = imported(logs)
+    lost, delays = fates(run)
+    assert lost == LOST
+    assert np.allclose(delays, EXPECTED, atol=1e-6)
+    assert f"outgoing: {len(LOST)} packets are in the receiver's log, but were lost by its feedback" in " ".join(
+        run.warnings
+    )
+
+
+def test_a_call_is_over_when_nothing_comes_through_any_more(logs: tuple[Path, Path]) -> None:
+    """The way between both ends is gone, and they go on sending and logging for 5 s."""
+    whole = imported(logs)
+    more = [
+        log.Rtp(1000 + 10 * n, (65_500 + n) % 2**16, n % 2**16, timestamp=3000 * n) for n in range(COUNT, COUNT + 250)
+    ]
+    reports = [(log_end + OFFSET_MS, b"\x80\xc9\0\1\0\0\0\1") for log_end in range(more[0].at_ms, more[-1].at_ms, 500)]
+    logs[0].write_bytes(sender() + log.rtp(more, outgoing=True))
+    logs[1].write_bytes(receiver() + log.rtcp(reports, outgoing=True))
+    run = imported(logs)
+    assert "after the end of all that came to either place, are left out" in " ".join(run.warnings)
+    assert run.metrics("outgoing")["loss_fraction"] == whole.metrics("outgoing")["loss_fraction"]
+    rate = whole.metrics("outgoing")["receive_rate_bps"]
+    assert run.metrics("outgoing")["receive_rate_bps"] == pytest.approx(rate, rel=0.03)
+
+
 def test_what_nobody_could_know_is_absent_and_not_zero(logs: tuple[Path, Path]) -> None:
     run = imported(logs)
     flow = run.metrics("outgoing")

@@ -45,18 +45,20 @@ const WORTH: f64 = MILLI as f64;
 /// Brings two clocks together by the packets that passed both places, `there` from near to far and `back` from far to
 /// near: the least delay is taken to be the same both ways. `None` where one way has no packet.
 ///
-/// What the least delay of the first third and that of the last one say of the offset differs by the drift.
+/// From the first third to the last one the least delay of each way changes by the drift, of one way up and of the other one
+/// down. What only one way shows is a change of the path: a slower link, a queue that stands.
 #[must_use]
 pub fn aligned(there: &[Pair], back: &[Pair]) -> Option<Aligned> {
-    let all = |_: Nanos| true;
-    let (offset, round_trip, _) = offset(there, back, all)?;
+    let (offset, round_trip) = offset(there, back)?;
     let far = || there.iter().chain(back).map(|&(_, far)| far);
     let (first, last) = (far().min()?, far().max()?);
     let third = last.saturating_sub(first) / 3;
-    let early = offset_of(there, back, |far| far <= first.saturating_add(third));
-    let late = offset_of(there, back, |far| far >= last.saturating_sub(third));
-    let drift = match (early, late) {
-        (Some((before, at)), Some((after, then))) if then > at => Some((after - before) / (then - at)),
+    let (early, late) = (first.saturating_add(third), last.saturating_sub(third));
+    let drift = match (gained(there, 1, early, late), gained(back, -1, early, late)) {
+        (Some(there), Some(back)) if there * back > 0.0 => {
+            Some(-there.signum() * there.abs().min(back.abs()))
+        }
+        (Some(_), Some(_)) => Some(0.0),
         _ => None,
     };
     let plain = Clock { offset, drift: 0.0, origin: first };
@@ -68,23 +70,29 @@ pub fn aligned(there: &[Pair], back: &[Pair]) -> Option<Aligned> {
     let turned = Clock { offset: 0, drift, origin: first };
     let straight =
         |pairs: &[Pair]| -> Vec<Pair> { pairs.iter().map(|&(near, far)| (near, turned.near(far))).collect() };
-    let (offset, round_trip, _) = self::offset(&straight(there), &straight(back), all)?;
+    let (offset, round_trip) = self::offset(&straight(there), &straight(back))?;
     Some(Aligned { clock: Clock { offset, drift, origin: first }, round_trip, drift_ppm: Some(drift * 1e6) })
 }
 
-/// The offset, the least round trip, and the middle of the two instants (far clock) at which delays were least.
-fn offset(there: &[Pair], back: &[Pair], within: impl Fn(Nanos) -> bool) -> Option<(Nanos, Nanos, Nanos)> {
-    let least = |pairs: &[Pair], sign: i64| {
-        let kept = pairs.iter().filter(|&&(_, far)| within(far));
-        kept.map(|&(near, far)| (far.saturating_sub(near).saturating_mul(sign), far)).min()
-    };
+/// The offset, and the least round trip.
+fn offset(there: &[Pair], back: &[Pair]) -> Option<(Nanos, Nanos)> {
     // far minus near is delay less offset one way, and its negative delay plus offset the other way
-    let ((there, at), (back, then)) = (least(there, 1)?, least(back, -1)?);
-    Some(((back.saturating_sub(there)) / 2, there.saturating_add(back), at / 2 + then / 2))
+    let ((there, _), (back, _)) = (least(there, 1, |_| true)?, least(back, -1, |_| true)?);
+    Some(((back.saturating_sub(there)) / 2, there.saturating_add(back)))
 }
 
-fn offset_of(there: &[Pair], back: &[Pair], within: impl Fn(Nanos) -> bool) -> Option<(f64, f64)> {
-    offset(there, back, within).map(|(offset, _, at)| (offset as f64, at as f64))
+/// How much the far clock gains on the near one in a nanosecond, as one way's least delays up to `early` and from `late` on
+/// show it.
+fn gained(pairs: &[Pair], sign: i64, early: Nanos, late: Nanos) -> Option<f64> {
+    let (before, at) = least(pairs, sign, |far| far <= early)?;
+    let (after, then) = least(pairs, sign, |far| far >= late)?;
+    (then > at).then(|| sign as f64 * (after - before) as f64 / (then - at) as f64)
+}
+
+/// The least of far minus near, or of its negative, and the instant (far clock) at which it was.
+fn least(pairs: &[Pair], sign: i64, within: impl Fn(Nanos) -> bool) -> Option<(Nanos, Nanos)> {
+    let kept = pairs.iter().filter(|&&(_, far)| within(far));
+    kept.map(|&(near, far)| (far.saturating_sub(near).saturating_mul(sign), far)).min()
 }
 
 #[cfg(test)]
@@ -123,5 +131,24 @@ mod tests {
         // over seconds it is less than what a stamp tells
         let (there, back) = pairs(5, 100.0);
         assert_eq!(aligned(&there, &back).unwrap().clock.drift, 0.0);
+    }
+
+    #[test]
+    fn a_path_that_gets_longer_one_way_is_no_drift() {
+        // a link that becomes slower halfway: 6 ms more a packet, one way; both clocks are one
+        let slower = |at: i64| if at > 10_000 * MILLI { 26 * MILLI } else { 20 * MILLI };
+        let there: Vec<Pair> = (0..2_000)
+            .map(|k| 10 * k * MILLI)
+            .map(|at| (at, at + slower(at) + at % (70 * MILLI) / 10))
+            .collect();
+        let back: Vec<Pair> = (0..2_000).map(|k| 10 * k * MILLI).map(|at| (at + 20 * MILLI, at)).collect();
+        let found = aligned(&there, &back).unwrap();
+        assert_eq!((found.clock.offset, found.clock.drift, found.drift_ppm), (0, 0.0, Some(0.0)));
+        // and a drift beside it is told by the way that stays as it is
+        let drifted = |pairs: &[Pair]| -> Vec<Pair> {
+            pairs.iter().map(|&(near, far)| (near, far + (far as f64 * 100e-6) as i64)).collect()
+        };
+        let found = aligned(&drifted(&there), &drifted(&back)).unwrap();
+        assert!((found.drift_ppm.unwrap() + 100.0).abs() < 1.0, "{found:?}");
     }
 }

@@ -74,6 +74,8 @@ pub struct Point {
     pub streams: Vec<Stream>,
     /// Whether RTCP is encrypted (SRTCP): then nothing in it can be read.
     pub encrypted: bool,
+    /// Whether packets that the end restored (FEC) are among what came in, as in its own log: Chromium notes them like others.
+    pub restored: bool,
 }
 
 impl Point {
@@ -119,6 +121,7 @@ impl Point {
             received: Passed { rtp: rtp(&log.incoming), rtcp: rtcp(&log.incoming_rtcp) },
             streams: log.streams.clone(),
             encrypted: false,
+            restored: true,
         }
     }
 }

@@ -177,7 +177,7 @@ impl<'a> Capture<'a> {
         };
         let (sent, received) = (passed(near), passed(far));
         // an index and a tag stand behind each packet of SRTCP (RFC 3711 section 3.4), which no packet of RTCP begins with
-        Point { sent, received, streams: Vec::new(), encrypted: readable[0] > readable[1] }
+        Point { sent, received, streams: Vec::new(), encrypted: readable[0] > readable[1], restored: false }
     }
 
     /// The ends of the call as this place stands to them: the nearer one first.

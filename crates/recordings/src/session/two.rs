@@ -2,7 +2,7 @@
 
 use super::{Clocks, Fate, Known, Packet, Session, WAYS, Way, kind, left, millis, timed};
 use crate::clocks::{self, Clock, Pair};
-use crate::feedback::{self, Said};
+use crate::feedback::{self, Said, Told};
 use crate::kinds::kinds;
 use crate::point::{Nanos, Passed, Point, Rtcp, Rtp};
 use std::collections::BTreeMap;
@@ -26,26 +26,34 @@ impl Session {
         let one = |at: Nanos| at;
         let known = Known { sent: true, arrived: true, delay: true, feedback: !near.encrypted, rtcp: true };
         if !near.sent.rtp.is_empty() {
-            let (packets, strange) =
+            let (mut packets, strange) =
                 crossed(&near.sent.rtp, &far.received, (one, |at| clock.near(at)), &kinds);
             session.strange(WAYS[0], strange);
             let readable = !near.encrypted;
             let none: &[Rtcp] = &[];
             let (reports, received) =
                 if readable { (&near.sent.rtcp[..], &near.received.rtcp[..]) } else { (none, none) };
+            let said = feedback::join(&near.sent.rtp, reports, received);
+            session.unrestored(WAYS[0], far, &said, &mut packets);
+            packets.sort_by_key(|packet| packet.sent);
             session.ways.push(Way {
                 name: WAYS[0].to_owned(),
                 packets,
                 feedback: left(&far.sent.rtcp, |at| clock.near(at)),
                 reports: timed(&near.sent.rtcp),
                 known,
-                said: feedback::join(&near.sent.rtp, reports, received),
+                said,
             });
         }
         if !far.sent.rtp.is_empty() {
-            let (packets, strange) =
+            let (mut packets, strange) =
                 crossed(&far.sent.rtp, &near.received, (|at| clock.near(at), one), &kinds);
             session.strange(WAYS[1], strange);
+            if !far.encrypted {
+                let said = feedback::join(&far.sent.rtp, &far.sent.rtcp, &far.received.rtcp);
+                session.unrestored(WAYS[1], near, &said, &mut packets);
+            }
+            packets.sort_by_key(|packet| packet.sent);
             session.ways.push(Way {
                 name: WAYS[1].to_owned(),
                 packets,
@@ -56,6 +64,12 @@ impl Session {
             });
         }
         session.cut(last.min(far_last), "what one of the two places saw");
+        // one end hears nothing any more and the other one neither: the way between them was gone before the recording was
+        let heard =
+            [near.received.span().map(|(_, to)| to), far.received.span().map(|(_, to)| clock.near(to))];
+        if let Some(heard) = heard.into_iter().flatten().max() {
+            session.cut(heard, "all that came to either place");
+        }
         session
     }
 
@@ -118,6 +132,26 @@ impl Session {
         clock
     }
 
+    /// Takes what an end restored for lost: its log has such packets among those that came, its feedback knows better.
+    /// `packets` are still in the order in which `said` has them.
+    fn unrestored(&mut self, way: &str, to: &Point, said: &Said, packets: &mut [Packet]) {
+        if !to.restored {
+            return;
+        }
+        let mut count = 0;
+        for (packet, told) in packets.iter_mut().zip(&said.packets) {
+            if matches!((packet.fate, told), (Fate::Arrived(_), Told::Lost)) {
+                packet.fate = Fate::Lost;
+                count += 1;
+            }
+        }
+        if count > 0 {
+            self.remarks.push(format!(
+                "{way}: {count} packets are in the receiver's log, but were lost by its feedback: FEC restored them, and they are taken for lost"
+            ));
+        }
+    }
+
     fn strange(&mut self, way: &str, count: usize) {
         if count > 0 {
             let what = "packets arrived that nobody saw leave, and are left out";
@@ -148,7 +182,8 @@ fn pairs(from: &Passed, to: &Passed) -> Vec<Pair> {
     rtp.chain(rtcp).collect()
 }
 
-/// Packets that left one place, with what became of them at the other; and how many came there that never left.
+/// Packets that left one place, in the order of `sent`, with what became of them at the other; and how many came there that
+/// never left.
 fn crossed(
     sent: &[Rtp],
     received: &Passed,
@@ -185,6 +220,5 @@ fn crossed(
             }
         }
     }
-    packets.sort_by_key(|packet| packet.sent);
     (packets, arrived.len())
 }
