@@ -78,6 +78,10 @@ WRONG: list[tuple[str, str]] = [
     (move("5s", 'link = "uplink"', "running", "true"), 'scenario.toml:21: moves[1].key: found "running"; expected capacity, delay or loss for a link'),
     (move("5s", 'link = "uplink"', "capacity", '"20ms"'), 'scenario.toml:22: moves[1].value: found "20ms"; expected a rate, such as "500kbps"'),
     (move("5s", 'link = "uplink"', "loss", "true"), 'scenario.toml:22: moves[1].value: found true; expected a fraction, such as "5%"'),
+    (move("5s", 'link = "uplink"', "capacity", "5"), 'scenario.toml:22: moves[1].value: found 5; a rate needs a unit, for example "5kbps" or "5Mbps"'),
+    (move("5s", 'link = "uplink"', "capacity", '"1Mb"'), 'scenario.toml:22: moves[1].value: found "1Mb"; no unit of rate is called "Mb"'),
+    (move("5s", 'link = "uplink"', "delay", "20"), 'scenario.toml:22: moves[1].value: found 20; a time needs a unit, for example "20ms"'),
+    (move("5s", 'flow = "call"', "running", '"off"'), 'scenario.toml:22: moves[1].value: found "off"; expected true or false'),
     (move("5s", 'link = "uplink"\nflow = "call"', "loss", '"1%"'), "moves[1]: found both link and flow; expected one of them"),
     (move("5s", "", "loss", '"1%"'), "moves[1]: found neither link nor flow; expected one of them"),
 ]  # fmt: skip

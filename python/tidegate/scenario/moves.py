@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Tag
+from pydantic import BeforeValidator, Tag, ValidationInfo
+from pydantic_core import PydanticCustomError
 
-from tidegate.errors import did_you_mean
+from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._model import Model, Name, lowered, shape
-from tidegate.units import Duration, Fraction, Rate
+from tidegate.units import Duration, Fraction, Rate, show
 
 if TYPE_CHECKING:
     from tidegate.scenario._reading import Reading
@@ -40,6 +41,27 @@ _EXPECTED: dict[str, tuple[type, str]] = {
 }
 
 
+def _wrong(of: type[Any], value: object) -> str:
+    """Why a value is none of a kind; empty for one that is."""
+    if of is bool:
+        return "" if isinstance(value, bool) else f"found {show(value)}; expected true or false"
+    try:
+        of.parse(value)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _of_its_key(value: object, info: ValidationInfo) -> object:
+    """What is nothing at all is told as what its key has: 5 for a capacity is a rate without a unit."""
+    key = info.data.get("key")
+    wrong = _wrong(_EXPECTED[key][0], value) if key is not None and _kind(value) is not None else ""
+    # a good value of another kind is told with all else that does not fit
+    if wrong and all(_wrong(of, value) for of, _ in _EXPECTED.values()):
+        raise PydanticCustomError("tidegate", "{why}", {"why": wrong})
+    return value
+
+
 class Move(Model):
     """One change: of a link, or of whether a flow runs. It is made before whatever else happens at its time.
 
@@ -65,6 +87,7 @@ class Move(Model):
         | Annotated[Fraction, Tag("~fraction")]
         | Annotated[Duration, Tag("~time")],
         shape(_kind, 'a rate, a time, a fraction such as "5%", or true or false'),
+        BeforeValidator(_of_its_key),
     ]
     """What it is from then on. The bits that are left of a packet in service go at the new capacity; delay and loss
     hold for what is served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
