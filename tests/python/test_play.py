@@ -166,7 +166,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("group-t2", {}, "no media flow"),
     ("home-broadband", {"seed": 2**53}, "seed: found 9007199254740992; the page takes seeds up to 9007199254740991"),
     ("home-broadband", {"seeds": {"uplink": 2**60}}, "seeds.uplink: found 1152921504606846976"),
-    ("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}, "flows.call.media.controller: found python:mine.py:Mine is a file, and a browser has no Python"),
+    ("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}, "flows.call.media.controller: python:mine.py:Mine is a file, and a browser has no Python"),
     ("home-broadband", {"links.uplink.capacity": "infinite"}, "links.uplink.capacity: no link on the way of call has a capacity that can be dragged"),
     ("home-broadband", {"duration": "30h"}, "duration: found 108000s, for which a run needs about 20"),
     ("home-broadband", {"links.uplink.back.capacity": "external", "links.uplink.back.delay": "0s"}, "external"),

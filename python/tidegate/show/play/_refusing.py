@@ -123,7 +123,7 @@ def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
             named: Any = one.media.controller
             key = f"flows.{one.name}.media"
             if why := controller(named if isinstance(named, str) else getattr(named, "name", "python:")):
-                yield f"{key}.controller", f"found {why}"
+                yield f"{key}.controller", why
             if isinstance(one.media.video, EncoderVideo):
                 yield f"{key}.video.source", 'found "encoder"; a browser has neither the clip nor the encoder'
     compared = scenario.flows[flow]
