@@ -27,7 +27,7 @@ export interface ChartOptions {
   /** Exactly this range, with these words at 0, 1, 2 and so on. */
   words?: string[];
   log?: boolean;
-  /** Draws below the lines. */
+  /** Draws below the lines, and above the grid. */
   under?: (u: uPlot) => void;
 }
 
@@ -38,6 +38,9 @@ export function roundTop(value: number): number {
   const found = [1, 1.5, 2, 3, 5, 7.5, 10].find((one) => one * power >= value * (1 - 1e-9));
   return (found ?? 10) * power;
 }
+
+/** How a dash is called in CSS. */
+const dashes = (dash: number[] | undefined): string => (!dash ? "solid" : dash[0]! < 3 ? "dotted" : "dashed");
 
 export class Chart {
   readonly u: uPlot;
@@ -54,7 +57,8 @@ export class Chart {
       width: Math.max(200, place.clientWidth),
       height: options.height,
       cursor: { drag: { x: false, y: false }, sync: { key: "time" }, points: { show: false } },
-      legend: { live: true },
+      // as the line itself is: a mark that is whole would be that of another one
+      legend: { live: true, markers: { dash: (_, place) => dashes(lines[place - 1]?.dash) } },
       scales: {
         x: { time: false, auto: false },
         y: { auto: false, distr: options.log ? 3 : 1 },
@@ -78,7 +82,7 @@ export class Chart {
           value: (_, value) => (value === null || value === undefined ? "" : words ? (words[value] ?? String(value)) : `${format(value)} ${unit}`.trim()),
         })),
       ],
-      hooks: options.under ? { drawClear: [options.under] } : {},
+      hooks: options.under ? { drawAxes: [options.under] } : {},
     }, [[0], ...lines.map((): Values => [null])] as uPlot.AlignedData, place);
   }
 

@@ -18,6 +18,9 @@ interface Small {
   lines: { place: number; name: string; minus: boolean }[];
 }
 
+/** With the unit where the axis has none. */
+const titleOf = ({ title, unit }: Topic): string => (unit === "ms" ? `${title} (ms)` : title);
+
 export class Inside {
   private shown: Small[] = [];
   private chosen = new Set<string>();
@@ -99,7 +102,7 @@ export class Inside {
     const about = document.createElement("p");
     title.className = "about";
     title.title = topic.about;
-    head.textContent = topic.unit === "ms" ? `${topic.title} (ms)` : topic.title;
+    head.textContent = titleOf(topic);
     about.textContent = topic.about;
     title.append(head, about);
     const place = document.createElement("div");
@@ -158,6 +161,6 @@ export class Inside {
   }
 
   canvases(): [string, HTMLCanvasElement][] {
-    return this.shown.map((one) => [one.topic.title, one.chart.u.ctx.canvas]);
+    return this.shown.map((one) => [titleOf(one.topic), one.chart.u.ctx.canvas]);
   }
 }

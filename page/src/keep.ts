@@ -122,10 +122,15 @@ export class Keep {
     const parts = view.canvases().filter(([, canvas]) => canvas.width > 0 && canvas.height > 0);
     const title = 22 * ratio;
     const width = Math.max(...parts.map(([, canvas]) => canvas.width)) + 24 * ratio;
-    const heads = [`${runner.play.situation.title}: ${runner.play.controllers.join(" beside ")}, seed ${runner.play.seed}, at ${(runner.now / 1000).toFixed(1)} s`];
+    const { situation, controllers, queue, seed, moves } = runner.play;
+    // whoever gets the picture alone has to know which line is whose, and what was done
+    const changes = moves.length === 0 ? "" : `, ${moves.length} change${moves.length === 1 ? "" : "s"}`;
+    const head: [string, string][] = [[`${situation.title}: `, view.background.ink]];
+    for (const [place, word] of controllers.entries()) head.push([place > 0 ? " beside " : "", view.background.ink], [word, view.colours()[place]!]);
+    const foot = `queue: ${situation.queues[queue]?.title ?? queue}; seed ${seed}; at ${(runner.now / 1000).toFixed(1)} s${changes}`;
     const sheet = document.createElement("canvas");
     // narrow ones stand side by side
-    let x = 0, y = title * 1.5, row = 0;
+    let x = 0, y = title * 2.3, row = 0;
     const places = parts.map(([, canvas]) => {
       if (x > 0 && x + canvas.width > width) {
         x = 0;
@@ -145,8 +150,16 @@ export class Keep {
     cx.fillStyle = view.background.ink;
     cx.textBaseline = "top";
     cx.font = `600 ${15 * ratio}px system-ui, sans-serif`;
-    cx.fillText(heads[0]!, 12 * ratio, 7 * ratio);
+    let left = 12 * ratio;
+    for (const [words, colour] of head) {
+      cx.fillStyle = colour;
+      cx.fillText(words, left, 7 * ratio);
+      left += cx.measureText(words).width;
+    }
     cx.font = `${12 * ratio}px system-ui, sans-serif`;
+    cx.fillStyle = view.background.soft;
+    cx.fillText(foot, 12 * ratio, 28 * ratio);
+    cx.fillStyle = view.background.ink;
     for (const [place, [name, canvas]] of parts.entries()) {
       const [left, top] = places[place]!;
       cx.fillText(name, left, top);

@@ -10,6 +10,7 @@ import { Keep } from "./keep.ts";
 import { readPayload } from "./payload.ts";
 import { begin } from "./play.ts";
 import { Runner } from "./runner.ts";
+import { whenResized } from "./strip.ts";
 import { toml } from "./toml.ts";
 import { View } from "./view.ts";
 
@@ -64,6 +65,7 @@ async function start(): Promise<void> {
     view.resize();
     dirty = true;
   });
+  whenResized(() => (dirty = true));
 
   const times: number[] = [];
   let last = performance.now();
@@ -110,7 +112,7 @@ async function start(): Promise<void> {
     tidegate: {
       version: payload.version,
       /** How things stand, as plain data. */
-      state: () => ({
+      state: () => runner.play.situation.refused !== null ? { situation: runner.play.situation.id, refused: runner.play.situation.refused } : ({
         situation: runner.play.situation.id, controllers: runner.play.controllers, queue: runner.play.queue, seed: runner.play.seed,
         moves: runner.play.moves, now: runner.now / 1000, duration: runner.end / 1000, playing: runner.playing, speed: runner.speed,
         capacity: runner.capacityAt(runner.present), ready: runner.idle, error: runner.error, undo: runner.canUndo,

@@ -44,7 +44,7 @@ export class Pictures {
       // others have what is left of the palette; feedback and the like of the flow its colour, too
       const others = HUES.map((_, hue) => colour(hue, theme.dark)).filter((hue) => !colours.includes(hue));
       const colourOf = (index: number): string => (one.names.flows[index]?.name === flow ? own : others[index % others.length]!);
-      if (queues) this.drawWaiting(this.queues[place]!, one, colourOf, theme, severalQueues(runner.play));
+      if (queues) this.drawWaiting(this.queues[place]!, one, flow, colourOf, theme, severalQueues(runner.play));
       if (!strips) continue;
       const frames = this.frames[place]!;
       const counts = drawFrames(frames.canvas, one.store, window, AXIS, own, theme);
@@ -52,11 +52,12 @@ export class Pictures {
     }
   }
 
-  private drawWaiting(queue: Picture, one: Contender, colourOf: (flow: number) => string, theme: Theme, several: boolean): void {
+  private drawWaiting(queue: Picture, one: Contender, own: string, colourOf: (flow: number) => string, theme: Theme, several: boolean): void {
     drawQueue(queue.canvas, one.store, colourOf, theme, this.room, several);
     const shares = new Map<number, number>();
     for (const packet of one.store.waiting) shares.set(packet.flow, (shares.get(packet.flow) ?? 0) + packet.size);
-    const of = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => `${one.names.flows[index]?.name ?? "other"} ${kB(size)}`);
+    const named = [...shares].sort((some, other) => some[0] - other[0]).map(([index, size]) => ({ name: one.names.flows[index]?.name ?? "other", size }));
+    const of = named.every(({ name }) => name === own) ? [] : named.map(({ name, size }) => `${name} ${kB(size)}`);
     say(queue, waitingWords(one.store.waits(), of, several));
   }
 

@@ -108,12 +108,12 @@ export class Store {
 
 export const kB = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`;
 
-/** What waits, in words; `of` has what each flow has of what is drawn. */
+/** What waits, in words; `of` has what each flow has of what is drawn, and is empty where all of it is the call's. */
 export function waitingWords({ packets, bytes, drawn }: { packets: number; bytes: number; drawn: number }, of: readonly string[], several: boolean): string {
   const words = [`${packets} packet${packets === 1 ? " waits" : "s wait"}, ${kB(bytes)}`];
   // of those that are not drawn nobody knows whose they are
   if (drawn < packets) words.push(`${drawn} of ${packets} packets drawn`);
-  else if (of.length > 1) words[0] += `: ${of.join(", ")}`;
+  else if (of.length > 0) words[0] += `: ${of.join(", ")}`;
   if (several && packets > 0) words.push("queues one after the other");
   return words.join("; ");
 }

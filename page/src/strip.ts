@@ -5,9 +5,17 @@ import { FRAME, type Store } from "./store.ts";
 
 /** Sizes of canvases as they were laid out last: to ask for one in a frame would lay out the page once more. */
 const sizes = new WeakMap<Element, DOMRectReadOnly>();
+let resized = (): void => undefined;
 const seen = new ResizeObserver((all) => {
   for (const { target, contentRect } of all) sizes.set(target, contentRect);
+  // sizes are told after the frame is drawn: what was drawn in it had the old ones
+  resized();
 });
+
+/** Tells whoever draws that a canvas has another size. */
+export function whenResized(what: () => void): void {
+  resized = what;
+}
 
 /** A canvas as sharp as the screen; its context in CSS pixels, cleared. */
 function ready(canvas: HTMLCanvasElement): { cx: CanvasRenderingContext2D; width: number; height: number } | null {

@@ -225,7 +225,8 @@ export class View {
 
   /** All canvases with a title each, for a picture file. */
   canvases(): [string, HTMLCanvasElement][] {
-    const named: [string, HTMLCanvasElement][] = this.charts.map((one, place) => [["rate over truth", "one-way delay (ms)", "queue", "losses and marks (%)"][place]!, one.u.ctx.canvas]);
+    const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
+    const named: [string, HTMLCanvasElement][] = this.charts.map((one, place) => [["rate over truth", "one-way delay (ms)", `queue of ${this.runner.play.situation.link} (${bytes ? "kB" : "packets"})`, "losses and marks (%)"][place]!, one.u.ctx.canvas]);
     return [...named, ...this.inside.canvases(), ...this.pictures.canvases()];
   }
 

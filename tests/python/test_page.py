@@ -569,6 +569,8 @@ def test_a_picture_of_the_charts(opened: Open, tmp_path: Path) -> None:
     # the blue of gcc and the pink of nada, as in reports
     for colour in ((0x00, 0x72, 0xB2), (0xCC, 0x79, 0xA7)):
         assert (pixels == colour).all(axis=2).sum() > 200, colour
+        # its name stands above the charts in its colour
+        assert (pixels[:25] == colour).all(axis=2).any(), colour
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
