@@ -95,13 +95,14 @@ export class View {
   }
 
   private headNumbers(): void {
-    const words = ["", ...this.runner.play.controllers];
+    const words = ["number", ...this.runner.play.controllers];
     get("numbers").querySelector("thead tr")!.replaceChildren(...words.map((word, place) => {
       const head = document.createElement("th");
       head.scope = "col";
       // a long name breaks before its preset
       head.textContent = word.replace(":", ":\u200b");
-      if (place > 0) head.style.color = this.colours()[place - 1]!;
+      // as a line below it: some of the colours are too bright for words
+      if (place > 0) head.style.borderBottom = `3px solid ${this.colours()[place - 1]!}`;
       return head;
     }));
     this.counted = 0;
