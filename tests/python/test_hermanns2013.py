@@ -203,6 +203,7 @@ def result(shipped_paper: Callable[[str], Result]) -> Result:
 
 @pytest.mark.slow
 def test_every_difference_has_a_reason_that_holds(result: Result) -> None:
+    assert result.unexplained == []
     for one in result.judgements:
         if one.verdict in {Verdict.TREND, Verdict.DIFFERS}:
             assert one.backing is Backing.CONFIRMED, one.claim.id

@@ -340,6 +340,7 @@ def test_tables_and_figures_of_pictures_are_there(viewed: Viewed) -> None:
 @needs_clip
 def test_what_is_seen_of_the_whole_paper(shipped_paper: Callable[[str], Result], tmp_path: Path) -> None:
     result = shipped_paper("lissah2019")
+    assert result.unexplained == []
     result.save(tmp_path / "out")
     judged = {one.claim.id: one for one in result.judgements}
     for name, one in judged.items():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from tidegate import run
+from tidegate.paper import Result
 from tidegate.paper import _shipped as shipped
 from tidegate.paper._reading import load
 from tidegate.papers.scream_l4s.experiment import EQUAL, FRAMES, PACKET, PRAGUE, PUBLISHED, VARIED, Network, Seen
@@ -46,3 +49,10 @@ def test_frames_vary_by_half() -> None:
     """A uniform distribution within 50 % has a standard deviation of 0.5 / sqrt(3), Laplace's sqrt(2) times its scale."""
     assert np.sqrt(2) * VARIED["scale_b"] == pytest.approx(0.5 / np.sqrt(3), rel=0.01)
     assert VARIED["max"] == EQUAL["max"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_nothing_differs_without_a_reason(shipped_paper: Callable[[str], Result]) -> None:
+    result = shipped_paper("scream_l4s")
+    assert result.unexplained == []

@@ -103,6 +103,7 @@ def test_the_bottleneck_of_table_2_has_1_mbps(whole: dict[str, Claim], row: str)
 
 
 def test_what_differs_is_that_tfrc_competes_and_every_reason_holds(result: Result) -> None:
+    assert result.unexplained == []
     differs = {one.claim.id for one in result.judgements if one.verdict is Verdict.DIFFERS}
     assert differs == {"tfrc-competes", "voip-beside-udp"}
     for one in result.judgements:
