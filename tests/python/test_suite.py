@@ -409,3 +409,25 @@ def test_the_suite_of_the_page_is_one_that_a_good_call_passes(tmp_path: Path, cl
     assert cli("suite", "check", str(file)).out.endswith("mine.toml: 2 cases, 1 rule\n")
     result = Plan.of(str(file), ["gcc"], seeds=1).run(tmp_path / "out", processes=False)
     assert [cell.state for cell in result.cells] == ["pass", "pass"]
+
+
+def test_a_suite_says_what_its_cases_cannot_tell(tmp_path: Path) -> None:
+    """All flows of a case that take the controllers have to be held by their sources, of two controllers at least."""
+    case = """
+[[cases]]
+name = "{name}"
+scenario = "rfc8867-5.4-competing-calls"
+source = "here"
+set = {{ duration = "4s", "flows.call.start_step" = "0s", "flows.call.stop" = "4s", "links.bottleneck.capacity" = "{rate}" }}
+"""
+    names = {"wide": "20Mbps", "broad": "20Mbps", "narrow": "3Mbps"}
+    text = 'description = "d"\nsource = "here"\n' + "".join(case.format(name=n, rate=r) for n, r in names.items())
+    made = Plan.of(suite(text), ["fixed:2Mbps", "fixed:3Mbps"], seeds=1).run(tmp_path / "out")
+    ((said, cases),) = made.doubts.items()
+    assert said.startswith("flows.call.media.video.max: fixed:2Mbps, fixed:3Mbps sent all that the source has (1.52Mbps)")
+    assert cases == ["wide", "broad"]
+    assert f"- {said} (wide, broad)" in (tmp_path / "out" / "scorecard.md").read_text("utf-8")
+    assert said in (tmp_path / "out" / "index.html").read_text("utf-8")
+    one = Plan.of(suite(text), ["fixed:2Mbps", "fixed:500kbps"], seeds=1).run(tmp_path / "two")
+    assert not one.doubts
+    assert "cannot tell" not in (tmp_path / "two" / "scorecard.md").read_text("utf-8")

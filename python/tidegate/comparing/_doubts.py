@@ -1,17 +1,17 @@
-"""Questions that a comparison cannot answer as it is: what its network and its sources leave no room for."""
+"""Questions that a comparison or a suite cannot answer as it is: what network and sources leave no room for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from tidegate.results.stats import Interval
-from tidegate.running import Run
-from tidegate.scenario import Flow, Link, Scenario
-from tidegate.scenario import _subject as subject
+from tidegate.scenario import Link, Scenario
 from tidegate.scenario.links import Schedule, TraceCapacity
 from tidegate.scenario.sources import CbrVideo
-from tidegate.show import _recordings, _view
+from tidegate.show import _recordings
 from tidegate.units import Duration, Rate
 
 _FILLED = 0.9
@@ -23,28 +23,34 @@ _PLAYED = 0.1
 _NAMED = 3
 """So many controllers are named."""
 
+Seen = Mapping[str, Any]
+"""A run's summary (`flows`, `links`, `recordings`), with a `session` where a real program was tried."""
 
-def doubts(scenario: Scenario, runs: Mapping[str, Sequence[Run]]) -> list[str]:
+
+def doubts(scenario: Scenario, contenders: Collection[str], runs: Mapping[str, Sequence[Seen]]) -> list[str]:
     """What cannot be told from these runs of a scenario, each with the key of the setting that it is about.
 
     Args:
-        scenario: What was run; the controllers take the place of its subject's.
-        runs: The runs of each controller.
+        scenario: What was run.
+        contenders: The flows that took the controllers, by their names in a run.
+        runs: What is known of the runs of each controller.
     """
-    return [*_held_by_the_source(scenario, runs), *_little_played(runs), *_same_network(scenario, runs)]
+    return [*_held_by_the_source(scenario, contenders, runs), *_little_played(runs), *_same_network(scenario, runs)]
 
 
-def _held_by_the_source(scenario: Scenario, runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+def _held_by_the_source(
+    scenario: Scenario, contenders: Collection[str], runs: Mapping[str, Sequence[Seen]]
+) -> Iterator[str]:
     """Where two that carried all that their sources had, on a link with room, cannot be told apart by their rates."""
-    flow = scenario.flows[subject.of_scenario(scenario, "controller")]
-    if flow.media is None or (most := _most(flow)) is None:
+    mosts = {name: most for name in contenders if (most := _most(scenario, name)) is not None}
+    if not mosts or len(mosts) < len(contenders):
         return
-    key, rate = most
+    key, rate = next(iter(mosts.values()))
     held = [
         label
         for label, some in runs.items()
-        if not any(run.session for run in some)  # a program has its own source
-        and Interval.of(run.metrics().get("receive_rate_bps") for run in some).mean >= _FILLED * rate
+        if not any("session" in one for one in some)  # a program has its own source
+        and all(_received(some, name) >= _FILLED * most for name, (_, most) in mosts.items())
         and not _used(some) >= _FILLED
     ]
     if len(held) < min(2, len(runs)):
@@ -56,18 +62,26 @@ def _held_by_the_source(scenario: Scenario, runs: Mapping[str, Sequence[Run]]) -
     yield f"{key}: {names} sent all that the source has ({rate}){room}, {why}"
 
 
-def _used(runs: Sequence[Run]) -> float:
+def _received(runs: Sequence[Seen], flow: str) -> float:
+    """The mean rate of a flow at its receiver; NaN where it never began."""
+    return Interval.of(one.get("receive_rate_bps") for run in runs for one in run["flows"] if one["flow"] == flow).mean
+
+
+def _used(runs: Sequence[Seen]) -> float:
     """The mean utilisation of the fullest link; NaN where none has a capacity."""
-    link = _view.bottleneck(runs)
-    return Interval.of(
-        one.get("utilisation") for run in runs for one in run.summary["links"] if one["link"] == link
-    ).mean
+    by_link: dict[str, list[float | None]] = {}
+    for one in (link for run in runs for link in run["links"]):
+        by_link.setdefault(one["link"], []).append(one.get("utilisation"))
+    means = [Interval.of(some).mean for some in by_link.values()]
+    return max((mean for mean in means if math.isfinite(mean)), default=math.nan)
 
 
-def _most(flow: Flow) -> tuple[str, Rate] | None:
+def _most(scenario: Scenario, name: str) -> tuple[str, Rate] | None:
     """The setting that bounds what a flow has to send, and what that is with its audio; None where it is its nature."""
-    media = flow.media
-    if media is None or media.video is False or isinstance(media.video, CbrVideo):
+    # several alike are call-1, call-2 and so on in a run
+    flow = next((one for one in scenario.flows if re.fullmatch(rf"{re.escape(one.name)}(-\d+)?", name)), None)
+    media = None if flow is None else flow.media
+    if flow is None or media is None or media.video is False or isinstance(media.video, CbrVideo):
         return None
     if getattr(media.video, "schedule", None):
         return None
@@ -77,10 +91,10 @@ def _most(flow: Flow) -> tuple[str, Rate] | None:
     return f"{key}.video.max", Rate(media.video.max + (0 if media.audio is False else media.audio.rate))
 
 
-def _little_played(runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+def _little_played(runs: Mapping[str, Sequence[Seen]]) -> Iterator[str]:
     """Where next to nothing of a recording was played."""
     told = set()
-    for (way, trace), part in _recordings.played(run.summary for some in runs.values() for run in some).items():
+    for (way, trace), part in _recordings.played(run for some in runs.values() for run in some).items():
         link = way.removesuffix(".back")
         if part < _PLAYED and link not in told:
             told.add(link)
@@ -89,7 +103,7 @@ def _little_played(runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
             yield f"links.{link}.capacity.trace: {share} of {trace} was played, which says little of it; {more}"
 
 
-def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Seen]]) -> Iterator[str]:
     """Where seeds make no network another one, and intervals are of the call's own noise."""
     several = max(len(some) for some in runs.values()) > 1
     calls_only = all(flow.media is not None for flow in scenario.flows) and not scenario.sessions

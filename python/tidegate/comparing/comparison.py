@@ -59,9 +59,11 @@ class Comparison:
         """Gives each run its controller's name, and makes the table."""
         named = {name: [run.under(name) for run in some] for name, some in self.runs.items()}
         object.__setattr__(self, "runs", named)
+        every = [run for some in named.values() for run in some]
+        seen = {name: [{**run.summary, **_session(run)} for run in some] for name, some in named.items()}
         warnings = [
-            *_view.warnings(run.summary for some in named.values() for run in some),
-            *doubts(self.scenario, named),
+            *_view.warnings(run.summary for run in every),
+            *doubts(self.scenario, list(dict.fromkeys(run.subject for run in every)), seen),
         ]
         object.__setattr__(self, "warnings", warnings)
         object.__setattr__(self, "table", ComparisonTable.of(named, self.failed, warnings))

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from tidegate.comparing._doubts import doubts
 from tidegate.errors import InputError
 from tidegate.results._folders import add_file
 from tidegate.results._saved import read_json
@@ -173,6 +174,19 @@ class SuiteResult:
                 if one.value.count or not all("session" in row for row in self.rows[here].values()):
                     checks.append(one)
         return Cell(*here, "pass" if all(one.passed for one in checks) else "fail", tuple(checks))
+
+    @cached_property
+    def doubts(self) -> dict[str, list[str]]:
+        """What its cases cannot tell, a sentence with the key of a setting each, and of which cases that is said."""
+        found: dict[str, list[str]] = {}
+        for case in self.suite.cases:
+            runs = {one: list(self.rows.get((case.name, one), {}).values()) for one in self.controllers}
+            seen = {one: some for one, some in runs.items() if some}
+            if case.scenario is not None and seen:
+                names = dict.fromkeys(name for some in seen.values() for row in some for name in row["contenders"])
+                for one in doubts(case.scenario, list(names), seen):
+                    found.setdefault(one, []).append(case.name)
+        return found
 
     @property
     def noisy(self) -> list[tuple[str, str, int, str]]:

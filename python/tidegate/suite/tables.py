@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidegate.suite.result import Cell, SuiteResult
 
 _CARRYING = {"receive_rate_bps", "share_fraction"}  # what also those have who are out
+_NAMED = 3  # so many cases are named
 _WORDS = {"pass": "pass", "fail": "**fail**", "error": "error", "not run": "not run"}
 
 
@@ -41,6 +42,7 @@ def markdown(result: SuiteResult) -> str:
         *(["## Noisy sessions", *_noisy(result)] if result.noisy else []),
         "## Scores",
         *_scores(result),
+        *(["## What this cannot tell", *_doubts(result)] if result.doubts else []),
         "## Rules",
         *_rules(result),
     ]
@@ -63,6 +65,16 @@ def short(cell: Cell) -> str:
 def _noisy(result: SuiteResult) -> Iterator[str]:
     yield "Of real programs, by a clock that cannot be trusted: their numbers are of what the machine could do."
     yield "\n".join(f"- {case}, `{program}`, seed {seed}: {why}" for case, program, seed, why in result.noisy)
+
+
+def _doubts(result: SuiteResult) -> Iterator[str]:
+    yield "\n".join(f"- {said} ({of_cases(cases)})" for said, cases in result.doubts.items())
+
+
+def of_cases(names: Sequence[str]) -> str:
+    """Some cases by their names, the others counted."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _scorecard(result: SuiteResult) -> Iterator[str]:

@@ -9,6 +9,7 @@ from tidegate.show.report._markup import Content, Markup, join, tag
 from tidegate.suite import numbers, verdicts
 from tidegate.suite.page import _words as words
 from tidegate.suite.scores import SHOWN
+from tidegate.suite.tables import of_cases
 
 if TYPE_CHECKING:
     from tidegate.suite._model import RuleTable
@@ -22,6 +23,7 @@ def sections(result: SuiteResult) -> Iterator[Markup]:
     yield from _failed(result)
     yield from _not_run(result)
     yield _rules(result)
+    yield from _doubts(result)
     yield from _warnings(result)
     yield _again(result)
     yield _definitions(result)
@@ -65,6 +67,13 @@ def _rule(rule: RuleTable, met: list[bool]) -> Markup:
     number = f"{words.begun(one.label)}{of}{beside}: {verdicts.limit(rule)}, {cases}{who}."
     told = f" {number} Met in {sum(met)} of {words.plural(len(met), 'cell')}. Source: {rule.source}. {rule.why}"
     return tag("dd", tag("span", f"{words.begun(rule.says).rstrip('.')}.", class_="says"), told)
+
+
+def _doubts(result: SuiteResult) -> Iterator[Markup]:
+    if result.doubts:
+        told = list(result.doubts.items())
+        items = [tag("li", f"{said} ", tag("small", f"({of_cases(cases)})")) for said, cases in told]
+        yield tag("section", tag("h2", "What this cannot tell"), tag("ul", *items))
 
 
 def _warnings(result: SuiteResult) -> Iterator[Markup]:
