@@ -46,7 +46,8 @@ const WORTH: f64 = MILLI as f64;
 /// near: the least delay is taken to be the same both ways. `None` where one way has no packet.
 ///
 /// From the first third to the last one the least delay of each way changes by the drift, of one way up and of the other one
-/// down. What only one way shows is a change of the path: a slower link, a queue that stands.
+/// down, and it is on its way there in the second third. What only one way shows is a change of the path: a slower link, a
+/// queue that stands. What comes and goes is chance: stamps of logs are milliseconds late at times.
 #[must_use]
 pub fn aligned(there: &[Pair], back: &[Pair]) -> Option<Aligned> {
     let (offset, round_trip) = offset(there, back)?;
@@ -54,7 +55,8 @@ pub fn aligned(there: &[Pair], back: &[Pair]) -> Option<Aligned> {
     let (first, last) = (far().min()?, far().max()?);
     let third = last.saturating_sub(first) / 3;
     let (early, late) = (first.saturating_add(third), last.saturating_sub(third));
-    let drift = match (gained(there, 1, early, late), gained(back, -1, early, late)) {
+    let gains = |pairs, sign| steady(pairs, sign, early, late);
+    let drift = match (gains(there, 1), gains(back, -1)) {
         (Some(there), Some(back)) if there * back > 0.0 => {
             Some(-there.signum() * there.abs().min(back.abs()))
         }
@@ -82,10 +84,15 @@ fn offset(there: &[Pair], back: &[Pair]) -> Option<(Nanos, Nanos)> {
 }
 
 /// How much the far clock gains on the near one in a nanosecond, as one way's least delays up to `early` and from `late` on
-/// show it.
-fn gained(pairs: &[Pair], sign: i64, early: Nanos, late: Nanos) -> Option<f64> {
+/// show it; nothing where those in between are not between them.
+fn steady(pairs: &[Pair], sign: i64, early: Nanos, late: Nanos) -> Option<f64> {
     let (before, at) = least(pairs, sign, |far| far <= early)?;
     let (after, then) = least(pairs, sign, |far| far >= late)?;
+    let halfway = least(pairs, sign, |far| early < far && far < late);
+    let between = |middle: Nanos| before.min(after) <= middle && middle <= before.max(after);
+    if halfway.is_some_and(|(middle, _)| !between(middle)) {
+        return Some(0.0);
+    }
     (then > at).then(|| sign as f64 * (after - before) as f64 / (then - at) as f64)
 }
 
@@ -150,5 +157,17 @@ mod tests {
         };
         let found = aligned(&drifted(&there), &drifted(&back)).unwrap();
         assert!((found.drift_ppm.unwrap() + 100.0).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_no_drift() {
+        // stamps that are late for a while: both ways end as a drift would have them, but were elsewhere in between
+        let part = |at: i64| usize::from(at > 9_000 * MILLI) + usize::from(at > 21_000 * MILLI);
+        let there = |at: i64| [20, 28, 24][part(at)] * MILLI;
+        let back = |at: i64| [24, 28, 20][part(at)] * MILLI;
+        let at = || (0..3_000).map(|k| 10 * k * MILLI);
+        let (there, back): (Vec<Pair>, Vec<Pair>) =
+            (at().map(|at| (at, at + there(at))).collect(), at().map(|at| (at + back(at), at)).collect());
+        assert_eq!(aligned(&there, &back).unwrap().clock.drift, 0.0);
     }
 }
