@@ -4,7 +4,7 @@ use super::{Clocks, Fate, Known, Packet, Session, WAYS, Way, kind, left, millis,
 use crate::clocks::{self, Clock, Pair};
 use crate::feedback::{self, Said, Told};
 use crate::kinds::kinds;
-use crate::point::{Nanos, Passed, Point, Rtcp, Rtp};
+use crate::point::{MILLI, Nanos, Passed, Point, Rtcp, Rtp};
 use std::collections::BTreeMap;
 use tidegate_core::{Ecn, Kind};
 
@@ -106,7 +106,8 @@ impl Session {
                         format!("; a drift of {ppm:+.1} ppm is taken out")
                     }
                     Some(ppm) => {
-                        format!("; their drift of {ppm:+.1} ppm comes to less than 1 ms and is left in")
+                        let worth = found.worth / MILLI;
+                        format!("; their drift of {ppm:+.1} ppm comes to less than {worth} ms and is left in")
                     }
                     None => "; the recording is too short to tell their drift".to_owned(),
                 };
