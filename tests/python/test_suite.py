@@ -424,7 +424,9 @@ set = {{ duration = "4s", "flows.call.start_step" = "0s", "flows.call.stop" = "4
     text = 'description = "d"\nsource = "here"\n' + "".join(case.format(name=n, rate=r) for n, r in names.items())
     made = Plan.of(suite(text), ["fixed:2Mbps", "fixed:3Mbps"], seeds=1).run(tmp_path / "out")
     ((said, cases),) = made.doubts.items()
-    assert said.startswith("flows.call.media.video.max: fixed:2Mbps, fixed:3Mbps sent all that the source has (1.52Mbps)")
+    assert said.startswith(
+        "flows.call.media.video.max: fixed:2Mbps, fixed:3Mbps sent all that the source has (1.52Mbps)"
+    )
     assert cases == ["wide", "broad"]
     assert f"- {said} (wide, broad)" in (tmp_path / "out" / "scorecard.md").read_text("utf-8")
     assert said in (tmp_path / "out" / "index.html").read_text("utf-8")
