@@ -90,7 +90,9 @@ fn both_sides_of_a_call_have_the_same_record() {
         assert!(number("frames_sent") > 60.0, "{flow}");
         assert!(number("frames_rendered") > 50.0, "{flow}");
         // sound was played out, and rated: its frames have their numbers
-        assert!(number("mos") > 2.0, "{flow}"); // 4.4 where nobody else is at work
+        // 4.4 unless the machine was so busy that packets were late, which is rated, too
+        let late = number("one_way_delay_ms_p99") > 50.0;
+        assert!(number("mos") > if late { 2.0 } else { 4.0 }, "{flow}");
         // media bore the codepoint that it should, which was read at the other side
         let ect1 = answerer
             .own
