@@ -87,6 +87,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
     """
     from tidegate.cli.tables import console
     from tidegate.suite import Suite
+    from tidegate.suite.page._words import plural
 
     made = Suite.load(suite, traces=traces)
     absent = [case for case in made.cases if case.not_run]
@@ -94,11 +95,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
         if case.scenario is not None:
             case.scenario.check()
     skipped = f", {len(absent)} of them not run here" if absent else ""
-    cases, rules = (
-        f"{len(some)} {what}{'' if len(some) == 1 else 's'}"
-        for some, what in ((made.cases, "case"), (made.rules, "rule"))
-    )
-    console().print(f"{suite}: {cases}{skipped}, {rules}")
+    console().print(f"{suite}: {plural(len(made.cases), 'case')}{skipped}, {plural(len(made.rules), 'rule')}")
 
 
 @suites.command()

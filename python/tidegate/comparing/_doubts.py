@@ -11,7 +11,7 @@ from tidegate.results.stats import Interval
 from tidegate.scenario import Link, Scenario
 from tidegate.scenario.links import Schedule, TraceCapacity
 from tidegate.scenario.sources import CbrVideo
-from tidegate.show import _recordings
+from tidegate.show import _recordings, _view
 from tidegate.units import Duration, Rate
 
 _FILLED = 0.9
@@ -21,7 +21,7 @@ _PLAYED = 0.1
 """So much of a recording has to be played for a word on that network."""
 
 _NAMED = 3
-"""So many controllers are named."""
+"""So many controllers, or cases, are named."""
 
 Seen = Mapping[str, Any]
 """A run's summary (`flows`, `links`, `recordings`), with a `session` where a real program was tried."""
@@ -55,11 +55,16 @@ def _held_by_the_source(
     ]
     if len(held) < min(2, len(runs)):
         return
-    names = ", ".join(held[:_NAMED]) + (f" and {len(held) - _NAMED} more" if len(held) > _NAMED else "")
     used = max(_used(runs[label]) for label in held)
     room = f", on a link that was {100 * used:.0f} % full" if math.isfinite(used) else ""
     why = "so that their rates say nothing of them; set it higher, or the capacity lower"
-    yield f"{key}: {names} sent all that the source has ({rate}){room}, {why}"
+    yield f"{key}: {few(held)} sent all that the source has ({rate}){room}, {why}"
+
+
+def few(names: Sequence[str]) -> str:
+    """Names, of many the first ones."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _received(runs: Sequence[Seen], flow: str) -> float:
@@ -69,11 +74,8 @@ def _received(runs: Sequence[Seen], flow: str) -> float:
 
 def _used(runs: Sequence[Seen]) -> float:
     """The mean utilisation of the fullest link; NaN where none has a capacity."""
-    by_link: dict[str, list[float | None]] = {}
-    for one in (link for run in runs for link in run["links"]):
-        by_link.setdefault(one["link"], []).append(one.get("utilisation"))
-    means = [Interval.of(some).mean for some in by_link.values()]
-    return max((mean for mean in means if math.isfinite(mean)), default=math.nan)
+    found = _view.fullest(runs)
+    return math.nan if found is None else found[1]
 
 
 def _most(scenario: Scenario, name: str) -> tuple[str, Rate] | None:

@@ -286,14 +286,20 @@ def bottleneck(runs: Iterable[RunLike]) -> str | None:
 
     The first one wins a tie, so that a forward link goes before its way back.
     """
+    found = fullest(run.summary for run in runs)
+    return None if found is None else found[0]
+
+
+def fullest(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, float] | None:
+    """The link with the highest mean utilisation over the runs with these summaries, and that mean."""
     totals: dict[str, list[float]] = {}
-    for run in runs:
-        for link in run.summary.get("links", ()):
+    for summary in summaries:
+        for link in summary.get("links", ()):
             value = link.get("utilisation")
             if value is not None and np.isfinite(value):
                 totals.setdefault(str(link["link"]), []).append(float(value))
     means = {name: sum(values) / len(values) for name, values in totals.items()}
-    return max(means, key=lambda name: means[name]) if means else None
+    return max(means.items(), key=lambda one: one[1]) if means else None
 
 
 def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from tidegate.comparing._doubts import few
 from tidegate.results.metrics import finite
 from tidegate.show.table import pipes
 from tidegate.suite import numbers
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from tidegate.suite.result import Cell, SuiteResult
 
 _CARRYING = {"receive_rate_bps", "share_fraction"}  # what also those have who are out
-_NAMED = 3  # so many cases are named
 _WORDS = {"pass": "pass", "fail": "**fail**", "error": "error", "not run": "not run"}
 
 
@@ -68,13 +68,7 @@ def _noisy(result: SuiteResult) -> Iterator[str]:
 
 
 def _doubts(result: SuiteResult) -> Iterator[str]:
-    yield "\n".join(f"- {said} ({of_cases(cases)})" for said, cases in result.doubts.items())
-
-
-def of_cases(names: Sequence[str]) -> str:
-    """Some cases by their names, the others counted."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    yield "\n".join(f"- {said} ({few(cases)})" for said, cases in result.doubts.items())
 
 
 def _scorecard(result: SuiteResult) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tidegate.comparing._doubts import few
 from tidegate.show.report._markup import Content, Markup, join, tag
 from tidegate.suite import numbers, verdicts
 from tidegate.suite.page import _words as words
 from tidegate.suite.scores import SHOWN
-from tidegate.suite.tables import of_cases
 
 if TYPE_CHECKING:
     from tidegate.suite._model import RuleTable
@@ -72,7 +72,7 @@ def _rule(rule: RuleTable, met: list[bool]) -> Markup:
 def _doubts(result: SuiteResult) -> Iterator[Markup]:
     if result.doubts:
         told = list(result.doubts.items())
-        items = [tag("li", f"{said} ", tag("small", f"({of_cases(cases)})")) for said, cases in told]
+        items = [tag("li", f"{said} ", tag("small", f"({few(cases)})")) for said, cases in told]
         yield tag("section", tag("h2", "What this cannot tell"), tag("ul", *items))
 
 
