@@ -151,12 +151,12 @@ fuzz: setup
 	cd fuzz && FUZZ_RUNS=$(FUZZ_RUNS) ./run $(or $(FUZZ_SECONDS),60)
 
 fairness: setup
-	$(BIN)/python tests/python/fairness.py
+	$(BIN)/python studies/fairness.py
 	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q tests/python/test_fairness.py
 	$(BIN)/python docs/make_figures.py fairness
 
 scorecards: setup
-	$(BIN)/python tests/python/scorecards.py
+	$(BIN)/python studies/scorecards.py
 	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q -m 'not slow' tests/python/test_scorecards.py
 
 swarm: setup

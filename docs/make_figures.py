@@ -1,7 +1,7 @@
 """Draws the figures that are listed in `FIGURES` into docs/images/.
 
-The runs are those of the tests' tables (`gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`, `today.py`
-and `fairness.py` in `tests/python`), so that table and figure cannot part. `python docs/make_figures.py` draws all,
+The runs are those of the tables of `studies/` (`gcc_experiments.py`, `tfrc_experiments.py`, `sprout_traces.py`,
+`today.py`, `fairness.py`), so that table and figure cannot part. `python docs/make_figures.py` draws all,
 `python docs/make_figures.py tfrc` only those whose names begin so.
 """
 
@@ -28,9 +28,9 @@ from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
 from tidegate.show._view import flow_series
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "python"))
+sys.path[:0] = [str(HERE.parent / "studies"), str(HERE.parent / "tests" / "python")]
 
-import fairness  # noqa: E402 - it lies beside the tests
+import fairness  # noqa: E402 - studies are no package
 import gcc_experiments as gcc  # noqa: E402
 import real_calls  # noqa: E402
 import sprout_traces as traces  # noqa: E402

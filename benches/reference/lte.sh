@@ -1,5 +1,5 @@
 #!/bin/sh
-# Give ns-3's LTE module the cells of tests/python/lte_calibration.py, and write what its users get to lte_ns3.csv.
+# Give ns-3's LTE module the cells of studies/lte_calibration.py, and write what its users get to lte_ns3.csv.
 # Arguments: seeds (default 1). Needs libns3-dev, g++ and tidegate; some minutes a seed and case.
 set -eu
 cd "$(dirname "$0")"

@@ -1,4 +1,4 @@
-"""Run ns-3's LTE module on the cells of tests/python/lte_calibration.py and write lte_ns3.csv; see lte.sh."""
+"""Run ns-3's LTE module on the cells of studies/lte_calibration.py and write lte_ns3.csv; see lte.sh."""
 
 import csv
 import subprocess

@@ -21,8 +21,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swarm_links import Table
-from swarm_scenarios import files, scenario
+from support.swarm_links import Table
+from support.swarm_scenarios import files, scenario
 from tidegate import Scenario, _core
 from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario._lower import RunInput, lower

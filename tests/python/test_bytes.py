@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import shipped
+from support import shipped
 from tidegate import Run, Scenario, _core
 from tidegate import run as run_it
 

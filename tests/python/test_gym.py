@@ -15,11 +15,15 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium", reason='needs Gymnasium: pip install "tidegate[gym]"')
 
-import swarm_scenarios  # noqa: E402
 import tidegate  # noqa: E402
 import tidegate.gym  # noqa: E402
 import tidegate.results.stats  # noqa: E402
-from support import ROOT, environment, shared  # noqa: E402
+from support import (  # noqa: E402
+    ROOT,
+    environment,
+    shared,
+    swarm_scenarios,
+)
 from tidegate import InputError, RunError, Scenario  # noqa: E402
 from tidegate.gym import FEATURES, CallEnv, CallVectorEnv, cases_of, rewards_of, windows_of  # noqa: E402
 

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-import event_logs as log
 import tidegate
 from support import Cli, shared
+from support import event_logs as log
 from tidegate import InputError, wire
 from tidegate.recordings import agreement, capacity, imported
 

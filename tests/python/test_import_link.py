@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import event_logs as log
 import tidegate
 from support import ARRIVALS, Cli
+from support import event_logs as log
 from tidegate import InputError
 from tidegate.recordings import imported
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import shipped
+from support import shipped
 from tidegate import Run, Scenario, run
 
 FAST = ["home-broadband", "lossy-wifi", "rfc8867-5.6-long-tcp", "thesis-network"]

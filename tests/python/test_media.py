@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from media_support import flat, link, sent, value
 from support import Cli
+from support.media import flat, link, sent, value
 from tidegate import Run
 from tidegate.errors import InputError
 from tidegate.media import Procedural, Settings, distortion, find, grade, grades, judge, psnr, ssim, with_clip

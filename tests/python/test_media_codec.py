@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from media_support import decoded, digest, film, link, needs_av, value
 from support import Cli
+from support.media import decoded, digest, film, link, needs_av, value
 from tidegate import Run, Scenario, _core, run
 from tidegate.errors import InputError
 from tidegate.media import judge, with_clip, with_encoder

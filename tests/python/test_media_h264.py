@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from media_support import SMALL, decoded, digest, film, link, needs_av, needs_clips, needs_vmaf, sent, value
 from support import Cli
+from support.media import SMALL, decoded, digest, film, link, needs_av, needs_clips, needs_vmaf, sent, value
 from tidegate.errors import InputError
 from tidegate.media import Procedural, encode, find, judge, psnr, ssim
 from tidegate.media._decode import pairs

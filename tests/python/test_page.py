@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-import chromium
 import tidegate
-from support import Cli
+from support import Cli, chromium
 from tidegate import Scenario
 from tidegate.show import play
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cable import CABLE, CODE, TOML, wrong
 from support import ROOT, Cli, begin, interrupt
+from support.cable import CABLE, CODE, TOML, wrong
 from tidegate import _shipped, paper
 from tidegate.errors import InputError
 from tidegate.paper import Measure, Result, Table, Verdict

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cable import CODE, TOML, wrong
+from support.cable import CODE, TOML, wrong
 from tidegate import paper
 from tidegate.errors import InputError, RunError
 from tidegate.paper._reading import load

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-import synthetic_runs as synthetic
+from support import synthetic_runs as synthetic
 from tidegate import Run, Scenario, plot, run
 from tidegate.show import _view
 from tidegate.show._palette import DASHES, HUES, look, looks

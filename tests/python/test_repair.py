@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from media_support import link as media_link
-from media_support import needs_av, needs_clips, needs_vmaf, sent, value
+from support.media import link as media_link
+from support.media import needs_av, needs_clips, needs_vmaf, sent, value
 from tidegate import Run, Scenario, run
 from tidegate.errors import ScenarioError
 from tidegate.media import judge

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import synthetic_runs as synthetic
 import tidegate
+from support import synthetic_runs as synthetic
 from tidegate import compare, plot, report
 from tidegate.cli.printing import print_run
 from tidegate.comparing import scenario_for

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import chromium
-import synthetic_runs as synthetic
+from support import chromium
+from support import synthetic_runs as synthetic
 from tidegate import report
 
 pytestmark = pytest.mark.slow

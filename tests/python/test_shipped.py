@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-import shipped
+from support import shipped
 
 
 def test_every_shipped_scenario_tells_the_same_story() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sprout_plain
 import tidegate
-from support import ROOT, example, shared
+from support import ROOT, example, shared, sprout_plain
 from tidegate import Arrived, Flow, Link, Media, Queue, Report, Run, Scenario, sprout, wire
 
 VECTORS = ("onoff", "poisson300")

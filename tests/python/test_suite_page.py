@@ -293,7 +293,7 @@ def test_a_controller_has_its_colour_everywhere() -> None:
 
 
 def test_the_colours_are_those_of_figures() -> None:
-    import synthetic_runs as synthetic
+    from support import synthetic_runs as synthetic
 
     axes = rate_delay_scatter({name: [synthetic.run("gcc")] for name in TWELVE}).axes[0]
     drawn = {one.get_text(): str(one.get_color()) for one in axes.texts}

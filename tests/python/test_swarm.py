@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import swarm
-import swarm_scenarios
+from support import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
 from tidegate.scenario import _population as population

@@ -1,6 +1,6 @@
 """Every scheme beside every other one on one bottleneck: what is run for `docs/fairness.md`, and what is said of it.
 
-`make fairness` (`python tests/python/fairness.py`, with names of schemes for the pairs that they are in) runs all of it and writes `tests/golden/fairness.csv`, from which the tables
+`make fairness` (`python studies/fairness.py`, with names of schemes for the pairs that they are in) runs all of it and writes `studies/kept/fairness.csv`, from which the tables
 and pictures of the page are made.
 """
 
@@ -22,7 +22,7 @@ from rich.progress import track
 import tidegate
 from tidegate import Run, Scenario
 
-RESULTS = Path(__file__).parents[1] / "golden" / "fairness.csv"
+RESULTS = Path(__file__).parent / "kept" / "fairness.csv"
 SCHEMES = (
     "gcc",
     "gcc:libwebrtc-v1",

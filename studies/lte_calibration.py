@@ -1,6 +1,6 @@
 """The radio network under full buffers, beside what is published and what ns-3's LTE module makes of the same cells.
 
-`python tests/python/lte_calibration.py` prints the tables of docs/lte.md.
+`python studies/lte_calibration.py` prints the tables of docs/lte.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tidegate import Lte, lte
 
 SEEDS = range(1, 7)
-NS3 = Path(__file__).resolve().parents[2] / "benches" / "reference" / "lte_ns3.csv"
+NS3 = Path(__file__).resolve().parents[1] / "benches" / "reference" / "lte_ns3.csv"
 """What `benches/reference/lte.sh` wrote: case, seed, user, geometry, ns-3's rate."""
 
 PUBLISHED = 1.1

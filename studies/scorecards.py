@@ -1,6 +1,6 @@
 """Every shipped scheme on `rmcat`: what is run for `docs/scorecards.md`, and what is said of it.
 
-`make scorecards` (`python tests/python/scorecards.py`) runs all of it and writes `tests/golden/scorecards.csv`, from which
+`make scorecards` (`python studies/scorecards.py`) runs all of it and writes `studies/kept/scorecards.csv`, from which
 the tables and sentences of the page are made.
 """
 
@@ -21,7 +21,7 @@ from tidegate.suite import Plan, Suite, SuiteResult, verdicts
 from tidegate.suite._model import RuleTable
 from tidegate.suite.scores import SHOWN, scores
 
-RECORD = Path(__file__).parents[1] / "golden" / "scorecards.csv"
+RECORD = Path(__file__).parent / "kept" / "scorecards.csv"
 SUITE = "rmcat"
 SCHEMES = tuple(registry())
 """All that is in the registry, by its default preset."""

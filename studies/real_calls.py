@@ -1,6 +1,6 @@
 """Real programs' calls beside the simulated `gcc`: what is run for `docs/real-calls.md`, and what is measured of it.
 
-`python tests/python/real_calls.py wrtc steps --runs 10` runs what is missing and writes `tests/golden/real-calls.csv` (a line
+`python studies/real_calls.py wrtc steps --runs 10` runs what is missing and writes `studies/kept/real-calls.csv` (a line
 a run) and `real-calls-series.csv` (medians by the second) again. Sessions are kept in `.cache/real-calls`.
 """
 
@@ -28,11 +28,11 @@ from tidegate import run as simulate
 from tidegate.media import Procedural
 from tidegate.shell._judging import verdict
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 CALLS = ROOT / "docs" / "examples" / "calls"
 KEPT = ROOT / ".cache" / "real-calls"
-RECORD = ROOT / "tests" / "golden" / "real-calls.csv"
-SERIES = ROOT / "tests" / "golden" / "real-calls-series.csv"
+RECORD = ROOT / "studies" / "kept" / "real-calls.csv"
+SERIES = ROOT / "studies" / "kept" / "real-calls-series.csv"
 TRIES = 4
 """A session that was noisy is begun anew, three times at most."""
 MOST = 3e6
@@ -494,7 +494,7 @@ def main() -> None:
     """From the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__,
-        epilog="Example: python tests/python/real_calls.py wrtc steps --runs 3",
+        epilog="Example: python studies/real_calls.py wrtc steps --runs 3",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("program", help=f"a folder of docs/examples/calls, or {' or '.join(SIMULATED)}, simulated")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from swarm_links import Dice, Table, link, moves
+from support.swarm_links import Dice, Table, link, moves
 from tidegate import Controller
 from tidegate.control import registry as controllers
 
