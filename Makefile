@@ -14,7 +14,7 @@ NEEDS = $(BIN)/python -c 'import sys, tomllib; project = tomllib.load(open("pypr
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations test-extras test-codec audit format fuzz swarm bench docs wheel fairness scorecards clean
+.PHONY: help setup quick page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations test-extras test-codec audit format fuzz swarm studies bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -35,6 +35,7 @@ help:
 	@echo "make format     formats Rust and Python"
 	@echo "make fuzz       each fuzz target for FUZZ_SECONDS (60)"
 	@echo "make swarm      random scenarios of every feature for SWARM_SECONDS (60): what must hold for each"
+	@echo "make studies    measures the numbers of docs' tables again and writes both; STUDY=\"today avpf\": these"
 	@echo "make fairness   every scheme beside every other: tables and pictures of docs/fairness.md, in minutes"
 	@echo "make scorecards every scheme on every case of RFC 8867: tables of docs/scorecards.md, in minutes"
 	@echo "make bench      tidegate beside ns-2 and SimPy; PEERS=ns3 for ns-3, too"
@@ -149,6 +150,10 @@ format: setup
 
 fuzz: setup
 	cd fuzz && FUZZ_RUNS=$(FUZZ_RUNS) ./run $(or $(FUZZ_SECONDS),60)
+
+# STUDY="today avpf": these; all by default
+studies: setup
+	PYTHONPATH=tests/python $(BIN)/python studies/remake.py $(STUDY)
 
 fairness: setup
 	$(BIN)/python studies/fairness.py

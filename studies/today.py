@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from statistics import fmean
 from typing import Any, Self
 
 import tidegate
+from kept import kept
 from support import markdown
-from tidegate import Comparison, Scenario
+from tidegate import Scenario
 from tidegate.control import registry
 from tidegate.results.quality import verdict_on
 
@@ -27,19 +28,44 @@ COLUMNS = {
 """Metrics of the call with scale and digits, means over seeds."""
 
 
-@cache
-def compared(name: str, changes: tuple[tuple[str, Any], ...] = ()) -> Comparison:
-    """All controllers on a shipped scenario."""
-    return tidegate.compare(CONTROLLERS, Scenario.load(name, dict(changes)), seeds=SEEDS, record="summary")
+WANTED = (*(metric for metric, *_ in COLUMNS.values()), "quality", "quality_network")
+"""Metrics that tables are made of."""
+SHAPER = {"name": "shaper", "rate": "1.5Mbps", "burst": "50kB"}
+"""The same bucket as that of the policer's scenario, with the same queue of 300 ms, at its rate."""
+CHANGES: Mapping[str, Mapping[str, Any]] = {"": {}, "shaper": {"links.cell.discipline": SHAPER}}
+"""Changes of a scenario, by name."""
 
 
-def mean(comparison: Comparison, controller: str, metric: str, flow: str | None = None) -> float:
-    """A metric of the call, or of another flow, averaged over the seeds."""
-    return fmean(float(run.metrics(flow)[metric]) for run in comparison.runs[controller])
+@kept
+def run(name: str, changes: str, controller: str, seed: int) -> Mapping[str, Mapping[str, Any]]:
+    """Metrics of a controller on a shipped scenario with the changes of that name, for the call ("") and for each flow."""
+    scenario = Scenario.load(name, dict(CHANGES[changes]))
+    (done,) = tidegate.compare([controller], scenario, seeds=[seed], record="summary").runs[controller]
+    call = done.metrics()
+    return {
+        "": {metric: call[metric] for metric in WANTED},
+        **{flow: {"receive_rate_bps": done.metrics(flow)["receive_rate_bps"]} for flow in done.flows},
+    }
 
 
-def _cells(comparison: Comparison, controller: str, heads: Mapping[str, tuple[str, float, int]]) -> list[str]:
-    return [f"{mean(comparison, controller, metric) * scale:.{digits}f}" for metric, scale, digits in heads.values()]
+@dataclass(frozen=True)
+class Runs:
+    """All controllers on a scenario."""
+
+    name: str
+    changes: str = ""
+
+    def of(self, controller: str, flow: str = "") -> list[Mapping[str, Any]]:
+        """The metrics of the call, or of another flow, a seed each."""
+        return [run(self.name, self.changes, controller, seed)[flow] for seed in range(1, SEEDS + 1)]
+
+    def mean(self, controller: str, metric: str, flow: str = "") -> float:
+        """A metric averaged over the seeds."""
+        return fmean(float(metrics[metric]) for metrics in self.of(controller, flow))
+
+    def cells(self, controller: str, heads: Mapping[str, tuple[str, float, int]]) -> list[str]:
+        """Means as a table has them."""
+        return [f"{self.mean(controller, metric) * scale:.{digits}f}" for metric, scale, digits in heads.values()]
 
 
 @dataclass(frozen=True)
@@ -71,13 +97,13 @@ BESIDE = {
 
 def table(name: str) -> str:
     """What every controller makes of a scenario."""
-    comparison, beside = compared(name), BESIDE.get(name)
+    runs, beside = Runs(name), BESIDE.get(name)
     rows = [
         [
             controller,
-            *_cells(comparison, controller, COLUMNS),
-            *([f"{mean(comparison, controller, 'receive_rate_bps', beside.flow) / 1000:.0f}"] if beside else []),
-            verdict_on(run.metrics() for run in comparison.runs[controller]),
+            *runs.cells(controller, COLUMNS),
+            *([f"{runs.mean(controller, 'receive_rate_bps', beside.flow) / 1000:.0f}"] if beside else []),
+            verdict_on(runs.of(controller)),
         ]
         for controller in CONTROLLERS
     ]
@@ -86,28 +112,20 @@ def table(name: str) -> str:
 
 
 POLICED = "policed-mobile"
-SHAPER = {"name": "shaper", "rate": "1.5Mbps", "burst": "50kB"}
-"""The same bucket as that of the scenario, with the same queue of 300 ms, at its rate."""
-
-
-def policed() -> Comparison:
-    """All controllers behind the policer."""
-    return compared(POLICED)
-
-
-@cache
-def shaped() -> Comparison:
-    """All controllers behind a shaper with the policer's bucket."""
-    scenario = Scenario.load(POLICED, {"links.cell.discipline": SHAPER})
-    return tidegate.compare(CONTROLLERS, scenario, seeds=SEEDS, record="summary")
+policed, shaped = Runs(POLICED), Runs(POLICED, "shaper")
 
 
 def policer_table() -> str:
     """Each controller behind the policer and behind the shaper."""
     heads = {name: COLUMNS[name] for name in ("rate (kb/s)", "loss (%)", "delay p95 (ms)", "frozen (s)")}
     rows = [
-        [controller, *_cells(policed(), controller, heads), *_cells(shaped(), controller, heads)]
-        for controller in CONTROLLERS
+        [controller, *policed.cells(controller, heads), *shaped.cells(controller, heads)] for controller in CONTROLLERS
     ]
     both = [f"{kind}: {name}" for kind in ("policer", "shaper") for name in heads]
     return markdown(["controller", *both], 1, rows)
+
+
+TABLES = {
+    **{("scenarios.md", name): partial(table, name) for name in (POLICED, "starlink", *BESIDE)},
+    ("policers.md", "policers"): policer_table,
+}

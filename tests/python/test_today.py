@@ -1,16 +1,11 @@
-"""The tables of `docs/scenarios.md` and `docs/policers.md`, and what the pages say whatever the numbers are.
-
-`TIDEGATE_BLESS=1` writes them anew.
-"""
+"""What `docs/scenarios.md` and `docs/policers.md` say, whatever the numbers of their tables are."""
 
 from __future__ import annotations
 
 import pytest
 
 import today
-from support import ROOT, check_table
 from tidegate import Run, Scenario, run
-from today import CONTROLLERS, mean
 
 
 def call(controller: str, **changes: object) -> Run:
@@ -44,25 +39,11 @@ def test_a_small_bucket_drops_what_comes_in_bursts_below_the_rate() -> None:
     assert call("gcc", **below, **{"links.cell.discipline.burst": "5kB"}).metrics()["loss_fraction"] > 0.03
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["policed-mobile", "starlink", *today.BESIDE])
-def test_the_table_of_a_scenario_is_what_comes_out(name: str) -> None:
-    check_table(ROOT / "docs" / "scenarios.md", name, today.table(name))
-
-
-@pytest.mark.slow
-def test_the_table_of_policers_is_what_comes_out() -> None:
-    check_table(ROOT / "docs" / "policers.md", "policers", today.policer_table())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("controller", CONTROLLERS)
+@pytest.mark.parametrize("controller", today.CONTROLLERS)
 def test_nobody_waits_behind_a_policer(controller: str) -> None:
-    assert mean(today.policed(), controller, "queueing_delay_ms_mean") < 1.5
-    assert mean(today.policed(), controller, "one_way_delay_ms_p95") < 35
-    assert (
-        mean(today.policed(), controller, "loss_fraction") >= mean(today.shaped(), controller, "loss_fraction") - 0.001
-    )
+    assert today.policed.mean(controller, "queueing_delay_ms_mean") < 1.5
+    assert today.policed.mean(controller, "one_way_delay_ms_p95") < 35
+    assert today.policed.mean(controller, "loss_fraction") >= today.shaped.mean(controller, "loss_fraction") - 0.001
 
 
 def test_a_managed_queue_keeps_a_call_beside_a_backup_short_and_alive() -> None:
@@ -77,19 +58,18 @@ def test_a_managed_queue_keeps_a_call_beside_a_backup_short_and_alive() -> None:
         assert managed["receive_rate_bps"] > 1.4 * deep["receive_rate_bps"], name
 
 
-@pytest.mark.slow
 def test_what_the_page_says_of_managed_queues() -> None:
-    fair, short = today.compared("fq-codel-home"), today.compared("pie-cable")
-    for controller in CONTROLLERS:
-        for comparison in (fair, short):
-            assert mean(comparison, controller, "one_way_delay_ms_p95") < 70
+    fair, short = today.Runs("fq-codel-home"), today.Runs("pie-cable")
+    for controller in today.CONTROLLERS:
+        for runs in (fair, short):
+            assert runs.mean(controller, "one_way_delay_ms_p95") < 70
     # losses that may be inherent to one and are congestion to the other
-    assert 0.012 < mean(fair, "gcc", "loss_fraction") < 0.03
-    assert mean(fair, "gcc", "freeze_time_s") > 2
-    assert mean(fair, "tfrc", "loss_fraction") < 0.3 * mean(fair, "gcc", "loss_fraction")
-    assert 0.95 * 2.5e6 < mean(fair, "tfrc", "receive_rate_bps") < 2.5e6
-    assert 2.2e6 < mean(short, "gcc", "receive_rate_bps") < 2.5e6
-    assert mean(short, "gcc-remb", "receive_rate_bps") < 0.5e6
+    assert 0.012 < fair.mean("gcc", "loss_fraction") < 0.03
+    assert fair.mean("gcc", "freeze_time_s") > 2
+    assert fair.mean("tfrc", "loss_fraction") < 0.3 * fair.mean("gcc", "loss_fraction")
+    assert 0.95 * 2.5e6 < fair.mean("tfrc", "receive_rate_bps") < 2.5e6
+    assert 2.2e6 < short.mean("gcc", "receive_rate_bps") < 2.5e6
+    assert short.mean("gcc-remb", "receive_rate_bps") < 0.5e6
 
 
 def test_bbr_next_door_keeps_the_queue_short() -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
 
 HALF_A_MEGABIT = """
 [[rules]]
@@ -183,16 +185,40 @@ def markdown(head: Sequence[str], words: int, rows: Iterable[Sequence[Any]]) -> 
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows), ""])
 
 
-def check_table(page: Path, name: str, text: str) -> None:
-    """The table of that name in a page of the documentation is `text`; TIDEGATE_BLESS=1 writes it there."""
+def _with_table(page: Path, name: str, text: str) -> str:
+    """A page of the documentation with `text` as the table of that name."""
     # up to the next mark and not beyond it
     marked = re.compile(rf"(<!-- table: {name} -->\n)[^<]*(<!-- end -->)")
-    now = page.read_text()
+    now = page.read_text("utf-8")
     assert marked.search(now), f"{page.name} has no place for the table {name}"
-    with_table = marked.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", now)
+    return marked.sub(lambda match: f"{match[1]}\n{text}\n{match[2]}", now)
+
+
+def write_table(page: Path, name: str, text: str) -> None:
+    """Writes a table into its place in a page of the documentation."""
+    page.write_text(_with_table(page, name, text), "utf-8")
+
+
+def check_table(page: Path, name: str, text: str) -> None:
+    """The table of that name in a page of the documentation is `text`; TIDEGATE_BLESS=1 writes it there."""
     if os.environ.get("TIDEGATE_BLESS") == "1":
-        page.write_text(with_table)
-    else:
-        assert now == with_table, (
-            f"the table {name} in {page.name} is an old one (TIDEGATE_BLESS=1 writes it); now:\n{text}"
+        write_table(page, name, text)
+    assert page.read_text("utf-8") == _with_table(page, name, text), (
+        f"the table {name} in {page.name} is an old one (TIDEGATE_BLESS=1 writes it); now:\n{text}"
+    )
+
+
+def rotation() -> int:
+    """A number that another commit changes: which part of what is too long for each run comes next.
+
+    The number of commits; in a shallow clone, or without git, the day.
+    """
+    git = ["git", "-C", str(ROOT)]
+    shallow = subprocess.run(
+        [*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=False
+    )
+    if shallow.stdout.strip() == "false":
+        return int(
+            subprocess.run([*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True, check=True).stdout
         )
+    return datetime.now(tz=UTC).toordinal()

@@ -1,0 +1,85 @@
+"""Numbers that studies keep: tables are those of the numbers, and runs give the same numbers again.
+
+Which runs are repeated, and which study as a whole, changes with each commit (`support.rotation`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+import pytest
+
+import kept
+import remake
+from support import DOCS, check_table, rotation, shared
+
+
+@cache
+def needs(study: str) -> None:
+    """Skips a study whose inputs are in the shared folder, where that is absent."""
+    folder = getattr(importlib.import_module(study), "SHARED", None)
+    if folder is not None and not (shared() / folder).is_dir():
+        pytest.skip(f"needs {folder} in the shared folder")
+
+
+def stale(study: str, differences: list[str]) -> str:
+    """The tables that are not what their runs give, and the command that makes them anew."""
+    tables = ", ".join(f"{name} of docs/{page}" for page, name in importlib.import_module(study).TABLES)
+    return "\n".join([f"stale: {tables}", f"make studies STUDY={study} makes them anew", *differences])
+
+
+@pytest.mark.parametrize("study", remake.STUDIES)
+def test_tables_are_those_of_the_kept_numbers(study: str) -> None:
+    for (page, name), write in importlib.import_module(study).TABLES.items():
+        check_table(DOCS / page, name, write())
+
+
+@pytest.mark.parametrize("study", remake.STUDIES)
+def test_runs_of_a_sample_give_the_kept_numbers(study: str) -> None:
+    needs(study)
+    store = kept.store(study)
+    differences = store.stale(store.sample(rotation()))
+    assert not differences, stale(study, differences)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_all_runs_of_a_study_give_the_kept_numbers() -> None:
+    study = remake.STUDIES[rotation() % len(remake.STUDIES)]
+    print(f"as a whole: {study}")
+    needs(study)
+    store = kept.store(study)
+    differences = store.stale([(function, key) for function, entries in store.entries.items() for key in entries])
+    assert not differences, stale(study, differences)
+
+
+def test_a_number_that_is_not_kept_is_named_with_the_command() -> None:
+    today = importlib.import_module("today")
+    with pytest.raises(
+        kept.StaleError, match=r'today.jsonl has no run\("nowhere", "", "gcc", 1\): make studies STUDY=today'
+    ):
+        today.run("nowhere", "", "gcc", 1)
+
+
+def test_another_number_and_another_digest_are_differences() -> None:
+    store = kept.Store("today")
+    place = next(place for place in store.sample(1) if store.entries[place[0]][place[1]].controllers == ["fixed"])
+    entries, key = store.entries[place[0]], place[1]
+    assert store.stale([place]) == []
+    right = entries[key]
+    entries[key] = kept.Entry(
+        {**right.value, "": {**right.value[""], "loss_fraction": 0.5}}, right.digests, right.controllers
+    )
+    (line,) = store.stale([place])
+    assert "the digests are the same" in line
+    entries[key] = kept.Entry(right.value, ["0" * 16], right.controllers)
+    (line,) = store.stale([place])
+    assert "digests differ" in line
+
+
+def test_a_sample_has_every_controller() -> None:
+    store = kept.store("today")
+    entries = [entry for some in store.entries.values() for entry in some.values()]
+    sampled = [store.entries[function][key] for function, key in store.sample(7)]
+    assert {tuple(entry.controllers) for entry in sampled} == {tuple(entry.controllers) for entry in entries}
