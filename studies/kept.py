@@ -165,30 +165,56 @@ def measure(study: str, function: str, key: str) -> Entry:
     return Entry(json.loads(json.dumps(value)), sorted(digests), sorted(controllers))
 
 
-def remake(study: str, progress: Callable[[int, int], None] = lambda *_: None) -> Mapping[tuple[str, str], str]:
-    """Measures all numbers of a study again, on all cores, and writes its file; its tables, by page and name.
+@dataclass(frozen=True)
+class Study:
+    """A module of measuring functions, with `TABLES`: what writes each of its tables, by page and name.
 
-    A study is a module with `TABLES`: what writes each table, by page and name. `further`, if it has one, asks for what tests
-    alone look at. Entries that nothing asks for any more are left out.
+    `further`, if the module has one, asks for numbers that tests alone look at.
     """
-    here, module = store(study), importlib.import_module(study)
-    places = [
-        (function, key)
-        for function, entries in here.entries.items()
-        if isinstance(getattr(module, function, None), Kept)
-        for key in entries
-    ]
-    here.entries = {}
-    # a process that was forked beside threads could wait for ever
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        results = [pool.submit(measure, study, *place) for place in places]
-        for number, ((function, key), result) in enumerate(zip(places, results, strict=True), start=1):
-            here.entries.setdefault(function, {})[key] = result.result()
-            progress(number, len(places))
-    here.asked = {}
-    tables = {place: write() for place, write in module.TABLES.items()}
-    if hasattr(module, "further"):
-        module.further()
-    here.write()
-    here.asked = None
-    return tables
+
+    name: str
+
+    @property
+    def module(self) -> Any:
+        """The module."""
+        return importlib.import_module(self.name)
+
+    def tables(self) -> dict[tuple[str, str], str]:
+        """The tables as kept numbers make them, by page and name."""
+        return {place: write() for place, write in self.module.TABLES.items()}
+
+    def sample(self, seed: object) -> list[str]:
+        """Measures some entries again: a line for each that differs."""
+        return store(self.name).stale(store(self.name).sample(seed))
+
+    def whole(self) -> list[str]:
+        """Measures all entries again: a line for each that differs."""
+        here = store(self.name)
+        return here.stale([(function, key) for function, entries in here.entries.items() for key in entries])
+
+    def remake(self, progress: Callable[[int, int], None] = lambda *_: None) -> dict[tuple[str, str], str]:
+        """Measures all numbers again, on all cores, and writes them: its tables.
+
+        Entries that nothing asks for any more are left out.
+        """
+        here, module = store(self.name), self.module
+        places = [
+            (function, key)
+            for function, entries in here.entries.items()
+            if isinstance(getattr(module, function, None), Kept)
+            for key in entries
+        ]
+        here.entries = {}
+        # a process that was forked beside threads could wait for ever
+        with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+            results = [pool.submit(measure, self.name, *place) for place in places]
+            for number, ((function, key), result) in enumerate(zip(places, results, strict=True), start=1):
+                here.entries.setdefault(function, {})[key] = result.result()
+                progress(number, len(places))
+        here.asked = {}
+        tables = self.tables()
+        if hasattr(module, "further"):
+            module.further()
+        here.write()
+        here.asked = None
+        return tables

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from support import Cli, Outcome
-from tidegate import paper
 from tidegate.cli import main
-from tidegate.paper.result import Result
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -20,12 +16,6 @@ def _ctrl_c() -> None:
     """Who starts the tests in the background of a shell has its Ctrl-C ignored, which programs inherit."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session")
-def shipped_paper() -> Callable[[str], Result]:
-    """The quick result of a paper that comes with tidegate: minutes of work that several files look at, done once."""
-    return cache(paper.run)
 
 
 @pytest.fixture

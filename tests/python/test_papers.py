@@ -453,7 +453,7 @@ def test_every_paper_in_the_package_can_be_read() -> None:
 def test_each_shipped_paper_has_a_test_that_nothing_differs_without_a_reason(key: str) -> None:
     """It is in the paper's own file, where the minutes of work are done that its other tests look at."""
     text = (ROOT / "tests" / "python" / f"test_{key}.py").read_text("utf-8")
-    assert f'shipped_paper("{key}")' in text
+    assert f'PaperStudy("{key}").result()' in text
     assert "result.unexplained == []" in text
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
+from papers import PaperStudy
 from tidegate import run
-from tidegate.paper import Result
 from tidegate.paper import _shipped as shipped
 from tidegate.paper._reading import load
 from tidegate.papers.scream_l4s.experiment import EQUAL, FRAMES, PACKET, PRAGUE, PUBLISHED, VARIED, Network, Seen
@@ -51,8 +49,6 @@ def test_frames_vary_by_half() -> None:
     assert VARIED["max"] == EQUAL["max"]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_nothing_differs_without_a_reason(shipped_paper: Callable[[str], Result]) -> None:
-    result = shipped_paper("scream_l4s")
+def test_nothing_differs_without_a_reason() -> None:
+    result = PaperStudy("scream_l4s").result()
     assert result.unexplained == []

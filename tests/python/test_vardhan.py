@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from statistics import mean
 
 import pytest
 
+from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import run
 from tidegate.paper import Backing, Measure, Result, Verdict
@@ -27,8 +28,8 @@ CONGESTED = list(RATES)[3:]
 
 
 @pytest.fixture(scope="module")
-def result(shipped_paper: Callable[[str], Result]) -> Result:
-    return shipped_paper("vardhan")
+def result() -> Result:
+    return PaperStudy("vardhan").result()
 
 
 def ours(result: Result, name: str) -> float:
