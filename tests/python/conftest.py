@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from support import Cli, Outcome
+from support import Cli, Outcome, rotation
 from tidegate.cli import main
+
+
+def pytest_configure() -> None:
+    """Draws what rotates before processes of tests begin."""
+    rotation()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says what was drawn."""
+    terminalreporter.write_line(f"rotation {rotation()}: TIDEGATE_ROTATION={rotation()} repeats what was drawn")
 
 
 @pytest.fixture(autouse=True, scope="session")

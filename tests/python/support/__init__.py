@@ -211,14 +211,16 @@ def check_table(page: Path, name: str, text: str) -> None:
 def rotation() -> int:
     """A number that another commit changes: which part of what is too long for each run comes next.
 
-    The number of commits; in a shallow clone, or without git, the day.
+    The number of commits; in a shallow clone, or without git, the day. TIDEGATE_ROTATION=N repeats another run's.
     """
-    git = ["git", "-C", str(ROOT)]
-    shallow = subprocess.run(
-        [*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=False
-    )
-    if shallow.stdout.strip() == "false":
-        return int(
-            subprocess.run([*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True, check=True).stdout
+    known = os.environ.get("TIDEGATE_ROTATION")
+    if known is None:
+        git = ["git", "-C", str(ROOT)]
+        whole = subprocess.run(
+            [*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=False
         )
-    return datetime.now(tz=UTC).toordinal()
+        commits = subprocess.run([*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True, check=False)
+        day = str(datetime.now(tz=UTC).toordinal())
+        # for processes of tests, too, which have to draw the same
+        known = os.environ["TIDEGATE_ROTATION"] = commits.stdout.strip() if whole.stdout.strip() == "false" else day
+    return int(known)

@@ -6,10 +6,10 @@ does shows for every scenario what it moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from support import ROOT
+from support import ROOT, rotation
 from tidegate import Run, Scenario, run
 
 GOLDEN = ROOT / "tests" / "golden" / "shipped.txt"
@@ -44,6 +44,13 @@ def _row(values: Iterable[str]) -> str:
 def once(name: str, **settings: Any) -> Run:
     """One run of a shipped scenario with the seed that it names."""
     return run(Scenario.load(name), record="summary", **settings)
+
+
+def rotating(fixed: Sequence[str], count: int = 6) -> list[str]:
+    """So many scenarios beside the fixed ones, others after each commit: for passes that are too long over all of them."""
+    rest = [name for name in NAMES if name not in fixed]
+    begin = rotation() * count
+    return [rest[(begin + number) % len(rest)] for number in range(count)]
 
 
 def head() -> str:
