@@ -205,7 +205,7 @@ class Study:
             for key in entries
         ]
         here.entries = {}
-        # a process that was forked beside threads could wait for ever
+        # spawned: a copy of a process with threads could wait for ever
         with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
             results = [pool.submit(measure, self.name, *place) for place in places]
             for number, ((function, key), result) in enumerate(zip(places, results, strict=True), start=1):
