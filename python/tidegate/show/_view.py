@@ -250,6 +250,11 @@ def bin_width(t: Floats) -> float:
     return float(np.min(np.diff(t))) if len(t) > 1 else 0.0
 
 
+def end_of(t: Floats) -> float:
+    """Where a time axis over bins with these middles ends, in seconds; a single bin tells no width, and none no end."""
+    return float(t[-1] + bin_width(t) / 2) if len(t) > 1 else 1.0
+
+
 def _target(run: RunLike, flow: str, at: Floats) -> Floats:
     if not has(run, "decisions"):
         return np.full(len(at), np.nan)
@@ -359,14 +364,16 @@ SHARES: Floats = np.arange(201) / 200.0
 def delay_quantiles(run: RunLike, flow: str) -> Floats:
     """The least one-way delay (ms) that each of :data:`SHARES` of a flow's packets does not exceed.
 
-    Empty without packets.
+    Empty without packets, and where nobody knew their delays.
 
     What the engine counted, packet by packet after the warm-up, so that 95 % is the summary's ``one_way_delay_ms_p95``;
     for a run without the table ``quantiles`` out of its packets or bins.
     """
     if has(run, "quantiles"):
         got = rows(run, "quantiles", "flow", flow, ("share", "one_way_delay_ms"))
-        return np.asarray(got["one_way_delay_ms"], float)
+        quantiles = np.asarray(got["one_way_delay_ms"], float)
+        # all unknown where a recording does not tell when packets were sent, or when they arrived
+        return quantiles if np.isfinite(quantiles).all() else np.empty(0)
     delay, weight, _ = delays(run, flow)
     if not len(delay):
         return np.empty(0)

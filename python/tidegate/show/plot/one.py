@@ -42,7 +42,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     series = _view.flow_series(run, flow)
     label = _view.label_of(run, flow)
     colour = looks([label])[label].colour
-    end = float(series.t[-1] + _view.bin_width(series.t) / 2) if len(series.t) else 1.0
+    end = _view.end_of(series.t)
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 8.4)
         rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])

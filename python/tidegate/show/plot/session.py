@@ -51,7 +51,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     rows += [("loss", 0.6)]
     rows += [("queue", 0.9)] if queues else []
     t = known.series.t
-    end = float(t[-1] + known.series.width / 2) if len(t) else 1.0
+    end = _view.end_of(t)
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 1.5 + 1.75 * sum(height for _, height in rows))
         made = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
@@ -93,8 +93,10 @@ def draw_queues(ax: Axes, queues: Mapping[str, tuple[Floats, Floats]]) -> None:
 
 
 def _legend(ax: Axes) -> None:
+    """Above the axes, in one line; none where nothing is drawn."""
     handles, _ = ax.get_legend_handles_labels()
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=max(len(handles), 1), borderaxespad=0.2, fontsize=9)
+    if handles:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2, fontsize=9)
 
 
 def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
@@ -119,10 +121,11 @@ def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
     if link is not None:
         handles.append(Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE))
         labels.append(f"capacity of {link} (truth)")
-    ax.legend(
-        handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2, fontsize=9,
-        columnspacing=1.2, handlelength=1.8,
-    )  # fmt: skip
+    if handles:
+        ax.legend(
+            handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2,
+            fontsize=9, columnspacing=1.2, handlelength=1.8,
+        )  # fmt: skip
 
 
 def _delays(ax: Axes, known: Session, colour: str) -> None:

@@ -130,7 +130,7 @@ def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **l
 
 
 def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str) -> None:
-    draw_capacity(ax, runs[0], link, _end(panel))
+    draw_capacity(ax, runs[0], link, _view.end_of(panel.t))
     if (panel.cross.high > 0).any():
         ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
     _band(ax, panel.t, panel.receive, colour, 1e-6)
@@ -143,10 +143,6 @@ def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | No
             linestyle=(0, (3, 2)),
         )
     ax.set_ylabel("Rate (Mbit/s)")
-
-
-def _end(panel: _Panel) -> float:
-    return float(panel.t[-1] + _view.bin_width(panel.t) / 2)
 
 
 def _aside(ax: Axes, label: str, colour: str, facts: Sequence[tuple[str, str]]) -> None:
@@ -261,7 +257,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     with mpl.rc_context(STYLE):
         figure = new_figure(12.5, 1.75 * k + 4.6)
         grid = figure.subplots(k + 2, 1, sharex=True, height_ratios=[1.0] * k + [1.1, 0.7])
-        end = max(_end(panel) for panel in panels)
+        end = max(_view.end_of(panel.t) for panel in panels)
         for ax, panel in zip(grid[:k], panels, strict=True):
             members = groups[panel.label]
             _rate_panel(ax, panel, members, link, hue[panel.label])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +84,9 @@ def plural(count: int, what: str) -> str:
 def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     first = next(iter(groups.values()))[0]
     kind = "recorded" if source.recorded else "of simulated time"
+    duration = first.summary.get("duration_s")
     facts = [
-        f"{float(first.summary.get('duration_s') or math.nan):g} s {kind}",
+        *([] if duration is None else [f"{float(duration):g} s {kind}"]),
         plural(max(len(members) for members in groups.values()), "seed"),
         plural(len(first.summary["flows"]), "flow"),
     ]
