@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import tidegate
 from support import Cli, event_logs
@@ -77,7 +78,7 @@ def senders_log(folder: Path) -> Run:
     return imported([folder / "sender.log"])
 
 
-def simulated(folder: Path, **changes: object) -> Run:
+def simulated(changes: dict[str, str], folder: Path) -> Run:
     """A run of a call."""
     return tidegate.run(Scenario.load("home-broadband", {"duration": "4s", **changes}))
 
@@ -87,9 +88,9 @@ RUNS: dict[str, Callable[[Path], Run]] = {
     "many packets": many_packets,
     "receiver's log": receivers_log,
     "sender's log": senders_log,
-    "all lost": partial(simulated, **{"links.uplink.loss": "100%"}),
-    "begins at the end": partial(simulated, **{"flows.call.start": "3.999s"}),
-    "counts nothing": partial(simulated, **{"warmup": "3.999s", "links.uplink.loss": "100%"}),
+    "all lost": partial(simulated, {"links.uplink.loss": "100%"}),
+    "begins at the end": partial(simulated, {"flows.call.start": "3.999s"}),
+    "counts nothing": partial(simulated, {"warmup": "3.999s", "links.uplink.loss": "100%"}),
 }
 
 
@@ -129,8 +130,7 @@ def test_pictures(run: Run, name: str, tmp_path: Path) -> None:
         pytest.skip("no controller noted anything")
     figure = PICTURES[name](run)
     figure.savefig(tmp_path / "picture.svg")
-    texts = [text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))]
-    check_text("\n".join(texts))
+    check_text("\n".join(text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)))
 
 
 def test_cells_and_pages(run: Run, tmp_path: Path, cli: Cli) -> None:
