@@ -138,3 +138,77 @@ def test_what_is_no_session_of_the_call_is_told(session: Path, tmp_path: Path) -
     (session / "arrivals.csv").write_text("\n".join(text.splitlines()[:6]) + "\n")
     with pytest.raises(InputError, match="its packets are not those of the recording"):
         imported(some, link=session)
+
+
+STATS = """\
+{"t": 1700000000000, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000000000.0, "ssrc": 1, "bytesSent": 0, "packetsSent": 0}}}
+{"t": 1700000001000, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000001000.0, "ssrc": 1, "bytesSent": 99000, "packetsSent": 90}}}
+{"t": 1700000002000, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000002000.0, "ssrc": 1, "bytesSent": 180000, "packetsSent": 170}}}
+"""
+
+
+def calls(folder: Path) -> dict[str, list[str]]:
+    """The files of a short call in each format."""
+    files(folder, LOST)
+    (folder / "stats.jsonl").write_text(STATS)
+    short = {"duration": "2s", "capture": True}
+    (folder / "call.pcapng").write_bytes(tidegate.run(tidegate.Scenario.load("home-broadband", short)).pcapng("sender"))
+    return {"event logs": ["near.log", "far.log"], "getStats": ["stats.jsonl"], "capture": ["call.pcapng"]}
+
+
+CANARY = """\
+import pathlib
+pathlib.Path("ran").write_text("")
+class Canary:
+    def on_report(self, now_ns, report):
+        return 1e6
+"""
+LINKS = {
+    "shipped": "home-broadband",
+    "generated": "lte-generated",
+    "of satellites": "starlink",
+    "coupled": "coupled-calls",
+    "with TCP that begins later than the recording ends": "drop-and-download",
+    "with code of somebody's": "code.toml",
+    "moved": "moved.toml",
+}
+
+
+@pytest.mark.parametrize("format_", ["event logs", "getStats", "capture"])
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+def test_every_format_over_every_kind_of_link(format_: str, link: str, tmp_path: Path, cli: Cli) -> None:
+    named = calls(tmp_path)[format_]
+    (tmp_path / "canary.py").write_text(CANARY)
+    (tmp_path / "code.toml").write_text(STEPS.replace('"gcc"', '"python:canary.py:Canary"'))
+    (tmp_path / "moved.toml").write_text(
+        STEPS + '[[moves]]\ntime = "500ms"\nlink = "down"\nkey = "capacity"\nvalue = "1Mbps"\n'
+    )
+    done = cli("import", *named, "--link", link, "--out", "call")
+    assert done.code == 0, done.err
+    assert "capacity (Mbit/s)" in done.out
+    assert "the capacity is that of the scenario" in done.err
+    assert cli("import", *named, "--link", link, "--out", "call", "--json").code == 0
+    assert cli("report", "call").code == 0
+    assert not (tmp_path / "ran").exists(), "nobody's code runs"
+
+
+def test_a_capacity_is_that_of_the_same_run_with_its_controller(tmp_path: Path) -> None:
+    """Bin by bin; a constant sender in its place changes nothing of a generated link."""
+    run = imported(files(tmp_path, LOST), same_clock=True, link="lte-generated")
+    length = float(run.summary["duration_s"])
+    own = tidegate.run(tidegate.Scenario.load("lte-generated"), record="series").table("truth")
+    before = own.to_numpy("t_s") < length
+    joined = run.table("truth")
+    for column in ("t_s", "link", "capacity_bps"):
+        assert sorted(joined.to_numpy(column)) == sorted(own.to_numpy(column)[before]), column
+    (link, _) = run.summary["links"]
+    mean = joined.to_numpy("capacity_bps")[joined.to_numpy("link") == link["link"]].mean()
+    assert link["capacity_bps"] == mean
+
+
+def test_links_without_a_capacity_of_their_own_are_refused(tmp_path: Path, cli: Cli) -> None:
+    files(tmp_path, LOST)
+    done = cli("import", "near.log", "--link", "lte-cell", "--out", "call")
+    assert (done.code, done.out) == (2, "")
+    assert "lte-cell: none of its links has a capacity of its own" in done.err
+    assert not (tmp_path / "call").exists()

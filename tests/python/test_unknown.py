@@ -130,7 +130,8 @@ def test_pictures(run: Run, name: str, tmp_path: Path) -> None:
         pytest.skip("no controller noted anything")
     figure = PICTURES[name](run)
     figure.savefig(tmp_path / "picture.svg")
-    check_text("\n".join(text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)))
+    texts: list[Text] = figure.findobj(Text)
+    check_text("\n".join(text.get_text() for text in texts))
 
 
 def test_cells_and_pages(run: Run, tmp_path: Path, cli: Cli) -> None:

@@ -45,10 +45,12 @@ def print_run(done: Run) -> None:
         to.print()
     if not done.summary["links"]:
         return  # of a recorded call nobody knows them
-    marks = any(link["marked"] for link in done.summary["links"])
-    names = [name for name in LINKS if name != "marked" or marks]
+    every = done.summary["links"]
+    marks = any(link.get("marked") for link in every)
+    # of a recorded call's link nobody knows more than its capacity, where that is a scenario's
+    names = [name for name in LINKS if any(name in link for link in every) and (name != "marked" or marks)]
     links = plain_table("link", *(_head(name) for name in names))
-    for link in done.summary["links"]:
+    for link in every:
         links.add_row(link["link"], *(metric(name).show(link.get(name)) for name in names))
     print_table(links)
     print_recordings([done.summary])

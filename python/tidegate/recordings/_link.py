@@ -25,6 +25,10 @@ _APART_S = 0.05
 """A packet of the recording is the session's one with its number that lies no further from it, once the clocks are one:
 programs stamp a packet some ms before it reaches the device, and a number comes again after minutes."""
 
+_CONSTANT = "fixed"
+"""The controller in place of each one of a scenario whose links alone are played."""
+_SHORTEST_S = 1e-9
+"""A recording of one packet has no length, and its link a capacity at that instant."""
 _TABLES = ("truth", "queues", "links")
 _SIDES = ("A", "B")
 
@@ -63,7 +67,7 @@ def truth(of: Run, link: str | Path, captured: Run | None = None) -> Truth:
             Unix time is brought to the session's.
 
     Raises:
-        InputError: when it is neither, is damaged, or has nothing to do with the call.
+        InputError: when it is neither, is damaged, has nothing to do with the call, or has no capacity.
     """
     folder = Path(link)
     return _of_session(of, folder, captured) if folder.is_dir() else _of_scenario(of, str(link))
@@ -71,15 +75,33 @@ def truth(of: Run, link: str | Path, captured: Run | None = None) -> Truth:
 
 def _of_scenario(of: Run, name: str) -> Truth:
     length = float(of.summary["duration_s"])
-    made = run(Scenario.load(name, {"duration": f"{max(length, 0.1):.3f}s", "record": "series"}))
-    kept: dict[str, Table] = {one: made.table(one) for one in ("truth", "links") if one in made.tables}
-    known = ("link", "capacity_bps")
-    links = [{key: entry[key] for key in known if key in entry} for entry in made.summary["links"]]
+    given = Scenario.load(name)
+    # capacities do not depend on who sends, and nobody's code runs to read them
+    changes: dict[str, Any] = {
+        f"flows.{flow.name}.media.controller": _CONSTANT for flow in given.flows if flow.media is not None
+    }
+    if given.couplings:
+        changes["couplings"] = []  # a constant sender cannot be coupled
+    # flows and moves of the scenario have to fit in
+    changes |= {"duration": f"{max(length, given.duration / 1e9):.9f}s", "record": "series"}
+    played = run(given.with_changes(changes))
+    truth = _moved(played.table("truth"), 0.0, max(length, _SHORTEST_S))
+    names, rates = truth.to_numpy("link"), truth.to_numpy("capacity_bps")
+    links = [
+        {"link": entry["link"]}
+        | ({} if entry.get("capacity_bps") is None else {"capacity_bps": float(rates[names == entry["link"]].mean())})
+        for entry in played.summary["links"]
+    ]
+    if not any("capacity_bps" in link for link in links):
+        raise InputError(
+            f"{name}: none of its links has a capacity of its own: they are without limit, or a radio network that its "
+            "users share; expected a scenario whose links have one"
+        )
     says = (
-        f"the capacity is that of the scenario {made.name}, whose time 0 is taken to be the beginning of the "
+        f"the capacity is that of the scenario {played.name}, whose time 0 is taken to be the beginning of the "
         "recording; its queues and drops are of another run and not shown"
     )
-    return Truth(links, kept, [says])
+    return Truth(links, {"truth": truth}, [says])
 
 
 def _of_session(of: Run, folder: Path, captured: Run | None) -> Truth:
