@@ -17,7 +17,7 @@ from tidegate import Scenario, _core
 from tidegate.errors import InputError
 from tidegate.running import engine_errors
 from tidegate.scenario._lower import lower
-from tidegate.scenario.scenario import assign
+from tidegate.scenario.scenario import assign_all
 
 MINE = """\
 import tidegate
@@ -350,7 +350,7 @@ def test_what_the_engine_refuses_comes_in_parts(
     (tmp_path / "x.toml").write_text(PLAIN, encoding="utf-8")
     made = Scenario.load(tmp_path / "x.toml")
     ir = copy.deepcopy(lower(made).ir)
-    assign(ir, key, value)
+    assign_all(ir, {key: value})
     with pytest.raises(InputError) as told, engine_errors(made):
         _core.run(json.dumps(ir))
     refused = told.value.__context__

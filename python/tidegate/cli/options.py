@@ -79,11 +79,32 @@ def pair(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def changes(sets: Sequence[str]) -> dict[str, Any]:
-    """What several `--set` change, values by dotted key."""
-    from tidegate.comparing.sweeping import plain_value
+def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | None = None) -> dict[str, Any]:
+    """What several `--set` and options of the same names change: values by dotted key.
 
-    return {key: plain_value(value) for key, value in map(pair, sets)}
+    Raises:
+        InputError: when a key is given twice, or a duration is none.
+    """
+    from tidegate.comparing.sweeping import plain_value
+    from tidegate.units import Duration
+
+    given: dict[str, Any] = {}
+    for key, text in map(pair, sets):
+        if key in given:
+            raise InputError(f"--set {key}: is given twice")
+        given[key] = plain_value(text)
+    if duration is not None:
+        try:
+            Duration.parse(duration)
+        except InputError as error:
+            raise InputError(f"--duration: {error}") from None
+    for key, value in {"duration": duration, "seed": seed}.items():
+        if value is None:
+            continue
+        if key in given:
+            raise InputError(f"--{key} {value}: --set {key} names it, too; expected one of the two")
+        given[key] = value
+    return given
 
 
 def values_of(key: str, text: str) -> list[str]:

@@ -64,7 +64,7 @@ def play(
         if out.is_dir():
             raise InputError(f"--out {out}: is a folder; expected a file, such as {out / 'play.html'}")
         check_target(out, "page of tidegate", pages.is_page, force=force)
-    made = Scenario.load(scenario, {**changes(set_), **({} if seed is None else {"seed": seed})})
+    made = Scenario.load(scenario, changes(set_, seed=seed))
     try:
         payload = pages.payload(made, given)
     except pages.Unplayable as error:

@@ -185,11 +185,9 @@ def compare(
         queue=queue,
         cross=cross,
         beside=beside,
-        duration=duration,
         media_source=media_source,
+        changes={**changes(set_, duration=duration), **captured(pcap, out)},
     )
-    if replaced := {**changes(set_), **captured(pcap, out)}:
-        made = made.with_changes(replaced)
     if out is not None:
         check_folder(out, comparing.COMPARISON_FILE)
     if media is not None:

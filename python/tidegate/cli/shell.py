@@ -92,8 +92,8 @@ def shell(
     from tidegate.shell import session
 
     at_terminal = "shell" in (who.a, who.b)
-    longer = {"duration": duration or "1h"} if at_terminal or duration is not None else {}
-    made = Scenario.load(scenario, {**changes(set_), **longer})
+    changed = changes(set_, duration=duration)
+    made = Scenario.load(scenario, {"duration": "1h", **changed} if at_terminal else changed)
     if out is not None:
         check_folder(out, RUN_FILE)
     say_what_code_is_run(scenario, made.code)

@@ -84,20 +84,13 @@ def send(
     from tidegate.results._folders import check_folder
     from tidegate.running import RUN_FILE, sockets
     from tidegate.scenario.variants import with_controller
-    from tidegate.units import Duration
 
     if record not in {None, "summary", "series", "packets"}:
         raise InputError(f"--record: found {record}; expected summary, series or packets")
     if media is not None and record not in {None, "packets"}:
         raise InputError(f"--record: found {record}; --media needs packets")
     _check_pcap(pcap, out)
-    changed = changes(set_)
-    if duration is not None:
-        try:
-            changed["duration"] = str(Duration.parse(duration))
-        except (ValueError, InputError) as error:
-            raise InputError(f"--duration: {error}") from None
-    made = sockets.scenario_of(scenario, changed)
+    made = sockets.scenario_of(scenario, changes(set_, duration=duration))
     if controller is not None:
         made = with_controller(made, controller)
     rate = _rate(max_rate)

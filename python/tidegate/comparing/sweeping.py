@@ -192,11 +192,16 @@ def _values(key: str, values: Sequence[Contender]) -> dict[str, Any]:
     return {label: anchored(what) for label, what in contenders(values).items()}
 
 
+def _shown(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in settings.items())
+
+
 def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
     """Every combination of a grid's values with every seed.
 
     Raises:
-        InputError: when a key leads nowhere, a value does not fit, or there are too many.
+        InputError: when a key leads nowhere, a value does not fit, two combinations are the same, or there are too
+            many.
     """
     count = len(seeds)
     every = _named(grid)
@@ -206,6 +211,7 @@ def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
             raise InputError(f"that makes more than {_MOST_RUNS} runs")
     found = []
     files = Files()
+    variants: dict[str, Mapping[str, str]] = {}
     for chosen in itertools.product(*every.values()):
         settings = dict(zip(grid, chosen, strict=True))
         changes = {key: every[key][value] for key, value in settings.items()}
@@ -214,8 +220,12 @@ def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
             lowered = Lowered(variant, files)
             made = lowered.for_run(record="summary")
         except InputError as error:
-            given = ", ".join(f"{key}={value}" for key, value in settings.items())
-            raise InputError(f"with {given}: {error}" if given else str(error)) from None
+            raise InputError(f"with {_shown(settings)}: {error}" if settings else str(error)) from None
+        if (same := variants.setdefault(made.hash, settings)) is not settings:
+            raise InputError(
+                f"two combinations are one and the same scenario: {_shown(same)}; and {_shown(settings)}; expected "
+                "each to differ in more than its label (for other seeds there is --seeds)"
+            )
         for seed in seeds:
             text = f"{build()} {made.hash} {seed}"
             key = hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -283,10 +293,13 @@ def plain_value(text: str) -> Any:
     if registry.is_file(text):
         return anchored(text)
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        table = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
-    return value if isinstance(value, bool | int | float | str | list | dict) else text
+    value = table["value"]
+    # further lines would be keys of their own, which nobody asked for
+    single = len(table) == 1 and isinstance(value, bool | int | float | str | list | dict)
+    return value if single else text
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tidegate.scenario.links import Link
 from tidegate.scenario.moves import Move
 from tidegate.scenario.radio import Lte
 from tidegate.scenario.sessions import Session
-from tidegate.units import Duration
+from tidegate.units import Duration, show
 
 Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
 Level = Literal["summary", "series", "packets"]
@@ -132,9 +132,7 @@ class Scenario(Model):
         source = Source.parse(text, path, _names)
         data = source.data
         data.setdefault("name", _name_of(path))
-        for key, value in (changes or {}).items():
-            assign(data, key, value)
-
+        assign_all(data, changes or {})
         named = source.named
 
         def where(problem: Problem) -> str:
@@ -216,18 +214,19 @@ class Scenario(Model):
         lower(self, run_code=run_code)
 
     def with_changes(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Self:
-        """A copy with values replaced by dotted key, as `--set` does.
+        """A copy with values replaced by dotted key, as `--set` does: all of them, and then it is checked.
+
+        The order of the changes does not matter: a table is replaced before the keys in it.
 
         Raises:
-            InputError: when a key leads nowhere.
+            InputError: when a key leads nowhere, or two of them contradict each other.
             ScenarioError: when a value does not fit.
 
         >>> Scenario.load("home-broadband").with_changes({"links.uplink.delay": "5ms"}).links[0].delay
         Duration('5ms')
         """
         data = self.to_dict()
-        for key, value in {**(changes or {}), **keys}.items():
-            assign(data, key, value)
+        assign_all(data, {**(changes or {}), **keys})
         return type(self).from_dict(data, self._base)
 
     def to_toml(self) -> str:
@@ -261,47 +260,70 @@ def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
     return named
 
 
-def assign(data: dict[str, Any], key: str, value: Any) -> None:
-    """Sets one value by its dotted key; links and flows go by their name, or by number from 1.
+def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    """Sets values by their dotted keys; links and flows go by their name, or by number from 1.
+
+    A table is set before the keys in it, and names last, so that the order in which the changes were given does not
+    matter.
 
     Raises:
-        InputError: when the key leads nowhere.
+        InputError: when a key leads nowhere, or two of them contradict each other.
 
     >>> data = {"links": [{"name": "x", "delay": "1ms"}]}
-    >>> assign(data, "links.x.delay", "20ms")
+    >>> assign_all(data, {"links.x.capacity.trace": "x.csv", "links.x.capacity": {"offset": "random"}})
     >>> data
-    {'links': [{'name': 'x', 'delay': '20ms'}]}
-    >>> assign(data, "links.y.delay", "20ms")
+    {'links': [{'name': 'x', 'delay': '1ms', 'capacity': {'offset': 'random', 'trace': 'x.csv'}}]}
+    >>> assign_all(data, {"links.y.delay": "20ms"})
     Traceback (most recent call last):
     ...
     tidegate.errors.InputError: links.y.delay: there is no links entry called y; there is x
     """
-    steps = key.split(".")
-    here: Any = data
-    for depth, step in enumerate(steps):
-        if not step:
+    given: dict[tuple[int, str], str] = {}
+    """The key that set an entry of a table."""
+    for key in sorted(changes, key=_parents_first):
+        steps = key.split(".")
+        if not all(steps):
             raise InputError(f'"{key}" is no key; expected names with dots between them')
-        last = depth == len(steps) - 1
+        here: Any = data
+        for depth, step in enumerate(steps[:-1]):
+            if isinstance(here, list):
+                here = _entry(here, steps, depth)
+                continue
+            here = _inside(here, step, key, given)
         if isinstance(here, list):
-            here = _entry(here, steps, depth)
-            if last:
-                raise InputError(f"{key}: names a whole table; expected a key in it")
-        elif last:
-            here[step] = value
-        else:
-            here = _inside(here, step)
+            _entry(here, steps, len(steps) - 1)
+            raise InputError(f"{key}: names a whole table; expected a key in it")
+        place = (id(here), steps[-1])
+        if place in given:
+            raise InputError(f"{key}: is set by {given[place]}, too")
+        given[place] = key
+        # what is set in it later is not set in the caller's own table
+        here[steps[-1]] = copy.deepcopy(changes[key]) if isinstance(changes[key], dict | list) else changes[key]
 
 
-def _inside(here: dict[str, Any], step: str) -> Any:
-    below = here.get(step)
-    if step == "controller" and isinstance(below, str):
-        # "gcc:draft-02" has to become a table before a setting can be put beside the name
-        below = {"name": below}
-        here[step] = below
-    if not isinstance(below, dict | list):
-        below = {}
-        here[step] = below
-    return below
+def _parents_first(key: str) -> tuple[bool, int]:
+    steps = key.split(".")
+    return steps[-1] == "name", len(steps)
+
+
+_NAMED_TABLES = ("controller", "discipline")
+"""Keys that are a name or a table with that name: a setting can be put beside "gcc:draft-02"."""
+
+
+def _inside(here: dict[str, Any], step: str, key: str, given: dict[tuple[int, str], str]) -> Any:
+    """The table under `step`, made where there is none; `given` has the keys that were set before."""
+    below, parent = here.get(step), given.get((id(here), step))
+    if isinstance(below, dict | list):
+        return below
+    table: dict[str, Any] = {}
+    if step in _NAMED_TABLES and isinstance(below, str):
+        table["name"] = below
+        if parent is not None:
+            given[id(table), "name"] = parent
+    elif parent is not None:
+        raise InputError(f"{key}: is a key in {parent}, which is set to {show(below)}; expected one of the two")
+    here[step] = table
+    return table
 
 
 def _entry(entries: list[Any], steps: list[str], depth: int) -> Any:

@@ -14,7 +14,7 @@ from tidegate.control import registry
 from tidegate.control.contenders import Contender, bare, written
 from tidegate.errors import InputError
 from tidegate.scenario import _subject as subject
-from tidegate.scenario.scenario import Scenario
+from tidegate.scenario.scenario import Scenario, assign_all
 from tidegate.units import Duration, Rate, Size, show
 
 DEFAULT = "lte-generated"
@@ -87,6 +87,7 @@ def scenario_for(
     duration: str | None = None,
     media_source: str | None = None,
     base: Scenario | str | Path | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> Scenario:
     """A scenario from a few words, as `tidegate compare` puts it together.
 
@@ -102,6 +103,7 @@ def scenario_for(
         duration: How long.
         media_source: statistical, ideal or greedy.
         base: A scenario to begin with; its first link and its subject are changed.
+        changes: Values by dotted key that replace those of the result, which is checked as a whole.
 
     Raises:
         InputError: when something does not fit.
@@ -139,6 +141,7 @@ def scenario_for(
             raise InputError(f"--media-source: {error}") from None
         media["video"] = {**(media.get("video") or {}), "source": media_source}
     _compete(data, scenario, cross, [beside] if isinstance(beside, str) else beside)
+    assign_all(data, changes or {})
     return Scenario.from_dict(data, where)
 
 
