@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from tidegate.scenario._lower import lower
 
 MEASURED = """\
 import json, sys
-from tidegate import Scenario, memory, run
-from tidegate.scenario.lower import lower
+from tidegate import Scenario, run
+from tidegate.scenario import _memory as memory
+from tidegate.scenario._lower import lower
 
 def size(name):
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))[name].split()[0]) * 1024
@@ -30,7 +32,8 @@ run(Scenario.from_dict({"duration": "1s", "links": [{}], "flows": [{"media": {"c
 open("/proc/self/clear_refs", "w").write("5")  # the peak counts from here on
 before = size("VmRSS")
 kept = run(scenario)
-print(json.dumps([memory.need(lower(scenario).ir), size("VmHWM") - before]))
+made = lower(scenario)
+print(json.dumps([memory.need(made.ir, made.inputs.traces), size("VmHWM") - before]))
 """
 
 
@@ -49,7 +52,31 @@ def shape(kind: str, count: int, duration: str, record: str, **keys: Any) -> dic
     }
 
 
+def dumbbell(
+    flows: Sequence[dict[str, Any]], record: str, capacity: Any = "4Mbps", duration: str = "600s"
+) -> dict[str, Any]:
+    """Flows from the ends of fast access links over one slow link to other ends."""
+    access = {"capacity": "1Gbps", "delay": "1ms"}
+    ways = range(len(flows))
+    return {
+        "duration": duration,
+        "record": record,
+        "links": [
+            *({"name": f"in-{n}", "from": f"a{n}", "to": "left", **access} for n in ways),
+            {"name": "middle", "from": "left", "to": "right", "capacity": capacity, "delay": "20ms"},
+            *({"name": f"out-{n}", "from": "right", "to": f"b{n}", **access} for n in ways),
+        ],
+        "flows": [{"name": f"flow-{n}", "from": f"a{n}", "to": f"b{n}", **flow} for n, flow in enumerate(flows)],
+    }
+
+
+CALL: dict[str, Any] = {"media": {"controller": "gcc", "max_rate": "1Mbps"}}
+TCP: dict[str, Any] = {"tcp": {}}
 SHAPES = {
+    "a dumbbell's connections": dumbbell([TCP] * 3, "series", duration="2400s"),
+    "a dumbbell's packets": dumbbell([CALL, TCP, TCP], "packets"),
+    "one connection after others": dumbbell([TCP, *[{"stop": "20s", **TCP}] * 9], "packets"),
+    "too much UDP": dumbbell([{"udp": {"rate": "12Mbps", "packet_size": "1200B"}}], "packets"),
     "many calls": shape("call", 1000, "1s", "summary"),
     "many connections": shape("tcp", 1500, "1s", "summary"),
     "many flows": shape("udp", 4000, "1s", "summary"),
@@ -87,6 +114,26 @@ def test_the_estimate_is_what_a_run_takes(name: str) -> None:
     wanted, taken = json.loads(done.stdout)
     print(f"{name}: {wanted / 1e6:.0f} MB estimated, {taken / 1e6:.0f} MB taken")
     assert taken / 1.6 < wanted < taken * 1.6
+
+
+def test_the_link_that_limits_is_that_of_the_way(tmp_path: Path) -> None:
+    """A gigabit that is no bottleneck needs no more than none at all; a recorded one needs what it carried."""
+    (tmp_path / "slow.csv").write_text("time_s,rate_bps\n0,4000000\n600,4000000\n")
+
+    def need(data: dict[str, Any]) -> int:
+        made = lower(Scenario.from_dict(data, tmp_path))
+        return memory.need(made.ir, made.inputs.traces)
+
+    flows = [CALL, TCP, {"tcp": {"algorithm": "newreno"}}]
+    for record in ("series", "packets"):
+        constant = need(dumbbell(flows, record))
+        assert need(dumbbell(flows, record, {"trace": "slow.csv"})) == pytest.approx(constant, rel=0.01)
+        assert constant < need(dumbbell(flows, record, "40Mbps")) < 12 * constant
+        plain = dumbbell(flows, record)
+        plain["links"] = [{**link, "capacity": "4Mbps"} for link in plain["links"]]
+        assert need(plain) == constant
+    wide = dumbbell(flows, "series", "1Gbps")
+    assert need(wide) > 100 * need(dumbbell(flows, "summary")), "a gigabit of TCP is told of packet by packet"
 
 
 def test_levels_and_lengths_need_what_they_add() -> None:

@@ -46,7 +46,7 @@ class RunJob:
         """
         lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
         made = lowered.for_run(seed=self.seed, record=self.record)
-        memory.check(made.ir)
+        memory.check(made.ir, made.inputs.traces)
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
         return run_of(lowered.scenario, made, recording)

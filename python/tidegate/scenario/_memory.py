@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from tidegate.errors import RunError
+from tidegate.net import trace
 
 IGNORE = "TIDEGATE_IGNORE_MEMORY"
 """The environment variable that lets a run begin whatever it needs."""
@@ -29,28 +33,38 @@ _SECOND = 10**9
 _GIGA = 1e9
 
 
-def need(ir: Mapping[str, Any]) -> int:
+def need(ir: Mapping[str, Any], traces: Sequence[trace.Trace] = ()) -> int:
     """Bytes that a run will take at most, more or less: half as much again is not unusual.
 
-    Flows send as much as they may, or as the fastest link carries; a flow that nothing limits is not counted.
+    A call sends as much as it may, or as the narrowest link on its way carries; UDP sends its rate, whatever becomes of
+    it; the connections that one link limits send together what it carries. A flow that nothing limits is not counted.
+
+    Args:
+        ir: The scenario as the engine takes it.
+        traces: The recorded networks that its links name by number.
     """
     level, seconds = ir["record"]["level"], ir["duration"] / _SECOND
     bins = ir["duration"] / ir["record"]["bin"]
-    rates = [rate for link in ir["links"] if (rate := _capacity(link["capacity"])) is not None]
-    fastest = max(rates, default=None)
-    # connections share the links that there are, one way with data and the other with acknowledgments
-    connections = sum(kind == "tcp" for kind, _ in _flows(ir))
-    share = min(fastest, sum(rates) / 2 / max(connections, 1)) if fastest is not None else 0.0
+    narrowest = _Narrowest(ir["links"], traces)
+    connections: dict[str, _Connections] = {}
     total = float(_BASE)
     for kind, flow in _flows(ir):
         total += _FLOW.get(kind, _FLOW["media"])
         if level == "summary":
             continue
-        active = min(seconds, (flow["stop"] or ir["duration"]) / _SECOND) - flow["start"] / _SECOND
-        packets = _packets(kind, flow["kind"], fastest, share) * max(active, 0.0)
+        begin, end = flow["start"] / _SECOND, min(seconds, (flow["stop"] or ir["duration"]) / _SECOND)
+        active = max(end - begin, 0.0)
         total += _SERIES_ROW * bins
-        total += _ROW * (_MEDIA_ROWS * max(active, 0.0) if kind == "media" else _TCP_ROWS * packets * (kind == "tcp"))
-        total += packets * ((_PACKET_ROW if level == "packets" else 0) + (_CAPTURED if ir["record"]["capture"] else 0))
+        limit = narrowest.between(flow["from"], flow["to"])
+        if kind == "tcp":
+            if limit is not None:
+                name, rate = limit
+                size = flow["kind"]["tcp"]["packet_size"] / 1.5  # an acknowledgment for every other segment
+                connections.setdefault(name, _Connections(rate)).add(size, begin, end)
+            continue
+        packets = _packets(kind, flow["kind"], limit and limit[1]) * active
+        total += _ROW * _MEDIA_ROWS * active * (kind == "media") + packets * _packet(ir)
+    total += sum(one.packets * (_ROW * _TCP_ROWS + _packet(ir)) for one in connections.values())
     total += _MEMBER * sum(len(session["members"]) for session in ir.get("sessions", ()))
     total += _QUEUE * sum(_queues(link["settings"]["discipline"]) for link in ir["links"])
     if level != "summary":
@@ -58,12 +72,70 @@ def need(ir: Mapping[str, Any]) -> int:
     return round(total)
 
 
+def _packet(ir: Mapping[str, Any]) -> int:
+    """Bytes for each packet."""
+    record = ir["record"]
+    return (_PACKET_ROW if record["level"] == "packets" else 0) + (_CAPTURED if record["capture"] else 0)
+
+
+@dataclass
+class _Connections:
+    """The TCP connections that one link limits."""
+
+    rate: float
+    """What the link carries, bit/s."""
+    size: float = math.inf
+    """The smallest bytes a packet."""
+    begin: float = math.inf
+    end: float = 0.0
+
+    def add(self, size: float, begin: float, end: float) -> None:
+        """One more, that is active from `begin` to `end`."""
+        self.size, self.begin, self.end = min(self.size, size), min(self.begin, begin), max(self.end, end)
+
+    @property
+    def packets(self) -> float:
+        """Of all of them together, however they share the link: a lone one has all of it."""
+        return self.rate / 8 / self.size * max(self.end - self.begin, 0.0)
+
+
+class _Narrowest:
+    """The narrowest link between two ends, on the way that the engine takes: that with the fewest links."""
+
+    def __init__(self, links: Sequence[Mapping[str, Any]], traces: Sequence[trace.Trace]) -> None:
+        self._traces = traces
+        self._from: dict[str, list[Mapping[str, Any]]] = {}
+        for link in links:
+            self._from.setdefault(link["from"], []).append(link)
+        self._reached: dict[str, dict[str, tuple[str, float] | None]] = {}
+
+    def between(self, begin: str, end: str) -> tuple[str, float] | None:
+        """Its name and what it carries in bit/s; None where no link on the way has a limit, or there is no way."""
+        if begin not in self._reached:
+            self._reached[begin] = self._limits(begin)
+        return self._reached[begin].get(end)
+
+    def _limits(self, begin: str) -> dict[str, tuple[str, float] | None]:
+        limits: dict[str, tuple[str, float] | None] = {begin: None}
+        waiting = deque([begin])
+        while waiting:
+            here = waiting.popleft()
+            for link in self._from.get(here, ()):
+                if link["to"] in limits:
+                    continue
+                rate = _capacity(link["capacity"], self._traces)
+                known = [limits[here], None if rate is None else (str(link["name"]), rate)]
+                limits[link["to"]] = min((one for one in known if one is not None), key=itemgetter(1), default=None)
+                waiting.append(link["to"])
+        return limits
+
+
 def free() -> tuple[int, str] | None:
     """Bytes that this process may still take, and what limits it; None where nobody tells."""
     return min(_limits(), default=None)
 
 
-def check(ir: Mapping[str, Any]) -> None:
+def check(ir: Mapping[str, Any], traces: Sequence[trace.Trace] = ()) -> None:
     """Refuses a run that will need more memory than there is.
 
     Raises:
@@ -72,7 +144,7 @@ def check(ir: Mapping[str, Any]) -> None:
     there = free()
     if there is None or os.environ.get(IGNORE):
         return
-    wanted, (room, what) = need(ir), there
+    wanted, (room, what) = need(ir, traces), there
     if wanted <= room:
         return
     level = ir["record"]["level"]
@@ -101,13 +173,15 @@ def _queues(discipline: Any) -> int:
     return 0
 
 
-def _capacity(capacity: Any) -> float | None:
-    """The most that a link carries in bit/s; None where that is not known."""
+def _capacity(capacity: Any, traces: Sequence[trace.Trace]) -> float | None:
+    """The most that a link carries in bit/s, of a recorded network the mean; None where that is not known."""
     match capacity:
         case {"constant": rate}:
             return float(rate)
         case {"schedule": {"steps": steps}}:
             return max(float(rate) for _, rate in steps)
+        case {"trace": {"index": int(index), "scale": float(scale) | int(scale)}} if index < len(traces):
+            return float(traces[index].mean_rate * scale)
         case {"brownian": {"max": rate}}:
             return float(rate)
         case {"leo": {"median": rate, "sigma": sigma}}:
@@ -117,19 +191,16 @@ def _capacity(capacity: Any) -> float | None:
     return None
 
 
-def _packets(kind: str, spec: Any, fastest: float | None, share: float) -> float:
-    """Packets a second, in both directions: of what the flow may send at most, a connection its share."""
+def _packets(kind: str, spec: Any, limit: float | None) -> float:
+    """Packets a second, in both directions, of a flow that is no connection."""
     settings = spec[kind] if isinstance(spec, Mapping) else {}
     match kind:
         case "media":
             rate, size = settings["max_rate"], settings["payload"] + settings["overhead"] + 20
+            return min(float(rate), limit or float(rate)) / 8 / float(size)
         case "udp":
-            rate, size = settings["rate"], settings["packet_size"]
-        case "tcp":
-            rate, size = share, settings["packet_size"] / 1.5  # an acknowledgment for every other segment
-        case _:
-            return 0.0
-    return min(float(rate), fastest or float(rate)) / 8 / float(size)
+            return float(settings["rate"]) / 8 / float(settings["packet_size"])
+    return 0.0
 
 
 _GROUPS = Path("/sys/fs/cgroup")
