@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tidegate.errors import RunError
 from tidegate.net import trace
@@ -43,28 +41,24 @@ def need(ir: Mapping[str, Any], traces: Sequence[trace.Trace] = ()) -> int:
         ir: The scenario as the engine takes it.
         traces: The recorded networks that its links name by number.
     """
-    level, seconds = ir["record"]["level"], ir["duration"] / _SECOND
+    level = ir["record"]["level"]
     bins = ir["duration"] / ir["record"]["bin"]
-    narrowest = _Narrowest(ir["links"], traces)
-    connections: dict[str, _Connections] = {}
+    ways = _Ways(ir["links"], traces)
+    connections: list[tuple[Way, Mapping[str, Any]]] = []
     total = float(_BASE)
     for kind, flow in _flows(ir):
         total += _FLOW.get(kind, _FLOW["media"])
         if level == "summary":
             continue
-        begin, end = flow["start"] / _SECOND, min(seconds, (flow["stop"] or ir["duration"]) / _SECOND)
-        active = max(end - begin, 0.0)
         total += _SERIES_ROW * bins
-        limit = narrowest.between(flow["from"], flow["to"])
+        way = ways.between(flow["from"], flow["to"])
         if kind == "tcp":
-            if limit is not None:
-                name, rate = limit
-                size = flow["kind"]["tcp"]["packet_size"] / 1.5  # an acknowledgment for every other segment
-                connections.setdefault(name, _Connections(rate)).add(size, begin, end)
+            connections.append((way, flow))
             continue
-        packets = _packets(kind, flow["kind"], limit and limit[1]) * active
-        total += _ROW * _MEDIA_ROWS * active * (kind == "media") + packets * _packet(ir)
-    total += sum(one.packets * (_ROW * _TCP_ROWS + _packet(ir)) for one in connections.values())
+        begin, end = _active(flow, ir)
+        packets = _packets(kind, flow["kind"], min(way.values(), default=None)) * (end - begin)
+        total += _ROW * _MEDIA_ROWS * (end - begin) * (kind == "media") + packets * _packet(ir)
+    total += _of_connections(connections, ir) * (_ROW * _TCP_ROWS + _packet(ir))
     total += _MEMBER * sum(len(session["members"]) for session in ir.get("sessions", ()))
     total += _QUEUE * sum(_queues(link["settings"]["discipline"]) for link in ir["links"])
     if level != "summary":
@@ -78,56 +72,62 @@ def _packet(ir: Mapping[str, Any]) -> int:
     return (_PACKET_ROW if record["level"] == "packets" else 0) + (_CAPTURED if record["capture"] else 0)
 
 
-@dataclass
-class _Connections:
-    """The TCP connections that one link limits."""
-
-    rate: float
-    """What the link carries, bit/s."""
-    size: float = math.inf
-    """The smallest bytes a packet."""
-    begin: float = math.inf
-    end: float = 0.0
-
-    def add(self, size: float, begin: float, end: float) -> None:
-        """One more, that is active from `begin` to `end`."""
-        self.size, self.begin, self.end = min(self.size, size), min(self.begin, begin), max(self.end, end)
-
-    @property
-    def packets(self) -> float:
-        """Of all of them together, however they share the link: a lone one has all of it."""
-        return self.rate / 8 / self.size * max(self.end - self.begin, 0.0)
+def _active(flow: Mapping[str, Any], ir: Mapping[str, Any]) -> tuple[float, float]:
+    """When a flow begins and ends, in seconds."""
+    begin, end = flow["start"], min(ir["duration"], flow["stop"] or ir["duration"])
+    return begin / _SECOND, max(begin, end) / _SECOND
 
 
-class _Narrowest:
-    """The narrowest link between two ends, on the way that the engine takes: that with the fewest links."""
+Way: TypeAlias = Mapping[str, float]
+"""The links between two ends that have a limit, and what each carries in bit/s."""
+
+
+def _of_connections(connections: Sequence[tuple[Way, Mapping[str, Any]]], ir: Mapping[str, Any]) -> float:
+    """Packets of all TCP connections: what one link limits has together what it carries, however it is shared."""
+    through = Counter(name for way, _ in connections for name in way)
+    limited: dict[str, list[tuple[float, float, float]]] = {}
+    rates: dict[str, float] = {}
+    for way, flow in connections:
+        if way:
+            # of equal ones that which most of them share
+            name, rate = min(way.items(), key=lambda link: (link[1], -through[link[0]]))
+            rates[name] = rate
+            size = flow["kind"]["tcp"]["packet_size"] / 1.5  # an acknowledgment for every other segment
+            limited.setdefault(name, []).append((size, *_active(flow, ir)))
+    total = 0.0
+    for name, some in limited.items():
+        sizes, begins, ends = zip(*some, strict=True)
+        total += rates[name] / 8 / min(sizes) * (max(ends) - min(begins))
+    return total
+
+
+class _Ways:
+    """Ways between the ends of a network, as the engine takes them: those with the fewest links."""
 
     def __init__(self, links: Sequence[Mapping[str, Any]], traces: Sequence[trace.Trace]) -> None:
         self._traces = traces
         self._from: dict[str, list[Mapping[str, Any]]] = {}
         for link in links:
             self._from.setdefault(link["from"], []).append(link)
-        self._reached: dict[str, dict[str, tuple[str, float] | None]] = {}
+        self._known: dict[str, dict[str, Way]] = {}
 
-    def between(self, begin: str, end: str) -> tuple[str, float] | None:
-        """Its name and what it carries in bit/s; None where no link on the way has a limit, or there is no way."""
-        if begin not in self._reached:
-            self._reached[begin] = self._limits(begin)
-        return self._reached[begin].get(end)
+    def between(self, begin: str, end: str) -> Way:
+        """Empty where no link on the way has a limit, or none is known."""
+        if begin not in self._known:
+            self._known[begin] = self._all(begin)
+        return self._known[begin].get(end, {})
 
-    def _limits(self, begin: str) -> dict[str, tuple[str, float] | None]:
-        limits: dict[str, tuple[str, float] | None] = {begin: None}
+    def _all(self, begin: str) -> dict[str, Way]:
+        ways: dict[str, Way] = {begin: {}}
         waiting = deque([begin])
         while waiting:
             here = waiting.popleft()
             for link in self._from.get(here, ()):
-                if link["to"] in limits:
-                    continue
-                rate = _capacity(link["capacity"], self._traces)
-                known = [limits[here], None if rate is None else (str(link["name"]), rate)]
-                limits[link["to"]] = min((one for one in known if one is not None), key=itemgetter(1), default=None)
-                waiting.append(link["to"])
-        return limits
+                if link["to"] not in ways:
+                    rate = _capacity(link["capacity"], self._traces)
+                    ways[link["to"]] = {**ways[here], **({} if rate is None else {str(link["name"]): rate})}
+                    waiting.append(link["to"])
+        return ways
 
 
 def free() -> tuple[int, str] | None:
