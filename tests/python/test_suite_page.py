@@ -295,7 +295,7 @@ def test_a_controller_has_its_colour_everywhere() -> None:
 def test_the_colours_are_those_of_figures() -> None:
     from support import synthetic_runs as synthetic
 
-    axes = rate_delay_scatter({name: [synthetic.run("gcc")] for name in TWELVE}).axes[0]
+    axes = rate_delay_scatter({name: [synthetic.under(name)] for name in TWELVE}).axes[0]
     drawn = {one.get_text(): str(one.get_color()) for one in axes.texts}
     for controller in block(page.render(made(TWELVE)))["controllers"]:
         assert drawn[controller["name"]] == controller["light"]

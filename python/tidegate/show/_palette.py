@@ -9,13 +9,17 @@ reach for all controllers, and nobody prints in colour only.
 from __future__ import annotations
 
 import math
+import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tidegate.control import registry
 from tidegate.errors import TidegateError
+from tidegate.show import _view
+from tidegate.show._view import RunLike
 
 HUES: tuple[str, ...] = (
     "#0072b2",  # blue
@@ -51,6 +55,10 @@ KNOWN: dict[str, tuple[int, int]] = {
     "nada": (3, 1),
     "scream": (1, 1), "scream-v1": (1, 3),
 }  # fmt: skip
+
+#: Hues of which each controller of one's own prefers one: none is that of gcc, fixed, nada or scream, so that it mostly
+#: keeps its hue from figure to figure.
+OWN: tuple[int, ...] = (2, 4, 5, 6)
 
 #: Cross traffic, capacity and other things that are not the subject.
 MUTED = "#8a8f98"
@@ -91,19 +99,21 @@ class Look:
         return MARKERS[self.dash]
 
 
-def look(label: str) -> Look:
-    """How a controller looks by itself: it depends on nothing but its label.
+def look(controller: str) -> Look:
+    """The look of a controller by itself, which depends on nothing but its name.
 
-    A label is a controller's name with an optional preset or settings (`gcc:draft-02`). All of one algorithm have its
-    hue, presets a dash each; others have what the hash of their label gives.
+    The name may have a preset or settings (`gcc:draft-02`). All of one algorithm have its hue, presets a dash each.
+    One that does not come with tidegate has what the hash of its name gives; where its file lies does not count.
 
     >>> look("gcc").colour, look("gcc:draft-02").colour, look("gcc:draft-02").dash
     ('#0072b2', '#0072b2', 2)
+    >>> look("python:mine.py:Mine") == look("Mine")
+    True
     """
-    name, _, rest = label.partition(":")
-    number = zlib.crc32(label.encode())
+    name, _, rest = controller.partition(":")
     if name not in KNOWN:
-        return Look(number % len(HUES), 1 + number // len(HUES) % (len(DASHES) - 1))
+        number = zlib.crc32(_short(controller).encode())
+        return Look(OWN[number % len(OWN)], 1 + number // len(OWN) % (len(DASHES) - 1))
     hue, first = KNOWN[name]
     preset, comma, _ = rest.partition(",")
     try:
@@ -112,25 +122,84 @@ def look(label: str) -> Look:
         presets = []
     if not rest or (preset in presets and not comma):
         return Look(hue, (first + (presets.index(preset) if rest else 0)) % len(DASHES))
-    return Look(hue, 1 + number % (len(DASHES) - 1))
+    return Look(hue, 1 + zlib.crc32(controller.encode()) % (len(DASHES) - 1))
 
 
-def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """How the controllers of one figure look: each as by itself, whatever it is compared with.
+def looks(labels: Iterable[str], ran: Mapping[str, Collection[str]] | None = None) -> dict[str, Look]:
+    """The looks of all controllers of one figure or page; their order does not matter.
 
-    Only where two would look the same does the one whose label comes later in the alphabet take the next look that is
-    free: another dash of its hue, then other hues.
+    Those that come with tidegate have their places first, in order of the alphabet. Each looks as it does by itself,
+    whatever it is compared with. Only where two would look the same does the later one take the next look that is free:
+    another dash of its hue, then other hues.
+
+    All others follow, in order of the alphabet, too. Each takes a hue that nobody has: the one that it has by itself if
+    that is free, else the next of `OWN`, else any. Where no hue is free it takes the one with the fewest lines, and a
+    dash that none of them has.
+
+    Args:
+        labels: The names in the figure.
+        ran: The controllers that ran under each label, where that is known. A label that is no name of theirs looks
+            as the first of them does, if all are of one scheme.
 
     >>> [looks(["mine", *others])["gcc"] == look("gcc") for others in (["gcc"], ["fixed", "gcc", "tfrc"])]
     [True, True]
+    >>> looks(["GCC", "theirs"], {"GCC": ["gcc"], "theirs": ["nada"]}) == {"GCC": look("gcc"), "theirs": look("nada")}
+    True
+    >>> hues = [own.hue for own in looks(["gcc", "nada", "scream", "mine", "yours"]).values()]
+    >>> len(set(hues)) == len(hues)
+    True
     """
     given = list(dict.fromkeys(labels))
-    found: dict[str, Look] = {}
-    # those without a setting first: they keep what is theirs
-    for label in sorted(given, key=lambda label: (label.partition(":")[0] not in KNOWN, ":" in label, label)):
-        own = look(label)
-        found[label] = next((one for one in _next(own) if one not in found.values()), own)
-    return {label: found[label] for label in given}
+    controllers = {label: _controller(label, (ran or {}).get(label, ())) for label in given}
+
+    def place(label: str) -> tuple[bool, bool, str, bool, str]:
+        controller = controllers[label]
+        short = _short(controller)
+        # those without a setting first, and those that are called what they are: they keep what is theirs
+        return not _is_known(controller), ":" in short, short, label != controller, label
+
+    placed: dict[str, Look] = {}
+    for label in sorted(given, key=place):
+        own = look(controllers[label])
+        free = [other for other in _next(own) if other not in placed.values()] or [own]
+        if not _is_known(controllers[label]):
+            lines = Counter(other.hue for other in placed.values())
+            free.sort(key=lambda other: (lines[other.hue], other.hue not in OWN))
+        placed[label] = free[0]
+    return {label: placed[label] for label in given}
+
+
+def looks_of(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, Look]:
+    """The looks of runs by label: each has that of the controller that ran, whatever people call it."""
+    ran: dict[str, set[str]] = {}
+    for label, runs in groups.items():
+        subjects = (_view.flow_summary(run, _view.subject_of(run)) for run in runs)
+        ran[label] = {str(flow["controller"]) for flow in subjects if flow.get("controller")}
+    return looks(groups, ran)
+
+
+def _controller(label: str, ran: Collection[str]) -> str:
+    """The controller behind a label: the label itself, which has its settings, too, or another one that ran."""
+    schemes = {_scheme(controller) for controller in ran}
+    return label if len(schemes) != 1 or _scheme(label) in schemes else min(ran)
+
+
+def _scheme(controller: str) -> tuple[bool, str]:
+    """Whether a controller comes with tidegate, and its name without preset and settings."""
+    return _is_known(controller), _short(controller).partition(":")[0]
+
+
+def _is_known(controller: str) -> bool:
+    return controller.partition(":")[0] in KNOWN
+
+
+def _short(controller: str) -> str:
+    """A name without the place of the file of one's own controller.
+
+    >>> [_short(name) for name in ("python:a/mine.py:Mine:k=2", "onnx:models/m.onnx", "Mine:k=2")]
+    ['Mine:k=2', 'onnx:m.onnx', 'Mine:k=2']
+    """
+    return controller if _is_known(controller) else re.sub(r"^python:[^:]*:|[^:,=]*[/\\]", "", controller)
 
 
 def _next(own: Look) -> Iterator[Look]:

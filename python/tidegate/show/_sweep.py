@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from tidegate.results.metrics import HEADLINE, Metric, finite, metric
 from tidegate.results.stats import Interval
 from tidegate.scenario import _subject as subject
-from tidegate.show import _view
+from tidegate.show import _palette, _view
+from tidegate.show._palette import Look
 
 RATE, DELAY = "receive_rate_bps", "one_way_delay_ms_p95"
 """What figures of sweeps are about; the page has the others, too."""
@@ -180,6 +181,21 @@ class Swept:
             return one.settings[self.controllers]
         flow = of_subject(one.rows[0])
         return str(flow.get("controller") or flow["kind"])
+
+    @cached_property
+    def looks(self) -> Mapping[str, Look]:
+        """How the line of each controller looks, by `label`."""
+        ran: dict[str, set[str]] = {}
+        for combination in self.combinations:
+            names = (name for row in combination.rows for name in self._ran(row))
+            ran.setdefault(self.label(combination), set()).update(names)
+        return _palette.looks(ran, ran)
+
+    def _ran(self, row: Row) -> Iterable[str]:
+        """The controller that a run had where controllers are varied: a class may be called like another's scheme."""
+        varied = (self.controllers or "").split(".")[1:2]
+        flows = (flow for flow in row["summary"]["flows"] if flow["flow"] in varied)
+        return [str(flow["controller"]) for flow in flows if flow.get("controller")]
 
     @cached_property
     def names(self) -> Sequence[str]:

@@ -202,6 +202,13 @@ def run(
     return SyntheticRun(summary, tables)
 
 
+def under(controller: str, seed: int = 1, **kwargs: Any) -> SyntheticRun:
+    """A run that says it was under any controller."""
+    made = run("gcc", seed, **kwargs)
+    made.summary["flows"][0]["controller"] = controller
+    return made
+
+
 def comparison(
     controllers: tuple[str, ...] = ("gcc", "fixed"), seeds: int = 5, **kwargs: Any
 ) -> dict[str, list[SyntheticRun]]:

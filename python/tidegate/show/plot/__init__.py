@@ -2,7 +2,8 @@
 
 Every function returns a :class:`matplotlib.figure.Figure` that is not known to ``pyplot``: save it
 with ``figure.savefig("sheet.png")``, or leave it as the last line of a notebook cell. A controller
-has the same colour on every figure.
+that comes with tidegate has the same colour on every figure, and one of one's own a colour that
+nobody else on it has. A label of one's own has the colour of the controller that ran.
 
 Where several runs (seeds) of one controller are given, lines are medians over the seeds at each
 moment and bands reach from the smallest to the largest of them. Seeds that saw different links (a

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tidegate.show import _view
-from tidegate.show._palette import looks
+from tidegate.show._palette import looks_of
 from tidegate.show._view import Runs
 from tidegate.show.plot._style import STYLE, finished, new_figure, plain_log
 
@@ -32,7 +32,7 @@ def delay_cdf(runs: Runs) -> Figure:
         ValueError: If there is no run, or one was recorded without series.
     """
     groups = _view.grouped(runs)
-    look = looks(groups)
+    look = looks_of(groups)
     of = ["One-way delay"]
     if not all(_view.knows_packets(run) for members in groups.values() for run in members):
         of.append("mean of each bin")
@@ -87,7 +87,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
         ValueError: If there is no run.
     """
     groups = _view.grouped(runs)
-    look = looks(groups)
+    look = looks_of(groups)
     with mpl.rc_context(STYLE):
         figure = new_figure(7.6, 5.4)
         ax = figure.subplots()

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from tidegate.show import _view
-from tidegate.show._palette import MUTED, Look, looks
+from tidegate.show._palette import MUTED, Look, looks_of
 from tidegate.show._view import Floats, RunLike, Runs
 from tidegate.show.plot._style import (
     STYLE,
@@ -250,7 +250,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     groups = _view.grouped(runs)
     everything = [run for members in groups.values() for run in members]
     link = link or _view.bottleneck(everything)
-    look = looks(groups)
+    look = looks_of(groups)
     hue = {label: one.colour for label, one in look.items()}
     panels = [_panel(label, members, link) for label, members in groups.items()]
     k = len(panels)

@@ -15,7 +15,7 @@ from matplotlib.transforms import Bbox
 
 from tidegate.results.metrics import Metric, metric
 from tidegate.show import _sweep
-from tidegate.show._palette import Look, looks, shade
+from tidegate.show._palette import Look, shade
 from tidegate.show._sweep import DELAY, RATE, Combination, Panel, SweepLike, Swept
 from tidegate.show.plot._style import STYLE, finished, headline, new_figure
 from tidegate.show.plot.points import reversed_delay_axis
@@ -64,7 +64,7 @@ def _paths(swept: Swept, panels: Sequence[Panel]) -> Figure:
     rows = -(-len(panels) // columns)
     figure = new_figure(9 if columns == 1 else 4.6 * columns, 0.8 + (5.2 if columns == 1 else 4.2 * rows))
     every = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    own = looks(label for panel in swept.panels for label in panel.lines)
+    own = swept.looks
     points = [_point(one) for panel in panels for some in panel.lines.values() for one in some]
     points = [point for point in points if all(map(math.isfinite, point))]
     reversed_delay_axis(every[0], [delay for delay, _ in points])

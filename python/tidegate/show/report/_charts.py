@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.show import _view
-from tidegate.show._palette import HUES, HUES_ON_DARK, looks
+from tidegate.show._palette import HUES, HUES_ON_DARK, looks_of
 from tidegate.show._view import RunLike
 from tidegate.show.report import _scatter as scatter
 from tidegate.show.report import _series as series
@@ -47,13 +47,13 @@ def _hue(colour: str) -> tuple[str, str]:
 
 
 def _hues(groups: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    return {label: (one.colour, one.on_dark) for label, one in looks(groups).items()}
+    return {label: (one.colour, one.on_dark) for label, one in looks_of(groups).items()}
 
 
 def data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str, Any]:
     """What the charts are drawn from: columns of panels (one a seed), distributions of delay."""
     hues = _hues(groups)
-    own = looks(groups)
+    own = looks_of(groups)
     single = len(groups) == 1
     columns: list[dict[str, Any]] = []
     for label, members in groups.items():

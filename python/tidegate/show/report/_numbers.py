@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import metric
 from tidegate.show import _carried, _recordings, _view
-from tidegate.show._palette import Look, looks
+from tidegate.show._palette import Look, looks_of
 from tidegate.show._view import RunLike
 from tidegate.show.report import _tables as tables
 from tidegate.show.report._markup import Content, Markup, join, tag, text
@@ -63,7 +63,7 @@ def headline(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
 
 def _numbers(groups: Mapping[str, Sequence[RunLike]], labels: Sequence[str], rows: Sequence[Row]) -> Markup:
     """The columns of some of the controllers."""
-    own = looks(groups)
+    own = looks_of(groups)
     heads = [tag("th", "", scope="col"), *(tag("th", named(label, own), scope="col") for label in labels)]
     lines = []
     for row in rows:
@@ -87,7 +87,7 @@ def _numbers(groups: Mapping[str, Sequence[RunLike]], labels: Sequence[str], row
 
 
 def flows(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    own = looks(groups)
+    own = looks_of(groups)
     several = len(groups) > 1
     shown = tables.defined(groups, tables.FLOWS)
     heads = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import Metric
 from tidegate.show import _sweep
-from tidegate.show._palette import Look, looks, shade
+from tidegate.show._palette import Look, shade
 from tidegate.show._sweep import DELAY, RATE, Combination, Panel, SweepLike, Swept
 from tidegate.show.report import _document as document
 from tidegate.show.report import _numbers as numbers
@@ -81,7 +81,7 @@ def _drawings(swept: Swept) -> Markup:
 
 def _paths(swept: Swept, panels: Sequence[Panel]) -> list[Markup]:
     labels = dict.fromkeys(label for panel in swept.panels for label in panel.lines)
-    own = looks(labels)
+    own = swept.looks
     every = [one for panel in panels for some in panel.lines.values() for one in some]
     scales = path.scales([path.point(one) for one in every])
     key = swept.axes[0] if swept.axes else None
@@ -179,7 +179,7 @@ def _named(name: str) -> str:
 
 def _numbers(swept: Swept) -> Markup:
     short = _sweep.shortened(swept.varied)
-    own = looks(swept.values[swept.controllers]) if swept.controllers else {}
+    own = swept.looks
     heads = [tag("th", short[key], title=key, scope="col", class_="text") for key in swept.varied]
     heads += [tag("th", "Passed", scope="col")] if swept.judged else []
     heads.append(tag("th", "Runs", scope="col"))

@@ -6,6 +6,7 @@ so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tidegate.show._palette import looks
@@ -30,7 +31,7 @@ _HERE = "tidegate.suite.page"
 
 def render(result: SuiteResult) -> str:
     """The whole page."""
-    own = looks(result.controllers)
+    own = looks(result.controllers, _ran(result))
     every = scores(result)
     styles = [document.asset("report.css"), document.asset("suite.css", _HERE)]
     program = document.asset("suite.js", _HERE)
@@ -49,6 +50,15 @@ def render(result: SuiteResult) -> str:
     body = [*before, scorecard, *note, *after]
     scripts = [document.data(data), document.script(program)]
     return document.page(f"{result.suite.name}: {words.joined(result.controllers)}", body, styles, scripts)
+
+
+def _ran(result: SuiteResult) -> Mapping[str, set[str]]:
+    """The controllers that ran under each contender's name: names in tables do not tell whose class it is."""
+    ran: dict[str, set[str]] = {}
+    for _, name, _, row in result.runs():
+        flows = (flow for flow in row["flows"] if flow["flow"] in row["contenders"])
+        ran.setdefault(name, set()).update(str(flow["controller"]) for flow in flows if flow.get("controller"))
+    return ran
 
 
 def _head(result: SuiteResult) -> Markup:
