@@ -18,7 +18,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.legend import Legend
 
-import synthetic_runs as synthetic
+from support import synthetic_runs as synthetic
 from test_suite_page import made
 from tidegate import plot, report
 from tidegate.control.registry import registry
