@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -14,7 +15,7 @@ from support import NO_WIFI, Cli
 from tidegate.gate import baseline as baselines
 from tidegate.gate.baseline import Baseline
 from tidegate.gate.checking import check, write
-from tidegate.suite import Suite
+from tidegate.suite import Suite, SuiteResult
 
 SUITE = (
     """
@@ -253,3 +254,65 @@ def test_runs_in_a_folder_are_not_done_twice(here: Path) -> None:
     assert len(kept) == 10
     check(known, suite, out=here / "runs")
     assert {file: file.stat().st_mtime_ns for file in (here / "runs" / "results").iterdir()} == kept
+
+
+def test_the_folder_has_every_case_with_the_seeds_that_it_took(here: Path, cli: Cli, tmp_path: Path) -> None:
+    """`steps` is decided at the first look; `tcp` takes part up to the last one."""
+    rules = ["--fail-if", "rate < -5% in steps", "--fail-if", "loss > +0.2pp in tcp"]
+    done = cli("check", "base.json", "fixed:570kbps", *rules, "--out", "chk", "--junit", "gate.xml", "--all")
+    assert done.code in {0, 1}, done.err
+    result = SuiteResult.load(tmp_path / "chk")
+    counts = {
+        case.name: len(result.rows[case.name, "fixed:570kbps"]) for case in result.suite.cases if not case.not_run
+    }
+    assert set(counts) == {"steps", "tcp"}
+    assert len(set(counts.values())) == 2, "one case took more seeds than the other"
+    assert result.seeds_shown == f"{min(counts.values())} to {max(counts.values())} seeds"
+    page, card = ((tmp_path / "chk" / name).read_text() for name in ("index.html", "scorecard.md"))
+    for text in (page, card):
+        assert result.seeds_shown in text
+        assert "steps" in text
+        assert "tcp" in text
+    with (tmp_path / "chk" / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {case: len({row["seed"] for row in rows if row["case"] == case}) for case in counts} == counts
+    suites = ET.parse(tmp_path / "chk" / "junit.xml").getroot()
+    assert {str(one.get("name")).partition(" ")[0] for one in suites.iter("testcase")} >= {"steps", "tcp"}
+    # the same again runs nothing, and leaves the same
+    again = cli("check", "base.json", "fixed:570kbps", *rules, "--out", "chk", "--all")
+    assert again.out == done.out
+    assert (tmp_path / "chk" / "scorecard.md").read_text() == card
+
+
+FAILS = """
+from pathlib import Path
+from tidegate import Controller
+
+class Mine(Controller):
+    def on_limits(self, now_ns, limits):
+        if limits.start_bps == 200e3:
+            with Path(__file__).with_name("tries").open("a") as file:
+                file.write("x")
+            raise ValueError("no")
+        return 570e3
+
+    def on_report(self, now_ns, report):
+        return 570e3
+"""
+
+
+def test_a_run_that_failed_is_not_tried_at_every_look(here: Path, cli: Cli, tmp_path: Path) -> None:
+    """`steps` fails at once, and `tcp` goes on for several looks."""
+    suite = SUITE.replace(
+        '"flows.call.stop" = "9s"', '"flows.call.stop" = "9s", "flows.call.media.start_rate" = "200kbps"'
+    )
+    (tmp_path / "two.toml").write_text(suite)
+    rules = ["rate < -5%"]
+    write(tmp_path / "two.json", "fixed:600kbps", Suite.load(tmp_path / "two.toml"), named="two.toml", rules=rules)
+    (tmp_path / "mine.py").write_text(FAILS)
+    done = cli("check", "two.json", "python:mine.py:Mine", "-j", "1", "--out", "chk")
+    assert done.code == 1, done.err
+    result = SuiteResult.load(tmp_path / "chk")
+    assert set(result.troubles) == {("steps", "python:mine.py:Mine")}
+    assert len(result.rows["tcp", "python:mine.py:Mine"]) > 5
+    assert len((tmp_path / "tries").read_text()) == 5, "five seeds, once each"

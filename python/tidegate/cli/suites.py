@@ -236,8 +236,7 @@ def _print(result: SuiteResult) -> None:
     from tidegate.suite.tables import mean, short
 
     to = console()
-    seeds = len(result.seeds)
-    to.print(f"{result.suite.name}: {len(result.suite.cases)} cases, {seeds} {'seed' if seeds == 1 else 'seeds'}\n")
+    to.print(f"{result.suite.name}: {len(result.suite.cases)} cases, {result.seeds_shown}\n")
     card = plain_table("case", *result.controllers)
     for column in card.columns:
         column.justify = "left"

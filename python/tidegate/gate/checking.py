@@ -179,21 +179,22 @@ class _SuiteRuns:
         self.suite, self.controller, self.folder = suite, controller, folder
         self.workers, self.progress = workers, progress
         self.failed: dict[str, str] = {}
-        self._done: set[tuple[str, int]] = set()
+        self._plan: Plan | None = None
         self._result: SuiteResult | None = None
 
     @property
     def count(self) -> int:
         """How many runs there were."""
-        return len(self._done)
+        return len(self._plan.points) if self._plan else 0
 
     def reach(self, cases: Sequence[str], seeds: int) -> None:
         some = [glob.escape(case) for case in cases]
-        plan = Plan.of(self.suite, [self.controller], seeds=seeds, cases=some, simulated=True)
-        fresh = {(point.case.name, point.seed) for point in plan.points} - self._done
-        with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(fresh)} runs") as tell:
+        wanted = Plan.of(self.suite, [self.controller], seeds=seeds, cases=some, simulated=True)
+        # the folder has every case, with as many seeds as it took
+        plan = wanted.after(self._result, self._plan)
+        with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(plan.points) - self.count} runs") as tell:
             self._result = plan.run(self.folder, workers=self.workers, progress=tell)
-        self._done |= fresh
+        self._plan = plan
         self.failed |= {case: why for (case, _), why in self._result.troubles.items()}
 
     def values(self, case: str, series: str, seeds: int) -> list[float | None]:

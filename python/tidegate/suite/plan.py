@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tidegate import _core
 from tidegate._files import sha256
@@ -71,6 +71,8 @@ class Plan:
     """Every run."""
     refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Why there are no runs of a case and a controller."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Why runs failed before, by their keys: they are not tried again."""
 
     @classmethod
     def of(
@@ -118,6 +120,26 @@ class Plan:
             label, why = next((controller, why) for (_, controller), why in refused.items())
             raise InputError(f"{label}: fits no case: {why}")
         return cls(chosen, tuple(named), tuple(every), tuple(points), refused)
+
+    def after(self, earlier: SuiteResult | None, before: Plan | None) -> Self:
+        """This plan with all runs of an earlier one, so that its result is that of both.
+
+        A suite whose cases need different numbers of seeds is run in several steps.
+        """
+        if before is None or earlier is None:
+            return self
+        known = {case.name for case in before.suite.cases}
+        further = tuple(case for case in self.suite.cases if case.name not in known)
+        suite = replace(before.suite, cases=(*before.suite.cases, *further))
+        points = {point.key: point for point in (*before.points, *self.points)}
+        return type(self)(
+            suite,
+            self.controllers,
+            tuple(sorted({*before.seeds, *self.seeds})),
+            tuple(points.values()),
+            {**before.refused, **self.refused},
+            {**before.failed, **earlier.about.get("failed", {})},
+        )
 
     def __repr__(self) -> str:
         return f"<tidegate Plan of {self.suite.name} for {', '.join(self.controllers)}: {len(self.points)} runs>"
@@ -167,7 +189,7 @@ class Plan:
             for key in sorted(there - known):
                 if (found := results.read(key)) is not None:
                     table.add(_row(points[key], found, settings))
-            missing = {key: point for key, point in points.items() if key not in there}
+            missing = {key: point for key, point in points.items() if key not in there and key not in self.failed}
             for key in missing:
                 results.clear_way(key)
             jobs = [SuiteJob(point) for point in missing.values() if point.session is None]
@@ -193,7 +215,7 @@ class Plan:
                 done += _held(live, results, then, keep)
             finally:
                 table.close()
-            failed, refused = {}, dict(self.refused)
+            failed, refused = dict(self.failed), dict(self.refused)
             for job, outcome in zip([*jobs, *live], done, strict=True):
                 if isinstance(outcome, InputError):
                     refused[job.point.case.name, job.point.controller] = str(outcome)

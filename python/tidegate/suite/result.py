@@ -264,6 +264,13 @@ class SuiteResult:
         """The seeds, in order."""
         return sorted({seed for rows in self.rows.values() for seed in rows})
 
+    @property
+    def seeds_shown(self) -> str:
+        """How many seeds the cells have that were run, in words."""
+        counts = {len(rows) for rows in self.rows.values()} or {0}
+        least, most = min(counts), max(counts)
+        return f"{least} to {most} seeds" if least < most else f"{most} {'seed' if most == 1 else 'seeds'}"
+
     def __repr__(self) -> str:
         cases = len(self.suite.cases)
         return f"<tidegate SuiteResult of {self.suite.name}: {cases} cases, {len(self.controllers)} controllers>"
@@ -276,7 +283,7 @@ class SuiteResult:
         counts = [
             [who, *(str(self.count(who, state)) for state in states), self._hardest(who)] for who in self.controllers
         ]
-        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
+        seeds = f", {self.seeds_shown}" if len(self.seeds) > 1 else ""
         page = f"All of it: {self.folder / 'index.html'}" if self.folder is not None else ""
         title = f"{self.suite.name}: {len(self.suite.cases)} cases{seeds}"
         heads = ["controller", "passed", "failed", "errors", "not run", "breaks most rules in"]

@@ -32,11 +32,10 @@ def files(result: SuiteResult) -> Iterator[tuple[str, str]]:
 def markdown(result: SuiteResult) -> str:
     """Scorecard, scores and rules as Markdown."""
     suite = result.suite
-    seeds = len(result.seeds)
     parts = [
         f"# {suite.name}",
         suite.table.description,
-        f"{len(suite.cases)} cases, {seeds} {'seed' if seeds == 1 else 'seeds'} each. Source: {suite.table.source}",
+        f"{len(suite.cases)} cases, {result.seeds_shown} each. Source: {suite.table.source}",
         "## Scorecard",
         *_scorecard(result),
         *(["## Noisy sessions", *_noisy(result)] if result.noisy else []),

@@ -68,7 +68,7 @@ def _head(result: SuiteResult) -> Markup:
         *([f"Source: {suite.table.source}"] if suite.table.source else []),
         words.plural(len(suite.cases), "case") + (f", {ran} of them run" if ran < len(suite.cases) else ""),
         words.plural(len(result.controllers), "controller"),
-        words.plural(len(result.seeds), "seed"),
+        result.seeds_shown,
     ]
     if version := dict(result.about.get("versions", {})).get("tidegate"):
         facts.append(f"tidegate {version}")
