@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -162,48 +163,151 @@ pathlib.Path("ran").write_text("")
 class Canary:
     def on_report(self, now_ns, report):
         return 1e6
+Estimator = Canary
 """
-LINKS = {
-    "shipped": "home-broadband",
-    "generated": "lte-generated",
-    "of satellites": "starlink",
-    "coupled": "coupled-calls",
-    "with TCP that begins later than the recording ends": "drop-and-download",
-    "with code of somebody's": "code.toml",
-    "moved": "moved.toml",
+FLOWS = {
+    "code of somebody's": '{ name = "call", count = 2, media = { controller = "python:canary.py:Canary" } }',
+    "code of somebody's, in a table": '{ media = { controller = { name = "python:canary.py:Canary", gain = 1 } } }',
+    "an estimator of somebody's": '{ name = "call", media = { controller = "alphartc:canary.py" } }',
+    "a model that is not there": '{ name = "call", media = { controller = "onnx:none.onnx" } }',
+    "a name with a dot": '{ name = "a.call", media = {} }',
+    "no name": "{ media = {} }",
+    "programs": '{ name = "call", external = { program = true } }',
+    "datagrams of others": '{ name = "call", external = {} }',
+    "recorded frames that are not there": '{ name = "call", media = { video = { source = "frames", ladder = "x" } } }',
+    "an encoder in the loop": '{ name = "call", media = { video = { source = "encoder", clip = "x.y4m" } } }',
+    "TCP that begins when the recording is over": '{ name = "file", start = "6s", tcp = {} }',
+}
+MOVED = """
+[[moves]]
+time = "500ms"
+link = "down"
+key = "capacity"
+value = "1Mbps"
+
+[[moves]]
+time = "7s"
+flow = "call"
+key = "running"
+value = false
+"""
+KINDS = {
+    "constant": '"3Mbps"',
+    "steps": '{ schedule = [["0s", "2Mbps"], ["300ms", "0bps"], ["450ms", "1Mbps"]], period = "700ms" }',
+    "recorded": '{ trace = "net.csv", offset = "random" }',
+    "generated": "{ brownian = {} }",
+    "of satellites": '{ leo = { median = "5Mbps", interval = "1s" } }',
+    "drawn": """{ interval = "250ms", statuses = [
+  { name = "good", capacity = "2Mbps", probability = 0.5 }, { name = "bad", capacity = "0bps", probability = 0.5 } ] }""",
 }
 
 
-@pytest.mark.parametrize("format_", ["event logs", "getStats", "capture"])
-@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
-def test_every_format_over_every_kind_of_link(format_: str, link: str, tmp_path: Path, cli: Cli) -> None:
-    named = calls(tmp_path)[format_]
+@pytest.fixture
+def scenarios(tmp_path: Path) -> dict[str, str]:
+    """Scenarios by what is in them: shipped ones, and files that are written."""
     (tmp_path / "canary.py").write_text(CANARY)
-    (tmp_path / "code.toml").write_text(STEPS.replace('"gcc"', '"python:canary.py:Canary"'))
-    (tmp_path / "moved.toml").write_text(
-        STEPS + '[[moves]]\ntime = "500ms"\nlink = "down"\nkey = "capacity"\nvalue = "1Mbps"\n'
+    texts = {
+        name: STEPS.replace('{ name = "call", media = { controller = "gcc" } }', flow) for name, flow in FLOWS.items()
+    }
+    texts["moves"] = STEPS + MOVED
+    texts["a day of TCP"] = (
+        STEPS.replace("8s", "86400s").replace("10Mbps", "1Gbps").replace('media = { controller = "gcc" }', "tcp = {}")
     )
-    done = cli("import", *named, "--link", link, "--out", "call")
+    some = {
+        "shipped": "home-broadband",
+        "generated": "lte-generated",
+        "satellites": "starlink",
+        "couplings": "coupled-calls",
+        "a session": "group-t4",
+    }
+    for number, (name, text) in enumerate(texts.items()):
+        (tmp_path / f"{number}.toml").write_text(text)
+        some[name] = f"{number}.toml"
+    return some
+
+
+SCENARIOS = ["shipped", "generated", "satellites", "couplings", "a session", *FLOWS, "moves", "a day of TCP"]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_of_any_flows_has_the_capacity_of_its_links(
+    name: str, scenarios: dict[str, str], tmp_path: Path, cli: Cli
+) -> None:
+    files(tmp_path, LOST)
+    done = cli("import", "near.log", "far.log", "--link", scenarios[name], "--out", "call")
+    assert done.code == 0, done.err
+    assert "the capacity is that of the scenario" in done.err
+    assert not (tmp_path / "ran").exists(), "nobody's code runs"
+
+
+@pytest.mark.parametrize("format_", ["event logs", "getStats", "capture"])
+@pytest.mark.parametrize("name", ["shipped", "code of somebody's"])
+def test_every_format_has_the_capacity_of_a_scenario(
+    format_: str, name: str, scenarios: dict[str, str], tmp_path: Path, cli: Cli
+) -> None:
+    argv = ["import", *calls(tmp_path)[format_], "--link", scenarios[name], "--out", "call"]
+    done = cli(*argv)
     assert done.code == 0, done.err
     assert "capacity (Mbit/s)" in done.out
-    assert "the capacity is that of the scenario" in done.err
-    assert cli("import", *named, "--link", link, "--out", "call", "--json").code == 0
+    told = tidegate.Run.load("call").warnings
+    assert "the capacity is that of the scenario" in told[-1]
+    assert done.err == "".join(f"tidegate: {one}\n" for one in told)
+    table = tidegate.Run.load("call").table("truth")
+    assert set(table.to_numpy("controller")) == {"recorded"}
+    again = cli(*argv, "--json")
+    assert (again.code, again.err) == (0, done.err)
+    assert all(set(link) <= {"link", "capacity_bps"} for link in json.loads(again.out)["links"])
     assert cli("report", "call").code == 0
     assert not (tmp_path / "ran").exists(), "nobody's code runs"
 
 
-def test_a_capacity_is_that_of_the_same_run_with_its_controller(tmp_path: Path) -> None:
-    """Bin by bin; a constant sender in its place changes nothing of a generated link."""
-    run = imported(files(tmp_path, LOST), same_clock=True, link="lte-generated")
-    length = float(run.summary["duration_s"])
-    own = tidegate.run(tidegate.Scenario.load("lte-generated"), record="series").table("truth")
-    before = own.to_numpy("t_s") < length
-    joined = run.table("truth")
-    for column in ("t_s", "link", "capacity_bps"):
-        assert sorted(joined.to_numpy(column)) == sorted(own.to_numpy(column)[before]), column
-    (link, _) = run.summary["links"]
-    mean = joined.to_numpy("capacity_bps")[joined.to_numpy("link") == link["link"]].mean()
-    assert link["capacity_bps"] == mean
+def own_links(kind: str, folder: Path) -> tidegate.Scenario:
+    """A scenario that tries what a capacity could depend on: seeds, moves, a warm-up, a loss, TCP beside a call."""
+    (folder / "net.csv").write_text("time_s,rate_bps\n0,2e6\n5,1e6\n9,4e6\n14,5e5\n20,1e6\n")
+    text = f"""\
+duration = "8s"
+warmup = "1s"
+seed = 7
+seeds = {{ b = 3, call = 5 }}
+links = [
+  {{ name = "a", to = "middle", capacity = {KINDS[kind]}, delay = "20ms" }},
+  {{ name = "b", from = "middle", capacity = {KINDS[kind]}, back = {{ capacity = "900kbps" }} }},
+]
+flows = [{{ name = "call", media = {{ both_ways = true }} }}, {{ name = "file", start = "1s", tcp = {{}} }}]
+"""
+    if kind != "drawn":
+        text += '[[moves]]\ntime = "1500ms"\nlink = "a"\nkey = "capacity"\nvalue = "700kbps"\n'
+    (folder / "own.toml").write_text(text)
+    return tidegate.Scenario.load(folder / "own.toml")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_capacity_is_that_of_a_run_with_all_flows(kind: str, tmp_path: Path) -> None:
+    """Bin by bin, to the bit; the mean is over the recording, whatever the scenario's warm-up."""
+    scenario = own_links(kind, tmp_path)
+    call = imported(files(tmp_path, LOST), same_clock=True, link=tmp_path / "own.toml")
+    own = tidegate.run(scenario, record="series").table("truth")
+    before = own.to_numpy("t_s") < float(call.summary["duration_s"])
+    joined = call.table("truth")
+
+    def rows(table: tidegate.Table, keep: np.ndarray) -> list[tuple[str, float, float]]:
+        columns = (table.to_numpy(name)[keep].tolist() for name in ("link", "t_s", "capacity_bps"))
+        return sorted(zip(*columns, strict=True))
+
+    assert rows(joined, np.ones(len(joined), bool)) == rows(own, before)
+    names, rates = joined.to_numpy("link"), joined.to_numpy("capacity_bps")
+    assert [link["link"] for link in call.summary["links"]] == ["a", "a.back", "b", "b.back"]
+    for link in call.summary["links"]:
+        assert link["capacity_bps"] == rates[names == link["link"]].mean()
+
+
+def test_a_radio_network_s_capacity_is_not_known_and_that_is_told(tmp_path: Path) -> None:
+    data = tidegate.Scenario.load("lte-one-call").to_dict()
+    data["links"][0]["capacity"] = "2Mbps"
+    (tmp_path / "radio.toml").write_text(tidegate.Scenario.from_dict(data).to_toml())
+    call = imported(files(tmp_path, LOST), same_clock=True, link=tmp_path / "radio.toml")
+    assert [link["link"] for link in call.summary["links"]] == ["internet", "internet.back"]
+    assert "the capacity of lte is not known" in " ".join(call.warnings)
 
 
 def test_links_without_a_capacity_of_their_own_are_refused(tmp_path: Path, cli: Cli) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, Cli
+from support import event_logs as log
 from tidegate import Comparison, ControllerError, InputError, Run, Scenario
 from tidegate.control import _source as unrun
 from tidegate.control import registry as controllers
@@ -25,6 +26,10 @@ marker.write_text(marker.read_text() + "x" if marker.exists() else "x")
 class Mine(Controller):
     def on_report(self, now_ns, report):
         return Decision(target_bps=500_000)
+
+
+class Estimator(Mine):
+    pass
 """
 
 NAMED = "python:code/mine.py:Mine"
@@ -36,6 +41,8 @@ def marker(tmp_path: Path) -> Path:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "mine.py").write_text(CODE)
     (tmp_path / "net.toml").write_text(PLAIN.replace('"gcc"', f'"{NAMED}"').replace('"4s"', '"1s"'))
+    some = [log.Rtp(1000 + 10 * n, n, n, timestamp=3000 * n, marker=True) for n in range(50)]
+    (tmp_path / "call.log").write_bytes(log.begin(990) + log.streams(1, 2) + log.rtp(some, outgoing=True))
     return tmp_path / "code" / "marker"
 
 
@@ -51,6 +58,12 @@ READERS: list[list[str]] = [
     ["report", "net.toml"],
     ["paper", "list"],
     ["media", "clips"],
+    ["play", "net.toml", "--out", "x.html"],
+    ["suite", "check", "net.toml"],
+    ["suite", "show", "net.toml"],
+    ["diff", "net.toml", "net.toml"],
+    ["results", "code"],
+    ["import", "call.log", "--link", "net.toml", "--out", "call"],
     ["controllers"],
     ["controllers", NAMED],
     ["--help"],
@@ -59,7 +72,15 @@ READERS: list[list[str]] = [
 
 @pytest.mark.parametrize("argv", READERS, ids=" ".join)
 def test_verbs_that_read_run_nothing(cli: Cli, marker: Path, argv: list[str]) -> None:
-    cli(*argv)
+    assert "a bug" not in cli(*argv).err
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("controller", [NAMED, "alphartc:code/mine.py", "onnx:net.toml"])
+def test_no_controller_of_a_file_hears_a_recording(cli: Cli, marker: Path, controller: str) -> None:
+    got = cli("import", "call.log", "--replay", controller, "--out", "call")
+    assert (got.code, got.out) == (2, "")
+    assert f"{controller}: found a controller that is in a file; expected one of tidegate's" in got.err
     assert not marker.exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tidegate.errors import InputError
 from tidegate.recordings._getstats import Floats
 from tidegate.running import Run, run
 from tidegate.scenario import Scenario
+from tidegate.units import Duration
 
 _FILES = ("arrivals.csv", "fates.csv")
 _ARRIVED = frozenset(("arrives", "arrives marked"))
@@ -25,8 +27,6 @@ _APART_S = 0.05
 """A packet of the recording is the session's one with its number that lies no further from it, once the clocks are one:
 programs stamp a packet some ms before it reaches the device, and a number comes again after minutes."""
 
-_CONSTANT = "fixed"
-"""The controller in place of each one of a scenario whose links alone are played."""
 _SHORTEST_S = 1e-9
 """A recording of one packet has no length, and its link a capacity at that instant."""
 _TABLES = ("truth", "queues", "links")
@@ -74,18 +74,10 @@ def truth(of: Run, link: str | Path, captured: Run | None = None) -> Truth:
 
 
 def _of_scenario(of: Run, name: str) -> Truth:
-    length = float(of.summary["duration_s"])
-    given = Scenario.load(name)
-    # capacities do not depend on who sends, and nobody's code runs to read them
-    changes: dict[str, Any] = {
-        f"flows.{flow.name}.media.controller": _CONSTANT for flow in given.flows if flow.media is not None
-    }
-    if given.couplings:
-        changes["couplings"] = []  # a constant sender cannot be coupled
-    # flows and moves of the scenario have to fit in
-    changes |= {"duration": f"{max(length, given.duration / 1e9):.9f}s", "record": "series"}
-    played = run(given.with_changes(changes))
-    truth = _moved(played.table("truth"), 0.0, max(length, _SHORTEST_S))
+    length = max(float(of.summary["duration_s"]), _SHORTEST_S)
+    scenario = Scenario.load(name)
+    played = run(Scenario.load(name, _links_alone(scenario, length)))
+    truth = _moved(played.table("truth"), 0.0, length)
     names, rates = truth.to_numpy("link"), truth.to_numpy("capacity_bps")
     links = [
         {"link": entry["link"]}
@@ -97,11 +89,39 @@ def _of_scenario(of: Run, name: str) -> Truth:
             f"{name}: none of its links has a capacity of its own: they are without limit, or a radio network that its "
             "users share; expected a scenario whose links have one"
         )
-    says = (
+    told = (
         f"the capacity is that of the scenario {played.name}, whose time 0 is taken to be the beginning of the "
-        "recording; its queues and drops are of another run and not shown"
+        "recording; its links were played without its flows, so that there are no queues and drops"
     )
-    return Truth(links, {"truth": truth}, [says])
+    says = [told]
+    if scenario.lte is not None:
+        says.append(f"the capacity of {scenario.lte.name} is not known: a radio network's depends on who is where")
+    return Truth(links, {"truth": truth}, says)
+
+
+def _links_alone(scenario: Scenario, length_s: float) -> dict[str, Any]:
+    """The changes that leave of a scenario its links, with their luck and their moves, for so long.
+
+    What a link can carry does not depend on what is sent. So nothing is, but by the one flow that a scenario has to
+    have: a constant sender. No controller of the scenario is made, and none of its video is read.
+    """
+    names = [name for link in scenario.links for name in link.names]
+    first = scenario.links[0]
+    # whole bins, as the scenario's own runs have them
+    duration = Duration(scenario.bin * math.ceil(length_s * 1e9 / scenario.bin))
+    moves = [move for move in scenario.moves if move.link is not None and move.time <= duration]
+    return {
+        "duration": str(duration),
+        "warmup": "0s",
+        "record": "series",
+        "capture": False,
+        "seeds": {name: seed for name, seed in scenario.seeds.items() if name in names},
+        "moves": [move.to_dict() for move in moves],
+        "flows": [{"from": first.from_, "to": first.to, "udp": {"rate": "1kbps"}}],
+        "couplings": [],
+        "sessions": [],
+        "lte": None,
+    }
 
 
 def _of_session(of: Run, folder: Path, captured: Run | None) -> Truth:

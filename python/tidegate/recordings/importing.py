@@ -13,7 +13,7 @@ import numpy as np
 
 from tidegate import _core
 from tidegate._core import Table
-from tidegate.control.registry import choose
+from tidegate.control.registry import choose, is_file
 from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
 from tidegate.recordings._link import truth
@@ -171,10 +171,9 @@ def _with_truth(done: Run, link: str | Path) -> Run:
 
 def _host(name: str) -> _core.ControllerHost:
     choice = choose(name, Path(), run_code=False)
-    if choice.name.startswith("python"):
-        raise InputError(
-            f"{name}: found a controller in Python; expected one of tidegate's, such as gcc, to hear a recording"
-        )
+    if is_file(choice.name):
+        right = "expected one of tidegate's, such as gcc, to hear a recording"
+        raise InputError(f"{name}: found a controller that is in a file; {right}")
     return _core.controller(choice.name, choice.preset, json.dumps(dict(choice.settings)), 0, 0, None)
 
 
