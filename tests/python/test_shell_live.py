@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from support import environment, need_namespaces, ordinary_user
+from support import as_script, environment, need_namespaces, ordinary_user
 
 pytestmark = pytest.mark.slow
 
@@ -439,3 +439,29 @@ def test_with_none_one_end_is_here_and_the_other_is_entered_by_name(tmp_path: Pa
     run = Run.load(tmp_path / "run")
     assert run.metrics("B-1")["packets_received"] == 1
     assert not list((tmp_path / "tidegate").iterdir())
+
+
+def test_no_file_of_the_present_folder_is_run(tmp_path: Path) -> None:
+    """Neither by the session, which is begun with all rights where one is root, nor by a contender's; programs find their own environment."""
+    for name in ("json", "resource", "csv", "signal", "subprocess", "tidegate"):
+        (tmp_path / f"{name}.py").write_text(f'open({str(tmp_path / "ran")!r}, "a").write("{name} ")\n')
+    (tmp_path / "bin").mkdir()
+    command = as_script(tmp_path / "bin")
+    env = environment()
+    program = "import os; open(os.environ['TIDEGATE_SIDE'], 'w').write(str(os.environ.get('PYTHONSAFEPATH')))"
+    for argv in (
+        [
+            "shell",
+            "home-broadband",
+            "--duration",
+            "2s",
+            *(word for _ in "AB" for word in ("--", sys.executable, "-P", "-c", program)),
+        ],
+        ["compare", "program:sleep 1", "--capacity", "1Mbps", "--duration", "2s"],
+    ):
+        done = subprocess.run(
+            [*command, *argv], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+        assert done.returncode in {0, 1}, done.stderr
+    assert [(tmp_path / side).read_text() for side in "AB"] == ["None", "None"]

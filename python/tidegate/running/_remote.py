@@ -17,6 +17,7 @@ from distributed import get_worker
 from tidegate import _shipped
 from tidegate.errors import RunError
 from tidegate.running import _wire as wire
+from tidegate.running._interpreter import forget
 from tidegate.running._versions import build, version
 from tidegate.running.jobs import RunJob
 from tidegate.scenario import Scenario
@@ -95,6 +96,7 @@ def work(
         expected: The caller's `signature`.
         topic: Under which is told how far jobs are.
     """
+    forget()
     worker = get_worker()
     if signature() != expected:
         return Refusal(worker.address, signature())

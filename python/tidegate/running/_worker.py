@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 import traceback
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from typing import Any
 
 from tidegate.errors import RunError
-
-_starting = threading.Lock()  # what the standard library knows of child processes is for one thread at a time
+from tidegate.running._interpreter import restore, safe_path
 
 
 class ProcessEnded(RunError):
@@ -30,10 +28,11 @@ class Worker:
 
     def __init__(self, context: SpawnContext, done: Any, stopped: Any) -> None:
         self._connection, theirs = context.Pipe()
-        # what controllers print goes where their parent's would
-        about = (theirs, done, stopped, sys.stdout is sys.stderr)
-        self._process = context.Process(target=_serve, args=about, name="tidegate run")
-        with _starting:
+        # what the standard library knows of child processes is for one thread at a time, too
+        with safe_path() as path:
+            # what controllers print goes where their parent's would
+            about = (theirs, done, stopped, sys.stdout is sys.stderr, path)
+            self._process = context.Process(target=_serve, args=about, name="tidegate run")
             self._process.start()
         theirs.close()
 
@@ -83,8 +82,9 @@ def _end(code: int | None) -> str:
     return f"ended with exit code {code}: its controller did that, or what the controller uses"
 
 
-def _serve(connection: Connection, done: Any, stopped: Any, quiet: bool) -> None:
-    """What the process does."""
+def _serve(connection: Connection, done: Any, stopped: Any, quiet: bool, path: str | None) -> None:
+    """What the process does; `path` is what people's code finds in its environment (`_interpreter`)."""
+    restore(path)
     if quiet:
         sys.stdout = sys.stderr
     # the parent decides what Ctrl-C means, and says so through `stopped`

@@ -33,6 +33,7 @@ else:
 
 from tidegate.errors import InputError, RunError
 from tidegate.running import pool
+from tidegate.running._interpreter import forget, safe_path, variables
 from tidegate.running._versions import version
 from tidegate.running.engine import Keep
 from tidegate.running.pool import Job, Progress
@@ -89,7 +90,8 @@ class Cluster:
         address = scheduler
         if scheduler is None:
             # Ctrl-C reaches all processes of a terminal; what it means is decided here
-            with _blocked():
+            begun = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in variables().items()}
+            with safe_path(), _blocked(), dask.config.set(begun):
                 address = distributed.LocalCluster(
                     n_workers=workers or pool.cores(),
                     threads_per_worker=1,
@@ -97,6 +99,8 @@ class Cluster:
                     dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
                 )
+            # who begins workers sets what they are to find for himself, too
+            forget()
             self._owned.append(address)
         if isinstance(address, str):
             try:
@@ -121,6 +125,7 @@ class Cluster:
                 with contextlib.suppress(OSError, TimeoutError):
                     one.close()
         self._owned.clear()
+        forget()
 
     def __enter__(self) -> Self:
         return self

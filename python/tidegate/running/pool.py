@@ -20,6 +20,7 @@ from functools import partial
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
+from tidegate.running._interpreter import safe_path
 from tidegate.running._worker import ProcessEnded, Worker
 
 T_co = TypeVar("T_co", covariant=True)
@@ -229,8 +230,9 @@ class _Processes:
     def __init__(self, count: int, jobs: int) -> None:
         # a forked child would inherit the locks of threads that it does not have
         self.context = multiprocessing.get_context("spawn")
-        self.done = self.context.Array("d", jobs)
-        self.stopped = self.context.Event()
+        with safe_path():  # they begin a process that keeps track of them
+            self.done = self.context.Array("d", jobs)
+            self.stopped = self.context.Event()
         self.workers: dict[int, Worker] = {}
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=_block_interrupts)
         self.futures: set[Future[Any]] = set()

@@ -244,7 +244,7 @@ def begin(
     file = place / "job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
     with _for_the_session(alive) as stopped:
-        command = [*unshare(os.geteuid()), sys.executable, "-m", "tidegate.shell._inside", str(file)]
+        command = [*unshare(os.geteuid()), sys.executable, "-P", "-m", "tidegate.shell._inside", str(file)]
         process = subprocess.Popen(command, env=_environment(), pass_fds=[life])  # noqa: S603
         os.close(life)
         stopped.begin()

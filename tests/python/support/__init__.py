@@ -74,6 +74,13 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
 
 
+def as_script(folder: Path) -> list[str]:
+    """The command line as its script begins it, without the present folder on its path; `folder` takes the script."""
+    script = folder / "tidegate-script"
+    script.write_text("from tidegate.__main__ import script\n\nif __name__ == '__main__':\n    script()\n")
+    return [sys.executable, str(script)]
+
+
 def need_namespaces() -> None:
     """Skips a module whose tests make sessions of real programs where there are none to be had, with the reason."""
     if sys.platform != "linux":
