@@ -7,39 +7,23 @@ import io
 import os
 import signal
 import sys
-from types import FrameType
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def script() -> None:
     """The entry point.
 
-    Loading takes a while, and Ctrl-C may come at any line of it. An exception there would end up in the middle of
-    somebody's import; so the process just goes. Afterwards both signals are the exception that everything expects.
+    Ctrl-C may come at any line, and an exception would end up in the middle of somebody's import. So both signals end
+    the process, until work begins that stops in order, and after it.
     """
-    _on_signals(_leave)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once: the next line loads the engine
+    from tidegate import _signals
+
+    _signals.end_at_once()
     _open_streams()
     from tidegate.cli import main
 
-    _on_signals(signal.default_int_handler)
-    code = main()
-    # nothing is left to be stopped in order
-    _on_signals(_leave)
-    sys.exit(code)
-
-
-def _on_signals(handler: signal._HANDLER) -> None:
-    for number in _SIGNALS:
-        # what was begun in the background ignores Ctrl-C, and goes on ignoring it
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handler)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    os.write(2, b"tidegate: stopped\n")
-    os._exit(128 + signal.SIGINT)
+    sys.exit(main())
 
 
 class _Closed(io.TextIOBase):

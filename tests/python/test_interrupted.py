@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -56,7 +60,75 @@ def test_a_signal_while_it_is_loading(number: signal.Signals, tmp_path: Path) ->
     )
     path = f"{tmp_path / 'slow'}{os.pathsep}{ROOT / 'python'}"
     code, out, err = interrupt(begin(["version"], tmp_path, PYTHONPATH=path), tmp_path / "loading", number=number)
-    assert (code, out, err) == (130, "", "tidegate: stopped\n")
+    assert (code, out, err) == (-number, "", "")
+
+
+SCENARIO = PLAIN.replace('"4s"', '"40000s"')
+VERBS = [
+    ["run", "x.toml", "--out", "o"],
+    ["compare", "gcc", "fixed", "--scenario", "x.toml", "--seeds", "2", "--out", "o"],
+    ["compare", "python:mine.py:Mine", "gcc", "--scenario", "x.toml", "-j", "2", "--out", "o"],
+    ["sweep", "x.toml", "--set", "links.cable.delay=10ms,20ms,30ms", "--seeds", "2", "--out", "o"],
+    ["suite", "run", "smoke", "gcc", "--seeds", "200", "--out", "o"],
+    ["scenario", "check", "x.toml"],
+]
+
+
+def loads_the_engine(process: subprocess.Popen[str]) -> bool:
+    """Whether the command line has begun to load."""
+    try:
+        return "_core" in Path(f"/proc/{process.pid}/maps").read_text()
+    except OSError:
+        return True
+
+
+def end_at(moment: float, number: signal.Signals, argv: list[str], folder: Path) -> None:
+    """A signal so long after a command began: it ends by it, or in order where work was under way, and soon."""
+    folder.mkdir()
+    (folder / "x.toml").write_text(SCENARIO)
+    (folder / "mine.py").write_text(MINE.format(body="return 10**6"))
+    process = begin(argv, folder)
+    while number is signal.SIGINT and not loads_the_engine(process):
+        time.sleep(0.005)  # before that Ctrl-C is the interpreter's own matter
+    time.sleep(moment)
+    process.send_signal(number)
+    try:
+        out, err = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        pytest.fail(f"{argv} goes on after {number.name} at {moment:.3f} s")
+    said = f"{argv} after {number.name} at {moment:.3f} s: {process.returncode}, {out!r}, {err!r}"
+    assert process.returncode in {-number, 130} | ({0} if argv[:2] == ["scenario", "check"] else set()), said
+    assert "Traceback" not in err, said
+    assert "Exception ignored" not in err, said
+    if process.returncode == 130:
+        assert err.startswith("tidegate: stopped"), said
+    else:
+        assert err == "", said
+    shutil.rmtree(folder)
+
+
+def end_at_random(count: int, seed: int, folder: Path) -> None:
+    """Moments from the first line on until runs are under way, which they are for minutes."""
+    draw = random.Random(seed)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    jobs = [(draw.uniform(0.0, 1.2), draw.choice(numbers), draw.choice(VERBS), folder / str(at)) for at in range(count)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in pool.map(lambda job: end_at(*job), jobs):
+            pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_signals_at_random_moments_end_every_command(tmp_path: Path) -> None:
+    end_at_random(40, 1, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_a_hundred_more_signals(seed: int, tmp_path: Path) -> None:
+    end_at_random(100, seed, tmp_path)
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:

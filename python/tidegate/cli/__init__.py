@@ -4,7 +4,7 @@ These modules load little: `--help`, `--version` and a completion wait for nothi
 imported by it.
 
 Exit codes: 0 all well, 1 a run failed or a result could not be written, 2 wrong usage or input, 130
-stopped by Ctrl-C or SIGTERM.
+work that Ctrl-C or SIGTERM stopped; before and after the work they end the program at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ know?
     tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
 
 Exit codes: 0 all well, 1 a run failed or a result could not be written, 2 wrong usage or input, 130
-stopped by Ctrl-C or SIGTERM. With TIDEGATE_DEBUG=1 errors come with their traceback.
+work that Ctrl-C or SIGTERM stopped; before and after it they end the program at once. With
+TIDEGATE_DEBUG=1 errors come with their traceback.
 """
 
 app = typer.Typer(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tidegate._signals import raised
 from tidegate.cli.options import AsJson, Force
 from tidegate.cli.terminal import print_json, say, stoppable
 
@@ -94,7 +95,7 @@ def render(
 
     check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]
-    with stoppable("stopped; nothing was written"), progress(out.name, shown=True) as tell:
+    with stoppable("stopped; nothing was written"), raised(), progress(out.name, shown=True) as tell:
         write(loaded, out, progress=tell)
     console().print(f"written to {out}")
 

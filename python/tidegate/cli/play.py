@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.options import Force, Sets, changes
 from tidegate.cli.terminal import say, stoppable
@@ -89,7 +90,7 @@ def _serve(text: str, port: int, *, opened: bool) -> None:
 
     from tidegate.show.play import Server
 
-    with Server(text, port) as server, stoppable("the page is no longer served"):
+    with Server(text, port) as server, stoppable("the page is no longer served"), raised():
         sys.stdout.write(f"{server.address}  Ctrl-C ends it\n")
         sys.stdout.flush()
 

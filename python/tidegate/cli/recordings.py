@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force
 from tidegate.cli.terminal import print_json, say, stoppable
@@ -82,7 +83,7 @@ def import_(
     check_folder(out, RUN_FILE)
     if trace is not None:
         check_target(trace, "csv trace", lambda path: path.read_bytes().startswith(b"# duration_s="), force=force)
-    with stoppable("stopped; nothing was written"), progress(out.name, shown=not as_json) as tell:
+    with stoppable("stopped; nothing was written"), raised(), progress(out.name, shown=not as_json) as tell:
         done = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
     found_capacity = None if trace is None else capacity(done)
     done.save(out)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import (
@@ -92,7 +94,7 @@ def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool
     from tidegate.running.jobs import execute
 
     _say_what_is_missing()
-    with stoppable("stopped; nothing was written"), progress(made.name, shown=shown) as tell:
+    with stoppable("stopped; nothing was written"), raised(), progress(made.name, shown=shown) as tell:
         chain = Chain(media, progress=tell)
         done = execute([RunJob(chain.feed(made), seed, "packets")], progress=chain.running)
         (judged,) = chain.judge(done)
@@ -201,6 +203,8 @@ def compare(
     with (
         results_only(),
         stoppable("stopped; nothing was written"),
+        # clips are encoded and judged in this thread
+        raised() if media is not None else nullcontext(),
         engine_of(engine, scheduler, jobs),
         progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):

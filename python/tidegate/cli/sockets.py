@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.options import AsJson, Media, Sets, changes, say_what_code_is_run
 from tidegate.cli.terminal import print_json, results_only, say, stoppable, warn
@@ -238,7 +239,7 @@ def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
     settings = Settings.parse(media)
     if settings.codec == openh264.NAME:
         return with_encoder(made, settings)
-    with stoppable("stopped; nobody was called"), progress(f"encode {settings.clip}", shown=shown) as tell:
+    with stoppable("stopped; nobody was called"), raised(), progress(f"encode {settings.clip}", shown=shown) as tell:
         return with_clip(made, settings, progress=tell)[0]
 
 
@@ -252,7 +253,7 @@ def _judged(done: Run, media: str, *, shown: bool) -> Run:
         say("warning: the pictures were not judged: what arrived is not known")
         return done
     try:
-        with progress("judge the pictures", shown=shown) as tell:
+        with raised(), progress("judge the pictures", shown=shown) as tell:
             return judge(done, vmaf_every=Settings.parse(media).vmaf_every, progress=tell).judged_run()
     except (InputError, KeyboardInterrupt) as error:
         say(f"warning: the pictures were not judged: {str(error) or 'stopped'}")
@@ -269,7 +270,7 @@ def _watched(
     begun = time.monotonic()
     told: set[str] = set()
     lines = {"media": f"the call {what} has begun"} | ({"waiting": f"waiting for a call {what}"} if waits else {})
-    with progress(f"call {what}", shown=shown) as tell:
+    with raised(), progress(f"call {what}", shown=shown) as tell:
 
         def ask(phase: str, share: float) -> bool:
             if phase in lines and phase not in told:

@@ -31,6 +31,7 @@ except ImportError as error:
 else:
     _absent = None
 
+from tidegate._signals import noted
 from tidegate.errors import InputError, RunError
 from tidegate.running import pool
 from tidegate.running._interpreter import forget, safe_path, variables
@@ -202,7 +203,7 @@ class Cluster:
         del workers, processes
         if not jobs:
             return []
-        with pool.stop_noted() as asked, _quietly():
+        with noted() as asked, _quietly():
             self.check_workers()
             under_way = _UnderWay(self, jobs)
             try:

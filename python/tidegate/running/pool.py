@@ -13,13 +13,13 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
-from types import FrameType
 from typing import Any, Protocol, TypeVar
 
+from tidegate._signals import noted
 from tidegate.running._interpreter import safe_path
 from tidegate.running._worker import ProcessEnded, Worker
 
@@ -77,39 +77,11 @@ def run_all(
     """
     if not jobs:
         return []
-    with stop_noted() as asked:
+    with noted() as asked:
         done = _run_all(jobs, workers, processes, progress, keep_going, keep, asked)
     if asked.is_set():
         raise KeyboardInterrupt
     return done
-
-
-@contextmanager
-def stop_noted() -> Iterator[threading.Event]:
-    """Makes the first Ctrl-C a note to be read in between, the second the usual interrupt; SIGTERM, too, if it is one.
-
-    An interrupt at any line would now and then hit the standard library while it holds the locks of all
-    futures, and leave them locked: workers, and so the program, would wait for ever.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked  # signals do not come here
-        return
-    # of others, somebody else has decided what they mean
-    ours = [one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is signal.default_int_handler]
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            signal.default_int_handler(number, frame)
-        asked.set()
-
-    for one in ours:
-        signal.signal(one, note)
-    try:
-        yield asked
-    finally:
-        for one in ours:
-            signal.signal(one, signal.default_int_handler)
 
 
 def _run_all(
