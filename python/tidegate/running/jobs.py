@@ -22,6 +22,7 @@ from tidegate.scenario import Scenario
 from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import Lowered, RunInput
 from tidegate.scenario.scenario import Level
+from tidegate.scenario.variants import as_asked
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class RunJob:
     """A scenario; or its lowered form, which several runs share."""
     seed: int | None = None
     record: str | None = None
+    label: str | None = None
+    """The name that a comparison has for its controller; the controller's own by default."""
 
     @property
     def simulated(self) -> Scenario:
@@ -49,7 +52,8 @@ class RunJob:
         memory.check(made.ir, made.inputs.traces)
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
-        return run_of(lowered.scenario, made, recording)
+        run = run_of(lowered.scenario, made, recording)
+        return run if self.label is None else run.under(self.label)
 
 
 @contextmanager
@@ -80,6 +84,10 @@ def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Ru
         recording: What it gave back.
     """
     summary = {**json.loads(recording.summary_json())}
+    summary["flows"] = [
+        {**flow, "controller": as_asked(flow["controller"])} if flow.get("controller") else flow
+        for flow in summary["flows"]
+    ]
     summary.setdefault("name", scenario.name)
     summary.setdefault("seed", made.ir["seed"])
     about = {
@@ -88,7 +96,7 @@ def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Ru
         "seed": made.ir["seed"],
         "digest": recording.digest,
         "scenario_hash": made.hash,
-        "inputs": made.inputs.files,
+        "inputs": {as_asked(name): content for name, content in made.inputs.files.items()},
         **({"classes": made.inputs.here} if made.inputs.here else {}),
         "versions": versions_of(made.inputs.files),
         "base": str(scenario.base.resolve()),
@@ -109,7 +117,9 @@ def _place(error: BaseException | None) -> str:
     last = frames[-1]
     if Path(last.filename).parent == _LEARNED:
         return ""  # whose errors name the author's file, or the model's
-    return f" ({last.filename}, line {last.lineno}, in {last.name})"
+    file = Path(last.filename)
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return f" ({shown}, line {last.lineno}, in {last.name})"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ DEFAULT = "lte-generated"
 """The scenario of comparisons that name none."""
 PREFIX = "controller."
 """What keys of the controller's own settings begin with, where a controller is named beside them."""
+_HERE = "/./"
+"""Divides the folder in which a controller was asked for from its file: the path of both is the same without it."""
 _CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE = re.compile(r"(?P<what>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
@@ -63,7 +65,16 @@ def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
     if match is None:
         return controller
     kind, file, rest = match.groups()[:3] if match[1] else match.groups()[3:]
-    return f"{kind}:{Path(file).resolve()}{rest or ''}"
+    return f"{kind}:{file if Path(file).is_absolute() else f'{Path.cwd()}{_HERE}{file}'}{rest or ''}"
+
+
+def as_asked(controller: str) -> str:
+    """A controller as it was asked for, without the folder that [anchored][] put before its file.
+
+    >>> as_asked("python:/home/me/./mine.py:Mine"), as_asked("python:/lib/mine.py:Mine"), as_asked("gcc")
+    ('python:mine.py:Mine', 'python:/lib/mine.py:Mine', 'gcc')
+    """
+    return re.sub(rf"^(python|onnx|alphartc):/[^:]*?{re.escape(_HERE)}", r"\1:", controller)
 
 
 def labelled(controller: str, values: Mapping[str, str]) -> str:

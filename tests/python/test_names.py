@@ -1,0 +1,101 @@
+"""Controllers in files have the name that was asked for, whatever does the runs, and results hold no path of the machine."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from support import PLAIN, Cli
+from tidegate import Run, Scenario, compare, run
+
+MINE = """\
+from tidegate import Controller
+
+class Mine(Controller):
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def on_limits(self, now_ns, limits):
+        return 30e6
+
+    def on_report(self, now_ns, report):
+        return 30e6 * self.gain
+"""
+"""Sends far too much, so that there are warnings about it."""
+NAME = "python:sub/mine.py:Mine"
+ARGV = ["compare", "gcc", NAME, f"{NAME}:gain=0.5", "--scenario", "plain.toml", "--seeds", "2"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.py").write_text(MINE)
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    return tmp_path
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.parquet")}
+
+
+def test_tables_do_not_depend_on_what_does_the_runs(folder: Path, cli: Cli) -> None:
+    for jobs in ("1", "2"):
+        assert cli(*ARGV, "-j", jobs, "--out", f"out{jobs}").code == 0
+    assert tables(folder / "out1") == tables(folder / "out2")
+    assert (folder / "out1" / "runs.csv").read_text() == (folder / "out2" / "runs.csv").read_text()
+    one, two = (json.loads((folder / f"out{jobs}" / "comparison.json").read_text()) for jobs in (1, 2))
+    assert {**one, "command": ""} == {**two, "command": ""}
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_no_file_of_a_comparison_holds_a_path_of_the_machine(jobs: str, folder: Path, cli: Cli) -> None:
+    done = cli(*ARGV, "-j", jobs, "--out", "out")
+    assert str(folder) not in done.out + done.err
+    assert NAME in done.err, "a warning is about it"
+    place = str(folder).encode()
+    with_path = {file.name for file in (folder / "out").rglob("*") if file.is_file() and place in file.read_bytes()}
+    # what makes a run again has to say where its files are
+    assert with_path <= {"run.json", "scenario.toml", "comparison.json"}
+    for file in (folder / "out").rglob("run.json"):
+        about = json.loads(file.read_text())
+        assert str(folder) not in json.dumps({**about, "scenario": "", "base": ""})
+        again = run(Run.load(file.parent).scenario, seed=about["seed"])
+        assert again.digest == about["digest"], "its scenario runs again"
+    with (folder / "out" / "runs.csv").open() as table:
+        assert {row["controller"] for row in csv.DictReader(table)} == {"gcc", NAME, f"{NAME}:gain=0.5"}
+
+
+def test_no_file_of_a_sweep_or_a_suite_does(folder: Path, cli: Cli) -> None:
+    key = f"flows.call.media.controller={NAME},gcc"
+    for number, argv in enumerate([
+        ["sweep", "plain.toml", "--set", key, "-j", "2"],
+        ["sweep", "plain.toml", "--set", f"flows.call.media.controller={NAME}", "--set", "flows.call.media.controller.gain=0.5,1"],
+        ["suite", "run", "smoke", NAME, "--seeds", "1", "--cases", "5.1*", "-j", "2"],
+    ]):  # fmt: skip
+        out = folder / f"out{number}"
+        done = cli(*argv, "--out", str(out.relative_to(folder)))
+        assert done.code == 0, done.err
+        assert str(folder) not in done.out + done.err
+        holding = {file.name for file in out.rglob("*") if file.is_file() and str(folder).encode() in file.read_bytes()}
+        assert holding <= {"sweep.json", "suite.json", "scenario.toml"}, holding
+
+
+def test_a_path_that_was_asked_for_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    whole = f"python:{folder}/sub/mine.py:Mine"
+    done = compare([whole, NAME], Scenario.load("plain.toml"))
+    assert [runs[0].metrics()["controller"] for runs in done.runs.values()] == [whole, NAME]
+    assert [set(runs[0].table("series").to_numpy("controller").tolist()) for runs in done.runs.values()] == [
+        {whole},
+        {NAME},
+    ]
+
+
+def test_an_error_of_a_controller_names_its_file_as_it_was_asked_for(folder: Path, cli: Cli) -> None:
+    (folder / "sub" / "mine.py").write_text(MINE.replace("return 30e6 * self.gain", "raise ValueError('no')"))
+    done = cli("compare", NAME, "gcc", "--scenario", "plain.toml")
+    assert "(sub/mine.py, line " in done.err
+    assert str(folder) not in done.err
