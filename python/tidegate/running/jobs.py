@@ -67,10 +67,10 @@ def engine_errors(scenario: Scenario) -> Iterator[None]:
     try:
         yield
     except _core.RunError as error:
-        raise RunError(f"{error}{_place(error.__cause__)}") from error.__cause__
+        raise RunError(f"{as_asked(str(error))}{_place(error.__cause__)}") from error.__cause__
     except _core.Refused as error:
         where = scenario.where(error.place) or scenario.name
-        raise InputError(f"{where}: {error}{_place(error.__cause__)}") from (error.__cause__ or error)
+        raise InputError(f"{where}: {as_asked(str(error))}{_place(error.__cause__)}") from (error.__cause__ or error)
     except ValueError as error:
         raise InputError(f"{scenario.name}: {error}") from None
 

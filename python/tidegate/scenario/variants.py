@@ -68,13 +68,13 @@ def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
     return f"{kind}:{file if Path(file).is_absolute() else f'{Path.cwd()}{_HERE}{file}'}{rest or ''}"
 
 
-def as_asked(controller: str) -> str:
-    """A controller as it was asked for, without the folder that [anchored][] put before its file.
+def as_asked(text: str) -> str:
+    """A controller, or a text that names some, as they were asked for: without the folder that [anchored][] added.
 
     >>> as_asked("python:/home/me/./mine.py:Mine"), as_asked("python:/lib/mine.py:Mine"), as_asked("gcc")
     ('python:mine.py:Mine', 'python:/lib/mine.py:Mine', 'gcc')
     """
-    return re.sub(rf"^(python|onnx|alphartc):/[^:]*?{re.escape(_HERE)}", r"\1:", controller)
+    return re.sub(rf"\b(python|onnx|alphartc):/[^:\n]*?{re.escape(_HERE)}", r"\1:", text)
 
 
 def labelled(controller: str, values: Mapping[str, str]) -> str:
