@@ -1,0 +1,81 @@
+//! What must hold of what a session reads from the network: handshake messages behind a tag that is right, as whoever has
+//! the key could send them, and as they are; control messages; sealed datagrams.
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::io::Write;
+use tidegate_core::Time;
+use tidegate_live::call::{Offer, Record};
+use tidegate_live::session::Ignored;
+use tidegate_live::session::control::Control;
+use tidegate_live::session::handshake::{Answerer, Caller};
+use tidegate_live::session::keys::{Key, PresharedKey};
+use tidegate_live::session::message::{MAGIC, Message};
+use tidegate_live::session::seal::Opener;
+use tidegate_live::session::transfer::Fetch;
+
+/// Checks one input.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn check(input: &[u8]) {
+    let Some((choice, input)) = input.split_first() else { return };
+    let psk = PresharedKey::new(&[7; 16]).expect("long enough");
+    let key = psk.handshake();
+    let mut ignored = Ignored::default();
+    match choice % 6 {
+        0 => {
+            // the choice's high bits say how much of the beginning is made to fit
+            let mut bytes = if choice & 0x80 == 0 { MAGIC.to_vec() } else { Vec::new() };
+            bytes.extend(input);
+            if choice & 0x40 == 0 {
+                let tag = key.tag(&[&bytes]);
+                bytes.extend(tag);
+            }
+            if let Ok((nonce, message)) = Message::decode(&bytes, &key)
+                && !matches!(message, Message::OtherVersion(_) | Message::Hello)
+            {
+                assert_eq!(message.encode(&nonce, &key), bytes);
+            }
+            let from = "192.0.2.1:5004".parse().expect("an address");
+            let _ = Answerer::new(psk.clone(), &[1; 32]).receive(Time::ZERO, from, &bytes, &mut ignored);
+            let mut caller = Caller::new(psk, [0; 32], Vec::new()).expect("short");
+            let _ = caller.receive(Time::ZERO, &bytes, &mut ignored);
+        }
+        1 => {
+            if let Some(control) = Control::decode(input) {
+                assert_eq!(control.encode(), input);
+            }
+        }
+        2 => {
+            let mut fetch = Fetch::new(Time::ZERO);
+            for part in input.chunks(40) {
+                if let Some(Control::Piece { number, total, bytes }) = Control::decode(part)
+                    && total < 1 << 16
+                {
+                    fetch.piece(Time::ZERO, number, total, bytes);
+                }
+                fetch.advance(Time::ZERO);
+            }
+        }
+        3 => {
+            // a record or an offer, which are compressed on the wire
+            let mut packed = DeflateEncoder::new(Vec::new(), Compression::none());
+            packed.write_all(input).expect("in memory");
+            let bytes = packed.finish().expect("in memory");
+            let _ = Offer::from_bytes(&bytes);
+            if let Ok(record) = Record::from_bytes(&bytes) {
+                let again = record.to_bytes().expect("what was read can be written");
+                assert!(Record::from_bytes(&again).is_ok());
+            }
+        }
+        4 => {
+            let _ = (Offer::from_bytes(input), Record::from_bytes(input));
+        }
+        _ => {
+            let mut opener = Opener::new(Key::new(&[1; 32]), 1500);
+            assert_eq!(opener.open(input, &mut ignored), None);
+            assert_eq!(ignored.total(), 1);
+        }
+    }
+}
