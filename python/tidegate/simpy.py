@@ -216,7 +216,7 @@ class World:
         self.env = env
         self.scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
         self._made = lower(self.scenario, seed=seed, record=record)
-        memory.check(self._made.ir)
+        memory.check(self._made)
         with engine_errors(self.scenario):
             needs = self._made.inputs
             self._core = _core.World(json.dumps(self._made.ir), needs.traces, needs.python)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,16 +14,19 @@ from typing import Any
 import pytest
 
 from support import ROOT
-from tidegate import Scenario, run
-from tidegate.errors import RunError
+from tidegate import Flow, Link, Media, Scenario, run
+from tidegate.errors import InputError, RunError
+from tidegate.scenario import Tcp, Udp
 from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import lower
+from tidegate.scenario._ways import Ways
 
 MEASURED = """\
 import json, sys
 from tidegate import Scenario, run
 from tidegate.scenario import _memory as memory
 from tidegate.scenario._lower import lower
+from tidegate.scenario._ways import Ways
 
 def size(name):
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))[name].split()[0]) * 1024
@@ -32,8 +36,9 @@ run(Scenario.from_dict({"duration": "1s", "links": [{}], "flows": [{"media": {"c
 open("/proc/self/clear_refs", "w").write("5")  # the peak counts from here on
 before = size("VmRSS")
 kept = run(scenario)
+taken = size("VmHWM") - before
 made = lower(scenario)
-print(json.dumps([memory.need(made.ir, made.inputs.traces), size("VmHWM") - before]))
+print(json.dumps([memory.need(made.ir, made.inputs.traces), taken]))
 """
 
 
@@ -53,25 +58,41 @@ def shape(kind: str, count: int, duration: str, record: str, **keys: Any) -> dic
 
 
 def dumbbell(
-    flows: Sequence[dict[str, Any]], record: str, capacity: Any = "4Mbps", duration: str = "600s"
+    flows: Sequence[dict[str, Any]], record: str, capacity: Any = "4Mbps", duration: str = "600s", access: str = "1Gbps"
 ) -> dict[str, Any]:
     """Flows from the ends of fast access links over one slow link to other ends."""
-    access = {"capacity": "1Gbps", "delay": "1ms"}
+    fast = {"capacity": access, "delay": "1ms"}
     ways = range(len(flows))
     return {
         "duration": duration,
         "record": record,
         "links": [
-            *({"name": f"in-{n}", "from": f"a{n}", "to": "left", **access} for n in ways),
+            *({"name": f"in-{n}", "from": f"a{n}", "to": "left", **fast} for n in ways),
             {"name": "middle", "from": "left", "to": "right", "capacity": capacity, "delay": "20ms"},
-            *({"name": f"out-{n}", "from": "right", "to": f"b{n}", **access} for n in ways),
+            *({"name": f"out-{n}", "from": "right", "to": f"b{n}", **fast} for n in ways),
         ],
         "flows": [{"name": f"flow-{n}", "from": f"a{n}", "to": f"b{n}", **flow} for n, flow in enumerate(flows)],
     }
 
 
+def chain(flow: dict[str, Any], record: str, duration: str, *capacities: Any) -> dict[str, Any]:
+    """One flow over links one after the other."""
+    links = [
+        {"name": f"l-{n}", "from": f"p-{n}", "to": f"p-{n + 1}", "capacity": capacity, "delay": "1ms"}
+        for n, capacity in enumerate(capacities)
+    ]
+    flows = [{"from": "p-0", "to": f"p-{len(capacities)}", **flow}]
+    return {"duration": duration, "record": record, "links": links, "flows": flows}
+
+
 CALL: dict[str, Any] = {"media": {"controller": "gcc", "max_rate": "1Mbps"}}
 TCP: dict[str, Any] = {"tcp": {}}
+GREEDY: dict[str, Any] = {
+    "media": {"max_rate": "1Gbps", "video": {"source": "greedy"}, "feedback": {"bandwidth": "1Mbps"}}
+}
+FLOOD: dict[str, Any] = {"udp": {"rate": "100Mbps"}}
+BURSTS = {"schedule": [["0s", "500Mbps"], ["2s", "1Mbps"]]}
+
 SHAPES = {
     "a dumbbell's connections": dumbbell([TCP] * 3, "series", duration="2400s"),
     "a dumbbell's packets": dumbbell([CALL, TCP, TCP], "packets"),
@@ -86,6 +107,47 @@ SHAPES = {
     "packets of UDP": shape("udp", 10, "200s", "packets"),
     "packets of TCP": shape("tcp", 4, "200s", "packets"),
     "a capture": shape("udp", 10, "200s", "packets", capture=True),
+    "calls with fast access, packets": dumbbell([GREEDY] * 5, "packets", "10Mbps", "200s"),
+    "a call below its link": shape("call", 1, "1500s", "packets", links=[{"capacity": "1Gbps"}]),
+    "reports of a fast session": chain({"media": {"max_rate": "1Gbps"}}, "series", "500s", "10Gbps"),
+    "a fast bottleneck": chain(TCP, "packets", "10s", "1Gbps"),
+    "a bottleneck of several hops": chain(TCP, "packets", "300s", "10Gbps", "1Gbps", "20Mbps", "1Gbps"),
+    "a fast link with nothing on it": {
+        **chain(TCP, "packets", "300s", "20Mbps", "10Gbps"),
+        "flows": [{"from": "p-0", "to": "p-1", **TCP}],
+    },
+    "files": shape(
+        "tcp",
+        100,
+        "60s",
+        "packets",
+        links=[{"capacity": "1Gbps", "delay": "1ms"}],
+        flows=[{"name": "file", "count": 100, "start_step": "100ms", "tcp": {"workload": {"file": "3MB"}}}],
+    ),
+    "bursts": chain(TCP, "packets", "600s", BURSTS),
+    "what is dropped, captured": {**chain(FLOOD, "summary", "60s", "1Mbps"), "capture": True},
+    "a connection that begins earlier": shape(
+        "tcp",
+        20,
+        "200s",
+        "packets",
+        flows=[{"name": "long", **TCP}, {"name": "short", "count": 9, "start": "190s", **TCP}],
+    ),
+    "a session": {
+        "duration": "1000s",
+        "record": "packets",
+        "links": [{"capacity": "10Mbps", "delay": "10ms"}],
+        "sessions": [
+            {
+                "name": "lecture",
+                "bandwidth": "500kbps",
+                "members": [
+                    {"name": "left", "media": {"rate": "400kbps"}},
+                    {"name": "right", "count": 9, "node": "right"},
+                ],
+            }
+        ],
+    },
     "a queue for each flow": shape(
         "udp",
         1,
@@ -149,6 +211,202 @@ def test_levels_and_lengths_need_what_they_add() -> None:
     assert 150_000 < queues < 250_000, "1000 queues for either way, of some 100 bytes"
     # the issue's own cases: a day of series in gigabytes, not megabytes or terabytes
     assert 5e8 < need(duration="86400s") < 5e9
+
+
+def estimate(data: dict[str, Any], **changes: Any) -> int:
+    made = lower(Scenario.from_dict({**data, **changes}))
+    return memory.need(made.ir, made.inputs.traces)
+
+
+def beside(data: dict[str, Any], record: str = "packets") -> float:
+    """What packets and their rows are estimated to take, beside flows, links and bins."""
+    empty = [{**flow, "start": "0s", "stop": "1ns"} for flow in data["flows"]]
+    moves = [move for move in data.get("moves", ()) if "flow" not in move]
+    return estimate(data, record=record) - estimate(data, record=record, flows=empty, moves=moves)
+
+
+PLAIN = {"tcp": TCP, "media": GREEDY}
+
+
+@pytest.mark.parametrize("record", ["series", "packets"])
+@pytest.mark.parametrize("flow", PLAIN.values(), ids=PLAIN)
+def test_a_way_carries_what_its_bottleneck_does(flow: dict[str, Any], record: str) -> None:
+    """However fast other links are, and wherever on the way it is."""
+    alone = beside(chain(flow, record, "100s", "10Mbps"), record)
+    assert alone > 0
+    for others in (("10Mbps", "1Gbps"), ("1Gbps", "10Mbps", "40Gbps"), ("infinite", "infinite", "10Mbps")):
+        assert beside(chain(flow, record, "100s", *others), record) == pytest.approx(alone)
+    idle = chain(flow, record, "100s", "10Mbps", "40Gbps")
+    idle["flows"][0]["to"] = "p-1"
+    assert beside(idle, record) == pytest.approx(alone)
+    if flow is TCP or record == "packets":
+        # a call's series do not grow with its rate
+        assert beside(chain(flow, record, "100s", "500Mbps", "1Gbps"), record) > 20 * alone
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_calls_share_what_they_have_in_common(count: int) -> None:
+    one, some = (estimate(dumbbell([GREEDY] * n, "packets")) for n in (1, count))
+    series = [estimate(dumbbell([GREEDY] * n, "series")) for n in (1, count)]
+    reports = 45 * 2 * 600 / 0.36
+    assert some - series[1] - count * reports == pytest.approx(one - series[0] - reports, rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_connections_share_what_they_have_in_common(count: int) -> None:
+    one = beside(dumbbell([TCP], "packets", "10Mbps", "100s"))
+    assert beside(dumbbell([TCP] * count, "packets", "10Mbps", "100s")) == pytest.approx(one)
+    # ten megabits each of a hundred, or all of what is less
+    each = beside(dumbbell([TCP] * count, "packets", "100Mbps", "100s", "10Mbps"))
+    assert each == pytest.approx(min(count, 10) * one)
+    # one after the other
+    apart = dumbbell([TCP] * count, "packets", "10Mbps", "100s")
+    for n, flow in enumerate(apart["flows"]):
+        flow.update(start=f"{n}s", stop=f"{n + 1}s")
+    assert beside(apart) == pytest.approx(count * one / 100)
+
+
+def test_the_case_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Access links of 1 Gbit/s: 29 GB were estimated at `packets`, 72.9 at `series`, and 0.1 taken."""
+    monkeypatch.setattr(memory, "free", lambda: (200_000_000, "memory of this machine"))
+    for record in ("summary", "series", "packets"):
+        assert run(Scenario.from_dict(dumbbell([TCP] * 20, record, duration="20s"))).flows
+    with pytest.raises(RunError, match="needs about"):
+        run(Scenario.from_dict(dumbbell([TCP] * 20, "series", "1Gbps", "2000s", "10Gbps")))
+
+
+def net(tmp_path: Path) -> dict[str, Any]:
+    """A recorded network: 40 Mbit/s for a second of each ten, else 1."""
+    lines = [f"{t},{40 if t % 10 == 0 else 1}" for t in range(60)]
+    (tmp_path / "net.csv").write_text("time_s,rate_mbps\n" + "\n".join(lines) + "\n60,1\n")
+    return {"trace": str(tmp_path / "net.csv"), "offset": "random"}
+
+
+def test_what_limits_a_connection(tmp_path: Path) -> None:
+    """In Mbit/s over 100 s, by the estimate of a link of 1 Mbit/s."""
+    unit = beside(chain(TCP, "packets", "100s", "1Mbps"))
+
+    def rate(data: dict[str, Any], **changes: Any) -> float:
+        return beside({**data, **changes}) / unit
+
+    def of(capacity: Any, **changes: Any) -> float:
+        return rate(chain(TCP, "packets", "100s", capacity, "1Gbps"), **changes)
+
+    def moved(key: str, value: Any, **more: Any) -> list[dict[str, Any]]:
+        return [{"time": "50s", "link": "l-0", "key": key, "value": value, **more}]
+
+    assert of("30Mbps") == pytest.approx(30)
+    assert of({"schedule": [["0s", "500Mbps"], ["2s", "1Mbps"]]}) == pytest.approx(10.98)
+    assert of({"schedule": [["0s", "9Mbps"], ["1s", "1Mbps"]], "period": "8s"}) == pytest.approx((13 * 8 + 100) / 100)
+    assert of(net(tmp_path)) == pytest.approx((10 * 40 + 90) / 100)
+    assert of("1Mbps", moves=moved("capacity", "99Mbps")) == pytest.approx(50)
+    assert of("99Mbps", moves=moved("capacity", "1Mbps")) == pytest.approx(50)
+    bucket = {"rate": "5Mbps", "burst": "10kB"}
+    for name in ("policer", "shaper"):
+        data = chain(TCP, "packets", "100s", "1Gbps", "1Gbps")
+        data["links"][0]["discipline"] = {"name": name, **bucket}
+        assert rate(data) == pytest.approx(5, rel=0.01)
+    # a window a round trip of 4 ms, and one of 2.2 ms once the delay is less
+    small = {"tcp": {"receive_window": "25kB"}}
+    assert rate(chain(small, "packets", "100s", "1Gbps", "1Gbps")) == pytest.approx(50)
+    data = chain(small, "packets", "100s", "1Gbps", "1Gbps")
+    assert rate(data, moves=moved("delay", "100us")) == pytest.approx(25_000 * 8 / 3.1e-3 / 1e6)
+    file = {"tcp": {"workload": {"file": "12.5MB"}}}
+    assert rate(chain(file, "packets", "100s", "1Gbps", "1Gbps")) == pytest.approx(1.05)
+    data = chain(TCP, "packets", "100s", "1Mbps")
+    stopped = [{"time": "10s", "flow": "flow", "key": "running", "value": False}]
+    assert rate(data, moves=stopped) == pytest.approx(0.1)
+    assert 0 < rate(chain({"tcp": {"workload": {"web": {}}}}, "packets", "100s", "1Gbps")) < 0.2
+
+
+def test_what_nothing_limits() -> None:
+    """A window a round trip at `packets`; acknowledgments of one instant are noted once, unless something spreads them."""
+    free = chain(TCP, "series", "100s", "infinite")
+    assert beside(free, "series") == 0
+    assert beside(free, "packets") > 1e9
+    free["links"][0]["jitter"] = {"uniform": "1ms"}
+    assert beside(free, "series") > 1e9
+
+
+def test_what_is_sent_whatever_the_link(tmp_path: Path) -> None:
+    """UDP and a fixed sender: packets that are dropped are rows as well. Who adapts sends no more than arrives."""
+    slow, fast = (beside(chain(FLOOD, "packets", "100s", capacity)) for capacity in ("1Mbps", "1Gbps"))
+    assert slow == pytest.approx(fast)
+    steps: dict[str, Any] = {"udp": {"rate": "100Mbps", "schedule": [["0s", "1Mbps"], ["50s", "9Mbps"]]}}
+    assert beside(chain(steps, "packets", "100s", "1Gbps")) == pytest.approx(fast / 20)
+    # other patterns have no schedule
+    steps["udp"]["pattern"] = "poisson"
+    assert beside(chain(steps, "packets", "100s", "1Gbps")) == pytest.approx(fast)
+    fixed = {"media": {**GREEDY["media"], "controller": "fixed:50Mbps"}}
+    slow, fast = (beside(chain(fixed, "packets", "100s", capacity)) for capacity in ("1Mbps", "1Gbps"))
+    assert slow == pytest.approx(fast)
+    slow, fast = (beside(chain(GREEDY, "packets", "100s", capacity)) for capacity in ("1Mbps", "1Gbps"))
+    assert slow < fast / 50
+
+
+def test_users_of_a_radio_network_have_what_the_air_carries() -> None:
+    """However fast the wire: 5 MHz carry some 20 Mbit/s a cell."""
+    data = {
+        "duration": "100s",
+        "lte": {"bandwidth": "5MHz", "users": [{"name": "phone"}]},
+        "links": [{"from": "server", "to": "core", "capacity": "10Gbps", "delay": "1ms"}],
+        "flows": [{"from": "server", "to": "phone", **TCP}],
+    }
+    wire = beside(chain(TCP, "packets", "100s", "20Mbps"))
+    for capacity in ("10Gbps", "infinite"):
+        data["links"] = [{"from": "server", "to": "core", "capacity": capacity, "delay": "1ms"}]
+        assert beside(data) == pytest.approx(wire, rel=0.05)
+    data["links"] = [{"from": "server", "to": "core", "capacity": "20Mbps"}]
+    assert beside(data) == pytest.approx(wire, rel=0.05)
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "a way to nowhere": {"flows": [Flow(name="a", to="nowhere", tcp=Tcp())]},
+    "a call to nowhere": {"flows": [Flow(name="a", to="nowhere", media=Media())]},
+    "a move of no link": {"moves": [{"time": "1s", "link": "none", "key": "delay", "value": "1ms"}]},
+    "a capacity of no link": {"moves": [{"time": "1s", "link": "none", "key": "capacity", "value": "1Mbps"}]},
+    "downloads at once": {"flows": [Flow(name="a", tcp=Tcp(workload={"web": {"idle": "0s"}}))]},
+    "segments of nothing": {"flows": [Flow(name="a", tcp=Tcp(packet_size="0B"))]},
+    "datagrams of nothing": {"flows": [Flow(name="a", udp=Udp(rate="1Mbps", packet_size="0B"))]},
+    "no rate": {"flows": [Flow(name="a", media=Media(max_rate="0bps"))]},
+    "no bandwidth": {"flows": [Flow(name="a", media=Media(feedback={"bandwidth": "0bps"}))]},
+    "reports at once": {"flows": [Flow(name="a", media=Media(feedback={"reports": "0s"}))]},
+    "a period of nothing": {"links": [Link(capacity={"schedule": [["0s", "1Mbps"]], "period": "0s"})]},
+    "bins of nothing": {"bin": "0s"},
+    "no time": {"duration": "0s"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_a_scenario_is_said_by_the_engine(name: str) -> None:
+    """One that was made in Python comes to the estimate unchecked."""
+    plain = {"duration": "2s", "links": [Link(capacity="1Mbps")], "flows": [Flow(name="a", tcp=Tcp())]}
+    with pytest.raises(InputError):
+        run(Scenario(**{**plain, **WRONG[name]}))
+
+
+def graph(luck: random.Random) -> list[dict[str, str]]:
+    points = [f"p{n}" for n in range(luck.randint(2, 9))]
+    pairs = [luck.sample(points, 2) for _ in range(luck.randint(1, 14))]
+    return [{"name": f"l{n}", "from": begin, "to": end} for n, (begin, end) in enumerate(pairs)]
+
+
+def test_ways_are_those_of_the_engine() -> None:
+    """Fewest links, and among equals the one found first in the order of the scenario, as in `assemble/graph.rs`."""
+    luck = random.Random(1)
+    for _ in range(200):
+        links = graph(luck)
+        points = sorted({link[key] for link in links for key in ("from", "to")})
+        ways = Ways({"links": links})
+        for begin in points:
+            reached: dict[str, list[str]] = {begin: []}
+            for here in (waiting := [begin]):
+                for link in links:
+                    if link["from"] == here and link["to"] not in reached:
+                        reached[link["to"]] = [*reached[here], link["name"]]
+                        waiting.append(link["to"])
+            for end in points:
+                assert [link["name"] for link in ways.between(begin, end)] == reached.get(end, [])
 
 
 def test_more_than_there_is_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

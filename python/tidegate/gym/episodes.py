@@ -159,7 +159,7 @@ class Source:
                 self._lowered[number] = Lowered(scenario)
             made = self._lowered[number].for_run(seed=seed)
         made, flow, start = self._with_agent(scenario, made, watched=controller is not None)
-        memory.check(made.ir)
+        memory.check(made)
         needs = made.inputs
         with engine_errors(scenario):
             core = _core.Episode(json.dumps(made.ir), flow, self.wanted.terms.core, start, needs.traces, needs.python)

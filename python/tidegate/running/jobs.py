@@ -49,7 +49,7 @@ class RunJob:
         """
         lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
         made = lowered.for_run(seed=self.seed, record=self.record)
-        memory.check(made.ir, made.inputs.traces)
+        memory.check(made)
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
         run = run_of(lowered.scenario, made, recording)

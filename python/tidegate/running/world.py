@@ -61,7 +61,7 @@ class LiveWorld:
         links = [
             link if link["capacity"] == "external" else {**link, "service": "managed"} for link in made.ir["links"]
         ]
-        memory.check(made.ir, made.inputs.traces)
+        memory.check(made)
         with engine_errors(scenario):
             core = _core.World(json.dumps({**made.ir, "links": links}), made.inputs.traces, made.inputs.python)
         if core.links or core.flows:

@@ -137,7 +137,7 @@ class LiveJob:
         place = folder.path
         (place / SHARED).mkdir()
         live, argv = self.standing.live, self.contender.argv
-        memory.check(lower(live, seed=self.seed, record="summary").ir)
+        memory.check(lower(live, seed=self.seed, record="summary"))
         stop = None if self.standing.stop is None else int(self.standing.stop) / 1e9
         with _ticking(tell, self.seconds):
             about = begin(

@@ -177,7 +177,7 @@ def session(
     check_surroundings()
     live = with_programs(scenario, call)
     made = lower(live, seed=seed, record="summary")
-    memory.check(made.ir, made.inputs.traces)
+    memory.check(made)
     place = Path(tempfile.mkdtemp(prefix=PLACE))
     try:
         about = begin(place, live, programs, made.ir["seed"], realtime, pcap=pcap)

@@ -13,6 +13,7 @@ from tidegate.errors import InputError
 from tidegate.scenario import Scenario
 from tidegate.scenario import _subject as subject
 from tidegate.scenario._lower import Ir, RunInput, lower
+from tidegate.scenario._ways import Ways
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.links import Link, Queue, limits
 from tidegate.show.play import _refusing as refusing
@@ -73,7 +74,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     made = lower(scenario)
     traces = refusing.carried(scenario, made.inputs)
     ir = _for_page(made)
-    refusing.check_room(scenario, ir)
+    refusing.check_room(scenario, ir, made.inputs)
     try:
         _begin(ir, made)
     except _core.Refused as error:
@@ -81,7 +82,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     flow = scenario.flows[at]
     link = way.tightest(ir, made.inputs.traces, flow.from_, flow.to)
     if link is None:
-        raise refusing.unmoved(scenario, flow.name, way.way(ir, flow.from_, flow.to)[0]["name"])
+        raise refusing.unmoved(scenario, flow.name, Ways(ir).between(flow.from_, flow.to)[0]["name"])
     controllers = dict(_controllers(document, scenario, at, contenders))
     words = list(dict.fromkeys(contenders)) or [next(iter(controllers)), *_other(controllers)]
     return {

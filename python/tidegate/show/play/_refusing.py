@@ -36,13 +36,13 @@ def check(scenario: Scenario, flow: int) -> None:
         raise _unplayable(scenario, key, why)
 
 
-def check_room(scenario: Scenario, ir: Ir) -> None:
+def check_room(scenario: Scenario, ir: Ir, inputs: Inputs) -> None:
     """Whether a browser has the memory for a run.
 
     Raises:
         Unplayable: says how much it needs.
     """
-    if (need := memory.need(ir)) > ROOM:
+    if (need := memory.need(ir, inputs.traces)) > ROOM:
         needs = f"found {scenario.duration}, for which a run needs about {need / 2**20:.0f} MiB of memory"
         why = f"{needs}; a page has {ROOM // 2**20} MiB for each"
         raise _unplayable(scenario, "duration", why)

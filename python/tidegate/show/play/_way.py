@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 
 from tidegate._core import Trace
 from tidegate.scenario._lower import Ir
+from tidegate.scenario._ways import Ways
 
 
 def is_movable(link: Ir) -> bool:
@@ -18,21 +18,8 @@ def is_movable(link: Ir) -> bool:
 
 def tightest(ir: Ir, traces: Sequence[Trace], begin: str, end: str) -> str | None:
     """The link of least mean capacity on the way, of those that have one and can be changed."""
-    on_it = [link for link in way(ir, begin, end) if is_movable(link) and link["capacity"] != "infinite"]
+    on_it = [link for link in Ways(ir).between(begin, end) if is_movable(link) and link["capacity"] != "infinite"]
     return min(on_it, key=lambda link: _mean(link, traces, ir["duration"]))["name"] if on_it else None
-
-
-def way(ir: Ir, begin: str, end: str) -> list[Ir]:
-    """The links on the way with the fewest links; among equal ones the engine takes the first."""
-    came: dict[str, list[Ir]] = {begin: []}
-    waiting = deque([begin])
-    while waiting:
-        here = waiting.popleft()
-        for link in ir["links"]:
-            if link["from"] == here and link["to"] not in came:
-                came[link["to"]] = [*came[here], link]
-                waiting.append(link["to"])
-    return came.get(end, [])
 
 
 def _mean(link: Ir, traces: Sequence[Trace], duration: int) -> float:
