@@ -1,4 +1,4 @@
-"""How often the gate alarms for nothing, and how often it misses something: over real runs of `smoke`.
+"""How often the gate alarms for nothing, and how often it misses something: over kept numbers of real runs of `smoke`.
 
 Every comparison draws its seeds from a bank of runs, so that each run serves several of them. The figures are in
 docs/ci.md.
@@ -7,50 +7,21 @@ docs/ci.md.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import fsum
 
 import pytest
 
-from tidegate.gate import baseline as kept
+import gate_alarms
+from gate_alarms import NULLS, RULES, SEEDS, SLOWER, Bank
 from tidegate.gate.deciding import LOOKS
 from tidegate.gate.judging import Answer, Question, judge
-from tidegate.gate.rules import DEFAULT, Rule
-from tidegate.running import Run, RunJob
-from tidegate.running.jobs import attempt
-from tidegate.suite import Suite, numbers
-
-NULLS = ("gcc", "gcc:beta=0.850001", "gcc:beta=0.850002", "gcc:beta=0.849999")
-"""The same for whoever looks at means, and other runs."""
-SLOWER = "gcc:beta=0.75"
-"""Beside TCP it has 11 to 12 % less."""
-SEEDS = 200
-
-Column = Sequence[float | None]
-Bank = Mapping[tuple[str, str], Mapping[str, Column]]
-"""By case and controller the numbers of each seed by series."""
-
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-RULES = [Rule.parse(text) for text in DEFAULT]
-
-
-def numbers_of(run: Run, contenders: Sequence[str]) -> dict[str, float | None]:
-    row = {"contenders": contenders, "flows": run.summary["flows"], "measures": {"flows": {}, "run": {}}}
-    return {rule.series: kept.rounded(numbers.number(row, rule.metric.name, rule.of)) for rule in RULES}
 
 
 @pytest.fixture(scope="module")
 def bank() -> Bank:
-    found: dict[tuple[str, str], dict[str, list[float | None]]] = {}
-    for case in Suite.load("smoke").cases:
-        for controller in (*NULLS, SLOWER):
-            made = case.with_controller(controller)
-            runs = attempt([RunJob(made, seed, "summary") for seed in range(1, SEEDS + 1)])
-            rows = [numbers_of(run, case.contending(run.flows)) for run in runs if isinstance(run, Run)]
-            assert len(rows) == SEEDS
-            found[case.name, controller] = {name: [row[name] for row in rows] for name in rows[0]}
-    return found
+    return gate_alarms.bank()
 
 
 @dataclass
