@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 
 import tidegate
+from kept import kept
 from support import jain, markdown
 from tidegate import Scenario
 
@@ -20,13 +20,13 @@ QUEUES = {
     "100 packets (10 ms)": (100, "10ms"),
 }
 
-Found = tuple[float, float, float]
-"""What arrives of all calls in Mbit/s, their mean loss in per cent, Jain's index: over the second half."""
 
+@kept
+def outcome(preset: str, name: str) -> Sequence[float]:
+    """Of all calls under a preset, before a queue: what arrives in Mbit/s, mean loss in per cent, Jain's index.
 
-def find(job: tuple[str, str]) -> Found:
-    """What becomes of the calls under a preset, before a queue."""
-    preset, name = job
+    They are of the second half.
+    """
     queue, apart = QUEUES[name]
     changes = {
         "duration": f"{SECONDS}s",
@@ -43,20 +43,16 @@ def find(job: tuple[str, str]) -> Found:
     return sum(rates) / 1e6, 100 * max(1 - received / sent, 0), jain(rates)
 
 
-def measure() -> Mapping[tuple[str, str], Found]:
-    """By preset and queue."""
-    jobs = [(preset, name) for name in QUEUES for preset in PRESETS]
-    with ProcessPoolExecutor(2) as pool:
-        return dict(zip(jobs, pool.map(find, jobs), strict=True))
-
-
-def table(found: Mapping[tuple[str, str], Found]) -> str:
+def table() -> str:
     """As it stands in the page."""
     heads = [f"`{preset}`: {what}" for preset in PRESETS for what in ("received (Mbit/s)", "lost (%)", "Jain")]
     rows = []
     for name in QUEUES:
-        both = (found[preset, name] for preset in PRESETS)
+        both = (outcome(preset, name) for preset in PRESETS)
         rows.append(
             [name, *(cell for rate, lost, fair in both for cell in (f"{rate:.0f}", f"{lost:.1f}", f"{fair:.2f}"))]
         )
     return markdown(["queue", *heads], 1, rows)
+
+
+TABLES = {("gcc-behaviour.md", "hundred"): table}

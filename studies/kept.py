@@ -130,7 +130,7 @@ def kept(function: Callable[P, R]) -> Kept[P, R]:
     """Keeps the results of a function in its module's file.
 
     Arguments are given by position and are text, numbers or lists of these. The result is what JSON can hold: numbers, text,
-    lists, and mappings with text for keys.
+    lists, and mappings with text for keys. The function makes its runs itself: one that comes out of a cache leaves no digest.
     """
     return Kept(function)
 

@@ -29,6 +29,7 @@ pub fn each(seeds: &[Vec<u8>], mut check: impl FnMut(&[u8])) {
 ///
 /// # Panics
 /// When they cannot be read.
+#[allow(clippy::disallowed_methods, reason = "a test reads its inputs")]
 pub fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
