@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, Cli
-from tidegate import Run, Scenario, compare, run
+from tidegate import Run, Scenario, _core, compare, run
 
 MINE = """\
 from tidegate import Controller
@@ -41,6 +41,20 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.parquet")}
 
 
+def words(file: Path) -> set[str]:
+    """Every text in a table: a file of it is packed."""
+    table = _core.read_parquet(str(file))
+    columns = [table.to_numpy(name) for name in table.columns]
+    return {str(value) for column in columns if column.dtype.kind in "UO" for value in column.tolist()}
+
+
+def check_tables(out: Path, folder: Path) -> None:
+    files = [file for file in out.rglob("*.parquet") if file.is_file()]
+    assert files
+    for file in files:
+        assert not [word for word in words(file) if str(folder) in word], file.name
+
+
 def test_tables_do_not_depend_on_what_does_the_runs(folder: Path, cli: Cli) -> None:
     for jobs in ("1", "2"):
         assert cli(*ARGV, "-j", jobs, "--out", f"out{jobs}").code == 0
@@ -55,6 +69,7 @@ def test_no_file_of_a_comparison_holds_a_path_of_the_machine(jobs: str, folder: 
     done = cli(*ARGV, "-j", jobs, "--out", "out")
     assert str(folder) not in done.out + done.err
     assert NAME in done.err, "a warning is about it"
+    check_tables(folder / "out", folder)
     place = str(folder).encode()
     with_path = {file.name for file in (folder / "out").rglob("*") if file.is_file() and place in file.read_bytes()}
     # what makes a run again has to say where its files are
@@ -79,6 +94,7 @@ def test_no_file_of_a_sweep_or_a_suite_does(folder: Path, cli: Cli) -> None:
         done = cli(*argv, "--out", str(out.relative_to(folder)))
         assert done.code == 0, done.err
         assert str(folder) not in done.out + done.err
+        check_tables(out, folder)
         holding = {file.name for file in out.rglob("*") if file.is_file() and str(folder).encode() in file.read_bytes()}
         assert holding <= {"sweep.json", "suite.json", "scenario.toml"}, holding
 

@@ -11,9 +11,29 @@ from tidegate import _core
 from tidegate._core import Table
 from tidegate.errors import InputError, RunError
 from tidegate.results._saved import Contents
+from tidegate.scenario.variants import as_asked
 
 SIDES = ("sender", "receiver")
 """Of flows, for capture files."""
+
+
+_CONTROLLERS = "flow_controller"
+"""The column of `flows` with the names that the engine has for controllers."""
+
+
+def _as_asked(table: Table) -> Table:
+    """A table with controllers as they were asked for."""
+    names = table.to_numpy(_CONTROLLERS).tolist()
+    asked = [as_asked(name) for name in names]
+    if asked == names:
+        return table
+    columns = [(name, table.to_numpy(name)) for name in table.columns]
+    return Table.of(
+        [
+            (name, asked if name == _CONTROLLERS else values.tolist() if values.dtype.kind in "UO" else values)
+            for name, values in columns
+        ]
+    )
 
 
 class Fresh:
@@ -27,7 +47,8 @@ class Fresh:
         return list(self._recording.table_names())
 
     def get(self, name: str) -> Table:
-        return self._recording.table(name)
+        table = self._recording.table(name)
+        return _as_asked(table) if _CONTROLLERS in table.columns else table
 
     def capture(self, side: str) -> bytes | None:
         if not self._capture:
