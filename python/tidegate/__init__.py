@@ -15,8 +15,6 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from tidegate import _moved
-
 if TYPE_CHECKING:
     from tidegate import control, errors, media, paper, scenario, units
     from tidegate._core import Stream, Table
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
         sprout,
         tfrc,
     )
-    from tidegate.control import ControllerSeat as ControllerSeat
-    from tidegate.control import ReceiverSeat as ReceiverSeat
     from tidegate.control.loop import controller, receiver
     from tidegate.errors import (
         ControllerError,
@@ -88,9 +84,6 @@ else:
             "ReceiverHost",
             "Report",
             "Sent",
-            # older names
-            "ControllerSeat",
-            "ReceiverSeat",
         ),
         "control.loop": ("controller", "receiver"),
         "errors": (
@@ -123,6 +116,15 @@ else:
         "units": ("Duration", "Rate", "Size"),
     }
     _PLACE = {name: place for place, names in _PLACES.items() for name in names}
+    # public modules that are inside a package; those beside this file need no line
+    _MODULES = {
+        "control": ("sprout", "tfrc"),
+        "net": ("rtcp", "trace", "wire"),
+        "results": ("metrics", "quality"),
+        "running": ("lte", "pool"),
+        "show": ("plot", "report"),
+    }
+    _MODULE = {name: f"{package}.{name}" for package, names in _MODULES.items() for name in names}
 
     # threads that load different parts at once would wait for each other's modules, and see them half made
     _LOADING = RLock()
@@ -139,9 +141,8 @@ else:
         elif name.startswith("_"):
             raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
         else:
-            # a module or a package, also by the name that it had before (see _moved.py)
             try:
-                return import_module(f"tidegate.{name}")
+                value = import_module(f"tidegate.{_MODULE.get(name, name)}")
             except ModuleNotFoundError as error:
                 if error.name != f"tidegate.{name}":
                     raise
@@ -153,8 +154,6 @@ else:
         own = {"TYPE_CHECKING", "RLock", "annotations", "import_module"}
         return sorted({*__all__, *(name for name in globals() if name.startswith("__") or name[0] != "_")} - own)
 
-
-_moved.install()
 
 __all__ = [
     "Arrived",

@@ -150,12 +150,6 @@ def test_every_hook_has_its_twin_in_both_directions(name: str) -> None:
     assert hooks <= public(HOSTED[name])
 
 
-def test_the_older_names_of_the_hosts_go_on_working() -> None:
-    assert tidegate.ControllerSeat is control.ControllerSeat is tidegate.ControllerHost
-    assert tidegate.ReceiverSeat is control.ReceiverSeat is tidegate.ReceiverHost
-    assert isinstance(tidegate.controller("gcc"), tidegate.ControllerSeat)
-
-
 def test_all_that_a_call_can_use_has_its_twin() -> None:
     found = {part.name for part in methods("impl", "pub ")["Context"]}
     found |= {part.name for part in structs()["Context"]}

@@ -161,7 +161,7 @@ def test_what_is_written_during_the_exchange_is_kept(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tidegate import folders
+from tidegate.results import _folders as folders
 call, two_renames = sys.argv[1], sys.argv[2] == "two renames"
 count = 0
 def deadly(module, name, at=1):

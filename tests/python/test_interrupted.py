@@ -163,15 +163,6 @@ def test_a_full_disk_behind_the_output(tmp_path: Path) -> None:
     assert (got.returncode, got.stderr) == (1, "tidegate: No space left on device\n")
 
 
-def test_everything_that_is_exported_is_there() -> None:
-    assert set(tidegate.__all__) <= set(dir(tidegate))
-    for name in tidegate.__all__:
-        assert getattr(tidegate, name) is not None
-    assert tidegate.pool.run_all([]) == []
-    with pytest.raises(AttributeError, match="module 'tidegate' has no attribute 'nothing'"):
-        _ = tidegate.nothing  # type: ignore[attr-defined]
-
-
 # --- one of several fails -------------------------------------------------------------------------
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import subprocess
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -104,6 +107,66 @@ def test_files_that_pages_name_are_there() -> None:
         if "KEY" not in name and not (ROOT / name).exists()
     }
     assert missing == set()
+
+
+IMPORT = re.compile(r"\bfrom (tidegate[\w.]*) import ([\w ,]*)|\bimport (tidegate(?:\.\w+)+)")
+DOTTED = re.compile(r"(?<![\w/.])tidegate(?:\.[A-Za-z_]\w*)+")
+METADATA = {"tidegate.observation", "tidegate.start", "tidegate.terms"}
+"""Keys of an ONNX model's metadata, and no names of Python's."""
+
+
+def imports(module: str, names: str) -> None:
+    """Imports names from a module; private ones are for type checkers to find."""
+    package = import_module(module)
+    for name in [part.split()[0] for part in names.split(",") if part.strip()]:
+        if not name.startswith("_") and not hasattr(package, name):
+            import_module(f"{module}.{name}")
+
+
+def works(use: Callable[[], object]) -> bool:
+    try:
+        use()
+    except AttributeError:
+        return False
+    except ImportError as error:  # all is well where only an extra is not installed
+        return not (error.name or "").startswith("tidegate")
+    return True
+
+
+def unresolved(text: str) -> list[str]:
+    """Names of the package that a text uses and Python does not find: in imports, and dotted ones anywhere."""
+    uses: dict[str, Callable[[], object]] = {
+        match[0].strip(): partial(imports, match[1] or match[3], match[2] or "") for match in IMPORT.finditer(text)
+    }
+    for name in DOTTED.findall(IMPORT.sub("", text)):
+        if "._" not in name and name not in METADATA:
+            uses[name] = partial(pkgutil.resolve_name, name)
+    return [name for name, use in uses.items() if not works(use)]
+
+
+def test_names_of_the_package_that_a_text_uses_are_there() -> None:
+    """Pages, notebooks, examples and docstrings: whatever type checkers and doctests do not read."""
+    texts = [file for file in kept() if file.suffix in {".md", ".ipynb", ".py", ".rs"} and file.name != "CHANGELOG.md"]
+    tests = ROOT / "tests"
+    assert {
+        str(file.relative_to(ROOT)): problems
+        for file in texts
+        if tests not in file.parents and (problems := unresolved(file.read_text("utf-8")))
+    } == {}
+
+
+def test_names_that_are_not_there_are_found() -> None:
+    assert unresolved("`tidegate.plot.sweep`, tidegate.runs(3), tidegate.show.plot.nothing") == [
+        "tidegate.runs",
+        "tidegate.show.plot.nothing",
+    ]
+    # an attribute of the package, and no module of that name
+    assert unresolved('"from tidegate.plot import sweep\\n"') == ["from tidegate.plot import sweep"]
+    assert unresolved("import tidegate.metrics") == ["import tidegate.metrics"]
+    assert unresolved("from tidegate.show.plot import sweep, nothing") == [
+        "from tidegate.show.plot import sweep, nothing"
+    ]
+    assert unresolved("from tidegate import plot, Run as R\nimport tidegate.show.report") == []
 
 
 def test_the_reference_is_what_the_program_knows() -> None:

@@ -168,7 +168,7 @@ def test_a_flow_that_never_received_anything_can_be_drawn() -> None:
 
 
 def test_pyplot_is_never_imported() -> None:
-    code = "import sys, tidegate.plot; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, tidegate; tidegate.plot; sys.exit('matplotlib.pyplot' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
 
 

@@ -1,13 +1,18 @@
-"""What the command line loads before it answers: little, where a person or a shell waits for nothing else."""
+"""What is loaded, and when: little, where a person or a shell waits; public names when they are asked for."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import subprocess
 import sys
+from importlib import import_module
+from types import ModuleType
 
 import pytest
 
+import tidegate
 from support import ROOT
 
 HEAVY = {"IPython", "matplotlib", "numpy", "pydantic", "rich", "tidegate.running", "tidegate.scenario"}
@@ -65,3 +70,62 @@ def test_completions_load_little(typed: str, expected: str) -> None:
 
 def test_work_loads_what_it_needs() -> None:
     assert asked(["scenario", "list"])[1] >= {"pydantic", "rich", "tidegate.scenario"}
+
+
+def test_everything_that_is_exported_is_there() -> None:
+    assert set(tidegate.__all__) <= set(dir(tidegate))
+    for name in tidegate.__all__:
+        assert getattr(tidegate, name) is not None
+    assert tidegate.pool.run_all([]) == []
+    with pytest.raises(AttributeError, match="module 'tidegate' has no attribute 'nothing'"):
+        _ = tidegate.nothing  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_the_same_names_as_python() -> None:
+    """The package lists its names twice: imports for type checkers, and places for whoever asks at run time."""
+    (block, *_) = [part for part in ast.parse(inspect.getsource(tidegate)).body if isinstance(part, ast.If)]
+    listed = {
+        alias.name: part.module for part in block.body if isinstance(part, ast.ImportFrom) for alias in part.names
+    }
+    assert {*listed, "__version__"} == set(tidegate.__all__)
+    for name, place in listed.items():
+        assert place is not None
+        # a module of a package is an attribute of it once it is imported, which `fromlist` does
+        assert getattr(tidegate, name) is getattr(__import__(place, fromlist=[name]), name), name
+
+
+def test_a_public_class_says_where_it_is() -> None:
+    """A class is found under its name in the module that it names: pickle and help go by that."""
+    modules = [
+        tidegate,
+        *(part for name in tidegate.__all__ if isinstance(part := getattr(tidegate, name), ModuleType)),
+    ]
+    classes = {
+        part
+        for module in modules
+        for name in getattr(module, "__all__", vars(module))
+        if inspect.isclass(part := getattr(module, name)) and part.__module__.startswith("tidegate")
+    }
+    assert len(classes) > 100
+    assert [part for part in classes if getattr(import_module(part.__module__), part.__name__) is not part] == []
+
+
+def test_threads_may_be_the_first_to_ask_for_parts() -> None:
+    program = """
+import sys
+sys.setswitchinterval(1e-5)
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+import tidegate
+names = "report compare plot sweep Run SweepResult Comparison quality metrics pool live_world".split()
+together = Barrier(len(names))
+def ask(name):
+    together.wait()
+    return getattr(tidegate, name).__name__
+with ThreadPoolExecutor(len(names)) as threads:
+    print(list(threads.map(ask, names)))
+"""
+    # without the lock, five of six processes fail
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

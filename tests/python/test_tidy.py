@@ -29,9 +29,6 @@ RETIRED = {
 
 STAYS = {
     "CHANGELOG.md": {"seat": "names that programs may still have", "census": "names that programs may still have"},
-    "python/tidegate/__init__.py": {"seat": "older names of the hosts, which go on working"},
-    "python/tidegate/control/__init__.py": {"seat": "older names of the hosts, which go on working"},
-    "tests/python/test_contract.py": {"seat": "tests them"},
     "tests/python/test_tidy.py": dict.fromkeys(RETIRED, "this list"),
     "crates/python/src/gym.rs": {"fork": "of a process"},
     "python/tidegate/running/pool.py": {"fork": "of a process"},

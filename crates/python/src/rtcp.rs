@@ -7,7 +7,7 @@ use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::rtcp::schedule::{Avpf, Chance, Due, Profile, Schedule, Timing};
 
 /// The transmission state of one participant of an RTP session (RFC 3550 section 6.3, RFC 4585 section 3).
-#[pyclass(module = "tidegate.rtcp", name = "Schedule")]
+#[pyclass(module = "tidegate.net.rtcp", name = "Schedule")]
 pub(crate) struct PySchedule {
     schedule: Schedule,
     /// Gives the pseudo-random numbers: a callable, or an iterator.

@@ -1,12 +1,6 @@
 """Many runs of one question: several controllers side by side, or every combination of a grid of values."""
 
-from typing import TYPE_CHECKING
-
-from tidegate import _moved
 from tidegate.comparing.comparison import COMPARISON_FILE, Comparison, compare, sessions_of
 from tidegate.scenario.variants import scenario_for, with_controller
 
 __all__ = ["COMPARISON_FILE", "Comparison", "compare", "scenario_for", "sessions_of", "with_controller"]
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved.names_of(__name__)

@@ -50,12 +50,6 @@ from tidegate._core import (
 Answer = Decision | float | None
 """What a controller may answer: a decision, a rate in bit/s, or `None` for "as before"."""
 
-ControllerSeat = ControllerHost
-"""An older name of `ControllerHost`."""
-
-ReceiverSeat = ReceiverHost
-"""An older name of `ReceiverHost`."""
-
 Ask = str | int | tuple[str | int | None, int | None] | None
 """What a receiver half may answer: how soon it wants to speak, or a pair of that and an alarm in ns.
 

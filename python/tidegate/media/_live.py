@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tidegate import _moved
 from tidegate.errors import InputError
 from tidegate.running import Run
 from tidegate.video._codec import Format
@@ -125,7 +123,3 @@ def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
     starts = np.append(_sums(real)[firsts], real.sum()).astype(np.int64)
     form = Format(clip.width, clip.height, clip.fps, settings.group, 0, payload)
     return Take(clip, form, bits[:header], bits[header:], order, rates[firsts], starts, lengths[real])
-
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved.names_of(__name__)

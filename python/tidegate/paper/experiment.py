@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from tidegate import _moved
 from tidegate.paper.measures import Measure, Table
 from tidegate.running.pool import Job, Tick
 
@@ -90,7 +89,3 @@ class Then(Generic[T, U]):
     def __call__(self, tick: Tick) -> U:
         """Does the job and keeps what is asked for."""
         return self.keep(self.job(tick))
-
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved.names_of(__name__)

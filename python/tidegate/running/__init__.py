@@ -1,8 +1,5 @@
 """Running a scenario: one run or many at once, on all cores."""
 
-from typing import TYPE_CHECKING
-
-from tidegate import _moved
 from tidegate.running._tables import SIDES
 from tidegate.running._versions import build, version, versions
 from tidegate.running.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
@@ -23,6 +20,3 @@ __all__ = [
     "version",
     "versions",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved.names_of(__name__)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from tidegate import _moved
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._model import Model, Name, lowered
 from tidegate.scenario.media import Media
@@ -107,7 +106,3 @@ class Flow(Model):
             return "program" if self.external.program else "external"
         table = lowered(getattr(self, self.kind), reading)
         return {self.kind: table} if table else self.kind
-
-
-if not TYPE_CHECKING:
-    __getattr__ = _moved.names_of(__name__)

@@ -23,7 +23,7 @@ type StreamArrivals = (u32, u16, Vec<Option<(u8, u16)>>);
 macro_rules! wire_class {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $ty:ty),* $(,)? }) => {
         $(#[$meta])*
-        #[pyclass(frozen, get_all, eq, hash, from_py_object, module = "tidegate.wire")]
+        #[pyclass(frozen, get_all, eq, hash, from_py_object, module = "tidegate.net.wire")]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub(crate) struct $name { $($(#[$doc])* $field: $ty,)* }
 
@@ -377,7 +377,7 @@ pub(crate) fn encode_rtp<'py>(py: Python<'py>, packet: &Rtp) -> PyResult<Bound<'
 }
 
 /// Makes transport-wide feedback out of arrivals: one for each receiver, for it counts its packets.
-#[pyclass(module = "tidegate.wire")]
+#[pyclass(module = "tidegate.net.wire")]
 #[derive(Debug)]
 pub(crate) struct TwccBuilder(rtcp::TwccBuilder);
 

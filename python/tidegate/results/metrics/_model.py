@@ -48,7 +48,7 @@ class Metric:
         The margin is a twentieth of the best mean, at least 1 ms, 0.2 s or 0.1 % where it is shown in that unit,
         and the last digit that is shown.
 
-        >>> from tidegate.metrics import METRICS
+        >>> from tidegate.results.metrics import METRICS
         >>> far = {"a": {1: 0.020, 2: 0.021}, "b": {1: 0.0, 2: 0.0}, "c": {1: 0.0003, 2: 0.0004}}
         >>> sorted(METRICS["loss_fraction"].best(far).labels)
         ['b', 'c']
@@ -63,7 +63,7 @@ class Metric:
     def show(self, value: float | None) -> str:
         """A value with the metric's digits, without unit; a dash where there is none.
 
-        >>> from tidegate.metrics import METRICS
+        >>> from tidegate.results.metrics import METRICS
         >>> METRICS["receive_rate_bps"].show(2_500_000), METRICS["loss_fraction"].show(None)
         ('2.50', '-')
         """
@@ -74,7 +74,7 @@ class Metric:
     def show_interval(self, interval: Interval) -> str:
         """`mean ± half` in the metric's unit.
 
-        >>> from tidegate.metrics import METRICS
+        >>> from tidegate.results.metrics import METRICS
         >>> METRICS["receive_rate_bps"].show_interval(Interval(2.5e6, 1e5, 5))
         '2.50 ± 0.10'
         """
