@@ -28,7 +28,6 @@ RETIRED = {
 """Words that meant something to nobody but us, and what is said instead."""
 
 STAYS = {
-    "CHANGELOG.md": {"seat": "names that programs may still have", "census": "names that programs may still have"},
     "tests/python/test_tidy.py": dict.fromkeys(RETIRED, "this list"),
     "crates/python/src/gym.rs": {"fork": "of a process"},
     "python/tidegate/running/pool.py": {"fork": "of a process"},
