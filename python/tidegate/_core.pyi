@@ -722,7 +722,10 @@ class Table:
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
     def _repr_html_(self) -> str: ...
     def labelled(self, controller: str, seed: int) -> Table:
-        """The table with two columns more, the same in all rows: of which controller and seed it is."""
+        """The table with two columns at its end, the same in all rows: of which controller and seed it is.
+
+        They replace columns of these names.
+        """
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def write_parquet(self, path: str) -> None:
         """Writes the table as a Parquet file (zstd)."""

@@ -64,6 +64,15 @@ def test_tables_do_not_depend_on_what_does_the_runs(folder: Path, cli: Cli) -> N
     assert {**one, "command": ""} == {**two, "command": ""}
 
 
+def test_a_saved_run_under_another_name_has_it_in_its_tables(tmp_path: Path) -> None:
+    saved = Run.load(run(Scenario.parse(PLAIN), seed=3).save(tmp_path / "run")).under("other")
+    for table in map(saved.table, saved.tables):
+        assert table.columns[-2:] == ["controller", "seed"]
+        assert len({*table.columns}) == len(table.columns)
+        assert table.to_numpy("controller").tolist() == ["other"] * len(table)
+        assert table.to_numpy("seed").tolist() == [3] * len(table)
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_no_file_of_a_comparison_holds_a_path_of_the_machine(jobs: str, folder: Path, cli: Cli) -> None:
     done = cli(*ARGV, "-j", jobs, "--out", "out")

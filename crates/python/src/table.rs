@@ -206,7 +206,8 @@ impl Table {
         Ok((py.import("tidegate._core")?.getattr("table_of")?, (PyBytes::new(py, &file),)))
     }
 
-    /// The table with two columns more, the same in all rows: of which controller and seed it is.
+    /// The table with two columns at its end, the same in all rows: of which controller and seed it is. They replace columns
+    /// of these names.
     fn labelled(&self, controller: &str, seed: u64) -> PyResult<Self> {
         let rows = self.batch.num_rows();
         let words = Column::Words { words: vec![controller.to_owned()], codes: vec![0; rows] };
@@ -216,7 +217,8 @@ impl Table {
             .fields()
             .iter()
             .map(|field| field.name().as_str())
-            .zip(self.batch.columns().iter().cloned());
+            .zip(self.batch.columns().iter().cloned())
+            .filter(|(name, _)| !matches!(*name, "controller" | "seed"));
         Ok(Self { batch: RecordBatch::try_from_iter(own.chain(more)).map_err(bad)? })
     }
 

@@ -252,9 +252,7 @@ def compare(
         files = Files()
         lowered = [Lowered(variant, files) for variant in variants]
         split = by_processes(processes, lowered, len(lowered) * len(chosen), workers)
-        jobs = [
-            RunJob(one, seed, level, label) for label, one in zip(simulated, lowered, strict=True) for seed in chosen
-        ]
+        jobs = [RunJob(one, seed, level) for one in lowered for seed in chosen]
         first, then = shell.beside(tell, jobs, sessions) if sessions else (tell, None)
         done = iter(attempt(jobs, workers=workers, processes=split, progress=first, keep_going=len(labels) > 1))
         # after the simulations: what keeps the processors busy would make sessions noisy

@@ -33,8 +33,6 @@ class RunJob:
     """A scenario; or its lowered form, which several runs share."""
     seed: int | None = None
     record: str | None = None
-    label: str | None = None
-    """The name that a comparison has for its controller; the controller's own by default."""
 
     @property
     def simulated(self) -> Scenario:
@@ -52,8 +50,7 @@ class RunJob:
         memory.check(made)
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
-        run = run_of(lowered.scenario, made, recording)
-        return run if self.label is None else run.under(self.label)
+        return run_of(lowered.scenario, made, recording)
 
 
 @contextmanager

@@ -164,7 +164,7 @@ class Run:
             hint = did_you_mean(name, self.tables) or f"; there are {', '.join(self.tables)}"
             raise KeyError(f"{name}: no such table in this run{hint}")
         table: Table = self._tables.get(name)
-        return table if {"controller", "seed"} <= set(table.columns) else table.labelled(self.controller, self.seed)
+        return table.labelled(self.controller, self.seed)
 
     def pcapng(self, side: str = "receiver") -> bytes:
         """What one side sees of all flows as a capture file, for a run with `capture`.
