@@ -180,6 +180,7 @@ class _SuiteRuns:
         self.workers, self.progress = workers, progress
         self.failed: dict[str, str] = {}
         self._plan: Plan | None = None
+        self._failed: Mapping[str, str] = {}
         self._result: SuiteResult | None = None
 
     @property
@@ -191,10 +192,10 @@ class _SuiteRuns:
         some = [glob.escape(case) for case in cases]
         wanted = Plan.of(self.suite, [self.controller], seeds=seeds, cases=some, simulated=True)
         # the folder has every case, with as many seeds as it took
-        plan = wanted.after(self._result, self._plan)
+        plan = wanted if self._plan is None else wanted.after(self._plan, self._failed)
         with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(plan.points) - self.count} runs") as tell:
             self._result = plan.run(self.folder, workers=self.workers, progress=tell)
-        self._plan = plan
+        self._plan, self._failed = plan, self._result.about["failed"]
         self.failed |= {case: why for (case, _), why in self._result.troubles.items()}
 
     def values(self, case: str, series: str, seeds: int) -> list[float | None]:

@@ -121,24 +121,26 @@ class Plan:
             raise InputError(f"{label}: fits no case: {why}")
         return cls(chosen, tuple(named), tuple(every), tuple(points), refused)
 
-    def after(self, earlier: SuiteResult | None, before: Plan | None) -> Self:
+    def after(self, before: Plan, failed: Mapping[str, str]) -> Self:
         """This plan with all runs of an earlier one, so that its result is that of both.
 
         A suite whose cases need different numbers of seeds is run in several steps.
+
+        Args:
+            before: The earlier plan.
+            failed: Why runs of it, or of those before it, failed, by their keys.
         """
-        if before is None or earlier is None:
-            return self
         known = {case.name for case in before.suite.cases}
         further = tuple(case for case in self.suite.cases if case.name not in known)
         suite = replace(before.suite, cases=(*before.suite.cases, *further))
-        points = {point.key: point for point in (*before.points, *self.points)}
+        points = {(point.case.name, point.controller, point.seed): point for point in (*before.points, *self.points)}
         return type(self)(
             suite,
             self.controllers,
             tuple(sorted({*before.seeds, *self.seeds})),
             tuple(points.values()),
             {**before.refused, **self.refused},
-            {**before.failed, **earlier.about.get("failed", {})},
+            failed,
         )
 
     def __repr__(self) -> str:
