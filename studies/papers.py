@@ -135,32 +135,34 @@ class PaperStudy:
     def sample(self, seed: object) -> list[str]:
         """Two jobs again: a line for each whose result differs."""
         jobs = {str(key): job for key, job in self.jobs().items() if not has_pictures(job)}
-        differences = [] if {*jobs} == {*self.fingerprints} else [f"{self.key} has other jobs than are kept"]
-        chosen = random.Random(f"{self.name} {seed}").sample(sorted({*jobs} & {*self.fingerprints}), 2)
+        fingerprints = self.fingerprints
+        differences = [] if jobs.keys() == fingerprints.keys() else [f"{self.key} has other jobs than are kept"]
+        chosen = random.Random(f"{self.name} {seed}").sample(sorted(jobs.keys() & fingerprints.keys()), 2)
         results = engine.run_all([jobs[key] for key in chosen])
         return differences + [
             f"job {key} has another result"
             for key, result in zip(chosen, results, strict=True)
-            if fingerprint(result) != self.fingerprints[key]
+            if fingerprint(result) != fingerprints[key]
         ]
 
     def whole(self) -> list[str]:
         """All jobs and measures again: a line for each that differs."""
         fingerprints, outcome = self._measured()
         measures = outcome.measures
+        fingerprints_then, measures_then = self.fingerprints, self.measures
         lines = [
             f"job {key} has another result"
             for key, value in fingerprints.items()
-            if self.fingerprints.get(key) != value
+            if fingerprints_then.get(key) != value
         ]
         for name, now in measures.items():
-            then = self.measures.get(name)
+            then = measures_then.get(name)
             if now.lacks or (then is not None and _equal(now.value, then.value)):
                 continue
             if then is not None and "picture" in f"{name} {now.about}" and _near(now.value.mean, then.value.mean):
                 continue
             lines.append(f"{name} is now {now.show()}, kept is {then.show() if then else 'nothing'}")
-        lines += [f"{name} is measured no more" for name in {*self.measures} - {*measures}]
+        lines += [f"{name} is measured no more" for name in measures_then.keys() - measures.keys()]
         with TemporaryDirectory() as folder:
             page = self._judged(outcome).save(Path(folder) / "page")
             drawn = {path.stem for path in (page / "figures").glob("*.svg") if path.stat().st_size > 2000}
