@@ -83,7 +83,7 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
     """What several `--set` and options of the same names change: values by dotted key.
 
     Raises:
-        InputError: when a key is given twice, or a duration is none.
+        InputError: when a key is given twice, or a duration is no duration.
     """
     from tidegate.comparing.sweeping import plain_value
     from tidegate.units import Duration
