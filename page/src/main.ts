@@ -107,6 +107,9 @@ async function start(): Promise<void> {
   };
   requestAnimationFrame(frame);
 
+  /** Whether all that was asked for is shown: a run that has just come to rest is drawn whole by the frame after. */
+  const ready = (): boolean => runner.idle && (runner.playing || rested);
+
   const which = (word: "a" | "b"): string => runner.play.controllers[word === "b" ? 1 : 0] ?? runner.play.controllers[0]!;
   Object.assign(window, {
     tidegate: {
@@ -115,7 +118,7 @@ async function start(): Promise<void> {
       state: () => runner.play.situation.refused !== null ? { situation: runner.play.situation.id, refused: runner.play.situation.refused } : ({
         situation: runner.play.situation.id, controllers: runner.play.controllers, queue: runner.play.queue, seed: runner.play.seed,
         moves: runner.play.moves, now: runner.now / 1000, duration: runner.end / 1000, playing: runner.playing, speed: runner.speed,
-        capacity: runner.capacityAt(runner.present), ready: runner.idle, error: runner.error, undo: runner.canUndo,
+        capacity: runner.capacityAt(runner.present), ready: ready(), error: runner.error, undo: runner.canUndo,
         rows: runner.contenders.map(({ store }) => ({
           series: store.series.length, decisions: store.decisions.length, frames: store.frames.length, queue: store.queue.length,
           waiting: store.waiting.length, internals: [...store.internals.keys()],
