@@ -44,6 +44,10 @@ class Entry:
     controllers: Sequence[str]
     """Controllers of their flows, sorted: a sample has each of them."""
 
+    def text(self) -> str:
+        """All of it as one line of JSON, in which a number that is none equals itself."""
+        return json.dumps([self.value, self.digests, self.controllers])
+
 
 class Store:
     """The kept numbers of one study: entries by function and arguments."""
@@ -63,7 +67,7 @@ class Store:
     def write(self) -> None:
         """Writes the entries that were asked for, a line each: function, arguments, result, digests, controllers."""
         lines = [
-            json.dumps([function, json.loads(key), entry.value, entry.digests, entry.controllers])
+            f"[{json.dumps(function)}, {key}, {entry.text()[1:]}"
             for function, entries in sorted((self.asked or {}).items())
             for key, entry in sorted(entries.items())
         ]
@@ -86,7 +90,7 @@ class Store:
         lines = []
         for function, key in places:
             kept, now = self.entries[function][key], measure(self.study, function, key)
-            if now != kept:
+            if now.text() != kept.text():
                 digests = "digests differ" if now.digests != kept.digests else "the digests are the same"
                 lines.append(f"{function}({key[1:-1]}) is now {now.value}, kept is {kept.value}; {digests}")
         return lines
