@@ -180,21 +180,6 @@ def test_it_plays_pauses_steps_and_goes_back(opened: Open) -> None:
     assert numbers(page) == before, "the run is the same again"
 
 
-def test_a_page_is_ready_when_all_numbers_are_drawn(opened: Open) -> None:
-    page = opened()
-    page.select_option("#speed", "10")
-    page.locator("#play").click()
-    at_time(page, "> 2")
-    # in a single script, so that no frame is drawn between the click and the look
-    ready, numbers = page.evaluate(
-        "document.getElementById('play').click(), [tidegate.state().ready, document.getElementById('numbers').innerText]"
-    )
-    comes_true(page, "tidegate.state().ready")
-    drawn = page.evaluate("document.getElementById('numbers').innerText")
-    assert drawn != numbers, "the table is drawn once a second while it plays"
-    assert not ready
-
-
 def test_speed_is_that_of_the_clock(opened: Open) -> None:
     page = opened()
     page.locator("#speed").select_option("10")

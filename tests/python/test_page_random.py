@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from test_page import Open, address, browser, comes_true, opened, text
+from test_page import Open, address, at_time, browser, comes_true, opened, text
 
 __all__ = ["address", "browser", "opened", "text"]  # fixtures
 
@@ -72,3 +72,18 @@ def test_what_was_lived_through_is_what_its_link_shows(opened: Open, number: int
     state = again.evaluate("tidegate.state()")
     assert [state[key] for key in ("now", "moves", "rows")] == [lived[key] for key in ("now", "moves", "rows")]
     assert again.locator("#numbers").inner_text() == numbers
+
+
+def test_a_page_is_ready_when_all_numbers_are_drawn(opened: Open) -> None:
+    page = opened()
+    page.select_option("#speed", "10")
+    page.locator("#play").click()
+    at_time(page, "> 2")
+    # in a single script, so that no frame is drawn between the click and the look
+    ready, numbers = page.evaluate(
+        "document.getElementById('play').click(), [tidegate.state().ready, document.getElementById('numbers').innerText]"
+    )
+    comes_true(page, "tidegate.state().ready")
+    drawn = page.evaluate("document.getElementById('numbers').innerText")
+    assert drawn != numbers, "the table is drawn once a second while it plays"
+    assert not ready
