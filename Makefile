@@ -14,7 +14,7 @@ NEEDS = $(BIN)/python -c 'import sys, tomllib; project = tomllib.load(open("pypr
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations test-extras test-codec audit format fuzz swarm studies bench docs wheel fairness scorecards clean
+.PHONY: help setup quick page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations coverage test-extras test-codec audit format fuzz swarm studies bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
@@ -26,6 +26,7 @@ help:
 	@echo "make test-live  real programs on links, in network namespaces (Linux)"
 	@echo "make test-slow  the long ones; needs chromium and tshark for some of them"
 	@echo "make mutations  each paper again without its mechanism: which verdicts turn; half an hour"
+	@echo "make coverage   which part of the lines the fast tests run, by package and by crate"
 	@echo "make test-extras  ONNX models and notebooks: installs what they need (200 MB), and tests them"
 	@echo "make test-page  the page in a browser (chromium): builds it, and installs Playwright (140 MB)"
 	@echo "make test-codec the encoder in the loop: a build with it in .cache/codec, and its tests"
@@ -115,6 +116,10 @@ test-slow: setup
 # half an hour: each paper again without its mechanism, against what is kept with it
 mutations: setup
 	$(BIN)/python -m pytest -q -s -m mutation tests
+
+# which lines the fast tests run
+coverage: setup
+	@.ci/coverage
 
 # not among the extras that tests take, for their size
 test-extras: setup

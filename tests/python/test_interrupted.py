@@ -59,7 +59,8 @@ def test_a_signal_while_it_is_loading(number: signal.Signals, tmp_path: Path) ->
         "import time\nopen('loading', 'w').close()\ntime.sleep(60)\nraise AssertionError\n"
     )
     path = f"{tmp_path / 'slow'}{os.pathsep}{ROOT / 'python'}"
-    code, out, err = interrupt(begin(["version"], tmp_path, PYTHONPATH=path), tmp_path / "loading", number=number)
+    process = begin(["version"], tmp_path, PYTHONPATH=path)
+    code, out, err = interrupt(process, tmp_path / "loading", number=number, handled=False)
     assert (code, out, err) == (-number, "", "")
 
 

@@ -116,13 +116,17 @@ def interrupt(
     number: signal.Signals = signal.SIGINT,
     *,
     group: bool = False,
+    handled: bool = True,
 ) -> tuple[int, str, str]:
-    """Ctrl-C, or another signal, for the process or its whole group, once the file `ready` is there, or a folder of that name holds more than so many results; then what came of it.
+    """Ctrl-C, or another signal, for the process or its whole group, once the file `ready` is there, or a folder of that name holds more than so many results, and (if `handled`) the process has a handler for it; then what came of it.
 
-    Never after a fixed time: on a busy machine a program may still be loading after any.
+    Never after a fixed time: on a busy machine a program may still be loading after any, or between two pieces of work, where a signal ends it.
     """
     end = time.monotonic() + 120
-    while not (len(list(ready.glob("*.json"))) > more_than if ready.is_dir() else ready.exists()):
+    while not (
+        (len(list(ready.glob("*.json"))) > more_than if ready.is_dir() else ready.exists())
+        and (not handled or handles(process, number))
+    ):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end, "it never began"
         time.sleep(0.02)
@@ -132,6 +136,16 @@ def interrupt(
         process.send_signal(number)
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
+
+
+def handles(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal, by what Linux says of it; elsewhere nobody knows, and it counts as one."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    except OSError:
+        return True
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return caught is None or bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
 def shared() -> Path:
