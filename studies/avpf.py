@@ -1,16 +1,17 @@
-"""GCC whose feedback keeps RTCP's 5 %: what is run, and the tables of `docs/avpf.md`."""
+"""GCC whose feedback keeps RTCP's 5 %: the tables of `docs/avpf.md`."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import tidegate
 from gcc_experiments import Seen
+from kept import kept
 from tidegate import Feedback, Flow, Link, Media, Rate, Run, Scenario
 
 LINKS = ("100kbps", "500kbps", "2.5Mbps")
@@ -31,10 +32,21 @@ SEEDS = (1, 2, 3, 4, 5)
 LONG = 300
 BEFORE, AFTER = 120.0, 60.0
 """The capacity falls by half so long after the start, and for so long."""
+COLUMNS = {
+    "RTCP (%)": ("share", 100, 2),
+    "reports (1/s)": ("rate", 1, 1),
+    "wait (ms)": ("age_s", 1e3, 0),
+    "target (kb/s)": ("target_bps", 1e-3, 0),
+    "utilisation (%)": ("utilisation", 100, 0),
+    "delay p95 (ms)": ("one_way_delay_ms_p95", 1, 0),
+    "loss (%)": ("loss_fraction", 100, 2),
+}
+"""Numbers of a call with scale and digits, means over seeds."""
+METRICS = ("utilisation", "one_way_delay_ms_p95", "loss_fraction", "left_out_frames")
+"""Those that are metrics of a run."""
 
 
-@lru_cache(maxsize=2 * len(SEEDS))  # a run holds some 13 MB of tables
-def run(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> Run:
+def play(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> Run:
     """One call over 50 ms each way and 300 ms of queue; the encoder could fill one and a half times the link."""
     full = Rate(link)
     half = Rate(full // 2)
@@ -59,106 +71,75 @@ def run(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> R
     return tidegate.run(scenario, seed=seed, record="packets")
 
 
-@dataclass(frozen=True)
-class Reports:
-    """The RTCP of a run."""
+def reports(run: Run, bandwidth: int) -> dict[str, float]:
+    """The RTCP of a run.
 
-    share: float
-    """Bytes of both ends over the session bandwidth."""
-    rate: float
-    """Packets with feedback a second."""
-    age_s: float
-    """How long a packet's arrival waits until it is reported, in the mean over time."""
-    largest: int
-    """Bytes of the largest packet."""
-    longest_s: float
-    """The longest time between two packets with feedback."""
-
-
-def reports(told: Run, bandwidth: int) -> Reports:
-    """Reads the table of RTCP packets."""
-    table = told.table("rtcp")
+    `share` is bytes of both ends over the session bandwidth, `rate` packets with feedback a second, `longest_s` the longest time
+    between two of them, `age_s` how long a packet's arrival waits until it is reported, in the mean over time. `largest` is bytes
+    of the largest packet, `from_receiver` how many packets are the receiver's.
+    """
+    table = run.table("rtcp")
     at, size = table.to_numpy("t_s"), table.to_numpy("size")
-    words = [set(str(contents).split("+")) for contents in table.to_numpy("contents")]
-    # what says what has arrived: per packet, or the receiver's estimate
-    says = np.array([bool(one & {"TWCC", "CCFB", "REMB"}) for one in words])
-    duration = float(told.metrics("call")["stop_s"])
-    gaps = np.diff(at[says])
-    return Reports(
-        share=float(size.sum() * 8 / duration / bandwidth),
-        rate=float(says.sum() / duration),
-        age_s=float((gaps**2).sum() / 2 / gaps.sum()),
-        largest=int(size.max()),
-        longest_s=float(gaps.max()),
-    )
+    parts = [set(str(contents).split("+")) for contents in table.to_numpy("contents")]
+    # feedback is per packet, or the receiver's estimate
+    feedback = np.array([bool(names & {"TWCC", "CCFB", "REMB"}) for names in parts])
+    duration = float(run.metrics("call")["stop_s"])
+    gaps = np.diff(at[feedback])
+    return {
+        "share": float(size.sum() * 8 / duration / bandwidth),
+        "rate": float(feedback.sum() / duration),
+        "age_s": float((gaps**2).sum() / 2 / gaps.sum()),
+        "largest": int(size.max()),
+        "longest_s": float(gaps.max()),
+        "from_receiver": int(table.to_numpy("from_receiver").sum()),
+    }
 
 
-def target(told: Run, begin: float, end: float) -> float:
+def target(run: Run, begin: float, end: float) -> float:
     """The mean target over a time, in bit/s."""
-    table = told.table("decisions")
+    table = run.table("decisions")
     at, rates = table.to_numpy("t_s"), table.to_numpy("target_bps")
     grid = np.arange(begin, end, 0.01)
     return float(rates[np.searchsorted(at, grid, side="right") - 1].mean())
 
 
-def mean(link: str, scheme: str, rules: str, metric: str) -> float:
-    """A metric over the seeds; `target_bps`, or one of the reports, or one of the flow."""
-    values = []
-    for seed in SEEDS:
-        told = run(link, scheme, rules, seed)
-        if metric == "target_bps":
-            values.append(target(told, 0, LONG))
-        elif metric in Reports.__dataclass_fields__:
-            values.append(float(getattr(reports(told, Rate(link)), metric)))
-        else:
-            values.append(float(told.metrics("call")[metric]))
-    return sum(values) / len(values)
+@kept
+def numbers(link: str, scheme: str, rules: str, seed: int) -> Mapping[str, float]:
+    """Numbers of a call: its reports, its mean target, its metrics, and what a fall of the capacity by half does to another one.
+
+    `falls_s` is how long the target stays above the new capacity, NaN where it was below before; `largest_ms` is the largest
+    one-way delay in the ten seconds after.
+    """
+    call, half = play(link, scheme, rules, seed), Rate(link) / 2
+    other = Seen(play(link, scheme, rules, seed, falls=True))
+    return {
+        **reports(call, Rate(link)),
+        "target_bps": target(call, 0, LONG),
+        **{metric: call.metrics("call")[metric] for metric in METRICS},
+        "falls_s": math.nan if other.target(BEFORE) <= half else other.falls(half, BEFORE),
+        "largest_ms": other.queueing(BEFORE, BEFORE + 10)[1] + 50,
+    }
 
 
-@dataclass(frozen=True)
-class Reaction:
-    """What happens when the capacity falls by half, as means over the seeds."""
-
-    falls_s: float
-    """How long the target stays above the new capacity; NaN where it was below before."""
-    largest_ms: float
-    """Largest one-way delay in the ten seconds after."""
-
-
-@cache
-def reaction(link: str, scheme: str, rules: str) -> Reaction:
-    """Lets the capacity fall."""
-    seen = [Seen(run(link, scheme, rules, seed, falls=True)) for seed in SEEDS]
-    half = Rate(link) / 2
-    falls = [math.nan if one.target(BEFORE) <= half else one.falls(half, BEFORE) for one in seen]
-    largest = [one.queueing(BEFORE, BEFORE + 10)[1] + 50 for one in seen]
-    return Reaction(float(np.mean(falls)), float(np.mean(largest)))
+def mean(link: str, scheme: str, rules: str, name: str) -> float:
+    """A number over the seeds."""
+    return sum(numbers(link, scheme, rules, seed)[name] for seed in SEEDS) / len(SEEDS)
 
 
 def table(scheme: str) -> str:
-    """What a call is like under each rule, in Markdown."""
-    lines = [
-        "| link | rules | RTCP (%) | reports (1/s) | wait (ms) | target (kb/s) | utilisation (%) "
-        "| delay p95 (ms) | loss (%) |",
-        "|---|---|" + "---:|" * 7,
-    ]
+    """A call under each rule, in Markdown."""
+    lines = ["| link | rules | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---:|" * len(COLUMNS)]
     for link in LINKS:
         for rules in RULES:
-            cell = {
-                name: mean(link, scheme, rules, name)
-                for name in ("share", "rate", "age_s", "target_bps", "utilisation", "one_way_delay_ms_p95")
-            }
-            loss = mean(link, scheme, rules, "loss_fraction")
-            lines.append(
-                f"| {link} | {rules} | {cell['share'] * 100:.2f} | {cell['rate']:.1f} | {cell['age_s'] * 1e3:.0f} "
-                f"| {cell['target_bps'] / 1e3:.0f} | {cell['utilisation'] * 100:.0f} "
-                f"| {cell['one_way_delay_ms_p95']:.0f} | {loss * 100:.2f} |"
-            )
+            cells = [
+                f"{mean(link, scheme, rules, name) * scale:.{digits}f}" for name, scale, digits in COLUMNS.values()
+            ]
+            lines.append(f"| {link} | {rules} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def falls_table() -> str:
-    """What happens when the capacity falls by half, in Markdown."""
+    """A fall of the capacity by half, in Markdown."""
     lines = [
         "| link | rules | " + " | ".join(f"{scheme} (s) | (ms)" for scheme in SCHEMES) + " |",
         "|---|---|" + "---:|" * (2 * len(SCHEMES)),
@@ -167,8 +148,13 @@ def falls_table() -> str:
         for rules in RULES:
             cells = []
             for scheme in SCHEMES:
-                told = reaction(link, scheme, rules)
-                was_low = math.isnan(told.falls_s)
-                cells += ["was below", ""] if was_low else [f"{told.falls_s:.2f}", f"{told.largest_ms:.0f}"]
+                falls, largest = (mean(link, scheme, rules, name) for name in ("falls_s", "largest_ms"))
+                cells += ["was below", ""] if math.isnan(falls) else [f"{falls:.2f}", f"{largest:.0f}"]
             lines.append(f"| {link} | {rules} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+TABLES = {
+    **{("avpf.md", scheme): partial(table, scheme) for scheme in SCHEMES},
+    ("avpf.md", "falls"): falls_table,
+}
