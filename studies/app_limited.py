@@ -1,22 +1,32 @@
-"""The scenarios `app-limited-*` under every controller of the registry: what is run, and the tables of `docs/app-limited.md`."""
+"""The scenarios `app-limited-*` under every controller of the registry: the table of `docs/app-limited.md`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import tidegate
+from kept import Kept, kept
 from tidegate import Run, Scenario
 from tidegate.control.registry import registry
 
 Floats = npt.NDArray[np.float64]
+Numbers = Mapping[str, float]
 
 CONTROLLERS = [*registry(), "sprout:aware"]
 """All of them with their defaults, and our rule for Sprout."""
+BURST = "gcc:burst=5ms"
+"""It measures a frame packet by packet."""
 SEEDS = (1, 2, 3)
+CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "without marks": {"flows.call.media.marks": False},
+    "jitter": {"links.access.back": {"capacity": "infinite", "jitter": {"uniform": "1us"}}},
+}
+"""Changes of app-limited-video, by name."""
 WANTED_BPS = 1e6
 """What the encoder of app-limited-video makes at most."""
 RESUMED_S = (30.0, 60.0)
@@ -36,17 +46,11 @@ FIRST, BETWEEN = 60, 38
 """Packets before the first slide (15 s at 32 kb/s) and between two (9.5 s)."""
 
 
-@cache
-def ran(name: str, controller: str, seed: int) -> Run:
+def play(name: str, controller: str, seed: int, changes: Mapping[str, Any] | None = None) -> Run:
     """A run of one of the three scenarios."""
     flow = "screen" if name == "screen" else "call"
-    scenario = Scenario.load(f"app-limited-{name}", {f"flows.{flow}.media.controller": controller})
+    scenario = Scenario.load(f"app-limited-{name}", {f"flows.{flow}.media.controller": controller, **(changes or {})})
     return tidegate.run(scenario, seed=seed, record="packets")
-
-
-def mean(value: Callable[[str, int], float], controller: str) -> float:
-    """Over the seeds."""
-    return float(np.mean([value(controller, seed) for seed in SEEDS]))
 
 
 def media(run: Run) -> tuple[Floats, Floats, Floats]:
@@ -57,61 +61,50 @@ def media(run: Run) -> tuple[Floats, Floats, Floats]:
     return sent, arrived, size
 
 
-# --- app-limited-video ----------------------------------------------------------------------------
+@kept
+def video(controller: str, seed: int, changes: str = "") -> Numbers:
+    """Numbers of app-limited-video with the changes of that name.
+
+    `used` is what arrives of media, without headers, of what the encoder would make; the others are metrics.
+    """
+    metrics = play("video", controller, seed, CHANGES[changes] if changes else None).metrics()
+    return {
+        "used": metrics["goodput_bps"] / WANTED_BPS,
+        **{name: metrics[name] for name in ("one_way_delay_ms_p95", "sender_delay_ms_mean")},
+    }
 
 
-def used(controller: str, seed: int) -> float:
-    """What arrives of media, without headers, of what the encoder would make."""
-    return float(ran("video", controller, seed).metrics()["goodput_bps"]) / WANTED_BPS
+@kept
+def pause(controller: str, seed: int) -> Numbers:
+    """Numbers of app-limited-pause.
 
+    `before_bps` is the rate in the five seconds before the first pause. `recovery_s` is how long after it the rate of a second is
+    nearly that; the 20 s until the next pause if never. `overshoot` is the largest rate of a second after the second pause, of the
+    capacity. `delay_ms` is the longest that a packet sent after it is under way; a lost one counts for nothing.
+    """
+    sent, arrived, size = media(play("pause", controller, seed))
 
-def metric(name: str) -> Callable[[str, int], float]:
-    """A metric of app-limited-video."""
-    return lambda controller, seed: float(ran("video", controller, seed).metrics()[name])
+    def rate(begin: float, duration: float = 1) -> float:
+        return float(size[(sent >= begin) & (sent < begin + duration)].sum()) * 8 / duration
 
-
-# --- app-limited-pause ----------------------------------------------------------------------------
-
-
-def rate(run: Run, begin: float, end: float) -> float:
-    """What is sent in a time, bit/s."""
-    sent, _, size = media(run)
-    return float(size[(sent >= begin) & (sent < end)].sum()) * 8 / (end - begin)
-
-
-def before(controller: str, seed: int) -> float:
-    """The rate in the five seconds before the first pause, bit/s."""
-    return rate(ran("pause", controller, seed), 15, 20)
-
-
-def recovery(controller: str, seed: int) -> float:
-    """How long after the first pause the rate of a second is nearly what it was, s; the 20 s until the next one if never."""
-    run, goal = ran("pause", controller, seed), BACK * before(controller, seed)
+    before = rate(15, 5)
     steps = np.arange(0.0, 19.0, 0.1)
-    there = [rate(run, RESUMED_S[0] + step, RESUMED_S[0] + step + 1) >= goal for step in steps]
-    return float(steps[there.index(True)]) if any(there) else 20.0
+    after = (sent >= RESUMED_S[1]) & (sent < RESUMED_S[1] + AFTER_S)
+    return {
+        "before_bps": before,
+        "recovery_s": next((step for step in steps.tolist() if rate(RESUMED_S[0] + step) >= BACK * before), 20.0),
+        "overshoot": max(rate(RESUMED_S[1] + step) for step in np.arange(0.0, AFTER_S - 1, 0.1)) / SLOW_BPS,
+        "delay_ms": float(np.nanmax((arrived - sent)[after])) * 1e3,
+    }
 
 
-def overshoot(controller: str, seed: int) -> float:
-    """The largest rate of a second after the second pause, of the capacity."""
-    run = ran("pause", controller, seed)
-    begins = RESUMED_S[1] + np.arange(0.0, AFTER_S - 1, 0.1)
-    return max(rate(run, begin, begin + 1) for begin in begins) / SLOW_BPS
+@kept
+def screen(controller: str, seed: int) -> Numbers:
+    """Times of app-limited-screen from when the encoder is through with a slide until the last of it has arrived.
 
-
-def delay_after(controller: str, seed: int) -> float:
-    """The longest that a packet sent after the second pause is under way, ms; a lost one counts for nothing."""
-    sent, arrived, _ = media(ran("pause", controller, seed))
-    seen = (sent >= RESUMED_S[1]) & (sent < RESUMED_S[1] + AFTER_S)
-    return float(np.nanmax((arrived - sent)[seen])) * 1e3
-
-
-# --- app-limited-screen ---------------------------------------------------------------------------
-
-
-def slides(controller: str, seed: int) -> Floats:
-    """For each slide, how long after the encoder was through with it the last of it arrives, s; NaN if it never does."""
-    _, arrived, _ = media(ran("screen", controller, seed))
+    NaN where a packet never does.
+    """
+    _, arrived, _ = media(play("screen", controller, seed))
     late = []
     for number, begin in enumerate(SLIDES_S):
         # packets leave in the order in which they were made, and none is skipped (`queue_limit`)
@@ -119,38 +112,46 @@ def slides(controller: str, seed: int) -> Floats:
         own = arrived[first : first + SLIDE_PACKETS]
         assert len(own) == SLIDE_PACKETS
         # the maximum of numbers of which one is none is none
-        late.append(float(own.max()) - begin - SLIDE_S)
-    return np.array(late)
+        late.append(own.max() - begin - SLIDE_S)
+    return {"mean_s": float(np.mean(late)), "fastest_s": float(np.min(late)), "slowest_s": float(np.max(late))}
 
 
-def slide(controller: str, seed: int) -> float:
-    """The mean of them, s."""
-    return float(slides(controller, seed).mean())
+def mean(measure: Kept[..., Numbers], name: str, controller: str) -> float:
+    """A number over the seeds."""
+    return fmean(measure(controller, seed)[name] for seed in SEEDS)
 
 
-def slowest(controller: str, seed: int) -> float:
-    """The worst, s."""
-    return float(slides(controller, seed).max())
-
-
-COLUMNS: tuple[tuple[str, Callable[[str, int], float], float, int], ...] = (
-    ("used (%)", used, 100, 1),
-    ("delay p95 (ms)", metric("one_way_delay_ms_p95"), 1, 0),
-    ("at the sender (ms)", metric("sender_delay_ms_mean"), 1, 0),
-    ("before (kb/s)", before, 1e-3, 0),
-    ("back after (s)", recovery, 1, 1),
-    ("overshoot", overshoot, 1, 2),
-    ("delay after (ms)", delay_after, 1, 0),
-    ("slide after (s)", slide, 1, 2),
-    ("slowest (s)", slowest, 1, 2),
-)
-"""Head, what of a run, scale, digits."""
+COLUMNS: Mapping[str, tuple[Kept[..., Numbers], str, float, int]] = {
+    "used (%)": (video, "used", 100, 1),
+    "delay p95 (ms)": (video, "one_way_delay_ms_p95", 1, 0),
+    "at the sender (ms)": (video, "sender_delay_ms_mean", 1, 0),
+    "before (kb/s)": (pause, "before_bps", 1e-3, 0),
+    "back after (s)": (pause, "recovery_s", 1, 1),
+    "overshoot": (pause, "overshoot", 1, 2),
+    "delay after (ms)": (pause, "delay_ms", 1, 0),
+    "slide after (s)": (screen, "mean_s", 1, 2),
+    "slowest (s)": (screen, "slowest_s", 1, 2),
+}
+"""Numbers with scale and digits, means over seeds."""
 
 
 def table() -> str:
     """In Markdown."""
-    lines = ["| controller | " + " | ".join(head for head, *_ in COLUMNS) + " |", "|---|" + "---:|" * len(COLUMNS)]
+    lines = ["| controller | " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * len(COLUMNS)]
     for controller in CONTROLLERS:
-        cells = [f"{mean(value, controller) * scale:.{digits}f}" for _, value, scale, digits in COLUMNS]
+        cells = [
+            f"{mean(measure, name, controller) * scale:.{digits}f}" for measure, name, scale, digits in COLUMNS.values()
+        ]
         lines.append(f"| {controller} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+TABLES = {("app-limited.md", "app-limited"): table}
+
+
+def further() -> None:
+    """Asks for numbers that tests look at."""
+    for seed in SEEDS:
+        pause(BURST, seed)
+        for changes in CHANGES:
+            video("sprout", seed, changes)
