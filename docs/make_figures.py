@@ -148,7 +148,7 @@ def tcp() -> Figure:
     ]
     figure, axes = _new(len(cases), 9)
     for ax, (preset, queue, algorithm) in zip(axes, cases, strict=True):
-        run = gcc.tcp_run(preset, queue, algorithm)
+        run = gcc.tcp_run(preset, algorithm, queue)
         _capacity(ax, run, 150)
         _rate(ax, run, "download", MUTED, "TCP")
         _rate(ax, run, "call", HUES[0], "call")

@@ -1,20 +1,20 @@
-"""Experiments on GCC: what is run, and what is read off a run.
+"""Experiments on GCC: the tables of `docs/gcc-behaviour.md`, but for that of a hundred calls.
 
-`test_gcc_behaviour.py` puts bounds on what comes out, `docs/gcc-behaviour.md` explains it, and
-`docs/make_figures.py` draws some of it.
+`test_gcc_behaviour.py` puts bounds on their numbers, and `docs/make_figures.py` draws some of the runs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 import tidegate
+from kept import kept
+from support import jain
 from tidegate import Feedback, Flow, Link, Media, Queue, Run, Scenario, Tcp
 
 PRESETS = ("libwebrtc", "libwebrtc-v1", "draft-02", "aiortc")
@@ -90,11 +90,11 @@ class Targets:
         return float(self.rate[np.searchsorted(self.t, time, side="right") - 1])
 
     def reaches(self, rate: float, after: float = 0.0) -> float:
-        """How long after a time it is first at or above a rate, s."""
+        """Time until it is first at or above a rate, from a time on, s."""
         return _first(self.t, (self.t >= after) & (self.rate >= rate)) - after
 
     def falls(self, rate: float, after: float) -> float:
-        """How long after a time it is first at or below a rate, s."""
+        """Time until it is first at or below a rate, from a time on, s."""
         return _first(self.t, (self.t >= after) & (self.rate <= rate)) - after
 
     def mean(self, start: float, stop: float) -> float:
@@ -150,21 +150,21 @@ class Seen:
         return self.targets.at(at)
 
     def reaches(self, rate: float, after: float = 0.0) -> float:
-        """How long after a time the target is first at or above a rate, s."""
+        """Time until the target is first at or above a rate, from a time on, s."""
         return self.targets.reaches(rate, after)
 
     def falls(self, rate: float, after: float) -> float:
-        """How long after a time the target is first at or below a rate, s."""
+        """Time until the target is first at or below a rate, from a time on, s."""
         return self.targets.falls(rate, after)
 
     def noted(self, name: str, start: float = 0.0, stop: float = math.inf) -> Floats:
-        """What the controller noted under a name."""
+        """Values that the controller noted under a name."""
         t, value = self.noted_at(name)
         within: Floats = value[(t >= start) & (t < stop)]
         return within
 
     def noted_at(self, name: str) -> tuple[Floats, Floats]:
-        """When it noted something under a name, s, and what."""
+        """Times at which it noted something under a name, s, and the values."""
         t, value, names = self._columns("internals", "t_s", "value", "name")
         return t[names == name], value[names == name]
 
@@ -223,24 +223,31 @@ def _rounded(value: float, step: float) -> str:
     return f"{rounded + 0.0:.{digits}f}"
 
 
-def _each(make: Callable[[str], Row]) -> list[Row]:
-    return [make(preset) for preset in PRESETS]
+def _rows(
+    numbers: Callable[..., dict[str, float]], cases: Mapping[str, Sequence[str | int]]
+) -> Callable[[], list[Row]]:
+    """Rows by label, each with the arguments of its numbers."""
+    return lambda: [Row(label, numbers(*args)) for label, args in cases.items()]
 
 
-@cache
+EACH = {preset: (preset,) for preset in PRESETS}
+
+
 def ramp_run(preset: str) -> Run:
+    """A call that grows up to 5 Mbit/s."""
     return tidegate.run(scenario(preset, "5Mbps", "100s"))
 
 
-@cache
-def ramp() -> list[Row]:
-    def row(preset: str) -> Row:
-        seen = Seen(ramp_run(preset))
-        times = {f"to {rate} Mb/s (s)": seen.reaches(rate * MEGA) for rate in (1, 2, 4)}
-        late = {"rate 80-100 s (kb/s)": seen.mean_rate(80, 100) / KILO, "peak queue (ms)": seen.queueing(0, 100)[1]}
-        return Row(preset, {**times, **late})
-
-    return _each(row)
+@kept
+def ramp(preset: str) -> dict[str, float]:
+    """Numbers of growth."""
+    call = Seen(ramp_run(preset))
+    times = {f"to {rate} Mb/s (s)": call.reaches(rate * MEGA) for rate in (1, 2, 4)}
+    return {
+        **times,
+        "rate 80-100 s (kb/s)": call.mean_rate(80, 100) / KILO,
+        "peak queue (ms)": call.queueing(0, 100)[1],
+    }
 
 
 STEPS: Capacity = {"schedule": [["0s", "2.5Mbps"], ["60s", "1Mbps"], ["120s", "2.5Mbps"]]}
@@ -248,225 +255,210 @@ STEPS_QUEUE: dict[str, object] = {"bytes": "125kB"}  # one second at 1 Mbit/s, s
 BAYESIAN = "libwebrtc-v1,received_rate=bayesian,decrease_offset=0bps"
 
 
-@cache
 def steps_run(preset: str) -> Run:
+    """A call over a capacity that falls and comes back."""
     return tidegate.run(scenario(preset, STEPS, "200s", queue=STEPS_QUEUE))
 
 
-@cache
-def steps() -> list[Row]:
-    def row(preset: str) -> Row:
-        seen = Seen(steps_run(preset))
-        numbers = {
-            "first less (s)": seen.falls(seen.target(60.0) * 0.97, 60.0),
-            "below 1 Mb/s (s)": seen.falls(MEGA, 60.0),
-            "peak queue (ms)": seen.queueing(60, 80)[1],
-            "queue gone (s)": seen.drained(60.0 + seen.falls(MEGA, 60.0), 20.0) + seen.falls(MEGA, 60.0),
-            "rate 90-120 s (kb/s)": seen.mean_rate(90, 120) / KILO,
-            "to 2 Mb/s again (s)": seen.reaches(2 * MEGA, 120.0),
-        }
-        return Row(preset.replace(BAYESIAN, "libwebrtc 2018-2020"), numbers)
-
-    return [row(preset) for preset in (*PRESETS, BAYESIAN)]
+@kept
+def steps(preset: str) -> dict[str, float]:
+    """Numbers of these steps."""
+    call = Seen(steps_run(preset))
+    return {
+        "first less (s)": call.falls(call.target(60.0) * 0.97, 60.0),
+        "below 1 Mb/s (s)": call.falls(MEGA, 60.0),
+        "peak queue (ms)": call.queueing(60, 80)[1],
+        "queue gone (s)": call.drained(60.0 + call.falls(MEGA, 60.0), 20.0) + call.falls(MEGA, 60.0),
+        "rate 90-120 s (kb/s)": call.mean_rate(90, 120) / KILO,
+        "to 2 Mb/s again (s)": call.reaches(2 * MEGA, 120.0),
+    }
 
 
-LOSSES = (0, 2, 5, 12)
+@kept
+def loss(preset: str, percent: int, start: str) -> dict[str, float]:
+    """Targets under random loss."""
+    lossy = scenario(preset, "3Mbps", "90s", loss=f"{percent}%" if percent else None, start_rate=start)
+    call = Seen(tidegate.run(lossy))
+    targets = {f"at {at} s (kb/s)": call.target(at) / KILO for at in (10, 30, 60, 90)}
+    return {**targets, "lost (%)": call.loss(0, 90) * 100}
 
 
-@cache
-def loss() -> list[Row]:
-    def row(preset: str, percent: int, start: str) -> Row:
-        seen = Seen(
-            tidegate.run(scenario(preset, "3Mbps", "90s", loss=f"{percent}%" if percent else None, start_rate=start))
-        )
-        targets = {f"at {at} s (kb/s)": seen.target(at) / KILO for at in (10, 30, 60, 90)}
-        return Row(f"{preset}, {percent} %, from {start}", {**targets, "lost (%)": seen.loss(0, 90) * 100})
-
-    return [row(preset, percent, start) for preset in PRESETS for percent in LOSSES for start in ("300kbps", "2Mbps")]
+LOSSES = {
+    f"{preset}, {percent} %, from {start}": (preset, percent, start)
+    for preset in PRESETS
+    for percent in (0, 2, 5, 12)
+    for start in ("300kbps", "2Mbps")
+}
 
 
-SHARING_SEEDS = (1, 2, 3, 4, 5)
+@kept
+def sharing(preset: str, start: str, seed: int) -> dict[str, float]:
+    """Rates of two calls, and how equal they are."""
+    other = Flow(name="second", start=start, media=media(preset))
+    run = tidegate.run(scenario(preset, "2Mbps", "300s", others=[other]), seed=seed)
+    calls = (Seen(run), Seen(run, "second"))
+    early = [call.mean_rate(40, 60) / KILO for call in calls]
+    a, b = late = [call.mean_rate(200, 300) / KILO for call in calls]
+    # when the smaller has three quarters of the larger, over windows of 10 s
+    pairs = [(at, *sorted(call.mean_rate(at, at + 10) for call in calls)) for at in range(20, 290, 5)]
+    return {
+        "first 40-60 s (kb/s)": early[0],
+        "second 40-60 s (kb/s)": early[1],
+        "first 200-300 s (kb/s)": late[0],
+        "second 200-300 s (kb/s)": late[1],
+        "3/4 at (s)": next((at for at, less, more in pairs if less >= 0.75 * more), math.nan),
+        "Jain 200-300 s": jain(late),
+        "worst ratio": min(a, b) / max(a, b),
+    }
 
 
-@cache
-def sharing_run(preset: str, start: str, seed: int) -> Run:
-    second = Flow(name="second", start=start, media=media(preset))
-    return tidegate.run(scenario(preset, "2Mbps", "300s", others=[second]), seed=seed)
-
-
-@cache
-def sharing() -> list[Row]:
+def sharing_means(preset: str, start: str) -> dict[str, float]:
     """Means over five seeds; the worst ratio is that of one seed."""
-
-    def one(preset: str, start: str, seed: int) -> dict[str, float]:
-        run = sharing_run(preset, start, seed)
-        first, second = Seen(run), Seen(run, "second")
-        early = [seen.mean_rate(40, 60) / KILO for seen in (first, second)]
-        a, b = late = [seen.mean_rate(200, 300) / KILO for seen in (first, second)]
-        # when the smaller has three quarters of the larger, over windows of 10 s
-        pairs = [(at, *sorted(seen.mean_rate(at, at + 10) for seen in (first, second))) for at in range(20, 290, 5)]
-        return {
-            "first 40-60 s (kb/s)": early[0],
-            "second 40-60 s (kb/s)": early[1],
-            "first 200-300 s (kb/s)": late[0],
-            "second 200-300 s (kb/s)": late[1],
-            "3/4 at (s)": next((at for at, less, more in pairs if less >= 0.75 * more), math.nan),
-            "Jain 200-300 s": (a + b) ** 2 / (2 * (a * a + b * b)),
-            "worst ratio": min(a, b) / max(a, b),
-        }
-
-    def row(preset: str, start: str) -> Row:
-        seeds = [one(preset, start, seed) for seed in SHARING_SEEDS]
-        numbers = {key: float(np.mean([numbers[key] for numbers in seeds])) for key in seeds[0]}
-        numbers["worst ratio"] = min(numbers["worst ratio"] for numbers in seeds)
-        return Row(f"{preset}, second at {start}", numbers)
-
-    return [row(preset, start) for preset in PRESETS for start in ("0s", "20s")]
+    seeds = [sharing(preset, start, seed) for seed in range(1, 6)]
+    means = {key: float(np.mean([numbers[key] for numbers in seeds])) for key in seeds[0]}
+    return means | {"worst ratio": min(numbers["worst ratio"] for numbers in seeds)}
 
 
-@cache
-def tcp_run(preset: str, queue: str, algorithm: str) -> Run:
+SHARING = {f"{preset}, second at {start}": (preset, start) for preset in PRESETS for start in ("0s", "20s")}
+
+
+def tcp_run(preset: str, algorithm: str, queue: str) -> Run:
+    """A call, and a download from 30 s on."""
     other = Flow(name="download", start="30s", tcp=Tcp(algorithm=algorithm))
     return tidegate.run(scenario(preset, "2Mbps", "150s", source="ideal", queue={"time": queue}, others=[other]))
 
 
-@cache
-def tcp() -> list[Row]:
-    def row(preset: str, queue: str, algorithm: str) -> Row:
-        run = tcp_run(preset, queue, algorithm)
-        call, download = Seen(run), Seen(run, "download")
-        numbers = {
-            "call before (kb/s)": call.mean_rate(20, 30) / KILO,
-            "call 40-60 s (kb/s)": call.mean_rate(40, 60) / KILO,
-            "call 90-150 s (kb/s)": call.mean_rate(90, 150) / KILO,
-            "TCP 90-150 s (kb/s)": download.mean_rate(90, 150) / KILO,
-            "call's loss (%)": call.loss(90, 150) * 100,
-        }
-        return Row(f"{preset}, {algorithm}, {queue}", numbers)
-
-    return [
-        row(preset, queue, algorithm)
-        for preset in (*PRESETS, "draft-02,num_deltas_cap=1")
-        for algorithm, queue in (("cubic", "50ms"), ("cubic", "300ms"), ("newreno", "300ms"))
-    ]
+@kept
+def tcp(preset: str, algorithm: str, queue: str) -> dict[str, float]:
+    """Rates of a call and of TCP."""
+    run = tcp_run(preset, algorithm, queue)
+    call, download = Seen(run), Seen(run, "download")
+    return {
+        "call before (kb/s)": call.mean_rate(20, 30) / KILO,
+        "call 40-60 s (kb/s)": call.mean_rate(40, 60) / KILO,
+        "call 90-150 s (kb/s)": call.mean_rate(90, 150) / KILO,
+        "TCP 90-150 s (kb/s)": download.mean_rate(90, 150) / KILO,
+        "call's loss (%)": call.loss(90, 150) * 100,
+    }
 
 
-@cache
-def limited() -> list[Row]:
-    def row(preset: str) -> Row:
-        seen = Seen(tidegate.run(scenario(preset, "5Mbps", "90s", source="ideal", largest="500kbps")))
-        received = seen.noted("received_rate", 30.0)
-        numbers = {
-            "sent 60-90 s (kb/s)": seen.mean_rate(60, 90, "sending_rate_bps") / KILO,
-            "R least (kb/s)": float(received.min()) / KILO,
-            "R most (kb/s)": float(received.max()) / KILO,
-            "target at 30 s (kb/s)": seen.target(30) / KILO,
-            "target at 90 s (kb/s)": seen.target(90) / KILO,
-        }
-        return Row(preset, numbers)
-
-    return _each(row)
+DOWNLOADS = {
+    ", ".join([preset, *download]): (preset, *download)
+    for preset in (*PRESETS, "draft-02,num_deltas_cap=1")
+    for download in (("cubic", "50ms"), ("cubic", "300ms"), ("newreno", "300ms"))
+}
 
 
-@cache
-def feedback() -> list[Row]:
-    def row(preset: str, interval: str) -> Row:
-        seen = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", interval=interval)))
-        numbers = {
-            "to 1 Mb/s (s)": seen.reaches(MEGA),
-            "to 2 Mb/s (s)": seen.reaches(2 * MEGA),
-            "rate 60-120 s (kb/s)": seen.mean_rate(60, 120) / KILO,
-            "peak queue (ms)": seen.queueing(0, 120)[1],
-        }
-        return Row(f"{preset}, {interval}", numbers)
-
-    return [row(preset, interval) for preset in PRESETS for interval in ("50ms", "100ms", "250ms")]
-
-
-@cache
-def jitter() -> list[Row]:
-    def row(preset: str, std: str | None) -> Row:
-        seen = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", jitter=std)))
-        numbers = {
-            "to 2 Mb/s (s)": seen.reaches(2 * MEGA),
-            "rate 60-120 s (kb/s)": seen.mean_rate(60, 120) / KILO,
-            "over-use (% of groups)": float(np.mean(seen.noted("state", 60.0) == 1)) * 100,
-            "threshold (ms)": float(np.mean(seen.noted("threshold", 60.0))),
-        }
-        return Row(f"{preset}, {std or 'none'}", numbers)
-
-    return [row(preset, std) for preset in PRESETS for std in (None, "5ms", "10ms")]
+@kept
+def limited(preset: str) -> dict[str, float]:
+    """Rates of a source that sends less than it may."""
+    call = Seen(tidegate.run(scenario(preset, "5Mbps", "90s", source="ideal", largest="500kbps")))
+    received = call.noted("received_rate", 30.0)
+    return {
+        "sent 60-90 s (kb/s)": call.mean_rate(60, 90, "sending_rate_bps") / KILO,
+        "R least (kb/s)": float(received.min()) / KILO,
+        "R most (kb/s)": float(received.max()) / KILO,
+        "target at 30 s (kb/s)": call.target(30) / KILO,
+        "target at 90 s (kb/s)": call.target(90) / KILO,
+    }
 
 
-@cache
-def buffer_run(preset: str, capacity: str, queue: str) -> Run:
-    return tidegate.run(scenario(preset, capacity, "200s", source="ideal", queue={"time": queue}))
+@kept
+def feedback(preset: str, interval: str) -> dict[str, float]:
+    """Growth and queue with reports at an interval."""
+    call = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", interval=interval)))
+    return {
+        "to 1 Mb/s (s)": call.reaches(MEGA),
+        "to 2 Mb/s (s)": call.reaches(2 * MEGA),
+        "rate 60-120 s (kb/s)": call.mean_rate(60, 120) / KILO,
+        "peak queue (ms)": call.queueing(0, 120)[1],
+    }
 
 
-@cache
-def buffers() -> list[Row]:
-    def row(preset: str, capacity: str, queue: str) -> Row:
-        seen = Seen(buffer_run(preset, capacity, queue))
-        mean, peak = seen.queueing(100, 200)
-        numbers = {
-            "rate 100-200 s (kb/s)": seen.mean_rate(100, 200) / KILO,
-            "queue, mean (ms)": mean,
-            "queue, peak (ms)": peak,
-            "lost (%)": seen.loss(100, 200) * 100,
-        }
-        return Row(f"{preset}, {capacity}, {queue}", numbers)
-
-    return [
-        row(preset, *net)
-        for preset in (PRESETS[0], SPREAD, *PRESETS[1:])
-        for net in (("1Mbps", "30ms"), ("1Mbps", "50ms"), ("1Mbps", "200ms"), ("3Mbps", "50ms"), ("3Mbps", "300ms"))
-    ]
+INTERVALS = {
+    f"{preset}, {interval}": (preset, interval) for preset in PRESETS for interval in ("50ms", "100ms", "250ms")
+}
 
 
+@kept
+def jitter(preset: str, std: str) -> dict[str, float]:
+    """Growth and detector under jitter of a standard deviation, or under none ("")."""
+    call = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", jitter=std)))
+    return {
+        "to 2 Mb/s (s)": call.reaches(2 * MEGA),
+        "rate 60-120 s (kb/s)": call.mean_rate(60, 120) / KILO,
+        "over-use (% of groups)": float(np.mean(call.noted("state", 60.0) == 1)) * 100,
+        "threshold (ms)": float(np.mean(call.noted("threshold", 60.0))),
+    }
+
+
+JITTERS = {f"{preset}, {std or 'none'}": (preset, std) for preset in PRESETS for std in ("", "5ms", "10ms")}
 SPREAD = "libwebrtc,burst=5ms"
 """Today's, whose pacer spreads a frame over most of the time until the next one."""
 
+
+def buffer_run(preset: str, capacity: str, queue: str) -> Run:
+    """A call in frames, before a queue of that length."""
+    return tidegate.run(scenario(preset, capacity, "200s", source="ideal", queue={"time": queue}))
+
+
+@kept
+def buffers(preset: str, capacity: str, queue: str) -> dict[str, float]:
+    """Rate, queue and loss before a queue of that length."""
+    call = Seen(buffer_run(preset, capacity, queue))
+    mean, peak = call.queueing(100, 200)
+    return {
+        "rate 100-200 s (kb/s)": call.mean_rate(100, 200) / KILO,
+        "queue, mean (ms)": mean,
+        "queue, peak (ms)": peak,
+        "lost (%)": call.loss(100, 200) * 100,
+    }
+
+
+BUFFERS = {
+    ", ".join([preset, *link]): (preset, *link)
+    for preset in (PRESETS[0], SPREAD, *PRESETS[1:])
+    for link in (("1Mbps", "30ms"), ("1Mbps", "50ms"), ("1Mbps", "200ms"), ("3Mbps", "50ms"), ("3Mbps", "300ms"))
+}
 NETWORKS = ("home-broadband", "lte-generated", "lossy-wifi")
 """Shipped scenarios of one call."""
 BEFORE_AND_TODAY = {"libwebrtc-v1": "2023, without probing", "libwebrtc": "today"}
 
 
-@cache
 def call_run(preset: str, network: str) -> Run:
     """A call with audio, an encoder and a pacer."""
     changes = {"flows.call.media.controller": f"gcc:{preset}", "flows.call.media.audio": {"rate": "32kbps"}}
     return tidegate.run(Scenario.load(network).with_changes(changes))
 
 
-@cache
-def calls() -> list[Row]:
-    def row(network: str, preset: str) -> Row:
-        run = call_run(preset, network)
-        seen, metrics = Seen(run), run.metrics("call")
-        numbers = {
-            "at 2 Mb/s after (s)": seen.reaches(2 * MEGA),
-            "rate (kb/s)": metrics["receive_rate_bps"] / KILO,
-            "delay p95 (ms)": metrics["one_way_delay_ms_p95"],
-            "lost (%)": metrics["loss_fraction"] * 100,
-            "frozen (s)": metrics["freeze_time_s"],
-        }
-        return Row(f"{network}, {BEFORE_AND_TODAY[preset]}", numbers)
-
-    return [row(network, preset) for network in NETWORKS for preset in BEFORE_AND_TODAY]
+@kept
+def calls(preset: str, network: str) -> dict[str, float]:
+    """Metrics of such a call."""
+    run = call_run(preset, network)
+    metrics = run.metrics("call")
+    return {
+        "at 2 Mb/s after (s)": Seen(run).reaches(2 * MEGA),
+        "rate (kb/s)": metrics["receive_rate_bps"] / KILO,
+        "delay p95 (ms)": metrics["one_way_delay_ms_p95"],
+        "lost (%)": metrics["loss_fraction"] * 100,
+        "frozen (s)": metrics["freeze_time_s"],
+    }
 
 
+CALLS = {f"{network}, {age}": (preset, network) for network in NETWORKS for preset, age in BEFORE_AND_TODAY.items()}
 EXPERIMENTS = {
-    one.name: one
-    for one in (
-        Experiment("calls", {"at 2 Mb/s after (s)": 0.1, "rate (kb/s)": 10, "delay p95 (ms)": 1, "lost (%)": 0.1, "frozen (s)": 0.1}, calls),
-        Experiment("ramp", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "to 4 Mb/s (s)": 0.1, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, ramp),
-        Experiment("steps", {"first less (s)": 0.05, "below 1 Mb/s (s)": 0.1, "peak queue (ms)": 20, "queue gone (s)": 0.5, "rate 90-120 s (kb/s)": 20, "to 2 Mb/s again (s)": 1}, steps),
-        Experiment("loss", {"at 10 s (kb/s)": 20, "at 30 s (kb/s)": 20, "at 60 s (kb/s)": 20, "at 90 s (kb/s)": 20, "lost (%)": 0.5}, loss),
-        Experiment("sharing", {"first 40-60 s (kb/s)": 20, "second 40-60 s (kb/s)": 20, "first 200-300 s (kb/s)": 20, "second 200-300 s (kb/s)": 20, "3/4 at (s)": 5, "Jain 200-300 s": 0.01, "worst ratio": 0.05}, sharing),
-        Experiment("tcp", {"call before (kb/s)": 50, "call 40-60 s (kb/s)": 20, "call 90-150 s (kb/s)": 20, "TCP 90-150 s (kb/s)": 20, "call's loss (%)": 0.5}, tcp),
-        Experiment("limited", {"sent 60-90 s (kb/s)": 5, "R least (kb/s)": 5, "R most (kb/s)": 5, "target at 30 s (kb/s)": 10, "target at 90 s (kb/s)": 10}, limited),
-        Experiment("feedback", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "rate 60-120 s (kb/s)": 50, "peak queue (ms)": 10}, feedback),
-        Experiment("jitter", {"to 2 Mb/s (s)": 0.5, "rate 60-120 s (kb/s)": 50, "over-use (% of groups)": 1, "threshold (ms)": 1}, jitter),
-        Experiment("buffers", {"rate 100-200 s (kb/s)": 20, "queue, mean (ms)": 5, "queue, peak (ms)": 10, "lost (%)": 0.5}, buffers),
+    experiment.name: experiment
+    for experiment in (
+        Experiment("calls", {"at 2 Mb/s after (s)": 0.1, "rate (kb/s)": 10, "delay p95 (ms)": 1, "lost (%)": 0.1, "frozen (s)": 0.1}, _rows(calls, CALLS)),
+        Experiment("ramp", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "to 4 Mb/s (s)": 0.1, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, _rows(ramp, EACH)),
+        Experiment("steps", {"first less (s)": 0.05, "below 1 Mb/s (s)": 0.1, "peak queue (ms)": 20, "queue gone (s)": 0.5, "rate 90-120 s (kb/s)": 20, "to 2 Mb/s again (s)": 1}, _rows(steps, {**EACH, "libwebrtc 2018-2020": (BAYESIAN,)})),
+        Experiment("loss", {"at 10 s (kb/s)": 20, "at 30 s (kb/s)": 20, "at 60 s (kb/s)": 20, "at 90 s (kb/s)": 20, "lost (%)": 0.5}, _rows(loss, LOSSES)),
+        Experiment("sharing", {"first 40-60 s (kb/s)": 20, "second 40-60 s (kb/s)": 20, "first 200-300 s (kb/s)": 20, "second 200-300 s (kb/s)": 20, "3/4 at (s)": 5, "Jain 200-300 s": 0.01, "worst ratio": 0.05}, _rows(sharing_means, SHARING)),
+        Experiment("tcp", {"call before (kb/s)": 50, "call 40-60 s (kb/s)": 20, "call 90-150 s (kb/s)": 20, "TCP 90-150 s (kb/s)": 20, "call's loss (%)": 0.5}, _rows(tcp, DOWNLOADS)),
+        Experiment("limited", {"sent 60-90 s (kb/s)": 5, "R least (kb/s)": 5, "R most (kb/s)": 5, "target at 30 s (kb/s)": 10, "target at 90 s (kb/s)": 10}, _rows(limited, EACH)),
+        Experiment("feedback", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "rate 60-120 s (kb/s)": 50, "peak queue (ms)": 10}, _rows(feedback, INTERVALS)),
+        Experiment("jitter", {"to 2 Mb/s (s)": 0.5, "rate 60-120 s (kb/s)": 50, "over-use (% of groups)": 1, "threshold (ms)": 1}, _rows(jitter, JITTERS)),
+        Experiment("buffers", {"rate 100-200 s (kb/s)": 20, "queue, mean (ms)": 5, "queue, peak (ms)": 10, "lost (%)": 0.5}, _rows(buffers, BUFFERS)),
     )
 }  # fmt: skip
+TABLES = {("gcc-behaviour.md", name): experiment.text for name, experiment in EXPERIMENTS.items()}
