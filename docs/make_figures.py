@@ -213,9 +213,8 @@ def tfrc_fairness() -> Figure:
     """Normalised throughput of n TFRC and n TCP flows: each flow, and the means."""
     figure = Figure(figsize=(10, 4), dpi=DPI, layout="constrained")
     for ax, queue in zip(figure.subplots(1, 2, sharey=True), tfrc.QUEUES, strict=True):
-        for colour, kind, label, side in ((HUES[0], "call", "TFRC", 0.94), (HUES[1], "tcp", "TCP", 1.06)):
-            runs = tfrc.fairness_runs(queue)
-            each = [np.concatenate([tfrc.shares(run, kind, n) for run in runs[n]]) for n in tfrc.COUNTS]
+        for colour, label, side in ((HUES[0], "TFRC", 0.94), (HUES[1], "TCP", 1.06)):
+            each = [np.concatenate([run[label] for run in tfrc.over_seeds(queue, n)]) for n in tfrc.COUNTS]
             for n, values in zip(tfrc.COUNTS, each, strict=True):
                 ax.plot(np.full(len(values), n * side), values, ".", color=colour, alpha=0.35, markersize=5)
             ax.plot(tfrc.COUNTS, [values.mean() for values in each], "o-", color=colour, label=label)
@@ -233,11 +232,11 @@ def tfrc_smoothness() -> Figure:
     """One flow of each kind over time, and the coefficient of variation by time scale."""
     figure = Figure(figsize=(10, 4), dpi=DPI, layout="constrained")
     over_time, scales = figure.subplots(1, 2, width_ratios=(3, 2))
+    run = tfrc.smoothness_run()
     for colour, flow, label in ((HUES[1], "tcp-1", "TCP"), (HUES[0], "call-1", "TFRC")):
-        t, rate = tfrc.series(tfrc.smoothness_run(), flow, "sending_rate_bps")
+        t, rate = tfrc.series(run, flow, "sending_rate_bps")
         over_time.plot(_fives(t)[:, 0], _fives(rate).mean(axis=1) / 1e6, color=colour, linewidth=1)
-        values = [row[label] for row in tfrc.smoothness()]
-        scales.plot(tfrc.SCALES, values, "o-", color=colour, label=label)
+        scales.plot(tfrc.SCALES, tfrc.smoothness()[label], "o-", color=colour, label=label)
     over_time.set(xlim=(60, 160), ylim=(0, 1.6), xlabel="Time (s)", ylabel="Sending rate over 0.5 s (Mbit/s)")
     scales.set(xscale="log", ylim=(0, None), xlabel="Time scale (s)", ylabel="Coefficient of variation")
     scales.set_xticks(tfrc.SCALES, [f"{scale:g}" for scale in tfrc.SCALES])
@@ -268,9 +267,8 @@ def tfrc_steps() -> Figure:
     down.set(xlim=(-5, 20), ylim=(0, 1.5), xlabel="Round trips since", ylabel="X over X then")
     down.set_title("1 %, then half of all packets lost", loc="left", fontsize=10)
     since = np.linspace(-2, 15, 171)
-    for colour, discounting in ((HUES[0], True), (HUES[2], False)):
-        packets = [tfrc.packets_a_round_trip(run, tfrc.STEP_AT + since) for run in tfrc.relief_runs(discounting)]
-        label = "with discounting" if discounting else "without"
+    for colour, label in zip((HUES[0], HUES[2]), tfrc.DISCOUNTING, strict=True):
+        packets = [tfrc.packets_a_round_trip(run, tfrc.STEP_AT + since) for run in tfrc.relief_runs(label)]
         up.plot(since, np.mean(packets, axis=0), color=colour, label=label)
     up.set(xlim=(-2, 15), ylim=(0, None), xlabel="Time since (s)", ylabel="X (packets a round trip)")
     up.set_title("1 %, then no loss; mean of 10 runs", loc="left", fontsize=10)
@@ -282,7 +280,7 @@ def tfrc_voice() -> Figure:
     """Small packets under random loss: what can be sent, and how much of a voice call is not."""
     figure = Figure(figsize=(10, 4), dpi=DPI, layout="constrained")
     rates, unsent = figure.subplots(1, 2)
-    rows = tfrc.voip()
+    rows = tfrc.EXPERIMENTS["voip"].rows()
     for colour, column, style in (
         (HUES[1], "TCP", "o-"),
         (HUES[0], "tfrc", "o-"),
@@ -318,7 +316,7 @@ def tfrc_situations() -> Figure:
     axes = figure.subplots(2, 3, sharex="col", sharey="row")
     for (title, silent, loss, span), column in zip(windows, axes.T, strict=True):
         for colour, rules in zip(HUES, tfrc.RULES, strict=False):
-            run = after.situation(rules, loss, silent=silent)[0]
+            run = after.situation(rules, loss, 1, silent=silent)
             t, x = tfrc.noted(run, "x_bps")
             column[0].step(t, x / 1e3, where="post", color=colour, label=rules)
             t, rate = tfrc.series(run, "call", "receive_rate_bps")

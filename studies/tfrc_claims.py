@@ -1,5 +1,7 @@
-"""What is claimed of TFRC, each as a rule on the tables of `tfrc_experiments.py` and
-`tfrc_situations.py`: `docs/tfrc-behaviour.md` shows them."""
+"""Claims on TFRC, each as a rule on the tables of `tfrc_experiments.py` and `tfrc_situations.py`.
+
+`docs/tfrc-behaviour.md` shows them.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +9,35 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 
 import tfrc_experiments as tfrc
 import tfrc_situations as after
 from gcc_experiments import Experiment, Row
 
-TABLES: dict[str, Experiment] = {**tfrc.EXPERIMENTS, after.SITUATIONS.name: after.SITUATIONS}
-"""All tables by name."""
+EXPERIMENTS: dict[str, Experiment] = {**tfrc.EXPERIMENTS, after.SITUATIONS.name: after.SITUATIONS}
+"""All of them by name."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, where it is made, the rule that decides, and what was found."""
+    """A claim, its source, the rule that decides, and the numbers that it decides on."""
 
     name: str
     words: str
     source: str
     rule: str
-    found: str
+    numbers: str
     holds: bool
 
     @property
     def verdict(self) -> str:
+        """The word for it."""
         return "confirmed" if self.holds else "refuted"
 
 
 def rows(name: str) -> dict[str, Row]:
-    return {row.label: row for row in TABLES[name].rows()}
+    """The rows of an experiment by label."""
+    return {row.label: row for row in EXPERIMENTS[name].rows()}
 
 
 def _column(name: str, column: str, starting: str = "") -> list[float]:
@@ -182,9 +185,9 @@ def _voice() -> list[Claim]:
 
 
 def _situations() -> list[Claim]:
-    found = rows("situations")
+    table = rows("situations")
     cases = [f"{loss:g} % lost" for loss in after.SITUATION_LOSSES]
-    new, old = ([found[f"{rules}, {case}"] for case in cases] for rules in tfrc.RULES)
+    new, old = ([table[f"{rules}, {case}"] for case in cases] for rules in tfrc.RULES)
 
     def both(column: str, digits: int, unit: str) -> str:
         return " and ".join(_span((row[column] for row in rows_), digits, unit) for rows_ in (new, old))
@@ -193,10 +196,9 @@ def _situations() -> list[Claim]:
         return all(a[column] < b[column] for a, b in zip(new, old, strict=True))
 
     a_round_trip = after.SEGMENT_BYTES * 8 / after.LONG_RTT / 1e3  # kb/s
-    silent = [run for rules in tfrc.RULES for run in after.situation(rules, 0.0, silent=True)]
-    steps = [after.halvings(run) for run in silent]
-    waits = [b[0] - a[0] for one in steps for a, b in itertools.pairwise(one)]
-    parts = [part for one in steps for _, part in one]
+    falls = [after.silence(rules, 0.0, seed)["falls"] for rules in tfrc.RULES for seed in after.seeds(0.0)]
+    waits = [b[0] - a[0] for run in falls for a, b in itertools.pairwise(run)]
+    parts = [part for run in falls for _, part in run]
     old_floor, new_floor = (rows_[0]["X after it (kb/s)"] / a_round_trip for rows_ in (old, new))
     return [
         Claim(
@@ -253,7 +255,6 @@ def _situations() -> list[Claim]:
     ]
 
 
-@cache
 def claims() -> dict[str, Claim]:
     """All of them by name."""
     every = [*_steady(), *_fairness(), *_response(), *_voice(), *_situations()]
@@ -264,7 +265,7 @@ def text() -> str:
     """The table in Markdown."""
     lines = ["| claim | where | rule | found | verdict |", "|---|---|---|---|---|"]
     lines += [
-        f"| {claim.words} | {claim.source} | {claim.rule} | {claim.found} | **{claim.verdict}** |"
+        f"| {claim.words} | {claim.source} | {claim.rule} | {claim.numbers} | **{claim.verdict}** |"
         for claim in claims().values()
     ]
     # "<" ends a table for the test that writes it

@@ -1,21 +1,25 @@
-"""Experiments on TFRC: what its RFCs and the literature claim of it, run.
+"""Experiments on TFRC: claims of its RFCs and of the literature, run.
 
-`test_tfrc_behaviour.py` puts bounds on what comes out, `docs/tfrc-behaviour.md` explains it, and
-`docs/make_figures.py` draws it. Starts, silence and data-limited times are in `tfrc_situations.py`; what the rules make of all
-is in `tfrc_claims.py`.
+`test_tfrc_behaviour.py` puts bounds on the numbers, `docs/tfrc-behaviour.md` explains them, and
+`docs/make_figures.py` draws them. Starts, silence and data-limited times are in `tfrc_situations.py`; verdicts on all
+are in `tfrc_claims.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import tidegate
 from gcc_experiments import KILO, MEGA, Experiment, Row
-from tidegate import Audio, Feedback, Flow, Link, Media, Queue, Run, Scenario, Tcp, pool, tfrc
+from kept import kept
+from tidegate import Audio, Feedback, Flow, Link, Media, Queue, Run, Scenario, Tcp, tfrc
 from tidegate.running import RunJob
+from tidegate.running.jobs import execute
 
 Floats = npt.NDArray[np.float64]
 RULES = ("rfc5348", "rfc3448")
@@ -52,32 +56,31 @@ def path(loss: object = "0%", capacity: str = "100Mbps", queue: Queue | None = N
 
 
 def scenario(link: Link, duration: float, *flows: Flow, warmup: float = 0.0, record: str = "series") -> Scenario:
+    """These flows over one link."""
     return Scenario(
         name="tfrc", duration=f"{duration}s", warmup=f"{warmup}s", links=[link], flows=list(flows), record=record
     )
 
 
-def run_all(scenarios: Iterable[Scenario], seeds: Iterable[int] = (1,)) -> list[Run]:
-    """All of them with all seeds, the seeds of the first scenario first, on all cores."""
-    given = list(seeds)
-    done = pool.run_all([RunJob(one, seed) for one in scenarios for seed in given])
-    assert all(isinstance(run, Run) for run in done)
-    return [run for run in done if isinstance(run, Run)]
+def run_all(case: Scenario, seeds: Iterable[int]) -> list[Run]:
+    """A scenario with each of the seeds, on all cores."""
+    return execute([RunJob(case, seed) for seed in seeds])
 
 
 def noted(run: Run, name: str, flow: str = "call") -> tuple[Floats, Floats]:
-    """When a controller noted a value, s, and what."""
+    """Times at which a controller noted a value, s, and the values."""
     table = run.table("internals")
     mine = (np.asarray(table.to_numpy("name")) == name) & (np.asarray(table.to_numpy("flow")) == flow)
     return np.asarray(table.to_numpy("t_s"))[mine], np.asarray(table.to_numpy("value"))[mine]
 
 
 def at(t: Floats, values: Floats, when: Floats | float) -> Floats:
-    """What held at these times: values stay until the next."""
+    """The values in force at these times: each stays until the next."""
     return values[np.maximum(np.searchsorted(t, when, side="right") - 1, 0)]
 
 
 def series(run: Run, flow: str, column: str) -> tuple[Floats, Floats]:
+    """Times, s, and a column of a flow's series."""
     table = run.table("series")
     mine = np.asarray(table.to_numpy("flow")) == flow
     return np.asarray(table.to_numpy("t_s"))[mine], np.nan_to_num(np.asarray(table.to_numpy(column))[mine])
@@ -88,32 +91,46 @@ def of_kind(run: Run, kind: str) -> list[dict[str, float]]:
     return [flow for flow in run.summary["flows"] if flow["flow"].startswith(kind)]
 
 
+def mean_of(run: Run, kind: str, metric: str) -> float:
+    """A metric averaged over the flows whose names begin so."""
+    return fmean(flow[metric] for flow in of_kind(run, kind))
+
+
+def segment(run: Run) -> float:
+    """Mean size of the call's packets without UDP and IP, bytes."""
+    (call,) = of_kind(run, "call")
+    return call["bytes_sent"] / call["packets_sent"] - UDP_IP
+
+
+def averages(runs: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Each number averaged over the runs, and over their flows."""
+    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+
+
 # --- steady state ---------------------------------------------------------------------------------
 
 STEADY_LOSSES = (0.1, 1, 5, 10)
 
 
-@cache
-def steady() -> list[Row]:
-    cases = [(rules, loss) for rules in RULES for loss in STEADY_LOSSES]
-    runs = run_all(
-        scenario(path(f"{loss}%", "10Mbps"), 330, Flow(name="call", media=greedy(f"tfrc:{rules}")), warmup=30)
-        for rules, loss in cases
-    )
-    rows = []
-    for (rules, loss), run in zip(cases, runs, strict=True):
-        (call,) = of_kind(run, "call")
-        p, rtt = (float(values[t > 30].mean()) for t, values in (noted(run, "p"), noted(run, "rtt_ms")))
-        size = call["bytes_sent"] / call["packets_sent"] - UDP_IP
-        numbers = {
-            "p (%)": p * 100,
-            "RTT (ms)": rtt,
-            "sent (kb/s)": call["packets_sent"] * size * 8 / 300 / KILO,
-            "equation (kb/s)": tfrc.throughput(size, rtt / 1e3, p) * 8 / KILO,
-        }
-        numbers["ratio"] = numbers["sent (kb/s)"] / numbers["equation (kb/s)"]
-        rows.append(Row(f"{rules}, {loss:g} % lost", numbers))
-    return rows
+@kept
+def steady(rules: str, loss: float) -> dict[str, float]:
+    """The rate under random loss, and the equation's at the means of its loss event rate and round-trip time."""
+    call = Flow(name="call", media=greedy(f"tfrc:{rules}"))
+    run = tidegate.run(scenario(path(f"{loss}%", "10Mbps"), 330, call, warmup=30))
+    p, rtt = (float(values[t > 30].mean()) for t, values in (noted(run, "p"), noted(run, "rtt_ms")))
+    sent = of_kind(run, "call")[0]["packets_sent"] * segment(run) * 8 / 300
+    equation = tfrc.throughput(segment(run), rtt / 1e3, p) * 8
+    return {
+        "p (%)": p * 100,
+        "RTT (ms)": rtt,
+        "sent (kb/s)": sent / KILO,
+        "equation (kb/s)": equation / KILO,
+        "ratio": sent / equation,
+    }
+
+
+def _steady() -> list[Row]:
+    return [Row(f"{rules}, {loss:g} % lost", steady(rules, loss)) for rules in RULES for loss in STEADY_LOSSES]
 
 
 # --- beside TCP -----------------------------------------------------------------------------------
@@ -138,70 +155,59 @@ def beside(count: int, queue: Queue, duration: float = 220.0, warmup: float = 20
     )
 
 
-def shares(run: Run, kind: str, count: int) -> Floats:
-    """Each flow's rate over its fair share: the normalised throughput."""
-    return np.array([flow["receive_rate_bps"] for flow in of_kind(run, kind)]) * 2 * count / CAPACITY / MEGA
-
-
-@cache
-def fairness_runs(queue: str) -> dict[int, list[Run]]:
-    runs = run_all([beside(count, QUEUES[queue]) for count in COUNTS], FAIRNESS_SEEDS)
-    many = len(FAIRNESS_SEEDS)
-    return {count: runs[i * many : (i + 1) * many] for i, count in enumerate(COUNTS)}
-
-
-@cache
-def fairness() -> list[Row]:
-    rows = []
-    for queue in QUEUES:
-        for count, runs in fairness_runs(queue).items():
-            calls, tcps = (np.concatenate([shares(run, kind, count) for run in runs]) for kind in ("call", "tcp"))
-            links = [run.summary["links"][0] for run in runs]
-            sent = sum(flow["packets_sent"] for run in runs for flow in run.summary["flows"])
-            lost = sum(link["dropped_queue"] for link in links)
-            numbers = {
-                "TFRC": float(calls.mean()),
-                "TFRC least": float(calls.min()),
-                "TFRC most": float(calls.max()),
-                "TCP": float(tcps.mean()),
-                "TCP least": float(tcps.min()),
-                "TCP most": float(tcps.max()),
-                "TFRC/TCP": float(calls.mean() / tcps.mean()),
-                "utilisation": float(np.mean([link["utilisation"] for link in links])),
-                "lost (%)": 100 * lost / sent,
-            }
-            rows.append(Row(f"{queue}, n = {count}", numbers))
-    return rows
-
-
-CAUSES = {
+CAUSES: dict[str, dict[str, str]] = {
     "as above": {},
     "no sending jitter": {"sending_jitter": "off"},
     "TCP's least timeout 1 s": {"flows.tcp.tcp.min_rto": "1s"},
     "both": {"sending_jitter": "off", "flows.tcp.tcp.min_rto": "1s"},
     "t_RTO = 2 R in the equation": {"flows.call.media.controller": "tfrc:rfc5348,rto_rtts=2"},
 }
-"""What may explain how 32 and 32 flows share, one change at a time."""
+"""Changes that may explain how 32 and 32 flows share, each alone."""
 
 
-@cache
-def causes() -> list[Row]:
-    base = beside(COUNTS[-1], QUEUES["50 packets"])
+KINDS = {"TFRC": "call", "TCP": "tcp"}
+"""Beginnings of the names of their flows."""
+
+
+@kept
+def sharing(queue: str, count: int, change: str, seed: int) -> dict[str, Any]:
+    """Losses, and each flow's rate over its fair share: the normalised throughput."""
+    run = tidegate.run(beside(count, QUEUES[queue]).with_changes(CAUSES[change]), seed, "summary")
+    link = run.summary["links"][0]
+    numbers = {
+        "utilisation": link["utilisation"],
+        "sent": sum(flow["packets_sent"] for flow in run.summary["flows"]),
+        "dropped": link["dropped_queue"],
+    }
+    for name, kind in KINDS.items():
+        numbers[name] = [flow["receive_rate_bps"] * 2 * count / CAPACITY / MEGA for flow in of_kind(run, kind)]
+        numbers[f"{name} lost (%)"] = 100 * mean_of(run, kind, "loss_fraction")
+    return numbers
+
+
+def over_seeds(queue: str, count: int, change: str = "as above") -> list[dict[str, Any]]:
+    """The numbers of each seed."""
+    return [sharing(queue, count, change, seed) for seed in FAIRNESS_SEEDS]
+
+
+def _fairness() -> list[Row]:
     rows = []
-    for label, changes in CAUSES.items():
-        runs = run_all([base.with_changes(changes)], FAIRNESS_SEEDS)
-        mean = {kind: np.mean([shares(run, kind, COUNTS[-1]).mean() for run in runs]) for kind in ("call", "tcp")}
-        lost = {
-            kind: 100 * np.mean([flow["loss_fraction"] for run in runs for flow in of_kind(run, kind)])
-            for kind in ("call", "tcp")
-        }
-        numbers = {
-            "TFRC/TCP": float(mean["call"] / mean["tcp"]),
-            "TFRC lost (%)": float(lost["call"]),
-            "TCP lost (%)": float(lost["tcp"]),
-        }
-        rows.append(Row(label, numbers))
+    for queue in QUEUES:
+        for count in COUNTS:
+            runs = over_seeds(queue, count)
+            numbers = averages(runs)
+            for name in KINDS:
+                numbers[f"{name} least"] = min(min(run[name]) for run in runs)
+                numbers[f"{name} most"] = max(max(run[name]) for run in runs)
+            numbers["TFRC/TCP"] = numbers["TFRC"] / numbers["TCP"]
+            numbers["lost (%)"] = 100 * numbers["dropped"] / numbers["sent"]
+            rows.append(Row(f"{queue}, n = {count}", numbers))
     return rows
+
+
+def _causes() -> list[Row]:
+    each = {change: averages(over_seeds("50 packets", COUNTS[-1], change)) for change in CAUSES}
+    return [Row(change, {**mean, "TFRC/TCP": mean["TFRC"] / mean["TCP"]}) for change, mean in each.items()]
 
 
 # --- smoothness -----------------------------------------------------------------------------------
@@ -218,25 +224,26 @@ def variation(t: Floats, rate: Floats, scale: float, start: float) -> float:
     return float(windows.std() / windows.mean())
 
 
-@cache
 def smoothness_run() -> Run:
-    made = beside(SMOOTH_COUNT, QUEUES["125 packets"]).with_changes(bin="100ms")
-    return run_all([made])[0]
+    """TFRC and TCP flows in bins of 100 ms."""
+    return tidegate.run(beside(SMOOTH_COUNT, QUEUES["125 packets"]).with_changes(bin="100ms"))
 
 
-@cache
-def smoothness() -> list[Row]:
+@kept
+def smoothness() -> dict[str, list[float]]:
+    """The coefficient of variation at each of the scales, a mean over the flows of a kind."""
     run = smoothness_run()
 
     def mean(kind: str, scale: float) -> float:
         flows = [str(flow["flow"]) for flow in of_kind(run, kind)]
-        return float(np.mean([variation(*series(run, flow, "sending_rate_bps"), scale, 20.0) for flow in flows]))
+        return fmean(variation(*series(run, flow, "sending_rate_bps"), scale, 20.0) for flow in flows)
 
-    rows = []
-    for scale in SCALES:
-        call, tcp = mean("call", scale), mean("tcp", scale)
-        rows.append(Row(f"{scale:g} s", {"TFRC": call, "TCP": tcp, "TFRC/TCP": call / tcp}))
-    return rows
+    return {name: [mean(kind, scale) for scale in SCALES] for name, kind in KINDS.items()}
+
+
+def _smoothness() -> list[Row]:
+    both = zip(SCALES, *smoothness().values(), strict=True)
+    return [Row(f"{scale:g} s", {"TFRC": call, "TCP": tcp, "TFRC/TCP": call / tcp}) for scale, call, tcp in both]
 
 
 # --- steps of the loss ----------------------------------------------------------------------------
@@ -246,94 +253,89 @@ STEP_SEEDS = tuple(range(1, 31))
 BASES = (0.5, 1, 2, 5)
 
 
-@cache
-def step_runs(kind: str) -> list[Run]:
-    """1 %, 5 % and 1 % again."""
+def mean_rate(kind: str) -> tuple[Floats, Floats]:
+    """The sending rate under 1 % of loss, 5 %, and 1 % again: a mean over the seeds, bit/s."""
     link = path({"schedule": [["0s", "1%"], [f"{STEP_AT}s", "5%"], [f"{BACK_AT}s", "1%"]]})
     flow = Flow(name="call", media=greedy("tfrc")) if kind == "tfrc" else Flow(name="call", tcp=download())
-    return run_all([scenario(link, STEP_END, flow)], STEP_SEEDS)
+    runs = run_all(scenario(link, STEP_END, flow), STEP_SEEDS)
+    every = [series(run, "call", "sending_rate_bps") for run in runs]
+    return every[0][0], np.mean([rate for _, rate in every], axis=0)
 
 
-def mean_rate(kind: str) -> tuple[Floats, Floats]:
-    """The sending rate, a mean over the seeds, bit/s."""
-    all_of = [series(run, "call", "sending_rate_bps") for run in step_runs(kind)]
-    return all_of[0][0], np.mean([rate for _, rate in all_of], axis=0)
+@kept
+def steps(kind: str) -> dict[str, float]:
+    """Mean rates before, between and after the steps, and how long after each the rate is half-way."""
+    t, rate = mean_rate(kind)
+    smooth = np.convolve(rate, np.ones(5) / 5, mode="full")[: len(rate)]  # the last second
+    before, during, after = (
+        float(rate[(t >= a) & (t < b)].mean()) for a, b in ((30.0, STEP_AT), (75.0, BACK_AT), (BACK_AT + 30, STEP_END))
+    )
+    down = t[(t >= STEP_AT) & (smooth <= (before + during) / 2)]
+    up = t[(t >= BACK_AT) & (smooth >= (during + after) / 2)]
+    return {
+        "at 1 % (kb/s)": before / KILO,
+        "at 5 % (kb/s)": during / KILO,
+        "1 % again (kb/s)": after / KILO,
+        "half-way down (s)": float(down[0]) - STEP_AT,
+        "half-way up (s)": float(up[0]) - BACK_AT,
+    }
 
 
-@cache
-def steps() -> list[Row]:
-    rows = []
-    for kind, name in (("tfrc", "TFRC"), ("tcp", "TCP")):
-        t, rate = mean_rate(kind)
-        smooth = np.convolve(rate, np.ones(5) / 5, mode="full")[: len(rate)]  # the last second
-        before, during, after = (
-            float(rate[(t >= a) & (t < b)].mean())
-            for a, b in ((30.0, STEP_AT), (75.0, BACK_AT), (BACK_AT + 30, STEP_END))
-        )
-        down = t[(t >= STEP_AT) & (smooth <= (before + during) / 2)]
-        up = t[(t >= BACK_AT) & (smooth >= (during + after) / 2)]
-        numbers = {
-            "at 1 % (kb/s)": before / KILO,
-            "at 5 % (kb/s)": during / KILO,
-            "1 % again (kb/s)": after / KILO,
-            "half-way down (s)": float(down[0]) - STEP_AT,
-            "half-way up (s)": float(up[0]) - BACK_AT,
-        }
-        rows.append(Row(name, numbers))
-    return rows
+def _steps() -> list[Row]:
+    return [Row("TFRC", steps("tfrc")), Row("TCP", steps("tcp"))]
 
 
-@cache
 def persistent_runs(base: float) -> list[Run]:
     """Half of all packets lost from STEP_AT on: a loss event in each round trip."""
     link = path({"schedule": [["0s", f"{base}%"], [f"{STEP_AT}s", "50%"]]})
-    return run_all([scenario(link, STEP_AT + 5, Flow(name="call", media=greedy("tfrc")))], STEP_SEEDS)
+    return run_all(scenario(link, STEP_AT + 5, Flow(name="call", media=greedy("tfrc"))), STEP_SEEDS)
 
 
-@cache
-def persistent() -> list[Row]:
-    rows = []
-    for base in BASES:
-        needed = []
-        for run in persistent_runs(base):
-            t, x = noted(run, "x_bps")
-            halved = t[(t >= STEP_AT) & (x <= float(at(t, x, STEP_AT)) / 2)]
-            needed.append((float(halved[0]) - STEP_AT) / RTT)
-        numbers = {"least": min(needed), "median": float(np.median(needed)), "most": max(needed)}
-        rows.append(Row(f"{base:g} % before", numbers))
-    return rows
+@kept
+def persistent(base: float) -> dict[str, float]:
+    """Round trips until X is halved, over the seeds."""
+    needed = []
+    for run in persistent_runs(base):
+        t, x = noted(run, "x_bps")
+        halved = t[(t >= STEP_AT) & (x <= float(at(t, x, STEP_AT)) / 2)]
+        needed.append((float(halved[0]) - STEP_AT) / RTT)
+    return {"least": min(needed), "median": float(np.median(needed)), "most": max(needed)}
 
 
-@cache
-def relief_runs(discounting: bool) -> list[Run]:
+def _persistent() -> list[Row]:
+    return [Row(f"{base:g} % before", persistent(base)) for base in BASES]
+
+
+DISCOUNTING = {"with discounting": "true", "without": "false"}
+
+
+def relief_runs(discounting: str) -> list[Run]:
     """No loss any more from STEP_AT on."""
     link = path({"schedule": [["0s", "1%"], [f"{STEP_AT}s", "0%"]]})
-    controller = f"tfrc:rfc5348,discounting={str(discounting).lower()}"
-    return run_all([scenario(link, STEP_AT + 20, Flow(name="call", media=greedy(controller)))], STEP_SEEDS[:10])
+    call = Flow(name="call", media=greedy(f"tfrc:rfc5348,discounting={DISCOUNTING[discounting]}"))
+    return run_all(scenario(link, STEP_AT + 20, call), STEP_SEEDS[:10])
 
 
 def packets_a_round_trip(run: Run, times: Floats) -> Floats:
-    t, x = noted(run, "x_bps")
-    (call,) = of_kind(run, "call")
-    size = call["bytes_sent"] / call["packets_sent"] - UDP_IP
-    return at(t, x, times) / 8 / size * RTT
+    """X at these times, in the call's packets."""
+    return at(*noted(run, "x_bps"), times) / 8 / segment(run) * RTT
 
 
-@cache
-def relief() -> list[Row]:
+@kept
+def relief(discounting: str) -> dict[str, float]:
     """Increase of X, in packets a round trip and round trip, over five seconds."""
     starts = np.arange(STEP_AT + 0.5, STEP_AT + 15.0, 0.1)
-    rows = []
-    for discounting in (True, False):
-        slopes = np.array(
-            [
-                (packets_a_round_trip(run, starts + 5.0) - packets_a_round_trip(run, starts)) / (5.0 / RTT)
-                for run in relief_runs(discounting)
-            ]
-        )
-        numbers = {"mean of the first": float(slopes[:, 0].mean()), "most": float(slopes.max())}
-        rows.append(Row("with discounting" if discounting else "without", numbers))
-    return rows
+    slopes = np.array(
+        [
+            (packets_a_round_trip(run, starts + 5.0) - packets_a_round_trip(run, starts)) / (5.0 / RTT)
+            for run in relief_runs(discounting)
+        ]
+    )
+    return {"mean of the first": float(slopes[:, 0].mean()), "most": float(slopes.max())}
+
+
+def _relief() -> list[Row]:
+    return [Row(discounting, relief(discounting)) for discounting in DISCOUNTING]
 
 
 # --- voice ----------------------------------------------------------------------------------------
@@ -358,42 +360,39 @@ def voice(controller: str) -> Media:
     )
 
 
-def _voice_flow(kind: str, *, talk: bool) -> Flow:
-    if kind == "tcp":
-        return Flow(name="call", tcp=download())
-    return Flow(name="call", media=voice(kind) if talk else greedy(kind, SIZES["voice"]))
+def voice_run(flow: Flow, loss: float, seed: int) -> Run:
+    """A flow alone under random loss."""
+    return tidegate.run(scenario(path(f"{loss}%"), 220, flow, warmup=20, record="summary"), seed)
 
 
-@cache
-def voice_runs(kind: str, talk: bool) -> dict[float, list[Run]]:
-    made = [
-        scenario(path(f"{loss}%"), 220, _voice_flow(kind, talk=talk), warmup=20, record="summary")
-        for loss in VOICE_LOSSES
-    ]
-    runs = run_all(made, VOICE_SEEDS)
-    many = len(VOICE_SEEDS)
-    return {loss: runs[i * many : (i + 1) * many] for i, loss in enumerate(VOICE_LOSSES)}
+@kept
+def greedy_rate(kind: str, loss: float, seed: int) -> float:
+    """The sending rate of a flow that sends all it may, in small packets or, as TCP, in full ones, kb/s."""
+    tcp = Flow(name="call", tcp=download())
+    flow = tcp if kind == "tcp" else Flow(name="call", media=greedy(kind, SIZES["voice"]))
+    return mean_of(voice_run(flow, loss, seed), "call", "sending_rate_bps") / KILO
 
 
-def _mean(runs: list[Run], kind: str, key: str) -> float:
-    return float(np.mean([flow[key] for run in runs for flow in of_kind(run, kind)]))
+@kept
+def voice_call(kind: str, loss: float, seed: int) -> dict[str, float]:
+    """Voice that is never sent, and the median wait at the sender."""
+    run = voice_run(Flow(name="call", media=voice(kind)), loss, seed)
+    return {
+        f"voice not sent, {kind} (%)": 100 * run.metrics()["sender_skipped_frames"] / (200 * 50),
+        f"waits, {kind} (ms)": mean_of(run, "call", "sender_delay_ms_p50"),
+    }
 
 
-@cache
-def voip() -> list[Row]:
+def _voip() -> list[Row]:
+    columns = {"tfrc": "tfrc", "tfrc-sp": "tfrc-sp", NO_GAP: "tfrc-sp, no gap", "tcp": "TCP"}
     rows = []
     for loss in VOICE_LOSSES:
-        columns = {"tfrc": "tfrc", "tfrc-sp": "tfrc-sp", NO_GAP: "tfrc-sp, no gap", "tcp": "TCP"}
         numbers = {
-            f"{column} (kb/s)": _mean(voice_runs(kind, talk=False)[loss], "call", "sending_rate_bps") / KILO
+            f"{column} (kb/s)": fmean(greedy_rate(kind, loss, seed) for seed in VOICE_SEEDS)
             for kind, column in columns.items()
         }
         for kind in VOICE_KINDS:
-            runs = voice_runs(kind, talk=True)[loss]
-            spoken = 200 * 50 * len(runs)
-            skipped = sum(run.metrics()["sender_skipped_frames"] for run in runs)
-            numbers[f"voice not sent, {kind} (%)"] = 100 * skipped / spoken
-            numbers[f"waits, {kind} (ms)"] = _mean(runs, "call", "sender_delay_ms_p50")
+            numbers |= averages([voice_call(kind, loss, seed) for seed in VOICE_SEEDS])
         rows.append(Row(f"{loss:g} % lost", numbers))
     return rows
 
@@ -403,11 +402,11 @@ SMALL_CAPACITIES = (4, 6)
 SMALL_COUNT = 20
 
 
-@cache
-def small_runs(kind: str, queue: str, capacity: int) -> list[Run]:
-    """Flows of small packets beside as many TCP flows with full ones."""
+@kept
+def small(kind: str, queue: str, capacity: int, seed: int) -> dict[str, float]:
+    """Flows of small packets beside as many TCP flows with full ones: means over the flows of each kind."""
     step = {"count": SMALL_COUNT, "start_step": "53ms"}
-    made = scenario(
+    case = scenario(
         path(capacity=f"{capacity}Mbps", queue=SMALL_QUEUES[queue]),
         220,
         Flow(name="call", media=greedy(kind, SIZES["voice"]), **step),
@@ -415,39 +414,39 @@ def small_runs(kind: str, queue: str, capacity: int) -> list[Run]:
         warmup=20,
         record="summary",
     )
-    return run_all([made], VOICE_SEEDS)
+    run = tidegate.run(case, seed)
+    return {
+        "small (kb/s)": mean_of(run, "call", "receive_rate_bps") / KILO,
+        "TCP (kb/s)": mean_of(run, "tcp", "receive_rate_bps") / KILO,
+        "small lost (%)": 100 * mean_of(run, "call", "loss_fraction"),
+        "TCP lost (%)": 100 * mean_of(run, "tcp", "loss_fraction"),
+    }
 
 
-@cache
-def small() -> list[Row]:
+def _small() -> list[Row]:
     rows = []
     for kind in VOICE_KINDS:
         for queue in SMALL_QUEUES:
             for capacity in SMALL_CAPACITIES:
-                runs = small_runs(kind, queue, capacity)
-                call, tcp = (_mean(runs, flow, "receive_rate_bps") / KILO for flow in ("call", "tcp"))
-                numbers = {
-                    "small (kb/s)": call,
-                    "TCP (kb/s)": tcp,
-                    "small/TCP": call / tcp,
-                    "small lost (%)": 100 * _mean(runs, "call", "loss_fraction"),
-                    "TCP lost (%)": 100 * _mean(runs, "tcp", "loss_fraction"),
-                }
+                numbers = averages([small(kind, queue, capacity, seed) for seed in VOICE_SEEDS])
+                numbers["small/TCP"] = numbers["small (kb/s)"] / numbers["TCP (kb/s)"]
                 rows.append(Row(f"{kind}, queue {queue}, {capacity} Mb/s", numbers))
     return rows
 
 
 EXPERIMENTS = {
-    one.name: one
-    for one in (
-        Experiment("steady", {"p (%)": 0.01, "RTT (ms)": 0.1, "sent (kb/s)": 1, "equation (kb/s)": 1, "ratio": 0.01}, steady),
-        Experiment("fairness", {"TFRC": 0.01, "TFRC least": 0.01, "TFRC most": 0.01, "TCP": 0.01, "TCP least": 0.01, "TCP most": 0.01, "TFRC/TCP": 0.01, "lost (%)": 0.01}, fairness),
-        Experiment("causes", {"TFRC/TCP": 0.01, "TFRC lost (%)": 0.1, "TCP lost (%)": 0.1}, causes),
-        Experiment("smoothness", {"TFRC": 0.01, "TCP": 0.01, "TFRC/TCP": 0.01}, smoothness),
-        Experiment("steps", {"at 1 % (kb/s)": 10, "at 5 % (kb/s)": 10, "1 % again (kb/s)": 10, "half-way down (s)": 0.2, "half-way up (s)": 0.2}, steps),
-        Experiment("persistent", {"least": 0.1, "median": 0.1, "most": 0.1}, persistent),
-        Experiment("relief", {"mean of the first": 0.001, "most": 0.001}, relief),
-        Experiment("voip", {"tfrc (kb/s)": 1, "tfrc-sp (kb/s)": 1, "tfrc-sp, no gap (kb/s)": 1, "TCP (kb/s)": 1, "voice not sent, tfrc (%)": 0.1, "waits, tfrc (ms)": 1, "voice not sent, tfrc-sp (%)": 0.1, "waits, tfrc-sp (ms)": 1}, voip),
-        Experiment("small", {"small (kb/s)": 1, "TCP (kb/s)": 1, "small/TCP": 0.01, "small lost (%)": 0.1, "TCP lost (%)": 0.1}, small),
+    experiment.name: experiment
+    for experiment in (
+        Experiment("steady", {"p (%)": 0.01, "RTT (ms)": 0.1, "sent (kb/s)": 1, "equation (kb/s)": 1, "ratio": 0.01}, _steady),
+        Experiment("fairness", {"TFRC": 0.01, "TFRC least": 0.01, "TFRC most": 0.01, "TCP": 0.01, "TCP least": 0.01, "TCP most": 0.01, "TFRC/TCP": 0.01, "lost (%)": 0.01}, _fairness),
+        Experiment("causes", {"TFRC/TCP": 0.01, "TFRC lost (%)": 0.1, "TCP lost (%)": 0.1}, _causes),
+        Experiment("smoothness", {"TFRC": 0.01, "TCP": 0.01, "TFRC/TCP": 0.01}, _smoothness),
+        Experiment("steps", {"at 1 % (kb/s)": 10, "at 5 % (kb/s)": 10, "1 % again (kb/s)": 10, "half-way down (s)": 0.2, "half-way up (s)": 0.2}, _steps),
+        Experiment("persistent", {"least": 0.1, "median": 0.1, "most": 0.1}, _persistent),
+        Experiment("relief", {"mean of the first": 0.001, "most": 0.001}, _relief),
+        Experiment("voip", {"tfrc (kb/s)": 1, "tfrc-sp (kb/s)": 1, "tfrc-sp, no gap (kb/s)": 1, "TCP (kb/s)": 1, "voice not sent, tfrc (%)": 0.1, "waits, tfrc (ms)": 1, "voice not sent, tfrc-sp (%)": 0.1, "waits, tfrc-sp (ms)": 1}, _voip),
+        Experiment("small", {"small (kb/s)": 1, "TCP (kb/s)": 1, "small/TCP": 0.01, "small lost (%)": 0.1, "TCP lost (%)": 0.1}, _small),
     )
 }  # fmt: skip
+
+TABLES = {("tfrc-behaviour.md", name): experiment.text for name, experiment in EXPERIMENTS.items()}

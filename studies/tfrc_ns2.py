@@ -34,7 +34,7 @@ def ours(loss: float, rto_rtts: int) -> list[float]:
     one = scenario(
         path(f"{100 * loss:g}%", "10Mbps"), 30 + SECONDS, Flow(name="call", media=media), warmup=30, record="summary"
     )
-    return [run.summary["flows"][0]["packets_sent"] * BITS / SECONDS / 1e3 for run in run_all([one], SEEDS)]
+    return [run.summary["flows"][0]["packets_sent"] * BITS / SECONDS / 1e3 for run in run_all(one, SEEDS)]
 
 
 def error(rates: list[float]) -> float:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import tidegate
 from gcc_experiments import KILO, Experiment, Row
-from tfrc_experiments import FEEDBACK, LEAST, RULES, STEP_SEEDS, at, noted, path, run_all, scenario, series
+from kept import kept
+from tfrc_experiments import FEEDBACK, LEAST, RULES, STEP_SEEDS, at, noted, path, scenario, series
 from tidegate import Flow, Media, Run
 
 LONG = "100ms"
@@ -29,7 +33,7 @@ SITUATION_LOSSES = (0.0, 0.1)
 
 @cache
 def _ladder(schedule: tuple[tuple[int, int], ...]) -> tempfile.TemporaryDirectory[str]:
-    """Frames of a source that does not adapt: the same at every rate that it is told."""
+    """Frames of a source that does not adapt: the same at every rate that is asked for."""
     folder = tempfile.TemporaryDirectory(prefix="tidegate-frames-")
     ends = [*(start for start, _ in schedule[1:]), SITUATION_END]
     sizes = [
@@ -43,8 +47,7 @@ def _ladder(schedule: tuple[tuple[int, int], ...]) -> tempfile.TemporaryDirector
     return folder
 
 
-@cache
-def situation(rules: str, loss: float, *, silent: bool) -> list[Run]:
+def situation(rules: str, loss: float, seed: int, *, silent: bool) -> Run:
     """A call over an empty path: 1 Mb/s with a silence of 30 s, or the conference, which is data-limited for 30 s."""
     schedule = ((0, MEDIA_KBPS),) if silent else CONFERENCE
     video = {"source": "frames", "ladder": _ladder(schedule).name, "fps": FRAMES_A_SECOND, "min": "1kbps"}
@@ -57,12 +60,16 @@ def situation(rules: str, loss: float, *, silent: bool) -> list[Run]:
         feedback=FEEDBACK,
         pauses=[(f"{IDLE[0]}s", f"{IDLE[1]}s")] if silent else [],
     )
-    made = scenario(path(f"{loss}%", delay=LONG), SITUATION_END, Flow(name="call", media=call))
-    return run_all([made], STEP_SEEDS if loss else (1,))
+    return tidegate.run(scenario(path(f"{loss}%", delay=LONG), SITUATION_END, Flow(name="call", media=call)), seed)
+
+
+def seeds(loss: float) -> Sequence[int]:
+    """Seeds of the runs: without loss all would be the same."""
+    return STEP_SEEDS if loss else (1,)
 
 
 def catching_up(run: Run, since: float) -> float:
-    """How long from an instant on less than 9/10 of the media's rate arrived, the path's delay not counted, s."""
+    """Time from an instant on until 9/10 of the media's rate arrive for good, the path's delay not counted, s."""
     t, rate = series(run, "call", "receive_rate_bps")
     width = float(t[1] - t[0])
     within = (t >= since + LONG_RTT / 2 - width / 2) & (t < since + 15)
@@ -75,33 +82,58 @@ def allowed(run: Run, when: float) -> float:
     return float(at(*noted(run, "x_bps"), when)) / KILO
 
 
-def halvings(run: Run) -> list[tuple[float, float]]:
-    """When X fell in the silence, s, and to which part of what it was."""
+@kept
+def silence(rules: str, loss: float, seed: int) -> dict[str, Any]:
+    """Start and recovery around a silence, X before and after it, and each time that X falls in it.
+
+    A fall is its time, s, and the part of X that is left.
+    """
+    run = situation(rules, loss, seed, silent=True)
     t, x = noted(run, "x_bps")
     within = [i for i in range(1, len(t)) if IDLE[0] + 1 < t[i] < IDLE[1]]
-    return [(float(t[i]), float(x[i] / x[i - 1])) for i in within if x[i] < x[i - 1]]
+    return {
+        "start (s)": catching_up(run, 0.0),
+        "X before silence (kb/s)": allowed(run, IDLE[0]),
+        "X after it (kb/s)": allowed(run, IDLE[1]),
+        "catches up (s)": catching_up(run, IDLE[1]),
+        "falls": [(float(t[i]), float(x[i] / x[i - 1])) for i in within if x[i] < x[i - 1]],
+    }
 
 
-@cache
+@kept
+def conference(rules: str, loss: float, seed: int) -> dict[str, float]:
+    """X at the end of a data-limited time, the recovery from it, and the longest wait at the sender."""
+    run = situation(rules, loss, seed, silent=False)
+    return {
+        "X before 1 Mb/s (kb/s)": allowed(run, LIMITED[1]),
+        "catches up to 1 Mb/s (s)": catching_up(run, LIMITED[1]),
+        "waits, most (ms)": run.metrics()["sender_delay_ms_max"],
+    }
+
+
+COLUMNS = {"start (s)": 0.1, "X before silence (kb/s)": 1, "X after it (kb/s)": 1, "catches up (s)": 0.1, "X before 1 Mb/s (kb/s)": 1, "catches up to 1 Mb/s (s)": 0.1, "waits, most (ms)": 1}  # fmt: skip
+"""Columns with the step to which they are rounded."""
+
+
 def situations() -> list[Row]:
     """Medians over the seeds."""
     rows = []
     for rules in RULES:
         for loss in SITUATION_LOSSES:
-            silent, limited = (situation(rules, loss, silent=one) for one in (True, False))
-            numbers = {
-                "start (s)": [catching_up(run, 0.0) for run in silent],
-                "X before silence (kb/s)": [allowed(run, IDLE[0]) for run in silent],
-                "X after it (kb/s)": [allowed(run, IDLE[1]) for run in silent],
-                "catches up (s)": [catching_up(run, IDLE[1]) for run in silent],
-                "X before 1 Mb/s (kb/s)": [allowed(run, LIMITED[1]) for run in limited],
-                "catches up to 1 Mb/s (s)": [catching_up(run, LIMITED[1]) for run in limited],
-                "waits, most (ms)": [run.metrics()["sender_delay_ms_max"] for run in limited],
-            }
-            rows.append(
-                Row(f"{rules}, {loss:g} % lost", {key: float(np.median(values)) for key, values in numbers.items()})
-            )
+            runs = [{**silence(rules, loss, seed), **conference(rules, loss, seed)} for seed in seeds(loss)]
+            numbers = {column: float(np.median([run[column] for run in runs])) for column in COLUMNS}
+            rows.append(Row(f"{rules}, {loss:g} % lost", numbers))
     return rows
 
 
-SITUATIONS = Experiment("situations", {"start (s)": 0.1, "X before silence (kb/s)": 1, "X after it (kb/s)": 1, "catches up (s)": 0.1, "X before 1 Mb/s (kb/s)": 1, "catches up to 1 Mb/s (s)": 0.1, "waits, most (ms)": 1}, situations)  # fmt: skip
+SITUATIONS = Experiment("situations", COLUMNS, situations)
+
+
+def claims_table() -> str:
+    """All claims on TFRC: they follow from these situations and from the other experiments."""
+    import tfrc_claims  # which imports this module
+
+    return tfrc_claims.text()
+
+
+TABLES = {("tfrc-behaviour.md", "situations"): SITUATIONS.text, ("tfrc-behaviour.md", "claims"): claims_table}

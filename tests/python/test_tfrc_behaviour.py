@@ -1,7 +1,4 @@
-"""What TFRC does, and what becomes of the claims about it: tables reviewed as diffs, and bounds that say why.
-
-`TIDEGATE_BLESS=1` writes the tables anew, into the page that explains them.
-"""
+"""Bounds on the numbers of TFRC's experiments, most of them from formulas, and the verdicts on the claims about it."""
 
 from __future__ import annotations
 
@@ -12,22 +9,12 @@ import numpy as np
 import pytest
 
 import tfrc_claims
-import tfrc_experiments as made
+import tfrc_experiments as study
 import tfrc_situations as situations
-from support import ROOT, check_table
 from tfrc_claims import rows
 from tidegate import tfrc
 
-PAGE = ROOT / "docs" / "tfrc-behaviour.md"
 HEADER = 24  # of RTP and TFRC's extension beside a payload: 1500 = 1448 + 24 + 28
-
-
-@pytest.mark.parametrize("name", [*tfrc_claims.TABLES, "claims"])
-def test_the_page_shows_what_comes_out(name: str) -> None:
-    text = tfrc_claims.text() if name == "claims" else tfrc_claims.TABLES[name].text()
-    check_table(PAGE, name, text)
-
-
 REFUTED = {"even", "two"}
 
 
@@ -40,8 +27,8 @@ def between(low: float, value: float, high: float, why: str) -> None:
     assert low <= value <= high, f"{value:g} is not in {low:g} to {high:g}: {why}"
 
 
-@pytest.mark.parametrize("rules", made.RULES)
-@pytest.mark.parametrize("loss", made.STEADY_LOSSES)
+@pytest.mark.parametrize("rules", study.RULES)
+@pytest.mark.parametrize("loss", study.STEADY_LOSSES)
 def test_steady_state(rules: str, loss: float) -> None:
     row = rows("steady")[f"{rules}, {loss:g} % lost"]
     # the equation is convex in p: the mean of its values is above its value at the mean of p, never below
@@ -52,7 +39,7 @@ def test_steady_state(rules: str, loss: float) -> None:
     between(100, row["RTT (ms)"], 102, "two ways of 50 ms and 1500 bytes at 10 Mb/s")
 
 
-@pytest.mark.parametrize("label", [f"{queue}, n = {n}" for queue in made.QUEUES for n in made.COUNTS])
+@pytest.mark.parametrize("label", [f"{queue}, n = {n}" for queue in study.QUEUES for n in study.COUNTS])
 def test_the_link_is_shared_and_used(label: str) -> None:
     row = rows("fairness")[label]
     # all that is carried is one or the other, but for RTCP (of 5 s, some 100 bytes a call)
@@ -71,9 +58,8 @@ def test_the_link_is_shared_and_used(label: str) -> None:
 
 
 def test_what_explains_the_shares_of_many() -> None:
-    base, quiet, slow, both, quick = (rows("causes")[label]["TFRC/TCP"] for label in made.CAUSES)
-    # a mean over seeds of a ratio, here and there in another order
-    assert base == pytest.approx(rows("fairness")["50 packets, n = 32"]["TFRC/TCP"], rel=1e-12)
+    base, quiet, slow, both, quick = (rows("causes")[label]["TFRC/TCP"] for label in study.CAUSES)
+    assert base == rows("fairness")["50 packets, n = 32"]["TFRC/TCP"]
     # each change favours TFRC, and the two of TCP together more than each
     assert base < slow < both
     assert base < quiet < both
@@ -87,14 +73,14 @@ def test_what_explains_the_shares_of_many() -> None:
 def test_variation_is_a_deviation_over_a_mean() -> None:
     t = np.arange(0, 100, 0.1)
     wave = 1 + np.sin(2 * math.pi * t)  # period 1 s: deviation sqrt(1/2), and none over whole periods
-    assert made.variation(t, wave, 0.1, 0.0) == pytest.approx(math.sqrt(0.5), rel=1e-6)
-    assert made.variation(t, wave, 1.0, 0.0) == pytest.approx(0.0, abs=1e-12)
+    assert study.variation(t, wave, 0.1, 0.0) == pytest.approx(math.sqrt(0.5), rel=1e-6)
+    assert study.variation(t, wave, 1.0, 0.0) == pytest.approx(0.0, abs=1e-12)
     # over half a period the means are 1 +- 2 / pi, of five samples a little more
     half = np.sin(2 * math.pi * np.arange(5) / 10).mean()
-    assert made.variation(t, wave, 0.5, 0.0) == pytest.approx(half, rel=1e-6)
+    assert study.variation(t, wave, 0.5, 0.0) == pytest.approx(half, rel=1e-6)
 
 
-@pytest.mark.parametrize("scale", made.SCALES)
+@pytest.mark.parametrize("scale", study.SCALES)
 def test_smoother_at_every_scale(scale: float) -> None:
     row = rows("smoothness")[f"{scale:g} s"]
     assert row["TFRC"] < row["TCP"]
@@ -105,12 +91,12 @@ def test_smoother_at_every_scale(scale: float) -> None:
 @pytest.mark.parametrize("column", ["at 1 % (kb/s)", "at 5 % (kb/s)", "1 % again (kb/s)"])
 def test_steps_begin_and_end_at_the_equations_rate(column: str) -> None:
     p = 0.05 if "5 %" in column else 0.01
-    expected = tfrc.throughput(1472, made.RTT, p) * 1500 / 1472 * 8 / 1e3
+    expected = tfrc.throughput(1472, study.RTT, p) * 1500 / 1472 * 8 / 1e3
     # more by fewer events than losses (a tenth of p is a twentieth of the rate) and by convexity, as in the steady state
     between(expected, rows("steps")["TFRC"][column], 1.2 * expected, "the equation at the rate of losses")
 
 
-@pytest.mark.parametrize("base", made.BASES)
+@pytest.mark.parametrize("base", study.BASES)
 def test_persistent_congestion(base: float) -> None:
     """Loss events until X is halved, by the formulas: a new interval each has what a round trip holds."""
     before = 100 / base
@@ -145,7 +131,7 @@ def test_relief(discounting: bool) -> None:
     between(0.9 * most, row["most"], 1.15 * most, "the law of the formulas")
 
 
-@pytest.mark.parametrize("loss", made.VOICE_LOSSES)
+@pytest.mark.parametrize("loss", study.VOICE_LOSSES)
 def test_small_packets(loss: float) -> None:
     row = rows("voip")[f"{loss:g} % lost"]
     # 100 packets a second of 220 bytes on the wire is all that 10 ms between packets allow
@@ -154,38 +140,38 @@ def test_small_packets(loss: float) -> None:
         assert row["tfrc-sp (kb/s)"] == pytest.approx(176, abs=1)
     # the equation's rate is of RTP bytes, at the rate of losses: events are fewer, and more so the more packets
     # a round trip has
-    rate = tfrc.throughput(160 + HEADER, made.RTT, loss / 100) * 220 / (160 + HEADER) * 8 / 1e3
-    events = rate * 1e3 / 8 / 220 * loss / 100 * 200 * len(made.VOICE_SEEDS)
+    rate = tfrc.throughput(160 + HEADER, study.RTT, loss / 100) * 220 / (160 + HEADER) * 8 / 1e3
+    events = rate * 1e3 / 8 / 220 * loss / 100 * 200 * len(study.VOICE_SEEDS)
     # the equation falls with the square of p at most: twice three deviations of the number of events
     between(rate * (1 - 6 / math.sqrt(events)), row["tfrc (kb/s)"], 1.6 * rate, "the equation with s = 184 bytes")
 
 
 def test_voice() -> None:
-    for loss in made.VOICE_LOSSES:
+    for loss in study.VOICE_LOSSES:
         row = rows("voip")[f"{loss:g} % lost"]
         # what can be sent and what cannot is all of the call's 88 kb/s
         needed = max(0.0, 1 - row["tfrc (kb/s)"] / 88) * 100
         between(needed - 5, row["voice not sent, tfrc (%)"], needed + 5, "the rest of the call")
 
 
-@pytest.mark.parametrize("rules", made.RULES)
+@pytest.mark.parametrize("rules", study.RULES)
 def test_silence(rules: str) -> None:
     for loss in situations.SITUATION_LOSSES:
-        for run in situations.situation(rules, loss, silent=True)[:3]:
-            steps = situations.halvings(run)
+        for seed in situations.seeds(loss)[:3]:
+            numbers = situations.silence(rules, loss, seed)
             # from 2 Mb/s down to the first rate below 2 W_init/R (RFC 5348), or below 8 packets a round trip (RFC 3448:
             # twice an X_recv of less than 4): both are 320 kb/s
-            before, after = (situations.allowed(run, when) for when in (situations.IDLE[0], situations.IDLE[1]))
+            before, after = numbers["X before silence (kb/s)"], numbers["X after it (kb/s)"]
             assert after >= 160 or loss > 0
             assert after < 320
             assert before > after
-            for (first, _), (second, _) in itertools.pairwise(steps):
+            for (first, _), (second, _) in itertools.pairwise(numbers["falls"]):
                 between(0.79, second - first, 0.82, "four round trips of 200 ms and the packets' own time")
 
 
 def test_the_start() -> None:
     """The rate doubles each round trip (or each other one, as X_recv lags): more of them from one packet than four."""
-    new, old = (rows("situations")[f"{rules}, 0 % lost"]["start (s)"] for rules in made.RULES)
+    new, old = (rows("situations")[f"{rules}, 0 % lost"]["start (s)"] for rules in study.RULES)
     least = situations.LONG_RTT * math.log2(situations.MEDIA_KBPS / (4 * 40))
     between(least, new, 2 * least + 3 * situations.LONG_RTT, "from four packets of 1000 bytes in 200 ms")
     between(
