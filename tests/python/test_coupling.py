@@ -9,43 +9,20 @@ import numpy as np
 import pytest
 
 import tidegate
+from coupling import CAPACITY, CONTROLLERS, FLOWS, rates, scenario, steady
 from gcc_experiments import Seen
-from support import check_table, markdown
-from tidegate import Run, Scenario, ScenarioError, TidegateError
+from tidegate import Scenario, ScenarioError, TidegateError
 from tidegate.control.registry import choose, registry
-
-FLOWS = ("camera", "slides", "second")
-CAPACITY = 4e6
-
-
-def scenario(coupling: dict[str, Any] | None = None, /, **changes: Any) -> Scenario:
-    """Three calls of one sender over 4 Mbit/s, whose sources take whatever they get."""
-    call = {"controller": "gcc", "video": {"source": "ideal", "max": "8Mbps"}}
-    data: dict[str, Any] = {
-        "duration": "120s",
-        "links": [{"name": "uplink", "capacity": "4Mbps", "delay": "25ms", "queue": {"time": "200ms"}}],
-        "flows": [{"name": name, "media": call} for name in FLOWS],
-    }
-    if coupling is not None:
-        data["couplings"] = [{"flows": list(FLOWS), **coupling}]
-    return Scenario.from_dict(data).with_changes({key.replace("__", "."): value for key, value in changes.items()})
-
-
-def rates(run: Run, start: float, stop: float) -> list[float]:
-    """What each flow received on average in a part of the run, bit/s."""
-    return [Seen(run, name).mean_rate(start, stop) for name in FLOWS]
 
 
 @pytest.mark.parametrize("algorithm", ["active", "conservative"])
-@pytest.mark.parametrize("controller", ["gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc", "nada", "scream"])
+@pytest.mark.parametrize("controller", CONTROLLERS)
 def test_rates_go_by_priority(controller: str, algorithm: str) -> None:
     """2 : 1 : 1 within 10 %, on a link that is used; without coupling nothing of the kind."""
-    changes = {f"flows__{name}__media__controller": controller for name in FLOWS}
-    run = tidegate.run(scenario({"priorities": [2, 1, 1], "algorithm": algorithm}, **changes))
-    camera, slides, second = rates(run, 20, 120)
+    camera, slides, second = steady(controller, algorithm)
     assert camera / slides == pytest.approx(2, rel=0.1)
     assert camera / second == pytest.approx(2, rel=0.1)
-    alone = rates(tidegate.run(scenario(**changes)), 20, 120)
+    alone = steady(controller, "no")
     assert not 1.8 < alone[0] / alone[1] < 2.2
     assert 0.85 * sum(alone) < camera + slides + second < CAPACITY
 
@@ -237,32 +214,6 @@ def test_a_comparison_keeps_those_that_can_be_coupled() -> None:
     assert list(done.runs) == ["gcc"]
     assert list(done.failed) == ["sprout"]
     assert "found sprout; expected a controller that can be coupled" in done.failed["sprout"]
-
-
-CONTROLLERS = ("gcc", "gcc:libwebrtc-v1", "gcc:draft-02", "gcc:aiortc", "nada", "scream")
-SEEDS = (1, 2, 3)
-FALL = {"links__uplink__capacity": {"schedule": [["0s", "4Mbps"], ["60s", "1Mbps"]]}}
-
-
-def row(controller: str, algorithm: str | None) -> list[str]:
-    """What three calls make of 4 Mbit/s of which 1 is left after 60 s: means over the seeds."""
-    changes = {f"flows__{name}__media__controller": controller for name in FLOWS}
-    coupling = None if algorithm is None else {"priorities": [2, 1, 1], "algorithm": algorithm}
-    runs = [tidegate.run(scenario(coupling, **changes, **FALL), seed=seed) for seed in SEEDS]
-    before = np.mean([rates(run, 20, 60) for run in runs], axis=0) / 1e6
-    seen = [Seen(run, name) for run in runs for name in FLOWS]
-    waits = np.mean([one.queueing(60, 66)[0] for one in seen])
-    lost = np.mean([one.loss(60, 66) for one in seen])
-    after = np.mean([sum(rates(run, 70, 120)) for run in runs]) / 1e6
-    return [*(f"{rate:.2f}" for rate in before), f"{waits:.0f}", f"{100 * lost:.0f}", f"{after:.2f}"]
-
-
-def test_the_page_shows_what_is_measured() -> None:
-    """Who gets what before a fall of the capacity, and how the fall is met."""
-    head = ["controller", "coupled", *FLOWS, "wait after the fall (ms)", "lost then (%)", "rate later"]
-    ways = {None: "no", "active": "active", "conservative": "conservative"}
-    rows = [[one, said, *row(one, way)] for one in CONTROLLERS for way, said in ways.items()]
-    check_table(PAGE, "coupled", markdown(head, 2, rows))
 
 
 @pytest.mark.parametrize(
