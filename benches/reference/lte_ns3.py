@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "python"))
+sys.path.insert(0, str(HERE.parents[1] / "studies"))
 
 import lte_calibration  # noqa: E402
 

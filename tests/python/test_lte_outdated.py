@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import lte_outdated as model
-from support import ROOT
-
-
-def calibrated(row: str) -> list[float]:
-    """Cell efficiencies of both cases in the table that the calibration keeps."""
-    text = (ROOT / "docs" / "lte.md").read_text()
-    (found,) = re.findall(rf"^\| {re.escape(row)} \|(.*)\|$", text, re.MULTILINE)
-    cells = found.split("|")
-    return [float(cells[0]), float(cells[3])]
+from lte_calibration import outcome
 
 
 def test_reports_are_worth_nothing_at_30_km_h() -> None:
@@ -29,7 +19,10 @@ def test_reports_are_worth_nothing_at_30_km_h() -> None:
 def test_the_loss_is_that_of_outdated_reports() -> None:
     """Who is chosen for the best report has a channel like any other, and the outer loop backs off to save the tenth."""
     slow, fast = (np.mean([model.efficiency(kmh, seed, 1000) for seed in range(6)]) for kmh in (3.0, 30.0))
-    ours = np.array(calibrated("proportional fair, 30 km/h")) / np.array(calibrated("proportional fair"))
-    # the model has independent subbands and steady interference: a twentieth
-    assert ours == pytest.approx(np.full(2, fast / slow), abs=0.05)
+    for case in (1, 3):
+        ours = (
+            outcome("proportional fair, 30 km/h", case)["efficiency"] / outcome("proportional fair", case)["efficiency"]
+        )
+        # the model has independent subbands and steady interference: a twentieth
+        assert ours == pytest.approx(fast / slow, abs=0.05)
     assert 0.45 < fast / slow < 0.6
