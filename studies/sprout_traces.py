@@ -1,22 +1,25 @@
-"""Sprout and others on recorded cellular links, beside NSDI 2013: what is run, and the tables of `docs/sprout-traces.md`.
+"""Sprout and others on recorded cellular links, beside NSDI 2013: the tables of `docs/sprout-traces.md`.
 
-The recordings lie in the shared folder; here are only names and what the paper's figure 7 shows.
+The recordings lie in the shared folder; here are only their names, and what the paper's figure 7 shows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 import tidegate
+from kept import kept
 from support import shared
 from tidegate import Flow, Link, Media, Queue, Scenario, Tcp
 
+SHARED = "traces/mahimahi"
+"""The folder of the recordings."""
 FROM_S = 60.0
-"""What came before is left out, as in the authors' `scorer`."""
+"""The time before is left out, as in the authors' `scorer`."""
 DELAY_S = 0.020
 """Of propagation, each way."""
 SCHEMES = ("sprout:bulk", "sprout-ewma:bulk", "gcc", "cubic")
@@ -25,7 +28,7 @@ NAMES = {"sprout:bulk": "Sprout", "sprout-ewma:bulk": "Sprout-EWMA", "gcc": "gcc
 
 @dataclass(frozen=True)
 class Point:
-    """What a scheme did on a link: a point of figure 7."""
+    """A scheme on a link: a point of figure 7."""
 
     kbps: float
     self_inflicted_ms: float
@@ -94,11 +97,12 @@ TRACES = (
     *_pair("Verizon LTE", "Verizon-LTE-short", same=False, paper="Verizon LTE"),
     *_pair("T-Mobile LTE", "TMobile-LTE-short", same=False, paper=None),
 )
+BY_NAME = {trace.name: trace for trace in TRACES}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a scheme made of a link."""
+    """A scheme's measures on a link."""
 
     kbps: float
     share: float
@@ -119,20 +123,20 @@ def delay_95(sent_s: np.ndarray[Any, Any], arrived_s: np.ndarray[Any, Any], end_
     return float(np.percentile(instants - newest[last], 95) * 1e3)
 
 
-@cache
 def opportunities(file: str) -> np.ndarray[Any, Any]:
-    """When the recorded link could carry 1500 bytes each, in seconds."""
-    return np.loadtxt(shared() / "traces" / "mahimahi" / file) / 1e3
+    """Times at which the recorded link could carry 1500 bytes each, in seconds."""
+    return np.loadtxt(shared() / SHARED / file) / 1e3
 
 
-def omniscient_ms(trace: Trace) -> float:
+@kept
+def omniscient_ms(link: str) -> float:
     """The 95 % end-to-end delay of packets that arrive with each opportunity without having waited."""
-    at = opportunities(trace.file)
+    at = opportunities(BY_NAME[link].file)
     return delay_95(at - DELAY_S, at, at[-1])
 
 
 def _link(name: str, ends: str, file: str) -> Link:
-    path = str(shared() / "traces" / "mahimahi" / file)
+    path = str(shared() / SHARED / file)
     return Link(name=name, from_=ends[0], to=ends[1], capacity={"trace": path}, delay="20ms", queue=Queue(), back=False)
 
 
@@ -149,11 +153,13 @@ def _flow(scheme: str) -> Flow:
     )
 
 
-@cache
-def outcome(trace: Trace, scheme: str) -> Outcome:
-    """Runs the scheme over the whole recording."""
-    end_s = float(np.floor(opportunities(trace.file)[-1]))
-    run = tidegate.run(
+@kept
+def run(link: str, scheme: str) -> Sequence[float]:
+    """A scheme over the whole recording: rate in kbit/s, its share of the capacity, 95 % end-to-end delay in ms."""
+    trace = BY_NAME[link]
+    at = opportunities(trace.file)
+    end_s = float(np.floor(at[-1]))
+    done = tidegate.run(
         Scenario(
             name="traces",
             duration=f"{end_s:.0f}s",
@@ -162,15 +168,19 @@ def outcome(trace: Trace, scheme: str) -> Outcome:
             record="packets",
         )
     )
-    packets = run.table("packets")
+    packets = done.table("packets")
     arrived = packets.to_numpy("arrived_s")
     ours = np.isin(packets.to_numpy("kind"), ["video", "padding", "data"]) & np.isfinite(arrived)
     arrived, sent, size = arrived[ours], packets.to_numpy("sent_s")[ours], packets.to_numpy("size")[ours]
-    kbps = size[arrived >= FROM_S].sum() * 8 / (end_s - FROM_S) / 1e3
-    at = opportunities(trace.file)
-    capacity = ((at >= FROM_S) & (at < end_s)).sum() * 12 / (end_s - FROM_S)
-    delay = delay_95(sent, arrived, end_s)
-    return Outcome(kbps, kbps / capacity, delay, delay - omniscient_ms(trace))
+    kbps = float(size[arrived >= FROM_S].sum() * 8 / (end_s - FROM_S) / 1e3)
+    capacity = float(((at >= FROM_S) & (at < end_s)).sum() * 12 / (end_s - FROM_S))
+    return kbps, kbps / capacity, delay_95(sent, arrived, end_s)
+
+
+def outcome(link: str, scheme: str) -> Outcome:
+    """Its measures beside the omniscient sender's."""
+    kbps, share, delay_ms = run(link, scheme)
+    return Outcome(kbps, share, delay_ms, delay_ms - omniscient_ms(link))
 
 
 def links() -> str:
@@ -181,12 +191,12 @@ def links() -> str:
         "|---|---|" + "---:|" * 6,
     ]
     for trace in TRACES:
-        lines.append(f"| {trace.name} | omniscient | | 100 | {omniscient_ms(trace):.0f} | 0 | | |")
+        lines.append(f"| {trace.name} | omniscient | | 100 | {omniscient_ms(trace.name):.0f} | 0 | | |")
         for scheme in SCHEMES:
-            made = outcome(trace, scheme)
+            measured = outcome(trace.name, scheme)
             point = PUBLISHED.get(trace.paper or "", {}).get(NAMES[scheme])
             beside = f"{point.kbps:.0f} | {point.self_inflicted_ms:.0f}" if point else " | "
-            cells = f"{made.kbps:.0f} | {100 * made.share:.0f} | {made.delay_ms:.0f} | {made.self_inflicted_ms:.0f}"
+            cells = f"{measured.kbps:.0f} | {100 * measured.share:.0f} | {measured.delay_ms:.0f} | {measured.self_inflicted_ms:.0f}"
             lines.append(f"| {trace.name} | {NAMES[scheme]} | {cells} | {beside} |")
     return "\n".join(lines) + "\n"
 
@@ -196,14 +206,12 @@ Points = dict[str, dict[str, Point]]
 
 def ours(*, only_published: bool) -> Points:
     """Our points by link and scheme."""
-    chosen = [trace for trace in TRACES if trace.paper or not only_published]
-    return {
-        trace.name: {
-            NAMES[scheme]: Point(outcome(trace, scheme).kbps, outcome(trace, scheme).self_inflicted_ms)
-            for scheme in SCHEMES
-        }
-        for trace in chosen
-    }
+    points: Points = {}
+    for trace in TRACES:
+        if trace.paper or not only_published:
+            outcomes = {NAMES[scheme]: outcome(trace.name, scheme) for scheme in SCHEMES}
+            points[trace.name] = {name: Point(at.kbps, at.self_inflicted_ms) for name, at in outcomes.items()}
+    return points
 
 
 def ratio(points: Points, base: str, other: str) -> tuple[float, float]:
@@ -238,3 +246,6 @@ def ratios() -> str:
         ]
         lines.append(f"| {base} over {other} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+TABLES = {("sprout-traces.md", "links"): links, ("sprout-traces.md", "ratios"): ratios}
