@@ -7,15 +7,17 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from support import NO_WIFI, Cli
+from support import NO_WIFI, ROOT, Cli
 from tidegate.gate import baseline as baselines
 from tidegate.gate.baseline import Baseline
 from tidegate.gate.checking import check, write
-from tidegate.suite import Suite, SuiteResult
+from tidegate.running import Run
+from tidegate.suite import Suite, SuiteResult, numbers
 
 SUITE = (
     """
@@ -182,6 +184,50 @@ def test_an_engine_that_gives_other_numbers_is_refused(here: Path, cli: Cli, mon
     assert "make the baseline again: tidegate check base.json fixed:600kbps --suite short.toml --write" in done.err
 
 
+def test_a_measure_that_gives_another_number_is_refused(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = numbers.number
+
+    def changed(row: numbers.Row, name: str, of: str | None = None) -> float | None:
+        value = plain(row, name, of)
+        return value * 1.001 if value is not None and name == "utilisation" else value
+
+    monkeypatch.setattr(numbers, "number", changed)
+    done = cli("check", "base.json")
+    assert (done.code, "the baseline is of another engine" in done.err) == (2, True), done.err
+
+
+def test_words_spellings_and_further_numbers_do_not_make_another_network_or_engine(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = here / "short.toml"
+    said = SUITE.replace('duration = "10s"', 'duration = "10000ms", description = "ten seconds", source = "a book"')
+    suite.write_text(
+        said.replace('"flows.call.stop" = "12s"', '"flows.call.stop" = "0.2min", "links.bottleneck.loss" = 0')
+    )
+    begin = Run.__init__
+
+    def further(self: Run, about: dict[str, Any], tables: Any) -> None:
+        begin(self, about, tables)
+        for flow in self.summary["flows"]:
+            flow["a_number_of_tomorrow"] = 1.0
+
+    monkeypatch.setattr(Run, "__init__", further)
+    done = cli("check", "base.json")
+    assert done.code == 0, done.err
+
+
+def test_a_baseline_of_before_today_still_holds(cli: Cli, tmp_path: Path) -> None:
+    """It was made by 86de450, and the hashes by meaning were put into it by the commit that brought them.
+
+    A commit that moves results makes it again, and says so.
+    """
+    for file in (ROOT / "tests" / "data" / "gate").iterdir():
+        shutil.copy(file, tmp_path)
+    done = cli("check", "base.json")
+    assert done.code == 0, done.err
+    assert "12 questions in 3 cases, 15 runs\nnothing is worse" in done.out.replace("\n\n", "\n")
+
+
 def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
     suite = here / "short.toml"
     for old, new, why in [
@@ -229,7 +275,7 @@ def test_wrong_usage_says_what_is_right(here: Path, cli: Cli, argv: list[str], w
         lambda text: text[: len(text) // 2],
         lambda text: "[]",
         lambda text: "",
-        lambda text: text.replace('"format": 1', '"format": 2'),
+        lambda text: text.replace('"format": 2', '"format": 3'),
         lambda text: text.replace('"seeds": 80', '"seeds": 79'),
         lambda text: text.replace('"engine"', '"motor"'),
         lambda text: re.sub(r'"cases": \{.*', '"cases": {}}', text, flags=re.DOTALL),

@@ -1,35 +1,38 @@
 """A baseline: what a controller made of a suite, seed by seed, as a small file that is kept beside the code.
 
-It says what it was made on: of each case the scenario, and what the engine makes of it with a constant rate and one
-seed (`REFERENCE`), digest and numbers. An engine for which these are the same gives the same network, the same
-competitors and the same numbers, so that a difference is the controller's. So a baseline holds for other machines and
-other builds, also for one in which somebody's controller in Rust has changed; and not where packets go another way.
+It says what it was made on: of each case the scenario, and what engine and measures make of it with a constant rate and
+one seed (`REFERENCE`): the digest, and the numbers that the baseline has. An engine for which these are the same gives
+the same network, the same competitors and the same numbers, so that a difference is the controller's. So a baseline
+holds for other machines and other builds, also for one in which somebody's controller in Rust has changed; and not
+where packets go another way. Both hashes are of what they mean: words about a scenario, further metrics and the text of
+our sources do not count.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tidegate._files import check_target, sha256, write_file
+from tidegate._files import check_target, write_file
 from tidegate.errors import InputError
 from tidegate.gate.rules import Rule
 from tidegate.results.metrics import HEADLINE, Metric, finite
-from tidegate.running import Run, RunJob, pool
+from tidegate.running import pool
 from tidegate.running import versions as versions_here
-from tidegate.running.jobs import attempt
-from tidegate.suite import SuiteResult, measures, numbers
+from tidegate.suite import Plan, Suite, SuiteResult, numbers
 from tidegate.suite.cases import Case
 
 REFERENCE = "fixed:500kbps"
 """What engines are told apart by: a sender that answers nothing."""
 
 _ABOUT = "A baseline of `tidegate check`: numbers of each seed, in the summary's own units, from seed 1 on."
-_FORMAT = 1
+_FORMAT = 2
 _DIGITS = 6  # of a value; more would make files larger, and no difference that is a person's business
 
 Values = Mapping[str, Sequence[float | None]]
@@ -41,9 +44,9 @@ class Known:
     """What a baseline has of a case."""
 
     network: str
-    """Hash of its scenario and of who contends in it."""
+    """Hash of its scenario and of who contends in it: see [network][]."""
     engine: str
-    """Hash of what the engine makes of it with a constant rate."""
+    """Hash of what engine and measures make of it with a constant rate: see [engines][]."""
     values: Values
     """The numbers of its runs."""
 
@@ -94,8 +97,12 @@ class Baseline:
         write_file(path, "\n".join(["{", *lines, ' "cases": {', ",\n".join(cases), " }", "}", ""]))
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path, format_of: int = _FORMAT) -> Self:
         """Reads one.
+
+        Args:
+            path: The file.
+            format_of: Its format.
 
         Raises:
             InputError: when there is none, or it is damaged.
@@ -108,9 +115,10 @@ class Baseline:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: is no baseline, or only a part of one: {error}") from None
         found = data.get("format") if isinstance(data, dict) else None
-        if found != _FORMAT or not data.get("cases"):
-            what = "has no case" if found == _FORMAT else f"found format {found!r}; expected {_FORMAT}"
-            raise InputError(f"{path}: is no baseline of tidegate, or of another version ({what}); make it again")
+        if found != format_of or not data.get("cases"):
+            what = "has no case" if found == format_of else f"found format {found!r}; expected {format_of}"
+            right = f"python -m tidegate.gate.format1 {path} converts it" if found == 1 else "make it again"
+            raise InputError(f"{path}: is no baseline of tidegate, or of another version ({what}); {right}")
         try:
             seeds = int(data["seeds"])
             cases = {
@@ -174,30 +182,41 @@ def rounded(value: float | None) -> float | None:
 
 
 def network(case: Case) -> str:
-    """Hash of a case's scenario, and of who is judged in it."""
-    text = case.scenario.to_toml() if case.scenario is not None else ""
-    return hashlib.sha256(f"{text} {case.who}".encode()).hexdigest()[:16]
+    """Hash of what a case's scenario means, and of who is judged in it."""
+    meaning = case.scenario.to_dict() if case.scenario is not None else {}
+    for words in ("name", "description", "source"):
+        meaning.pop(words, None)
+    return _hash([meaning, case.who])
 
 
 def engines(
-    cases: Sequence[Case], *, workers: int | None = None, progress: pool.Progress | None = None
+    suite: Suite,
+    series: Mapping[str, Iterable[str]],
+    *,
+    workers: int | None = None,
+    progress: pool.Progress | None = None,
 ) -> dict[str, str]:
-    """Of each case a hash of what this engine makes of it with a constant rate."""
-    jobs = [RunJob(case.with_controller(REFERENCE), 1, "summary") for case in cases]
-    done = attempt(jobs, workers=workers, progress=progress, keep_going=True)
-    measuring = " ".join(map(sha256, measures.FILES))
-    return {case.name: _behaviour(run, measuring) for case, run in zip(cases, done, strict=True)}
+    """Of each case a hash of what engine and measures make of it with a constant rate: the digest, and numbers.
+
+    Args:
+        suite: The suite.
+        series: The series whose numbers count, by case: those that its baseline has.
+        workers: How many runs at once; one a core by default.
+        progress: Is told the fraction done.
+    """
+    plan = Plan.of(suite, [REFERENCE], seeds=1, cases=[glob.escape(case) for case in series])
+    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
+        result = plan.run(Path(scratch) / "runs", workers=workers, progress=progress)
+    hashes = {}
+    for case, names in series.items():
+        row = result.rows.get((case, REFERENCE), {}).get(1)
+        values = {name: values_of(result, case, REFERENCE, name, 1) for name in names}
+        hashes[case] = _hash([row["digest"], values]) if row is not None else "none"
+    return hashes
 
 
-def _behaviour(run: Run | BaseException, measuring: str) -> str:
-    if isinstance(run, BaseException):
-        return "none"
-    flows = [
-        {name: rounded(finite(value)) if finite(value) is not None else value for name, value in flow.items()}
-        for flow in run.summary["flows"]
-    ]
-    text = json.dumps([run.digest, flows, measuring], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _hash(meaning: Any) -> str:
+    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def made_with() -> dict[str, str]:

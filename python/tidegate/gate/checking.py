@@ -110,12 +110,12 @@ def write(
     if result.troubles:
         raise RunError("\n".join(f"{case}: {why}" for (case, _), why in result.troubles.items()))
     there = [case for case in chosen.cases if not case.not_run]
-    engine = kept.engines(there, workers=workers)
-    found = {}
+    known = {}
     for case in there:
         values = {name: kept.values_of(result, case.name, controller, name, seeds) for name in series}
-        some = {name: values for name, values in values.items() if any(value is not None for value in values)}
-        found[case.name] = Known(kept.network(case), engine[case.name], some)
+        known[case.name] = {name: some for name, some in values.items() if any(value is not None for value in some)}
+    engine = kept.engines(chosen, known, workers=workers)
+    found = {case.name: Known(kept.network(case), engine[case.name], known[case.name]) for case in there}
     made = Baseline(named, controller, seeds, tuple(cases), texts, found, kept.made_with())
     made.save(path, force=force)
     return made
@@ -157,9 +157,9 @@ def check(
     questions = _questions(baseline, read, list(chosen), made_by)
     looks = looks_up_to(min(baseline.seeds, seeds or baseline.seeds))
     _enough(looks[-1], len(questions))
-    here = [case for case in suite.cases if case.name in chosen]
     with progress("is it the same engine?") as tell:
-        engine = kept.engines(here, workers=workers, progress=tell)
+        series = {name: one.values for name, one in chosen.items()}
+        engine = kept.engines(suite, series, workers=workers, progress=tell)
     for name, one in chosen.items():
         if one.engine != engine[name]:
             old, new = (_version(made) for made in (baseline.versions, kept.made_with()))
