@@ -97,12 +97,8 @@ class Baseline:
         write_file(path, "\n".join(["{", *lines, ' "cases": {', ",\n".join(cases), " }", "}", ""]))
 
     @classmethod
-    def load(cls, path: Path, format_of: int = _FORMAT) -> Self:
+    def load(cls, path: Path) -> Self:
         """Reads one.
-
-        Args:
-            path: The file.
-            format_of: Its format.
 
         Raises:
             InputError: when there is none, or it is damaged.
@@ -115,10 +111,9 @@ class Baseline:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: is no baseline, or only a part of one: {error}") from None
         found = data.get("format") if isinstance(data, dict) else None
-        if found != format_of or not data.get("cases"):
-            what = "has no case" if found == format_of else f"found format {found!r}; expected {format_of}"
-            right = f"python -m tidegate.gate.format1 {path} converts it" if found == 1 else "make it again"
-            raise InputError(f"{path}: is no baseline of tidegate, or of another version ({what}); {right}")
+        if found != _FORMAT or not data.get("cases"):
+            what = "has no case" if found == _FORMAT else f"found format {found!r}; expected {_FORMAT}"
+            raise InputError(f"{path}: is no baseline of tidegate, or of another version ({what}); make it again")
         try:
             seeds = int(data["seeds"])
             cases = {
