@@ -44,6 +44,7 @@ __all__ = [
     "Remb",
     "Report",
     "ReportBlock",
+    "Routes",
     "Rtp",
     "RunError",
     "Schedule",
@@ -740,6 +741,15 @@ def read_parquet(path: str) -> Table:
 
 def table_of(file: bytes) -> Table:
     """The table in the bytes of a Parquet file of tidegate; ValueError where they are none."""
+
+@final
+class Routes:
+    """The routes that the engine takes over links."""
+
+    def __new__(cls, ends: Sequence[tuple[str, str]]) -> Routes:
+        """Over links between these points, in this order."""
+    def between(self, begin: str, end: str) -> list[int] | None:
+        """The numbers of the links from one point to another; none between a point and itself, and nothing where no route leads there."""
 
 @final
 class Trace:

@@ -14,6 +14,7 @@ mod panics;
 mod parquet;
 mod quality;
 mod recordings;
+mod routes;
 mod rtcp;
 mod run;
 #[cfg(target_os = "linux")]
@@ -57,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<world::PyPacket>()?;
     module.add_class::<world::PyWorld>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<routes::Routes>()?;
     module.add_class::<trace::PyTrace>()?;
     module.add_class::<trace::PyStream>()?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from tidegate.errors import did_you_mean
 from tidegate.scenario import _population as population
@@ -12,6 +12,7 @@ from tidegate.scenario import _rules as rules
 from tidegate.scenario import couplings
 from tidegate.scenario._explain import Path, Problem
 from tidegate.scenario._loops import timeless
+from tidegate.scenario._routes import Routes, directions
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.sessions import Session
@@ -105,70 +106,59 @@ def _all_names(entry: Link | Flow | Session) -> list[str]:
     return entry.names
 
 
-def _onward(scenario: Scenario) -> dict[str, list[str]]:
-    """The points to which links lead from each point."""
-    onward: dict[str, list[str]] = {}
-    for link in scenario.links:
-        onward.setdefault(link.from_, []).append(link.to)
-        onward.setdefault(link.to, [])
-        if link.back is not False:
-            onward[link.to].append(link.from_)
-    return onward
+@dataclass(frozen=True)
+class _Network:
+    """The points of a scenario, and the routes between them."""
+
+    routes: Routes[str]
+    points: frozenset[str]
+
+    @classmethod
+    def of(cls, scenario: Scenario, *, radio: bool = False) -> Self:
+        """That of the links; with `radio` of users of a radio network, too."""
+        hops = [(begin, end, name) for begin, end, name, _ in directions(scenario.links)]
+        if radio and scenario.lte is not None:
+            core = scenario.lte.core
+            hops += [way for user in scenario.lte.users for way in ((core, user.name, ""), (user.name, core, ""))]
+        return cls(Routes(hops), frozenset(point for begin, end, _ in hops for point in (begin, end)))
 
 
 def _places(session: Session, path: Path, scenario: Scenario) -> Iterator[Problem]:
     """Whether the members of a session are at points that reach each other."""
-    onward = _onward(scenario)
+    network = _Network.of(scenario)
     first: str | None = None
     for position, member in enumerate(session.members):
         inner = (*path, "members", position, "node")
         point = member.node or member.name
-        if point not in onward:
-            yield _nowhere(inner, point, onward)
+        if point not in network.points:
+            yield _nowhere(inner, point, network)
             continue
         first = first or point
         for begin, end in ((first, point), (point, first)):
-            if end not in _reachable(begin, onward):
+            if network.routes.between(begin, end) is None:
                 yield Problem(inner, f'no links lead from "{begin}" to "{end}"')
 
 
-def _nowhere(path: Path, point: str, onward: dict[str, list[str]]) -> Problem:
-    known = sorted(onward)
+def _nowhere(path: Path, point: str, network: _Network) -> Problem:
+    known = sorted(network.points)
     hint = did_you_mean(point, known)
     return Problem(path, f'no link touches "{point}"{hint} (points: {", ".join(known[:12])})')
 
 
 def _routes(scenario: Scenario) -> Iterator[Problem]:
-    onward = _onward(scenario)
-    if scenario.lte is not None:
-        for group in scenario.lte.users:
-            onward.setdefault(scenario.lte.core, []).append(group.name)
-            onward.setdefault(group.name, []).append(scenario.lte.core)
-    reached: dict[str, set[str]] = {}
+    network = _Network.of(scenario, radio=True)
     for position, flow in enumerate(scenario.flows):
         ends = (("from", flow.from_), ("to", flow.to))
-        missing = [(key, point) for key, point in ends if point not in onward]
+        missing = [(key, point) for key, point in ends if point not in network.points]
         for key, point in missing:
-            yield _nowhere(("flows", position, key), point, onward)
+            yield _nowhere(("flows", position, key), point, network)
         if missing:
             continue
         ways = [(flow.from_, flow.to)]
         if flow.udp is None and flow.external is None:
             ways.append((flow.to, flow.from_))
         for begin, end in ways:
-            if begin not in reached:
-                reached[begin] = _reachable(begin, onward)
-            if end not in reached[begin]:
+            if network.routes.between(begin, end) is None:
                 why = "" if (begin, end) == ways[0] else ", which feedback needs"
                 what = f'no links lead from "{begin}" to "{end}"{why}'
                 yield Problem(("flows", position), what)
-
-
-def _reachable(begin: str, onward: dict[str, list[str]]) -> set[str]:
-    found, waiting = {begin}, deque([begin])
-    while waiting:
-        for point in onward[waiting.popleft()]:
-            if point not in found:
-                found.add(point)
-                waiting.append(point)
-    return found

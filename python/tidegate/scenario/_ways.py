@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tidegate._core import Trace
+from tidegate.scenario._routes import Routes
 
 Ir = dict[str, Any]
 Amount = Callable[[int, int], float]
@@ -30,41 +30,15 @@ def over(amount: float, by: float) -> float:
 
 
 class Ways:
-    """The links between points: the way with the fewest of them; among equal ones the engine takes the first."""
+    """The links between points, as the engine takes them."""
 
     def __init__(self, ir: Ir) -> None:
-        self._out: dict[str, list[Ir]] = {}
-        for link in ir["links"]:
-            self._out.setdefault(link["from"], []).append(link)
+        self._routes = Routes((link["from"], link["to"], link) for link in ir["links"])
         self._cores = {user["name"]: radio["core"] for radio in ir.get("radios", ()) for user in radio["users"]}
-        self._before: dict[str, dict[str, Ir]] = {}
 
     def between(self, begin: str, end: str) -> list[Ir]:
         """The links on the way; of a user of a radio network those from its core on."""
-        begin, end = self._cores.get(begin, begin), self._cores.get(end, end)
-        first: list[Ir] = []
-        # hosts have one link: what they share is looked for once
-        while begin != end and len(only := self._out.get(begin, [])) == 1 and only[0] not in first:
-            first.append(only[0])
-            begin = only[0]["to"]
-        before = self._before_each(begin)
-        last: list[Ir] = []
-        while end != begin and end in before:
-            last.append(before[end])
-            end = before[end]["from"]
-        return [*first, *last[::-1]] if end == begin else []
-
-    def _before_each(self, begin: str) -> dict[str, Ir]:
-        """The last link of the way to each point that is reached."""
-        if begin not in self._before:
-            found = self._before[begin] = {}
-            waiting = deque([begin])
-            while waiting:
-                for link in self._out.get(waiting.popleft(), ()):
-                    if link["to"] != begin and link["to"] not in found:
-                        found[link["to"]] = link
-                        waiting.append(link["to"])
-        return self._before[begin]
+        return self._routes.between(self._cores.get(begin, begin), self._cores.get(end, end)) or []
 
 
 class Steps:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.scenario._routes import Routes, directions
 from tidegate.scenario.links import Schedule
 from tidegate.scenario.sources import CbrVideo, EncoderVideo, GreedyVideo
 from tidegate.scenario.traffic import FileTransfer, Web
 from tidegate.units import Rate
 
 if TYPE_CHECKING:
-    from tidegate.scenario import Flow, Link, Media, Scenario
+    from tidegate.scenario import Flow, Media, Scenario
 
 _NS = 1e9
 _RTP_HEADERS = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
@@ -76,11 +76,11 @@ def demands(scenario: Scenario, recorded: Mapping[str, Recorded] | None = None) 
     """
     if scenario.lte is not None or scenario.sessions or any(flow.external is not None for flow in scenario.flows):
         return None
-    ways = Ways(scenario.links)
+    routes = Routes((begin, end, name) for begin, end, name, _ in directions(scenario.links))
     weights = _weights(scenario)
     found = []
     for flow in scenario.flows:
-        there, back = ways.between(flow.from_, flow.to), ways.between(flow.to, flow.from_)
+        there, back = routes.between(flow.from_, flow.to), routes.between(flow.to, flow.from_)
         if there is None:
             return None
         for number, name in enumerate(flow.names):
@@ -88,10 +88,10 @@ def demands(scenario: Scenario, recorded: Mapping[str, Recorded] | None = None) 
             end = min(int(scenario.duration), int(flow.stop or scenario.duration)) / _NS
             told = None if recorded is None else recorded.get(name)
             weight = weights.get(name, 1.0)
-            one = Demand(name, there, _most(flow, begin, end, told), weight, flow.udp is None, _is_steady(flow))
+            one = Demand(name, tuple(there), _most(flow, begin, end, told), weight, flow.udp is None, _is_steady(flow))
             found.append(one)
             if flow.media is not None and flow.media.both_ways and back is not None:
-                found.append(Demand(f"{name}.back", back, one.most, weight))
+                found.append(Demand(f"{name}.back", tuple(back), one.most, weight))
     return found
 
 
@@ -198,26 +198,3 @@ def _repeated(capacity: Schedule, duration: float) -> Iterator[tuple[float, floa
     period = int(capacity.period) / _NS
     for lap in range(min(math.ceil(duration / period), _MOST_STEPS // len(steps) + 1)):
         yield from ((lap * period + time, rate) for time, rate in steps)
-
-
-class Ways:
-    """Ways with the fewest hops; among equals the one found first in the order of the scenario, as in the engine."""
-
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._hops: dict[str, list[tuple[str, str]]] = {}
-        for link in links:
-            ends = ((link.from_, link.to), (link.to, link.from_))
-            for name, (begin, end) in zip(link.names, ends, strict=False):
-                self._hops.setdefault(begin, []).append((name, end))
-
-    def between(self, begin: str, end: str) -> tuple[str, ...] | None:
-        """The links from one point to another; `None` where there is no way."""
-        reached: dict[str, tuple[str, ...]] = {begin: ()}
-        waiting = deque([begin])
-        while waiting and end not in reached:
-            here = waiting.popleft()
-            for name, there in self._hops.get(here, ()):
-                if there not in reached:
-                    reached[there] = (*reached[here], name)
-                    waiting.append(there)
-        return reached.get(end)

@@ -1,13 +1,12 @@
 //! Sessions of many members: from their specification to participants.
 
-use super::graph::Places;
 use super::trees::{Leaf, Trees};
 use super::{Builder, Refusal};
 use crate::engine::host::{Host, Talks};
 use crate::engine::replicator::Replicator;
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
-use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, SessionSpec};
+use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, Routes, SessionSpec};
 use tidegate_core::{FlowId, RouteId, Time};
 use tidegate_endpoint::group::{Leave, MediaSettings, Participant, ParticipantSettings};
 use tidegate_endpoint::rtcp::schedule::Avpf;
@@ -25,7 +24,7 @@ impl Builder<'_> {
     /// The participants of all sessions, and the trees between them.
     pub(super) fn sessions(&mut self, infos: &mut Vec<FlowInfo>) -> Result<Vec<MemberInfo>, Refusal> {
         let scenario = self.scenario;
-        let places = Places::new(&scenario.links);
+        let places = Routes::of(&scenario.links);
         let mut named = Vec::new();
         for (index, session) in scenario.sessions.iter().enumerate() {
             self.session(index, session, &places, infos, &mut named)
@@ -38,7 +37,7 @@ impl Builder<'_> {
         &mut self,
         index: usize,
         session: &SessionSpec,
-        places: &Places<'_>,
+        places: &Routes,
         infos: &mut Vec<FlowInfo>,
         named: &mut Vec<MemberInfo>,
     ) -> Result<(), Refusal> {

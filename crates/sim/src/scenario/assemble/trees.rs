@@ -1,9 +1,9 @@
 //! The trees of a multicast session: for each source the routes to all other members, which share what they have in
 //! common.
 
-use super::graph::Places;
 use crate::engine::replicator::Branches;
 use crate::refusal::Refusal;
+use crate::scenario::Routes;
 use std::collections::BTreeMap;
 use tidegate_core::{NodeId, Port, RouteId};
 
@@ -45,15 +45,15 @@ impl<'a> Trees<'a> {
     /// the node `first_replicator`, and others follow it.
     pub(super) fn new(
         members: &'a [Leaf<'a>],
-        places: &Places<'_>,
+        places: &Routes,
         routes: &'a mut Vec<Vec<(NodeId, Port)>>,
         first_replicator: u32,
     ) -> Self {
-        let mut at = vec![Vec::new(); places.len()];
+        let mut at = vec![Vec::new(); places.points()];
         for (number, member) in members.iter().enumerate() {
             at[member.place].push(number);
         }
-        let onward = vec![Vec::new(); places.len()];
+        let onward = vec![Vec::new(); places.points()];
         let (known, replicators) = (BTreeMap::new(), BTreeMap::new());
         Self { members, at, onward, routes, known, replicators, first_replicator }
     }
@@ -66,11 +66,11 @@ impl<'a> Trees<'a> {
     }
 
     /// The route from `source` to all other members.
-    pub(super) fn plant(&mut self, source: usize, places: &Places<'_>) -> Result<RouteId, Refusal> {
+    pub(super) fn plant(&mut self, source: usize, places: &Routes) -> Result<RouteId, Refusal> {
         let root = self.members[source].place;
-        let before = places.ways_from(root);
+        let before = places.tree(root);
         self.onward.iter_mut().for_each(Vec::clear);
-        let mut reached = vec![false; places.len()];
+        let mut reached = vec![false; places.points()];
         reached[root] = true;
         for member in self.members {
             let mut place = member.place;

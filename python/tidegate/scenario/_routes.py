@@ -1,0 +1,33 @@
+"""The routes that the engine takes over the links of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from tidegate._core import Routes as _Routes
+from tidegate.scenario.links import Link
+
+T = TypeVar("T")
+
+
+class Routes(Generic[T]):
+    """The routes over links that are each given by both ends and by what stands for it in a route."""
+
+    def __init__(self, links: Iterable[tuple[str, str, T]]) -> None:
+        given = list(links)
+        self._links = [link for _, _, link in given]
+        self._routes = _Routes([(begin, end) for begin, end, _ in given])
+
+    def between(self, begin: str, end: str) -> list[T] | None:
+        """The links from one point to another, which are none from a point to itself; `None` where no route leads."""
+        numbers = self._routes.between(begin, end)
+        return None if numbers is None else [self._links[number] for number in numbers]
+
+
+def directions(links: Sequence[Link]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Each direction of each link in the engine's order: begin, end, name, and its keys."""
+    for link in links:
+        ends = ((link.from_, link.to), (link.to, link.from_))
+        for (begin, end), name, keys in zip(ends, link.names, link.ways, strict=False):
+            yield begin, end, name, keys
