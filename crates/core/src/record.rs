@@ -48,7 +48,8 @@ pub enum Passing {
 }
 
 /// How much of a run is kept.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Streaming statistics, constant memory.
     Summary,

@@ -6,11 +6,10 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use tidegate_core::{Span, Time};
+use tidegate_core::{Level, Span, Time};
 use tidegate_sim::record::digest::Digest;
 use tidegate_sim::scenario::assemble::from_registry;
-use tidegate_sim::scenario::{Outcome, Run};
-use tidegate_sim::scenario::{RecordLevel, Scenario};
+use tidegate_sim::scenario::{Outcome, Run, Scenario};
 
 /// A call over a generated cellular link with a CUBIC download; a lossy link with jitter, steps of
 /// capacity, RFC 8888 and web traffic; a call in both directions over unequal ways.
@@ -78,10 +77,10 @@ fn steps_and_levels_change_nothing() {
     for scenario in SCENARIOS.map(parsed) {
         let whole = told(&run(&scenario, scenario.duration));
         assert_eq!(told(&run(&scenario, Span::from_micros(12_345))), whole, "{} in steps", scenario.name);
-        for level in [RecordLevel::Summary, RecordLevel::Series, RecordLevel::Packets] {
+        for level in [Level::Summary, Level::Series, Level::Packets] {
             let mut other = scenario.clone();
             other.record.level = level;
-            other.record.capture = level == RecordLevel::Packets;
+            other.record.capture = level == Level::Packets;
             assert_eq!(told(&run(&other, scenario.duration)), whole, "{} at {level:?}", scenario.name);
         }
         let mut other = scenario.clone();

@@ -165,7 +165,7 @@ fn recording(offer: &Offer, duration: Span, warmup: Span) -> Recording {
     };
     let link = LinkInfo { node: NETWORK, name: "network".to_owned(), capacity: None };
     let names = vec![link.name.clone(), format!("{}.sender", offer.flow), format!("{}.receiver", offer.flow)];
-    Recording::new(offer.level(), offer.bin, Time::ZERO + warmup, vec![info], vec![link], names)
+    Recording::new(offer.level, offer.bin, Time::ZERO + warmup, vec![info], vec![link], names)
 }
 
 /// Tells a recording what two sides say.
@@ -294,7 +294,7 @@ impl Teller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::{Body, Datagram, Frame, Kind, Rate};
+    use tidegate_core::{Body, Datagram, Frame, Kind, Level, Rate};
     use tidegate_endpoint::{FeedbackSettings, Playout, Repair, RtcpSettings};
 
     fn offer() -> Offer {
@@ -307,7 +307,7 @@ mod tests {
             start: Time::ZERO,
             stop: None,
             bin: Span::from_millis(200),
-            level: 2,
+            level: Level::Packets,
             overhead: 52,
             payload: 1200,
             end: ("call.receiver".to_owned(), 1),

@@ -9,7 +9,7 @@ use tidegate_endpoint::{
 };
 use tidegate_sim::Refusal;
 use tidegate_sim::scenario::assemble::{Maker, Makers, ends, label};
-use tidegate_sim::scenario::{ControllerSpec, FlowKind, RecordLevel, Scenario};
+use tidegate_sim::scenario::{ControllerSpec, FlowKind, Scenario};
 
 use crate::session::OVERHEAD;
 use crate::session::message::MOST_SETTINGS;
@@ -40,8 +40,8 @@ pub struct Offer {
     pub stop: Option<Time>,
     /// Width of a bin of the series.
     pub bin: Span,
-    /// How much is kept: 0 to 2, as [`Level`].
-    pub level: u8,
+    /// How much is kept.
+    pub level: Level,
     /// Bytes of headers on each packet, the seal included.
     pub overhead: u32,
     /// RTP payload bytes of a full packet.
@@ -126,11 +126,7 @@ impl Offer {
             start: flow.start,
             stop: flow.stop,
             bin: scenario.record.bin,
-            level: match scenario.record.level {
-                RecordLevel::Summary => 0,
-                RecordLevel::Series => 1,
-                RecordLevel::Packets => 2,
-            },
+            level: scenario.record.level,
             overhead: media.overhead,
             payload: send.payload,
             end: (receiver.name, receiver.seed),
@@ -144,15 +140,6 @@ impl Offer {
         };
         offer.check().map_err(|reason| Refusal::from(reason).at(&place))?;
         Ok((Endpoint::new(sender)?, offer))
-    }
-
-    /// How much is kept.
-    pub(super) fn level(&self) -> Level {
-        match self.level {
-            0 => Level::Summary,
-            1 => Level::Series,
-            _ => Level::Packets,
-        }
     }
 
     /// Bytes of the largest datagram that either side sends above UDP: a full packet with the headers of RTP and of

@@ -30,7 +30,7 @@ pub use routes::Routes;
 pub use run::{Outcome, Run};
 use serde::Deserialize;
 pub use sessions::*;
-use tidegate_core::{Span, Time};
+use tidegate_core::{Level, Span, Time};
 pub use traffic::*;
 pub use waiting::Queued;
 
@@ -83,7 +83,7 @@ pub struct Scenario {
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// `summary`, `series` or `packets`.
-    pub level: RecordLevel,
+    pub level: Level,
     /// Width of a bin of the series.
     pub bin: Span,
     /// Whether the bytes of every packet are kept for a capture file.
@@ -94,20 +94,8 @@ pub struct Record {
 impl Default for Record {
     fn default() -> Self {
         // RFC 8868 section 3 logs rates every 200 ms
-        Self { level: RecordLevel::Series, bin: Span::from_millis(200), capture: false }
+        Self { level: Level::Series, bin: Span::from_millis(200), capture: false }
     }
-}
-
-/// See [`tidegate_core::Level`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RecordLevel {
-    /// Streaming statistics.
-    Summary,
-    /// Streaming statistics, and series in bins.
-    Series,
-    /// Those, and every packet.
-    Packets,
 }
 
 /// Sending jitter against drop-tail phase effects.

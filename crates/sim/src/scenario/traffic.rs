@@ -1,5 +1,6 @@
 //! Traffic that competes with media: UDP and TCP.
 
+use crate::traffic::tcp::{Variant, Workload};
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
@@ -40,9 +41,9 @@ pub enum UdpPattern {
 #[serde(deny_unknown_fields)]
 pub struct TcpSpec {
     /// Congestion control.
-    pub algorithm: TcpAlgorithm,
+    pub algorithm: Variant,
     /// What it carries.
-    pub workload: TcpWorkload,
+    pub workload: Workload,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
     /// Least retransmission time-out (RFC 6298: 1 s).
@@ -64,45 +65,4 @@ pub struct TcpSpec {
     pub receive_window: u64,
     /// Bytes on the wire of a full segment.
     pub packet_size: u32,
-}
-
-/// TCP congestion control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TcpAlgorithm {
-    /// Fast retransmit without fast recovery.
-    Tahoe,
-    /// RFC 5681.
-    Reno,
-    /// RFC 6582.
-    NewReno,
-    /// RFC 6675.
-    Sack,
-    /// RFC 9438 (with SACK).
-    Cubic,
-    /// BBR version 1 (with SACK).
-    Bbr,
-    /// RFC 8257 (with SACK).
-    Dctcp,
-    /// DCTCP for L4S.
-    Prague,
-}
-
-/// What a TCP connection carries.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TcpWorkload {
-    /// Always more data.
-    Long,
-    /// One download of so many bytes.
-    File(u64),
-    /// Downloads of uniform size, exponential idle times between (RFC 8868 section 5.1).
-    Web {
-        /// Least bytes.
-        min: u64,
-        /// Most bytes.
-        max: u64,
-        /// Mean idle time.
-        idle: Span,
-    },
 }

@@ -162,7 +162,7 @@ fn a_short_download_takes_its_round_trips() {
     let service = rate.time_for(tidegate_core::Size::from_bytes(1500)).as_millis_f64();
     // 35 segments: 2+4+8+16 leave 5; 3+6+12 leave 14; 10+20 leave 5
     for (initial_window, windows, last) in [(2, 4, 5), (3, 3, 14), (10, 2, 5)] {
-        let workload = Workload::File { bytes: 35 * 1460 };
+        let workload = Workload::File(35 * 1460);
         let mut path =
             Dumbbell::reference(TcpSettings { initial_window, workload, ..TcpSettings::default() });
         path.rate = rate;

@@ -69,7 +69,7 @@ fn settings(luck: &mut Stream) -> (TcpSettings, u64) {
         handshake: false,
         // half of the runs wrap
         initial_sequence: if luck.chance(0.5) { u32::MAX - luck.below(bytes) as u32 } else { 0 },
-        workload: Workload::File { bytes },
+        workload: Workload::File(bytes),
         ..TcpSettings::default()
     };
     (settings, bytes)

@@ -61,7 +61,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
         pacing_margin: 0.0,
         workload: match bytes {
             0 => Workload::Long,
-            bytes => Workload::File { bytes: bytes.div_ceil(1460) * 1460 },
+            bytes => Workload::File(bytes.div_ceil(1460) * 1460),
         },
         ..TcpSettings::default()
     };

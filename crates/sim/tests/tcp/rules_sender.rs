@@ -163,7 +163,7 @@ fn sack_repairs_all_holes_in_one_recovery() {
 /// RFC 6675 section 4 NextSeg rule 3: with no new data, segments that may be lost go out again in time.
 #[test]
 fn sack_sends_again_what_may_be_lost_when_there_is_nothing_new() {
-    let workload = Workload::File { bytes: 10 * u64::from(MSS) };
+    let workload = Workload::File(10 * u64::from(MSS));
     let mut end = ten(TcpSettings { workload, ..of(Variant::Sack) });
     (2..5).for_each(|highest| end.ack_with(0, &[(1, highest)]));
     assert_eq!(end.segments(), [0]);
@@ -177,7 +177,7 @@ fn sack_sends_again_what_may_be_lost_when_there_is_nothing_new() {
 /// RFC 6675 rule 4: the last segment is lost, and nobody would say so.
 #[test]
 fn sack_rescues_the_tail() {
-    let workload = Workload::File { bytes: 10 * u64::from(MSS) };
+    let workload = Workload::File(10 * u64::from(MSS));
     let mut end = ten(TcpSettings { workload, ..of(Variant::Sack) });
     (2..8).for_each(|highest| end.ack_with(0, &[(1, highest)]));
     assert_eq!(end.segments(), [0, 9], "0 is lost; nothing else is missing below: the last one once more");

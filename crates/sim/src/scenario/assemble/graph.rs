@@ -42,9 +42,8 @@ impl<'a> Graph<'a> {
         let core = |&(network, _): &(usize, usize)| self.radios[network].core.as_str();
         let (begin, end) = (up.map_or(from, core), down.map_or(to, core));
         // radio networks are the nodes behind those of the links
-        let air = |&(network, user): &(usize, usize), up| {
-            (NodeId((self.links + network) as u32), port(user, up))
-        };
+        let air =
+            |&(network, user): &(usize, usize), up| (NodeId((self.links + network) as u32), port(user, up));
         let mut hops: Vec<_> = up.map(|user| air(user, true)).into_iter().collect();
         let links = self.routes.between(begin, end)?;
         hops.extend(links.into_iter().map(|link| (NodeId(link as u32), Port::ZERO)));

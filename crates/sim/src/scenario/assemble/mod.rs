@@ -20,9 +20,7 @@ use crate::scenario::external::External;
 use crate::scenario::moves::{Moves, of_flows};
 use crate::scenario::run::Run;
 use crate::scenario::tightest_link::capacity;
-use crate::scenario::{
-    AccessSpec, Capacity, FlowKind, FlowSpec, RecordLevel, Scenario, SendingJitter, UdpPattern,
-};
+use crate::scenario::{AccessSpec, Capacity, FlowKind, FlowSpec, Scenario, SendingJitter, UdpPattern};
 use graph::Graph;
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
 pub use media::ends;
@@ -188,11 +186,7 @@ impl<'a> Builder<'a> {
             node,
             users: radio.users.iter().map(|user| user.name.clone()).collect(),
         });
-        let level = match scenario.record.level {
-            RecordLevel::Summary => Level::Summary,
-            RecordLevel::Series => Level::Series,
-            RecordLevel::Packets => Level::Packets,
-        };
+        let level = scenario.record.level;
         let bin = scenario.record.bin;
         let names = self.nodes.iter().map(|node| node.name().to_owned()).collect();
         if scenario.bytes {

@@ -3,11 +3,9 @@
 use super::{Builder, Refusal};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
-use crate::scenario::{
-    ExternalFlow, FlowKind, FlowSpec, TcpAlgorithm, TcpSpec, TcpWorkload, UdpPattern, UdpSpec,
-};
+use crate::scenario::{ExternalFlow, FlowKind, FlowSpec, TcpSpec, UdpPattern, UdpSpec};
 use crate::traffic::Sink;
-use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings, Variant, Workload};
+use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 use crate::traffic::udp::{Pattern, UdpSettings, UdpSource};
 use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::wire::tcp::HEADERS;
@@ -80,16 +78,7 @@ impl Builder<'_> {
             Refusal::new("tcp.packet_size", tcp.packet_size, expected)
         })?;
         let settings = TcpSettings {
-            variant: match tcp.algorithm {
-                TcpAlgorithm::Tahoe => Variant::Tahoe,
-                TcpAlgorithm::Reno => Variant::Reno,
-                TcpAlgorithm::NewReno => Variant::NewReno,
-                TcpAlgorithm::Sack => Variant::Sack,
-                TcpAlgorithm::Cubic => Variant::Cubic,
-                TcpAlgorithm::Bbr => Variant::Bbr,
-                TcpAlgorithm::Dctcp => Variant::Dctcp,
-                TcpAlgorithm::Prague => Variant::Prague,
-            },
+            variant: tcp.algorithm,
             segment,
             initial_window: tcp.initial_window,
             receive_window: u32::try_from(tcp.receive_window).unwrap_or(u32::MAX),
@@ -100,11 +89,7 @@ impl Builder<'_> {
             options: tcp.options,
             hystart: tcp.hystart,
             ecn: tcp.ecn,
-            workload: match tcp.workload {
-                TcpWorkload::Long => Workload::Long,
-                TcpWorkload::File(bytes) => Workload::File { bytes },
-                TcpWorkload::Web { min, max, idle } => Workload::Web { min, max, idle, begins_idle: false },
-            },
+            workload: tcp.workload,
             start: flow.start,
             stop: flow.stop,
             ..TcpSettings::default()

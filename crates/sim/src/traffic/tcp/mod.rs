@@ -85,8 +85,7 @@ impl Variant {
 }
 
 /// What an acknowledgement is worth to Reno's congestion avoidance (RFC 5681 section 3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Increase {
     /// Equation (3), SMSS * SMSS / cwnd for each acknowledgement of new data, however much it covers:
     /// half a segment a round trip where acknowledgements are delayed. What ns-2 and ns-3 do.
@@ -97,8 +96,7 @@ pub enum Increase {
 }
 
 /// When the sender measures a round trip.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RttSampling {
     /// With each acknowledgement of data that was sent only once (what timestamps give, with Karn's rule).
     #[default]
@@ -108,8 +106,7 @@ pub enum RttSampling {
 }
 
 /// All settings of one connection. Both ends take the same.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct TcpSettings {
     /// Loss recovery and growth.
     pub variant: Variant,
@@ -266,6 +263,6 @@ mod tests {
         assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));
         assert!(spoilt(|s| s.delayed_ack = Some(Span::ZERO)).starts_with("delayed_ack"));
         assert!(spoilt(|s| s.stop = Some(Time::from_nanos(-1))).starts_with("stop"));
-        assert!(spoilt(|s| s.workload = Workload::File { bytes: 0 }).starts_with("workload"));
+        assert!(spoilt(|s| s.workload = Workload::File(0)).starts_with("workload"));
     }
 }

@@ -13,10 +13,7 @@ pub enum Workload {
     #[default]
     Long,
     /// One download of so many bytes.
-    File {
-        /// Its size.
-        bytes: u64,
-    },
+    File(u64),
     /// Short downloads with idle times between them (RFC 8868 section 5.1: 30 to 50 kB, 10 s).
     Web {
         /// No download is smaller, in bytes; sizes are uniform.
@@ -26,6 +23,7 @@ pub enum Workload {
         /// Mean of the exponential idle time from the end of one download to the start of the next.
         idle: Span,
         /// Whether there is an idle time before the first one.
+        #[serde(default)]
         begins_idle: bool,
     },
 }
@@ -34,8 +32,8 @@ impl Workload {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         match *self {
             Self::Long => Ok(()),
-            Self::File { bytes: 0 } => Err(Refusal::new("workload.file", "0 bytes", "at least 1 byte")),
-            Self::File { .. } => Ok(()),
+            Self::File(0) => Err(Refusal::new("workload.file", "0 bytes", "at least 1 byte")),
+            Self::File(_) => Ok(()),
             Self::Web { min, max, .. } if min == 0 || min > max || max == u64::MAX => {
                 let found = format!("downloads of {min} to {max} bytes");
                 Err(Refusal::new("workload.web", found, "at least 1 byte, and the smallest first"))
@@ -104,7 +102,7 @@ impl Application {
         self.next = None;
         Act::Begin(match self.workload {
             Workload::Long => ENDLESS,
-            Workload::File { bytes } => bytes.min(ENDLESS),
+            Workload::File(bytes) => bytes.min(ENDLESS),
             Workload::Web { min, max, .. } => (min + self.luck.below(max - min + 1)).min(ENDLESS),
         })
     }
