@@ -109,7 +109,7 @@ def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Seen]]) -> Ite
     """Where seeds make no network another one, and intervals are of the call's own noise."""
     several = max(len(some) for some in runs.values()) > 1
     calls_only = all(flow.media is not None for flow in scenario.flows) and not scenario.sessions
-    if several and calls_only and scenario.lte is None and not any(_random(link) for link in scenario.links):
+    if several and calls_only and not scenario.radios and not any(_random(link) for link in scenario.links):
         yield "seed: it changes nothing but the noise of encoder and RTCP, and of that alone are the intervals"
 
 

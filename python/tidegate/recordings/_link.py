@@ -93,9 +93,11 @@ def _of_scenario(of: Run, name: str) -> Truth:
         f"the capacity is that of the scenario {played.name}, whose time 0 is taken to be the beginning of the "
         "recording; its links were played without its flows, so that there are no queues and drops"
     )
-    says = [told]
-    if scenario.lte is not None:
-        says.append(f"the capacity of {scenario.lte.name} is not known: a radio network's depends on who is where")
+    radios = [radio.name for radio in scenario.radios.values()]
+    says = [
+        told,
+        *(f"the capacity of {name} is not known: a radio network's depends on who is where" for name in radios),
+    ]
     return Truth(links, {"truth": truth}, says)
 
 
@@ -120,7 +122,7 @@ def _links_alone(scenario: Scenario, length_s: float) -> dict[str, Any]:
         "flows": [{"from": first.from_, "to": first.to, "udp": {"rate": "1kbps"}}],
         "couplings": [],
         "sessions": [],
-        "lte": None,
+        **dict.fromkeys(scenario.radios),
     }
 
 

@@ -72,8 +72,9 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
         if key != "sessions":
             # members are flows, too: SESSION.MEMBER
             seen = {}
-        if key == "links" and scenario.lte is not None and scenario.lte.name in _link_names(scenario.links):
-            yield Problem(("lte", "name"), f'"{scenario.lte.name}" is the name of a link; names are unique')
+        for kind, radio in scenario.radios.items() if key == "links" else ():
+            if radio.name in _link_names(scenario.links):
+                yield Problem((kind, "name"), f'"{radio.name}" is the name of a link; names are unique')
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
                 if name in seen:
@@ -89,7 +90,7 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
 def _seeds(scenario: Scenario) -> Iterator[Problem]:
     entries: list[Link | Flow | Session] = [*scenario.links, *scenario.flows, *scenario.sessions]
     known = [name for entry in entries for name in _all_names(entry)]
-    known += [] if scenario.lte is None else [scenario.lte.name]
+    known += [radio.name for radio in scenario.radios.values()]
     for name in scenario.seeds:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
@@ -115,11 +116,11 @@ class _Network:
 
     @classmethod
     def of(cls, scenario: Scenario, *, radio: bool = False) -> Self:
-        """That of the links; with `radio` of users of a radio network, too."""
+        """That of the links; with `radio` of users of radio networks, too."""
         hops = [(begin, end, name) for begin, end, name, _ in directions(scenario.links)]
-        if radio and scenario.lte is not None:
-            core = scenario.lte.core
-            hops += [way for user in scenario.lte.users for way in ((core, user.name, ""), (user.name, core, ""))]
+        for network in scenario.radios.values() if radio else ():
+            ends = [(network.core, user.name) for user in network.users]
+            hops += [way for core, user in ends for way in ((core, user, ""), (user, core, ""))]
         return cls(Routes(hops), frozenset(point for begin, end, _ in hops for point in (begin, end)))
 
 

@@ -105,7 +105,7 @@ class Lowered:
         level = ir["record"]["level"]
         if level not in self._hashes:
             self._hashes[level] = _hash(ir, inputs, scenario)
-        return RunInput(ir if scenario.lte is None else _populated(ir, scenario), inputs, self._hashes[level])
+        return RunInput(_populated(ir, scenario) if scenario.radios else ir, inputs, self._hashes[level])
 
 
 _numbers = itertools.count()
@@ -164,7 +164,7 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
 
 def _hash(ir: Ir, inputs: Inputs, scenario: Scenario) -> str:
     # who is in a radio network when depends on the seed; the hash is of what it depends on beside it
-    plain = ir if scenario.lte is None else {**ir, "lte": scenario.lte.model_dump(mode="json")}
+    plain = {**ir, **{key: getattr(scenario, key).model_dump(mode="json") for key in scenario.radios}}
     plain = {key: value for key, value in plain.items() if key not in {"seed", "name"}}
     text = json.dumps([plain, sorted(inputs.files.values())], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -172,7 +172,6 @@ def _hash(ir: Ir, inputs: Inputs, scenario: Scenario) -> str:
 
 def _populated(ir: Ir, scenario: Scenario) -> Ir:
     """With the users of the radio network, and a flow for each where a flow is theirs."""
-    assert scenario.lte is not None  # noqa: S101
     groups = population.population(scenario, ir["seed"])
     end = int(scenario.duration)
     flows = [flow for one in ir["flows"] for flow in population.flows_of(one, groups, end)]
@@ -183,4 +182,5 @@ def _populated(ir: Ir, scenario: Scenario) -> Ir:
         names.add(flow["name"])
     if not names:
         raise InputError("flows: nobody whom a flow is for comes before the run's end")
-    return {**ir, "radios": [population.lower_radio(scenario.lte, groups)], "flows": flows}
+    radios = [population.lower_radio(radio, groups) for radio in scenario.radios.values()]
+    return {**ir, "radios": radios, "flows": flows}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate._core import Stream
 from tidegate.errors import InputError
 from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario.radio import Lte, Users
+from tidegate.scenario.radio import Radio, Users
 from tidegate.units import Duration, Frequency
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MOST = 32_768
 """Users that a radio network takes."""
 _LINGER = 2 * 10**9  # ns that an arrived user is still reached after its stay, for the ends of its flows
-_MINUTE = 60 * 10**9
 
 
 @dataclass(frozen=True)
@@ -35,23 +34,20 @@ class Member:
 
 
 def population(scenario: Scenario, seed: int) -> dict[str, list[Member]]:
-    """The users of each group, by the group's name.
+    """The users of each group of the radio networks, by the group's name.
 
     Raises:
         InputError: when more arrive than a radio network takes.
     """
-    lte = scenario.lte
-    if lte is None:
-        return {}
-    seed = scenario.seeds.get(lte.name, seed)
     groups: dict[str, list[Member]] = {}
-    room = MOST
-    for group in lte.users:
-        members = members_of(group, lte.name, seed, int(scenario.duration), room)
-        room -= len(members)
-        if room < 0:
-            raise InputError(f"lte.users.{group.name}: with these there are more than {MOST} users")
-        groups[group.name] = members
+    for key, radio in scenario.radios.items():
+        own, room = scenario.seeds.get(radio.name, seed), MOST
+        for group in radio.users:
+            members = members_of(group, radio.name, own, int(scenario.duration), room)
+            room -= len(members)
+            if room < 0:
+                raise InputError(f"{key}.users.{group.name}: with these there are more than {MOST} users")
+            groups[group.name] = members
     return groups
 
 
@@ -80,10 +76,10 @@ def _members(group: Users, network: str, seed: int, end: int, room: int) -> Iter
         yield Member(f"{group.name}-{number}", begin, begin + stay, begin + stay + _LINGER)
 
 
-def lower_radio(lte: Lte, groups: Mapping[str, Sequence[Member]]) -> dict[str, Any]:
+def lower_radio(radio: Radio, groups: Mapping[str, Sequence[Member]]) -> dict[str, Any]:
     """The radio network as the engine takes it."""
     users = []
-    for group in lte.users:
+    for group in radio.users:
         users += [
             {
                 "name": member.name,
@@ -94,7 +90,7 @@ def lower_radio(lte: Lte, groups: Mapping[str, Sequence[Member]]) -> dict[str, A
             }
             for member in groups[group.name]
         ]
-    return {"name": lte.name, "core": lte.core, "users": users, "access": {"lte": lte.settings()}}
+    return {"name": radio.name, "core": radio.core, "users": users, "access": radio.access()}
 
 
 def flows_of(ir: dict[str, Any], groups: Mapping[str, Sequence[Member]], end: int) -> Iterator[dict[str, Any]]:
@@ -129,35 +125,23 @@ def _paired(kind: Any, number: int) -> Any:
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
-    """Everything about a radio network that does not fit together."""
-    lte = scenario.lte
-    if lte is None:
-        return
-    points = {point for link in scenario.links for point in (link.from_, link.to)} | {lte.core}
-    seen: dict[str, int] = {}
-    for position, group in enumerate(lte.users):
-        path: Path = ("lte", "users", position)
-        if group.name in points:
-            yield Problem((*path, "name"), f'"{group.name}" is a point of the network; users are points of their own')
-        if group.name in seen:
-            what = f'"{group.name}" is taken by number {seen[group.name]}; names are unique'
-            yield Problem((*path, "name"), what)
-        seen[group.name] = position + 1
-        yield from _group(group, path, scenario.duration)
-    if lte.window < Duration(1_000_000):
-        yield Problem(("lte", "window"), f'found "{lte.window}"; expected at least 1ms')
-    for key in ("trigger", "interruption"):
-        value = getattr(lte.handover, key)
-        if value > _MINUTE:
-            yield Problem(("lte", "handover", key), f'found "{value}"; expected at most {Duration(_MINUTE)}')
-    if lte.queue.age == 0:
-        yield Problem(("lte", "queue", "age"), f'found "{lte.queue.age}"; expected more than zero')
-    if lte.speed > _FASTEST:
-        yield Problem(("lte", "speed"), f'found "{lte.speed}"; expected at most 500km/h')
-    yield from _templates(scenario, {group.name: group for group in lte.users})
-
-
-_FASTEST = 500_000  # metres an hour
+    """Everything about the radio networks that does not fit together."""
+    for key, radio in scenario.radios.items():
+        points = {point for link in scenario.links for point in (link.from_, link.to)} | {radio.core}
+        seen: dict[str, int] = {}
+        for position, group in enumerate(radio.users):
+            path: Path = (key, "users", position)
+            if group.name in points:
+                what = f'"{group.name}" is a point of the network; users are points of their own'
+                yield Problem((*path, "name"), what)
+            if group.name in seen:
+                what = f'"{group.name}" is taken by number {seen[group.name]}; names are unique'
+                yield Problem((*path, "name"), what)
+            seen[group.name] = position + 1
+            yield from _group(group, path, scenario.duration)
+        for place, what in radio.faults():
+            yield Problem((key, *place), what)
+        yield from _templates(scenario, {group.name: group for group in radio.users})
 
 
 def _group(group: Users, path: Path, duration: Duration) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tidegate._core import Trace
 from tidegate.scenario._routes import Routes
+from tidegate.scenario.radio import peak_rates
 
 Ir = dict[str, Any]
 Amount = Callable[[int, int], float]
@@ -19,9 +20,6 @@ Amount = Callable[[int, int], float]
 
 SECOND = 10**9
 _MOST_BINS = 10_000  # in which a recorded network is looked at: some last for years
-# 6 bits a symbol with the code of the best CQI (TS 36.213 table 7.2.3-1), on all of an uplink's elements of a subframe
-_AIR = {"5MHz": 5.5547 * 144 * 25 * 1000, "10MHz": 5.5547 * 144 * 50 * 1000}
-_CELLS = 3  # of a site
 
 
 def over(amount: float, by: float) -> float:
@@ -77,11 +75,10 @@ class Capacities:
         self._amounts: dict[str, Amount] = {}
         self._air: dict[tuple[str, str], list[str]] = {}
         for radio in ir.get("radios", ()):
-            ((_, settings),) = radio["access"].items()
-            peak = _AIR[settings["bandwidth"]]
+            peak, of_cells = peak_rates(radio["access"])
             for way in ("up", "down"):
                 cells = f"{radio['name']} {way}"
-                self._amounts[cells] = _steady(_CELLS * settings["sites"] * peak)
+                self._amounts[cells] = _steady(of_cells)
                 for user in radio["users"]:
                     own = f"{cells} {user['name']}"
                     self._air[user["name"], way] = [own, cells]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -85,6 +86,32 @@ class Users(Model):
         return self.arrival is not None or self.count > 1
 
 
+class Radio(Protocol):
+    """A radio network of any kind: a point of the network, whose users are points as well."""
+
+    @property
+    def name(self) -> str:
+        """Its name, among those of links."""
+
+    @property
+    def core(self) -> str:
+        """The point behind it."""
+
+    @property
+    def users(self) -> list[Users]:
+        """Who is there."""
+
+    def access(self) -> dict[str, Any]:
+        """The kind of network and its settings, as the engine takes them."""
+
+    def faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The settings that are out of their range: their keys, and what is wrong and right."""
+
+
+_MINUTE = 60 * 10**9  # ns
+_FASTEST = 500_000  # metres an hour
+
+
 class Lte(Model):
     """An LTE network at system level: a point of the network, whose users are points as well.
 
@@ -131,10 +158,10 @@ class Lte(Model):
     users: Annotated[list[Users], Field(min_length=1, max_length=10_000)]
     """Who is there."""
 
-    def settings(self) -> dict[str, Any]:
+    def access(self) -> dict[str, Any]:
         """Everything but its place and its users, as the engine takes it: under the same names, in base units."""
         own = {name: getattr(self, name) for name in type(self).model_fields if name not in {"name", "core", "users"}}
-        return {
+        settings = {
             **own,
             "speed": self.speed / 3600,  # metres a second
             "window": int(self.window) // 10**6,  # TTIs of a millisecond
@@ -145,3 +172,29 @@ class Lte(Model):
                 "interruption": int(self.handover.interruption),
             },
         }
+        return {"lte": settings}
+
+    def faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The settings that are out of their range."""
+        if self.window < Duration(1_000_000):
+            yield ("window",), f'found "{self.window}"; expected at least 1ms'
+        for key in ("trigger", "interruption"):
+            value = getattr(self.handover, key)
+            if value > _MINUTE:
+                yield ("handover", key), f'found "{value}"; expected at most {Duration(_MINUTE)}'
+        if self.queue.age == 0:
+            yield ("queue", "age"), f'found "{self.queue.age}"; expected more than zero'
+        if self.speed > _FASTEST:
+            yield ("speed",), f'found "{self.speed}"; expected at most 500km/h'
+
+
+# 6 bits a symbol with the code of the best CQI (TS 36.213 table 7.2.3-1), on all of an uplink's elements of a subframe
+_LTE_PEAK = {"5MHz": 5.5547 * 144 * 25 * 1000, "10MHz": 5.5547 * 144 * 50 * 1000}
+_CELLS = 3  # of a site
+
+
+def peak_rates(access: dict[str, Any]) -> tuple[float, float]:
+    """Bit/s at most for one user and for all cells of an `access` of a radio network."""
+    ((_, settings),) = access.items()  # lte is the only kind
+    peak = _LTE_PEAK[settings["bandwidth"]]
+    return peak, _CELLS * int(settings["sites"]) * peak

@@ -22,7 +22,7 @@ from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.moves import Move
-from tidegate.scenario.radio import Lte
+from tidegate.scenario.radio import Lte, Radio
 from tidegate.scenario.sessions import Session
 from tidegate.units import Duration, show
 
@@ -172,6 +172,11 @@ class Scenario(Model):
     def model_post_init(self, context: Any, /) -> None:
         """Nothing to do; cross checks need to know where they were written."""
         del context
+
+    @property
+    def radios(self) -> dict[str, Radio]:
+        """The radio networks by their keys."""
+        return {} if self.lte is None else {"lte": self.lte}
 
     @property
     def base(self) -> Path:

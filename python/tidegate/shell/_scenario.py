@@ -47,9 +47,10 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     replaced = scenario.flows[at]
     ends = (replaced.from_, replaced.to)
     if several := _several(scenario, ends):
-        name = f"{several}-program"
-        data["lte"] = _with_user(data["lte"], several, name)
-        ends = (name if ends[0] == several else ends[0], name if ends[1] == several else ends[1])
+        key, group = several
+        name = f"{group}-program"
+        data[key] = _with_user(data[key], group, name)
+        ends = (name if ends[0] == group else ends[0], name if ends[1] == group else ends[1])
     elif replaced.count > 1:
         given[at] = {**given[at], "count": replaced.count - 1}
     else:
@@ -60,16 +61,16 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     return Scenario.from_dict({**data, "flows": given}, scenario.base)
 
 
-def _several(scenario: Scenario, ends: tuple[str, str]) -> str | None:
-    """Which end is a group of several users of a radio network."""
-    groups = {group.name for group in scenario.lte.users if group.several} if scenario.lte is not None else set()
-    return next((end for end in ends if end in groups), None)
+def _several(scenario: Scenario, ends: tuple[str, str]) -> tuple[str, str] | None:
+    """The end that is a group of several users, behind the key of its radio network."""
+    groups = {group.name: key for key, radio in scenario.radios.items() for group in radio.users if group.several}
+    return next(((groups[end], end) for end in ends if end in groups), None)
 
 
-def _with_user(lte: dict[str, Any], group: str, name: str) -> dict[str, Any]:
+def _with_user(radio: dict[str, Any], group: str, name: str) -> dict[str, Any]:
     """The radio network with one user apart from its group."""
     users = []
-    for user in lte["users"]:
+    for user in radio["users"]:
         if user["name"] != group:
             users.append(user)
             continue
@@ -79,7 +80,7 @@ def _with_user(lte: dict[str, Any], group: str, name: str) -> dict[str, Any]:
             users.append(user)
         apart = {key: value for key, value in user.items() if key not in {"count", "arrival", "start", "stop"}}
         users.append({**apart, "name": name})
-    return {**lte, "users": users}
+    return {**radio, "users": users}
 
 
 def _check_driver(scenario: Scenario) -> None:
@@ -125,7 +126,7 @@ def standing_for(scenario: Scenario, call: str) -> Standing:
         why = "pauses, of which a program knows nothing"
     elif any(call in one.flows for one in scenario.couplings):
         why = "is coupled with others, which programs cannot be"
-    elif scenario.lte is not None:
+    elif scenario.radios:
         why = "is in a radio network, in which programs are not compared"
     if flow.media is None or why is not None:
         raise InputError(f"{scenario.name}: flows.{call}: {why}")

@@ -74,7 +74,7 @@ def demands(scenario: Scenario, recorded: Mapping[str, Recorded] | None = None) 
     Without `recorded` a transfer of a file lasts as long as its flow, pages take what they would if each were loaded at
     once, and UDP that is on and off takes its mean.
     """
-    if scenario.lte is not None or scenario.sessions or any(flow.external is not None for flow in scenario.flows):
+    if scenario.radios or scenario.sessions or any(flow.external is not None for flow in scenario.flows):
         return None
     routes = Routes((begin, end, name) for begin, end, name, _ in directions(scenario.links))
     weights = _weights(scenario)

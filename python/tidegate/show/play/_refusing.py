@@ -110,8 +110,8 @@ def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
     for key, seed in {"seed": scenario.seed, **{f"seeds.{name}": one for name, one in scenario.seeds.items()}}.items():
         if seed > _LARGEST_SEED:
             yield key, f"found {seed}; the page takes seeds up to {_LARGEST_SEED}"
-    if scenario.lte is not None:
-        yield "lte", "found a radio network, whose capacity is a matter of who is where; nobody can drag it"
+    for key in scenario.radios:
+        yield key, "found a radio network, whose capacity is a matter of who is where; nobody can drag it"
     for link in scenario.links:
         if any(way["capacity"] == "external" for way in link.ways):
             why = 'found "external"; its packets are carried by a program, and a browser has none'
