@@ -1,11 +1,13 @@
-//! CUBIC's window (RFC 9438), in segments.
+//! CUBIC (RFC 9438).
 
+use super::hystart::HyStart;
+use super::window::{CongestionControl, Window};
 use tidegate_core::{Span, Time, math};
 
 /// How aggressive the curve is, in segments/s^3 (RFC 9438 section 5).
 const C: f64 = 0.4;
 /// What is left of the window after a loss (RFC 9438 section 4.6).
-pub(super) const BETA: f64 = 0.7;
+const BETA: f64 = 0.7;
 /// The Reno-friendly increase that makes up for the smaller decrease, alpha_cubic (RFC 9438 section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
@@ -22,9 +24,66 @@ struct Epoch {
     reno: f64,
 }
 
-/// The state of RFC 9438.
-#[derive(Clone, Debug, Default)]
+/// CUBIC's window, with the end of slow start by HyStart.
+#[derive(Debug)]
 pub(super) struct Cubic {
+    curve: Curve,
+    fast_convergence: bool,
+    hystart: Option<HyStart>,
+}
+
+impl Cubic {
+    pub(super) fn new(fast_convergence: bool, hystart: bool) -> Self {
+        Self { curve: Curve::default(), fast_convergence, hystart: hystart.then(HyStart::default) }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn beta(&self) -> f64 {
+        BETA
+    }
+
+    fn avoid(&mut self, window: &mut Window, now: Time, acked: f64, srtt: Option<Span>) {
+        let rtt = srtt.map_or(0.0, Span::as_secs_f64);
+        let (segments, acked) = (window.segments(), acked / window.segment);
+        window.cwnd = window.segment * self.curve.avoid(now, segments, acked, rtt);
+    }
+
+    fn not_in_use(&mut self) {
+        self.curve.not_in_use();
+    }
+
+    fn measured(&mut self, window: &mut Window, now: Time, rtt: Span, una: u64, max: u64) {
+        let Some(hystart) = &mut self.hystart else { return };
+        let (slow_start, segments) = (window.is_in_slow_start(), window.segments());
+        if !self.curve.has_just_begun(now) && hystart.measured(now, rtt, segments, una, max, slow_start) {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn reduced(&mut self, window: &Window) {
+        self.curve.reduce(window.segments(), self.fast_convergence);
+    }
+
+    fn timer(&mut self, now: Time, max: u64) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.timeout(now, max);
+        }
+    }
+
+    fn collapsed(&mut self, window: &Window) {
+        self.curve.timeout(window.segments());
+    }
+
+    fn restart(&mut self, window: &mut Window) {
+        self.curve.restart();
+        window.cwnd = window.cwnd.min(window.initial);
+    }
+}
+
+/// The state of RFC 9438, in segments.
+#[derive(Clone, Debug, Default)]
+struct Curve {
     /// W_max, with fast convergence applied; `None` where there was no loss since the start or a timeout.
     w_max: Option<f64>,
     /// cwnd_prior: the window before the last reduction.
@@ -35,11 +94,11 @@ pub(super) struct Cubic {
     idle_since: Option<Time>,
 }
 
-impl Cubic {
+impl Curve {
     /// The window after an acknowledgement of `acked` segments in congestion avoidance.
     ///
     /// RFC 9438 counts acknowledgements; counting segments makes delayed ones follow the same curve.
-    pub(super) fn avoid(&mut self, now: Time, cwnd: f64, acked: f64, rtt: f64) -> f64 {
+    fn avoid(&mut self, now: Time, cwnd: f64, acked: f64, rtt: f64) -> f64 {
         let idle = self.idle_since.take().map(|since| now.saturating_since(since));
         self.last = now;
         let w_max = &mut self.w_max;
@@ -64,13 +123,13 @@ impl Cubic {
 
     /// Whether a congestion avoidance stage began less than a second ago: Linux's HyStart does not count round trips
     /// measured then ("right after fast recovery", `cubictcp_acked`).
-    pub(super) fn has_just_begun(&self, now: Time) -> bool {
+    fn has_just_begun(&self, now: Time) -> bool {
         self.epoch.is_some_and(|epoch| now.saturating_since(epoch.start) < Span::from_secs(1))
     }
 
     /// A loss is repaired: the next stage aims for the window of now, or lower if that keeps falling
     /// (fast convergence, section 4.7).
-    pub(super) fn reduce(&mut self, cwnd: f64, fast_convergence: bool) {
+    fn reduce(&mut self, cwnd: f64, fast_convergence: bool) {
         let falling =
             fast_convergence && self.w_max.is_some_and(|w_max| math::floor(cwnd) < math::floor(w_max));
         self.w_max = Some(if falling { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
@@ -79,19 +138,19 @@ impl Cubic {
     }
 
     /// A timeout: the next stage starts on its plateau (section 4.8).
-    pub(super) fn timeout(&mut self, cwnd: f64) {
+    fn timeout(&mut self, cwnd: f64) {
         self.prior = cwnd;
         self.w_max = None;
         self.epoch = None;
     }
 
     /// The connection was idle and slow-starts again: the next stage begins when that is over.
-    pub(super) fn restart(&mut self) {
+    fn restart(&mut self) {
         self.epoch = None;
     }
 
     /// An acknowledgement came while the window was not in use: that time does not count (section 5.8).
-    pub(super) fn not_in_use(&mut self) {
+    fn not_in_use(&mut self) {
         self.idle_since.get_or_insert(self.last);
     }
 }
@@ -113,7 +172,7 @@ mod tests {
     #[test]
     fn the_window_follows_the_closed_form() {
         let (w_max, rtt) = (1000.0, 0.1);
-        let mut cubic = Cubic::default();
+        let mut cubic = Curve::default();
         cubic.reduce(w_max, true);
         let k = math::cbrt(w_max * (1.0 - BETA) / C);
         assert!((k - 9.0856).abs() < 1e-4, "{k}");
@@ -140,7 +199,7 @@ mod tests {
     #[test]
     fn delayed_acknowledgements_follow_the_same_curve() {
         let after = |step: f64| {
-            let mut cubic = Cubic::default();
+            let mut cubic = Curve::default();
             cubic.reduce(400.0, true);
             let (mut cwnd, mut now) = (280.0, Time::ZERO);
             while now < Time::from_secs(10) {
@@ -160,7 +219,7 @@ mod tests {
     /// round trip up to the last maximum, by one beyond.
     #[test]
     fn in_the_reno_friendly_region_it_grows_by_alpha() {
-        let mut cubic = Cubic::default();
+        let mut cubic = Curve::default();
         cubic.reduce(20.0, true);
         let (mut cwnd, mut now) = (14.0, Time::ZERO);
         let mut windows = vec![cwnd];
@@ -179,7 +238,7 @@ mod tests {
 
     #[test]
     fn fast_convergence_gives_way() {
-        let mut cubic = Cubic::default();
+        let mut cubic = Curve::default();
         cubic.reduce(100.0, true);
         assert_eq!(cubic.w_max, Some(100.0));
         cubic.reduce(80.0, true);
@@ -196,7 +255,7 @@ mod tests {
     #[test]
     fn time_without_use_does_not_count() {
         let grown = |unused: bool, now: Time| {
-            let mut cubic = Cubic::default();
+            let mut cubic = Curve::default();
             cubic.reduce(1000.0, true);
             let mut cwnd = cubic.avoid(Time::ZERO, 700.0, 1.0, 0.1);
             if unused {

@@ -33,7 +33,7 @@ impl Marking {
     pub(super) fn new(settings: &TcpSettings) -> Self {
         Self {
             codepoint: settings.codepoint(),
-            always: settings.variant.is_scalable(),
+            always: settings.variant.algorithm().scalable.is_some(),
             agreed: !settings.handshake,
             owes_cwr: false,
             answered: 0,
@@ -105,7 +105,7 @@ pub(super) struct Echo {
 impl Echo {
     pub(super) fn new(settings: &TcpSettings) -> Self {
         let willing = settings.codepoint().is_capable();
-        let exact = settings.variant.is_scalable();
+        let exact = settings.variant.algorithm().scalable.is_some();
         Self { exact, willing, agreed: willing && !settings.handshake, marked: false }
     }
 

@@ -21,6 +21,7 @@
 //! Each download of [`Workload::Web`] is a new connection as far as congestion control goes. Its bytes
 //! continue the sequence numbers of the last one, so that the receiver needs no notice.
 
+mod algorithm;
 mod bbr;
 mod cubic;
 mod delivery;
@@ -30,6 +31,7 @@ mod hystart;
 mod pacer;
 mod receiver;
 mod recovery;
+mod reno;
 mod rto;
 mod sack;
 mod scalable;
@@ -69,19 +71,6 @@ pub enum Variant {
     Dctcp,
     /// DCTCP for L4S (RFC 9331): ECT(1), less dependence on the round trip, pacing.
     Prague,
-}
-
-impl Variant {
-    /// Whether the two ends use selective acknowledgements.
-    #[must_use]
-    pub const fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Cubic | Self::Bbr | Self::Dctcp | Self::Prague)
-    }
-
-    /// Whether it answers the share of marks, so that the receiver has to tell of each.
-    const fn is_scalable(self) -> bool {
-        matches!(self, Self::Dctcp | Self::Prague)
-    }
 }
 
 /// What an acknowledgement is worth to Reno's congestion avoidance (RFC 5681 section 3.1).
@@ -195,12 +184,8 @@ impl TcpSettings {
 
     /// The ECN field of packets with data, where both ends agree on ECN.
     fn codepoint(&self) -> Ecn {
-        match self.variant {
-            Variant::Prague => Ecn::Ect1,
-            Variant::Dctcp => Ecn::Ect0,
-            _ if self.ecn => Ecn::Ect0,
-            _ => Ecn::NotEct,
-        }
+        let fallback = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        self.variant.algorithm().scalable.unwrap_or(fallback)
     }
 
     /// The options of a SYN of an end that shifts its window by `scale`.
@@ -227,9 +212,10 @@ impl TcpSettings {
         ensure(min_rto > Span::ZERO && min_rto <= max_rto, || {
             Refusal::new("min_rto", min_rto, format!("more than zero, and at most {max_rto}"))
         })?;
-        ensure(!(self.ecn && self.variant == Variant::Bbr), || {
-            Refusal::new("ecn", "ECN with bbr", "none: BBR version 1 does not answer marks")
-        })?;
+        if let (true, Some(why)) = (self.ecn, self.variant.algorithm().no_ecn) {
+            let name = format!("{:?}", self.variant).to_lowercase();
+            return Err(Refusal::new("ecn", format!("ECN with {name}"), format!("none: {why}")));
+        }
         if let Some(delay) = self.delayed_ack.filter(|&delay| delay <= Span::ZERO) {
             return Err(Refusal::new("delayed_ack", delay, "more than zero, or none at all"));
         }

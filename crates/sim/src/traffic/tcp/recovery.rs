@@ -2,11 +2,12 @@
 //!
 //! The sender of `sender.rs` is one idea in two files: that one says what may leave and when, this one what it learns.
 
+use super::RttSampling;
+use super::algorithm::Recovery;
 use super::bbr::Acked;
 use super::flight::Segment;
 use super::sack::{DUP_THRESH, Next, Scoreboard};
 use super::sender::{Opening, Phase, TcpSender};
-use super::{RttSampling, Variant};
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Datagram, Outbox, Span, Time};
 
@@ -61,7 +62,7 @@ impl TcpSender {
         let echo = self.marking.is_on() && body.flags & TcpBody::ECE != 0;
         if ack > self.flight.una() {
             // RFC 8257 section 3.3: the estimate is brought up to date first (steps 1 to 8), then the window falls by it
-            self.window.echoed(now, ack - self.flight.una(), ack, self.flight.max(), echo);
+            self.control.echoed(now, ack - self.flight.una(), ack, self.flight.max(), echo);
         }
         if echo && self.phase == Phase::Open && self.marking.is_news(ack) {
             self.marked(now);
@@ -88,11 +89,8 @@ impl TcpSender {
 
     /// Tells the model of the path, if there is one, what this acknowledgement told.
     fn model(&mut self, now: Time, prior_in_flight: u64, rtt: Option<Span>) {
-        let (Some(mut model), Some(delivery), Some(board)) =
-            (self.window.model(), &mut self.delivery, &self.board)
-        else {
-            return;
-        };
+        let (Some(delivery), Some(board)) = (&mut self.delivery, &self.board) else { return };
+        let Some(model) = self.control.model() else { return };
         let (acked, sample) = delivery.told(model.least());
         let told = Acked {
             now,
@@ -105,7 +103,8 @@ impl TcpSender {
             rtt,
             phase: self.phase,
         };
-        if model.acked(&told, &mut self.luck) {
+        model.acked(&told, &mut self.window.cwnd, &mut self.luck);
+        if model.is_probing_rtt() {
             delivery.limited(board.pipe());
         }
     }
@@ -115,11 +114,12 @@ impl TcpSender {
         self.disarm();
         if opening.repeated {
             self.rtt.lost_syn();
-            self.window.lost_syn();
+            // start with one segment (RFC 5681 section 3.1)
+            self.window.cwnd = self.window.segment;
         } else {
             self.rtt.sample(now - opening.sent);
-            if let Some(mut model) = self.window.model() {
-                model.opened(now, now - opening.sent);
+            if let Some(model) = self.control.model() {
+                model.opened(now, now - opening.sent, self.window.cwnd);
             }
         }
         self.fill(now, out);
@@ -127,7 +127,8 @@ impl TcpSender {
 
     /// The receiver tells of a mark: as for a loss, but that nothing has to be sent again (RFC 3168 section 6.1.2).
     fn marked(&mut self, now: Time) {
-        if self.window.marked(now, self.flight_size()) {
+        let flight = self.flight_size();
+        if self.control.marked(&mut self.window, now, flight) {
             self.marking.reduced(self.flight.max());
         }
     }
@@ -152,19 +153,19 @@ impl TcpSender {
         }
         let covered = self.recover.is_none_or(|recover| self.flight.una() >= recover);
         match self.phase {
-            Phase::Recovery if self.settings.variant == Variant::NewReno && !covered => {
+            Phase::Recovery if self.recovery == Recovery::NewReno && !covered => {
                 self.partial(now, acked, out);
                 return rtt;
             }
-            Phase::Recovery if self.settings.variant == Variant::Reno || covered => self.recovered(),
+            Phase::Recovery if self.recovery == Recovery::Reno || covered => self.recovered(),
             Phase::Recovery => {}
             Phase::Open | Phase::Timeout => {
                 if in_use && echo {
                     // RFC 3168 section 6.1.2
                 } else if in_use {
-                    self.window.grow(now, acked, self.rtt.srtt());
+                    self.control.grow(&mut self.window, now, acked, self.rtt.srtt());
                 } else {
-                    self.window.not_in_use();
+                    self.control.not_in_use();
                 }
                 if covered {
                     self.phase = Phase::Open;
@@ -211,7 +212,7 @@ impl TcpSender {
         let rtt = sent.map(|sent| now - sent);
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
-            self.window.measured(now, rtt, self.flight.una(), self.flight.max());
+            self.control.measured(&mut self.window, now, rtt, self.flight.una(), self.flight.max());
         }
         rtt
     }
@@ -232,8 +233,8 @@ impl TcpSender {
     /// Everything that was under way when recovery began has arrived.
     fn recovered(&mut self) {
         self.phase = Phase::Open;
-        self.window.fall();
-        if self.settings.variant == Variant::NewReno {
+        self.control.fall(&mut self.window);
+        if self.recovery == Recovery::NewReno {
             // RFC 6582 section 3.2 step 3 option 1, which sends no burst
             let segment = f64::from(self.settings.segment);
             let flight = (self.flight.outstanding() as f64).max(segment) + segment;
@@ -271,14 +272,14 @@ impl TcpSender {
         let flight = self.flight_size();
         // marks and losses of one window are one sign of congestion (RFC 3168 section 6.1.2)
         if !self.marking.has_answered(self.flight.una()) {
-            self.window.loss(flight);
+            self.control.loss(&mut self.window, flight);
             self.marking.reduced(self.flight.max());
         }
         self.recover = Some(self.flight.max());
         self.partial_seen = false;
         // a full timeout for what is sent now (RFC 6675 section 6 allows it; ns-2 does it)
         self.arm(now);
-        if self.settings.variant == Variant::Tahoe {
+        if self.recovery == Recovery::Tahoe {
             self.window.cwnd = segment;
             self.flight.go_back();
             return;
@@ -286,7 +287,7 @@ impl TcpSender {
         self.phase = Phase::Recovery;
         match &mut self.board {
             Some(board) => {
-                self.window.fall();
+                self.control.fall(&mut self.window);
                 board.begin_recovery(&mut self.flight);
                 board.repeated(&mut self.flight, Next::Lost(0), 0);
             }
@@ -313,7 +314,7 @@ impl TcpSender {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
         let flight = self.flight_size();
-        self.window.timeout(now, (!again).then_some(flight), self.flight.max());
+        self.control.timeout(&mut self.window, now, (!again).then_some(flight), self.flight.max());
         self.marking.reduced(self.flight.max());
         self.recover = Some(self.flight.max());
         self.duplicates = 0;
@@ -322,7 +323,7 @@ impl TcpSender {
             Some(board) => {
                 self.phase = Phase::Timeout;
                 board.timeout(&mut self.flight);
-                if let (Some(mut model), Some(delivery)) = (self.window.model(), &self.delivery) {
+                if let (Some(model), Some(delivery)) = (self.control.model(), &self.delivery) {
                     model.timeout(now, delivery.delivered(), board.lost(), &mut self.luck);
                 }
             }

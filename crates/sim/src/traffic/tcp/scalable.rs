@@ -6,6 +6,7 @@
 //! Left out are 3 (nothing looks for a queue that marks for RFC 3168), 5 (no window of less than two segments) and 6 (losses
 //! are found by RFC 6675, not by RACK).
 
+use super::window::{CongestionControl, Window};
 use tidegate_core::{Span, Time};
 
 /// The estimation gain g (RFC 8257 section 4.2; `PRAGUE_SHIFT_G`).
@@ -35,12 +36,8 @@ impl Scalable {
         Self { alpha: 1.0, acked: 0, marked: 0, end: 0, prague, seen: false, computed: None, reduced: None }
     }
 
-    pub(super) fn is_prague(&self) -> bool {
-        self.prague
-    }
-
     /// `bytes` were acknowledged, all up to `una` of all up to `max` that were sent, and were `marked` or not.
-    pub(super) fn acked(&mut self, now: Time, bytes: u64, una: u64, max: u64, marked: bool) {
+    fn acked(&mut self, now: Time, bytes: u64, una: u64, max: u64, marked: bool) {
         self.acked += bytes;
         if marked {
             self.marked += bytes;
@@ -59,7 +56,7 @@ impl Scalable {
     }
 
     /// What a mark leaves of the window, or `None` if Prague answered for one within its reference round trip.
-    pub(super) fn keeps(&mut self, now: Time) -> Option<f64> {
+    fn keeps(&mut self, now: Time) -> Option<f64> {
         if self.is_early(now, self.reduced) {
             return None;
         }
@@ -72,7 +69,7 @@ impl Scalable {
     }
 
     /// How many segments the window grows by in a round trip.
-    pub(super) fn increase(&self, srtt: Option<Span>) -> f64 {
+    fn increase(&self, srtt: Option<Span>) -> f64 {
         match srtt {
             Some(srtt) if self.prague && srtt < REFERENCE_RTT => {
                 let ratio = srtt.as_secs_f64() / REFERENCE_RTT.as_secs_f64();
@@ -80,6 +77,34 @@ impl Scalable {
             }
             _ => 1.0,
         }
+    }
+}
+
+impl CongestionControl for Scalable {
+    fn avoid(&mut self, window: &mut Window, _now: Time, acked: f64, srtt: Option<Span>) {
+        // a segment for each window of bytes, delayed acknowledgements or not
+        window.cwnd += self.increase(srtt) * window.segment * acked / window.cwnd;
+    }
+
+    fn echoed(&mut self, now: Time, bytes: u64, una: u64, max: u64, marked: bool) {
+        self.acked(now, bytes, una, max, marked);
+    }
+
+    /// By the share of marks (RFC 8257 section 3.3).
+    fn marked(&mut self, window: &mut Window, now: Time, _flight: u64) -> bool {
+        let Some(keeps) = self.keeps(now) else { return false };
+        window.cwnd = (window.cwnd * keeps).max(2.0 * window.segment);
+        window.ssthresh = window.cwnd;
+        true
+    }
+
+    fn pacing_rate(&self, window: &Window, srtt: Option<Span>) -> Option<f64> {
+        if !self.prague {
+            return None;
+        }
+        // twice as fast while slow start doubles the window (`prague_update_pacing_rate`)
+        let doubles = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.0 };
+        srtt.filter(|srtt| *srtt > Span::ZERO).map(|srtt| doubles * window.cwnd / srtt.as_secs_f64())
     }
 }
 

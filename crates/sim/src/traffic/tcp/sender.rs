@@ -1,5 +1,6 @@
 //! The sending end: what may leave, when, and the timer.
 
+use super::algorithm::{Algorithm, Recovery};
 use super::delivery::{Delivery, Snapshot};
 use super::ecn::Marking;
 use super::flight::Flight;
@@ -7,9 +8,9 @@ use super::pacer::Pacer;
 use super::rto::RoundTrip;
 use super::sack::{Next, Scoreboard};
 use super::sequence::Numbering;
-use super::window::Window;
+use super::window::{CongestionControl, Window};
 use super::workload::{Act, Application};
-use super::{RttSampling, TcpSettings, Variant};
+use super::{RttSampling, TcpSettings};
 use crate::refusal::Refusal;
 use crate::traffic::sending_jitter::SendingJitter;
 use std::collections::VecDeque;
@@ -49,6 +50,8 @@ pub struct TcpSender {
     /// With the variants that use SACK.
     pub(super) board: Option<Scoreboard>,
     pub(super) window: Window,
+    pub(super) control: Box<dyn CongestionControl>,
+    pub(super) recovery: Recovery,
     pub(super) rtt: RoundTrip,
     pub(super) marking: Marking,
     /// Delivery rates, where the window is set by a model of the path, and what such a model draws.
@@ -125,16 +128,20 @@ impl TcpSender {
         let name = name.into();
         settings.check()?;
         let application = Application::new(&settings, &name, seed);
+        let Algorithm { recovery, control, .. } = settings.variant.algorithm();
+        let mut control = control(&settings, settings.start);
         Ok(Self {
             flow,
             route,
             numbering: Numbering::new(settings.initial_sequence),
             flight: Flight::new(),
             board: settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment)),
-            window: Window::new(&settings, settings.start),
+            window: Window::new(settings.segment, settings.initial_window),
             rtt: RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity),
             marking: Marking::new(&settings),
-            delivery: (settings.variant == Variant::Bbr).then(Delivery::default),
+            delivery: control.model().is_some().then(Delivery::default),
+            control,
+            recovery,
             luck: Stream::new(seed, &name, "model"),
             pacer: Pacer::default(),
             phase: Phase::Open,
@@ -165,7 +172,8 @@ impl TcpSender {
     /// A new connection, as far as congestion control is concerned, with so many bytes to send.
     fn begin(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
         let settings = &self.settings;
-        self.window = Window::new(settings, now);
+        self.window = Window::new(settings.segment, settings.initial_window);
+        self.control = (settings.variant.algorithm().control)(settings, now);
         self.rtt = RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity);
         self.board = settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment));
         self.marking = Marking::new(settings);
@@ -197,12 +205,13 @@ impl TcpSender {
                 return;
             }
             if now.saturating_since(self.last_sent) > self.rtt.timeout() {
-                self.window.restart();
+                self.control.restart(&mut self.window);
             }
-            if let (Some(delivery), Some(mut model)) = (&self.delivery, self.window.model())
+            if let Some(delivery) = &self.delivery
                 && delivery.is_app_limited()
+                && let Some(model) = self.control.model()
             {
-                model.restart(now, &mut self.luck);
+                model.restart(now, &mut self.window.cwnd, &mut self.luck);
             }
         }
         if self.board.is_some() {
@@ -342,7 +351,7 @@ impl TcpSender {
         if self.deadline.is_none() {
             self.arm(now);
         }
-        if let Some(rate) = self.window.pacing_rate(self.rtt.srtt()) {
+        if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
             self.pacer.sent(now, length, rate);
         }
         let (sequence, ack, length) = (self.numbering.wire(start), self.far, length as u16);
@@ -510,7 +519,7 @@ impl Node for TcpSender {
         if let Some(jitter) = &self.jitter {
             visit(jitter.draws());
         }
-        if self.settings.variant == Variant::Bbr {
+        if self.delivery.is_some() {
             visit(self.luck.draws());
         }
     }

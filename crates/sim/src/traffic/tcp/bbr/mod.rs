@@ -10,8 +10,10 @@ mod aggregation;
 mod filter;
 mod policer;
 
+use super::TcpSettings;
 use super::delivery::Sample;
 use super::sender::Phase;
+use super::window::{CongestionControl, Window};
 use aggregation::Aggregation;
 use filter::MaxFilter;
 use policer::{Policer, Progress, Verdict};
@@ -106,10 +108,10 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    /// With the initial window in bytes, of segments of so many; it paces below the bandwidth by the share `margin`.
-    pub(super) fn new(segment: f64, initial: f64, margin: f64, now: Time) -> Self {
+    pub(super) fn new(settings: &TcpSettings, now: Time) -> Self {
+        let Window { segment, initial, .. } = Window::new(settings.segment, settings.initial_window);
         Self {
-            margin,
+            margin: settings.pacing_margin,
             segment,
             initial,
             mode: Mode::Startup,
@@ -136,11 +138,6 @@ impl Bbr {
             idle_restart: false,
             lost: 0,
         }
-    }
-
-    /// In bytes of data a second.
-    pub(super) fn pacing_rate(&self) -> f64 {
-        self.pacing_rate
     }
 
     /// The least round trip of the last ten seconds.
@@ -371,7 +368,7 @@ impl Bbr {
     }
 
     /// A repair begins: remembers the window (`bbr_save_cwnd`).
-    pub(super) fn save_cwnd(&mut self, cwnd: f64) {
+    fn save_cwnd(&mut self, cwnd: f64) {
         let good = self.before == Phase::Open && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
@@ -395,5 +392,35 @@ impl Bbr {
             Mode::ProbeRtt => self.check_probe_rtt_done(now, cwnd, luck),
             Mode::Startup | Mode::Drain => {}
         }
+    }
+}
+
+/// The model sets the window, so that it neither grows nor falls by what others go by.
+impl CongestionControl for Bbr {
+    fn avoid(&mut self, _window: &mut Window, _now: Time, _acked: f64, _srtt: Option<Span>) {}
+
+    fn grow(&mut self, _window: &mut Window, _now: Time, _acked: u64, _srtt: Option<Span>) {}
+
+    fn loss(&mut self, window: &mut Window, _flight: u64) {
+        self.save_cwnd(window.cwnd);
+    }
+
+    fn fall(&self, _window: &mut Window) {}
+
+    fn timeout(&mut self, window: &mut Window, _now: Time, flight: Option<u64>, _max: u64) {
+        if flight.is_some() {
+            self.save_cwnd(window.cwnd);
+        }
+        window.cwnd = window.segment;
+    }
+
+    fn restart(&mut self, _window: &mut Window) {}
+
+    fn pacing_rate(&self, _window: &Window, _srtt: Option<Span>) -> Option<f64> {
+        Some(self.pacing_rate)
+    }
+
+    fn model(&mut self) -> Option<&mut Bbr> {
+        Some(self)
     }
 }

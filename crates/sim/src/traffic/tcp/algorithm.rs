@@ -1,0 +1,77 @@
+//! The algorithms of congestion control.
+
+use super::bbr::Bbr;
+use super::cubic::Cubic;
+use super::reno::Reno;
+use super::scalable::Scalable;
+use super::window::CongestionControl;
+use super::{TcpSettings, Variant};
+use tidegate_core::{Ecn, Time};
+
+/// How losses are repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Recovery {
+    /// Slow start from one segment.
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgement (RFC 5681).
+    Reno,
+    /// Fast recovery that lasts until all that was in flight is acknowledged (RFC 6582).
+    NewReno,
+    /// Guided by selective acknowledgements (RFC 6675).
+    Sack,
+}
+
+/// Makes the control of a connection that begins at a time.
+pub(super) type Start = fn(&TcpSettings, Time) -> Box<dyn CongestionControl>;
+
+/// An algorithm: what the two ends have to know of it, and what moves its window.
+pub(super) struct Algorithm {
+    pub(super) recovery: Recovery,
+    /// The ECN field of its data, for one that answers the share of marks, so that the receiver has to tell of each.
+    pub(super) scalable: Option<Ecn>,
+    /// Why its data cannot be ECN-capable.
+    pub(super) no_ecn: Option<&'static str>,
+    pub(super) control: Start,
+}
+
+impl Algorithm {
+    fn new(recovery: Recovery, control: Start) -> Self {
+        Self { recovery, scalable: None, no_ecn: None, control }
+    }
+}
+
+impl Variant {
+    /// The registry.
+    pub(super) fn algorithm(self) -> Algorithm {
+        fn reno(settings: &TcpSettings, _: Time) -> Box<dyn CongestionControl> {
+            Box::new(Reno::new(settings.increase))
+        }
+        match self {
+            Self::Tahoe => Algorithm::new(Recovery::Tahoe, reno),
+            Self::Reno => Algorithm::new(Recovery::Reno, reno),
+            Self::NewReno => Algorithm::new(Recovery::NewReno, reno),
+            Self::Sack => Algorithm::new(Recovery::Sack, reno),
+            Self::Cubic => Algorithm::new(Recovery::Sack, |settings, _| {
+                Box::new(Cubic::new(settings.fast_convergence, settings.hystart))
+            }),
+            Self::Bbr => Algorithm {
+                no_ecn: Some("BBR version 1 does not answer marks"),
+                ..Algorithm::new(Recovery::Sack, |settings, now| Box::new(Bbr::new(settings, now)))
+            },
+            Self::Dctcp => Algorithm {
+                scalable: Some(Ecn::Ect0),
+                ..Algorithm::new(Recovery::Sack, |_, _| Box::new(Scalable::new(false)))
+            },
+            Self::Prague => Algorithm {
+                scalable: Some(Ecn::Ect1),
+                ..Algorithm::new(Recovery::Sack, |_, _| Box::new(Scalable::new(true)))
+            },
+        }
+    }
+
+    /// Whether the two ends use selective acknowledgements.
+    #[must_use]
+    pub fn uses_sack(self) -> bool {
+        self.algorithm().recovery == Recovery::Sack
+    }
+}
