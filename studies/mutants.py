@@ -96,9 +96,8 @@ def run(command: str, tree: Path, longest_s: int) -> tuple[bool, str]:
 
 def noticed_by(words: str) -> str:
     """The first test that a failed verb names."""
-    named = re.search(r"^(?:FAILED|ERROR) (\S+)", words, re.MULTILINE) or re.search(
-        r"^---- (\S+) stdout ----", words, re.MULTILINE
-    )
+    forms = (r"^(?:FAILED|ERROR) (\S+)", r"^---- (\S+) stdout ----", r"^not ok \d+ - (.+)")
+    named = next((match for form in forms if (match := re.search(form, words, re.MULTILINE))), None)
     return named[1] if named else words.strip().splitlines()[-1][:200]
 
 
