@@ -74,6 +74,12 @@ def mechanisms(tree: Path) -> Iterator[Mistake]:
         yield Mistake(entry["name"], entry["file"], text.replace(entry["old"], entry["new"]))
 
 
+def git(folder: Path, *argv: str) -> str:
+    """What git prints in a folder."""
+    done = subprocess.run(["git", *argv], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
 def run(command: str, tree: Path, longest_s: int) -> tuple[bool, str]:
     """Runs a command: whether it passed, and its words."""
     process = subprocess.Popen(
@@ -138,19 +144,18 @@ def main() -> None:
     parser.add_argument("--commit", default="HEAD", help="the state of the code that is tried (%(default)s)")
     parser.add_argument("--out", type=Path, default=ROOT / ".cache" / "mutants.jsonl", help="verdicts, a line each")
     options = parser.parse_args()
-    tree = ROOT / ".cache" / "mutants" / options.commit
+    commit = git(ROOT, "rev-parse", "--short", options.commit)
+    tree = ROOT / ".cache" / "mutants"
     if not tree.exists():
-        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tree)], check=True)
-    subprocess.run(["git", "checkout", "--quiet", "--force", options.commit], cwd=tree, check=True)
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=tree, check=True, capture_output=True, text=True
-    )
+        git(ROOT, "clone", "--quiet", "--no-checkout", str(ROOT), str(tree))
+    git(tree, "fetch", "--quiet", "origin")
+    git(tree, "checkout", "--quiet", "--force", "--detach", commit)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     lines = options.out.read_text("utf-8").splitlines() if options.out.exists() else []
     tried = {(line["commit"], line["name"]): line for line in map(json.loads, lines)}
     count = 0
     for mistake in mechanisms(tree) if options.mechanisms else drawn(tree, options.seed):
-        key = (commit.stdout.strip(), mistake.name)
+        key = (commit, mistake.name)
         if key not in tried:
             tried[key] = {"commit": key[0], "name": mistake.name, "file": mistake.file, **attempt(mistake, tree)}
             with options.out.open("a", encoding="utf-8") as file:
