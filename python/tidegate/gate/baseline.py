@@ -44,9 +44,9 @@ class Known:
     """What a baseline has of a case."""
 
     network: str
-    """Hash of its scenario and of who contends in it: see [network][]."""
+    """Hash of its scenario and of who contends in it: see `network`."""
     engine: str
-    """Hash of what engine and measures make of it with a constant rate: see [engines][]."""
+    """Hash of what engine and measures make of it with a constant rate: see `engines`."""
     values: Values
     """The numbers of its runs."""
 
