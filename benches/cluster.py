@@ -23,7 +23,7 @@ from tidegate import Scenario
 from tidegate.comparing.sweeping import Point, SweepJob
 from tidegate.running import engine
 from tidegate.running.dask import Cluster
-from tidegate.scenario._lower import Lowered
+from tidegate.scenario.lower import Lowered
 
 WORKERS = 2
 BUSY = 0.2  # seconds of a run

@@ -24,8 +24,8 @@ import tidegate
 from tidegate import Run, Scenario, plot
 from tidegate.comparing import ranges
 from tidegate.control.registry import registry
-from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
-from tidegate.show._view import flow_series
+from tidegate.show.palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
+from tidegate.show.view import flow_series
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "studies"), str(HERE.parent / "tests" / "python")]

@@ -16,16 +16,16 @@ from typing import Any
 from tidegate import Comparison, Run, Scenario, _core, report, run
 from tidegate.errors import TidegateError
 from tidegate.paper import _mutations as mutations
-from tidegate.paper import _reading as reading
+from tidegate.paper import reading
 from tidegate.paper._model import PAPER_TOML
 from tidegate.paper._rules import Expression, Undefined
 from tidegate.recordings import imported
 from tidegate.results import Results
-from tidegate.results._folders import MANIFEST
+from tidegate.results.folders import MANIFEST
 from tidegate.results.stats import Interval
 from tidegate.scenario import _frames as frames
-from tidegate.scenario import _toml as toml
-from tidegate.scenario._lower import lower
+from tidegate.scenario import toml
+from tidegate.scenario.lower import lower
 from tidegate.video.settings import Settings
 
 _SHARED = Path("/dev/shm")

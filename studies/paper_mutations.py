@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tidegate import paper
-from tidegate.paper import Result, Verdict
-from tidegate.paper import _words as words
+from tidegate.paper import Result, Verdict, words
 from tidegate.paper._mutations import AS_RUN, Answer, Mutations
 from tidegate.papers.burmeister2001 import unicast
 from tidegate.papers.lissah2019 import pictures

@@ -22,12 +22,12 @@ from kept import FOLDER
 from tidegate import Run
 from tidegate._files import file_name
 from tidegate.paper import Measure, Outcome, Plan, Result
-from tidegate.paper._shipped import names
 from tidegate.paper.result import _judge, prepare
+from tidegate.paper.shipped import names
 from tidegate.results.stats import Interval
 from tidegate.running import engine
-from tidegate.running._seeds import seeds_from
 from tidegate.running.pool import Job
+from tidegate.running.seeds import seeds_from
 
 PREFIX = "paper_"
 PICTURES = 0.01

@@ -18,7 +18,7 @@ from rich.progress import Progress
 
 from tidegate.control.registry import registry
 from tidegate.suite import Plan, Suite, SuiteResult, verdicts
-from tidegate.suite._model import RuleTable
+from tidegate.suite.model import RuleTable
 from tidegate.suite.scores import SHOWN, scores
 
 RECORD = Path(__file__).parent / "kept" / "scorecards.csv"

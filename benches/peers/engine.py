@@ -15,8 +15,8 @@ from typing import Any
 from tidegate import _core
 from tidegate.control import registry as controllers
 from tidegate.scenario import Scenario
-from tidegate.scenario._lower import lower
-from tidegate.scenario._population import lower_radio, members_of
+from tidegate.scenario.lower import lower
+from tidegate.scenario.population import lower_radio, members_of
 from tidegate.scenario.radio import Lte, Users
 
 SECOND = 10**9

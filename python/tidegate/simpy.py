@@ -38,9 +38,8 @@ from tidegate import _core
 from tidegate._core import Packet
 from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.running import Run, engine_errors, run_of
-from tidegate.scenario import Flow, Link, Media, Scenario
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import lower
+from tidegate.scenario import Flow, Link, Media, Scenario, memory
+from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import Level
 from tidegate.units import Duration, Fraction, Rate
 

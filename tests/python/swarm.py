@@ -25,7 +25,7 @@ from support.swarm_links import Table
 from support.swarm_scenarios import files, scenario
 from tidegate import Scenario, _core
 from tidegate.errors import InputError, ScenarioError
-from tidegate.scenario._lower import RunInput, lower
+from tidegate.scenario.lower import RunInput, lower
 
 CPU_SECONDS = 60.0
 """What a run of some simulated seconds may take; the slowest of ten thousand took a tenth of it."""

@@ -169,7 +169,7 @@ def test_a_module_of_ones_own_with_such_a_name_stays_where_it_was(
 
 
 def test_a_changed_helper_is_read_anew_and_another_result(tmp_path: Path) -> None:
-    from tidegate.scenario._lower import Lowered
+    from tidegate.scenario.lower import Lowered
 
     label = f"alphartc:{submission(tmp_path)}"
     first = Lowered(scenario(label)).for_run()

@@ -16,7 +16,7 @@ from support import PLAIN, Cli, begin, interrupt
 from tidegate import Scenario, _core
 from tidegate.errors import InputError
 from tidegate.running import engine_errors
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import assign_all
 
 MINE = """\

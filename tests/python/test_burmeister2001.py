@@ -12,7 +12,7 @@ from support import ROOT, shared
 from tidegate import run
 from tidegate.paper import Result, Verdict
 from tidegate.paper._model import Claim
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001 import dithering, losses, multicast, unicast
 from tidegate.papers.burmeister2001.groups import Seen
 from tidegate.papers.burmeister2001.topologies import TREES, agents, edges

@@ -17,12 +17,12 @@ import pytest
 
 import tidegate
 from tidegate import Controller, InputError, Media, Run, Scenario
-from tidegate.control import _classes
+from tidegate.control import classes
 from tidegate.control.contenders import contenders
-from tidegate.running import _progress, engine, pool
+from tidegate.running import engine, pool, progress
 from tidegate.running.jobs import by_processes
 from tidegate.running.pool import Job
-from tidegate.scenario._lower import Lowered, lower
+from tidegate.scenario.lower import Lowered, lower
 from tidegate.scenario.variants import with_controller
 from tidegate.suite import Plan, Suite
 
@@ -146,12 +146,12 @@ def test_the_folder_says_what_the_class_was(notebook: Any, tmp_path: Path) -> No
         tidegate.run(again.scenario)
     nameless: dict[str, Any] = {"__name__": "__main__"}
     exec(CELL.format(extra="", more=""), nameless)
-    assert _classes.text_of(nameless["Mine"]) == "Mine"
+    assert classes.text_of(nameless["Mine"]) == "Mine"
 
 
 def test_what_a_class_of_a_cell_uses_counts_as_its_code(notebook: Any) -> None:
     def fingerprint(**parts: str) -> str:
-        return _classes.fingerprint(notebook(**parts))
+        return classes.fingerprint(notebook(**parts))
 
     plain = fingerprint()
     assert fingerprint() == plain
@@ -296,7 +296,7 @@ class Waiting:
 
 @pytest.mark.parametrize("what", ["run", "compare", "sweep", "suite"])
 def test_a_bar_is_drawn_for_whoever_asks(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
+    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -333,8 +333,8 @@ def test_a_bar_in_a_notebook_is_one_display_that_changes_and_goes(monkeypatch: p
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
     monkeypatch.setattr("rich.console.Console.is_jupyter", True, raising=False)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    monkeypatch.setattr(_progress, "_PATIENCE", -1.0)
-    with _progress.shown(True, "<b>") as tell:
+    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
+    with progress.shown(True, "<b>") as tell:
         assert tell is not None
         tell(0.25)
         tell(0.5)

@@ -21,7 +21,7 @@ from tidegate import Scenario
 from tidegate.comparing.sweeping import Plan as SweepPlan
 from tidegate.errors import InputError, RunError
 from tidegate.running import Run, RunJob, engine
-from tidegate.scenario._lower import Lowered
+from tidegate.scenario.lower import Lowered
 
 distributed = pytest.importorskip("distributed", reason='Dask is an extra: pip install "tidegate[dask]"')
 

@@ -15,7 +15,7 @@ import tidegate
 from support import ROOT
 from tidegate import Needs, Run, Scenario, control, run
 from tidegate.control import registry as controllers
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 
 CORE = ROOT / "crates" / "core" / "src"
 SOURCES = [f"control/{file}.rs" for file in ("contract", "messages", "probes", "needs")]

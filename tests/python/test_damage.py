@@ -15,7 +15,7 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import Comparison, Run, Scenario, _core, compare, report, run
 from tidegate.errors import InputError
-from tidegate.results._folders import MANIFEST
+from tidegate.results.folders import MANIFEST
 from tidegate.running import RUN_FILE
 
 

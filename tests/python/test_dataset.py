@@ -20,10 +20,10 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import _core
 from tidegate.errors import InputError
-from tidegate.results import _dataset as dataset
-from tidegate.results._dataset import Row, Writer
-from tidegate.results._where import Where
+from tidegate.results import dataset
+from tidegate.results.dataset import Row, Writer
 from tidegate.results.metrics import FLOWS
+from tidegate.results.where import Where
 
 SWEEP = ["sweep", "net.toml", "--set", "links.cable.delay=5ms,40ms", "--set", "links.cable.loss=0.0,0.02"]
 SWEEP += ["--set", "flows.call.media.controller=gcc,fixed:500kbps", "--seeds", "2", "--out", "o"]
@@ -181,8 +181,8 @@ def test_many_small_files_become_few(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_killed_sweep_leaves_whole_files_and_is_completed(tmp_path: Path) -> None:
     (tmp_path / "net.toml").write_text(PLAIN)
     code = """
-        from tidegate.results import _dataset
-        _dataset._SOON = 0.05
+        from tidegate.results import dataset
+        dataset._SOON = 0.05
         from tidegate import sweep
         sweep("net.toml", {"duration": [f"{at}s" for at in range(5, 205)]}, out="o", seeds=5)
     """

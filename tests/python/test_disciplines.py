@@ -139,7 +139,7 @@ def test_each_direction_has_its_own() -> None:
         links=[Link(name="cable", discipline="codel", capacity="1Mbps")],
         flows=[Flow(udp=Udp(rate="1Mbps"))],
     )
-    from tidegate.scenario._lower import lower
+    from tidegate.scenario.lower import lower
 
     def of(scenario: Scenario) -> list[Any]:
         return [

@@ -18,8 +18,8 @@ from support import PLAIN, Cli
 from tidegate import Controller, Scenario
 from tidegate.errors import InputError, RunError
 from tidegate.running import RunJob, engine, pool
-from tidegate.scenario._lower import Lowered
-from tidegate.scenario._reading import Inputs
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Inputs
 
 distributed = pytest.importorskip("distributed", reason='Dask is an extra: pip install "tidegate[dask]"')
 

@@ -16,8 +16,8 @@ from support import PLAIN, ROOT, Cli
 from tidegate import Run, Scenario, compare, run, scenario_for
 from tidegate._files import sha256
 from tidegate.errors import OutputError
-from tidegate.results import _folders as folders
-from tidegate.results._folders import MANIFEST, Manifest, add_file, begin_folder, check_folder, write_folder
+from tidegate.results import folders
+from tidegate.results.folders import MANIFEST, Manifest, add_file, begin_folder, check_folder, write_folder
 
 KIND = "mark"
 
@@ -161,7 +161,7 @@ def test_what_is_written_during_the_exchange_is_kept(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tidegate.results import _folders as folders
+from tidegate.results import folders
 call, two_renames = sys.argv[1], sys.argv[2] == "two renames"
 count = 0
 def deadly(module, name, at=1):
@@ -247,7 +247,7 @@ def test_files_are_added(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
     assert told(place) == {"summary": "three", "summary.kept-1": "my words"}
     assert caplog.record_tuples == [
         (
-            "tidegate.results._folders",
+            "tidegate.results.folders",
             logging.WARNING,
             f"{place}: summary is not as tidegate wrote it; it is kept as summary.kept-1",
         )

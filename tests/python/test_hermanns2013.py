@@ -11,7 +11,7 @@ import pytest
 from papers import PaperStudy
 from support import ROOT, shared
 from tidegate.paper import Backing, Result, Verdict
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 from tidegate.papers.hermanns2013.alone import LARGEST, SETTLED_S, TICK_S, Alone, AloneJob, Ticks
 from tidegate.papers.hermanns2013.cells import (
     CALL_S,

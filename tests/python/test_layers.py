@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tidegate
 from support import ROOT
 
 PACKAGE = ROOT / "python" / "tidegate"
@@ -77,6 +79,16 @@ def above(name: str, other: str, rows: dict[str, int]) -> str | None:
     return None if rows[layer(other)] < rows[mine] else f"{name} imports {other}, which stands above it"
 
 
+def test_a_private_module_is_imported_by_its_own_package_alone() -> None:
+    wrong = [
+        f"{name} imports {other}"
+        for name, file in sorted(MODULES.items())
+        for other in sorted(imported(file.read_text(encoding="utf-8")))
+        if any(part.startswith("_") for part in other.split(".")[2:]) and layer(other) != layer(name)
+    ]
+    assert wrong == []
+
+
 def test_modules_import_only_what_stands_below_them() -> None:
     rows = order()
     wrong = [
@@ -97,6 +109,15 @@ def test_an_import_that_points_up_is_named() -> None:
     assert above("tidegate.scenario.links", "tidegate.units", rows) is None
     assert above("tidegate.cli.runs", "tidegate", rows) is None
     assert above("tidegate.units", "tidegate", rows) is not None
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """Once every module is imported, each name of `tidegate.__all__` is what it was."""
+    public = {name: getattr(tidegate, name) for name in tidegate.__all__}
+    for name in MODULES:
+        if not name.endswith("__main__") and "papers." not in name:
+            importlib.import_module(name)
+    assert {name: getattr(tidegate, name) for name in tidegate.__all__} == public
 
 
 def test_the_table_has_all_that_there_is_and_no_more() -> None:

@@ -14,7 +14,7 @@ from support import ROOT, shared
 from tidegate import paper, run
 from tidegate.paper import Backing, Plan, Result, Sheet, Verdict
 from tidegate.paper import _readme as readme
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.experiment import LABELS, OPEN, PUBLISHED_MOS, loss_for
 from tidegate.papers.lissah2019.kept import Kept, simple_mos
@@ -22,7 +22,7 @@ from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, SENDE
 from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, Seen
 from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, Viewed
 from tidegate.running import Run
-from tidegate.video._extra import INSTALL
+from tidegate.video.extra import INSTALL
 
 FOLDER = ROOT / "python" / "tidegate" / "papers" / "lissah2019"
 

@@ -9,7 +9,7 @@ import tidegate
 from support import Cli
 from tidegate import Lte, Scenario, Users, lte
 from tidegate.errors import InputError, ScenarioError
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 
 CELL = """
 duration = "20s"

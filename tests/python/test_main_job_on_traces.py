@@ -11,7 +11,7 @@ import pytest
 from support import shared
 from tidegate import Comparison, Run, Scenario, TraceError, compare, plot, run, scenario_for, trace
 from tidegate.results.metrics import HEADLINE
-from tidegate.show._view import flow_series
+from tidegate.show.view import flow_series
 
 FOLDERS = {
     # files, format, and one that a comparison is made over

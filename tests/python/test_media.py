@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tidegate.video.codec import Format, codec, filled
+from tidegate.video.codec.intra import black
 
 from support import Cli
 from support.media import flat, link, sent, value
@@ -21,10 +23,8 @@ from tidegate.media._received import Received, _coded, deadlines, received
 from tidegate.media._screen import schedule
 from tidegate.media.judge import _freezes
 from tidegate.media.ladder import Ladder, encode, rates
-from tidegate.video import _extra as extras
-from tidegate.video._cache import cache
-from tidegate.video._codec import Format, codec, filled
-from tidegate.video._codec.intra import black
+from tidegate.video import extra as extras
+from tidegate.video.cache import cache
 from tidegate.video.clip import luma
 
 OURS = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tidegate.video.codec.h264 import units
 
 from support import Cli
 from support.media import SMALL, decoded, digest, film, link, needs_av, needs_clips, needs_vmaf, sent, value
@@ -17,10 +18,9 @@ from tidegate.errors import InputError
 from tidegate.media import Procedural, encode, find, judge, psnr, ssim
 from tidegate.media._decode import pairs
 from tidegate.media._received import received
-from tidegate.video._codec.h264 import units
-from tidegate.video._vmaf import Vmaf
 from tidegate.video.clip import luma
 from tidegate.video.settings import Settings
+from tidegate.video.vmaf import Vmaf
 
 pytestmark = needs_av
 
@@ -125,7 +125,7 @@ def test_a_lost_frame_repeats_the_picture_before_and_a_freeze_counts() -> None:
 def test_vmaf_and_ssim_are_those_of_ffmpeg(tmp_path: Path) -> None:
     import subprocess
 
-    from tidegate.video._vmaf import program
+    from tidegate.video.vmaf import program
 
     originals = list(Procedural(176, 144).pictures(11))
     blurred = [(one // 2 + np.roll(one, 5, axis=1) // 2).astype(np.uint8) for one in originals]

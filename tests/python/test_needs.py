@@ -16,17 +16,16 @@ import pytest
 from support import ROOT
 from tidegate import Flow, Link, Media, Scenario, run
 from tidegate.errors import InputError, RunError
-from tidegate.scenario import Tcp, Udp
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import lower
-from tidegate.scenario._ways import Ways
+from tidegate.scenario import Tcp, Udp, memory
+from tidegate.scenario.lower import lower
+from tidegate.scenario.ways import Ways
 
 MEASURED = """\
 import json, sys
 from tidegate import Scenario, run
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import lower
-from tidegate.scenario._ways import Ways
+from tidegate.scenario import memory
+from tidegate.scenario.lower import lower
+from tidegate.scenario.ways import Ways
 
 def size(name):
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))[name].split()[0]) * 1024

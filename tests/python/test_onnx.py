@@ -172,7 +172,7 @@ def test_a_sweep_over_it_runs_what_has_changed_and_nothing_else(make: Callable[.
 
 
 def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: Callable[..., Path]) -> None:
-    from tidegate.scenario._lower import Lowered
+    from tidegate.scenario.lower import Lowered
 
     name = f"onnx:{make({}, 1_000_000.0)}"
     first = Lowered(scenario(name)).for_run()

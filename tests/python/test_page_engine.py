@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidegate import Scenario, live_world, run
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ["home-broadband", "l4s-access", "rfc8867-5.1-variable-capacity", "satellite", "lte-cell", "group-t4"]

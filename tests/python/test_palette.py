@@ -24,7 +24,7 @@ from tidegate import plot, report
 from tidegate.control.registry import registry
 from tidegate.media import Judged
 from tidegate.media._figures import quality
-from tidegate.show._palette import DASHES, HUES, KNOWN, OWN, look, looks
+from tidegate.show.palette import DASHES, HUES, KNOWN, OWN, look, looks
 from tidegate.suite import page
 
 Groups = Mapping[str, Sequence[synthetic.SyntheticRun]]

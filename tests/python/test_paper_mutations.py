@@ -9,11 +9,10 @@ import pytest
 
 from paper_mutations import MUTATIONS, SEEDS, found
 from support import ROOT
-from tidegate.paper import Verdict
+from tidegate.paper import Verdict, shipped
 from tidegate.paper import _mutations as mutations
-from tidegate.paper import _shipped as shipped
 from tidegate.paper._mutations import AS_RUN, Mutations
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 
 MUST_TURN = {
     "hoang2017": {

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.errors import InputError
-from tidegate.paper import Backing, Judgement, Measure, Verdict
-from tidegate.paper import _words as words
+from tidegate.paper import Backing, Judgement, Measure, Verdict, words
 from tidegate.paper._model import Bound, Claim, Phrase
 from tidegate.paper._rules import Expression, Truth, Undefined, Value
 from tidegate.paper.verdicts import judge

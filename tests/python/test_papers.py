@@ -20,15 +20,12 @@ from support import ROOT, Cli, begin, interrupt
 from support.cable import CABLE, CODE, TOML, wrong
 from tidegate import _shipped, paper
 from tidegate.errors import InputError
-from tidegate.paper import Measure, Result, Table, Verdict
-from tidegate.paper import _facts as facts
+from tidegate.paper import Measure, Result, Table, Verdict, facts, shipped, words
 from tidegate.paper import _mutations as mutations
 from tidegate.paper import _opening as opening
-from tidegate.paper import _shipped as shipped
 from tidegate.paper import _tables as tables
-from tidegate.paper import _words as words
-from tidegate.paper._reading import load
 from tidegate.paper.measures import CellValue
+from tidegate.paper.reading import load
 from tidegate.results.stats import Interval
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.cable import CODE, TOML, wrong
 from tidegate import paper
 from tidegate.errors import InputError, RunError
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 import tidegate
 from support import Cli, begin, shared
 from tidegate import InputError, Scenario, _core
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.show import play
 from tidegate.show.play import _page, _refusing
 

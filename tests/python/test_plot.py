@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 
 from support import synthetic_runs as synthetic
 from tidegate import Run, Scenario, plot, run
-from tidegate.show import _view
-from tidegate.show._palette import DASHES, HUES, look, looks
+from tidegate.show import view
+from tidegate.show.palette import DASHES, HUES, look, looks
 
 
 def png(figure: Figure) -> bytes:
@@ -56,7 +56,7 @@ def test_comparison_has_a_panel_for_each_controller_and_two_shared_ones() -> Non
 def test_lines_are_medians_over_seeds_and_bands_their_range() -> None:
     groups = synthetic.comparison(("gcc",), 3)
     figure = plot.comparison(groups)
-    stack = np.vstack([_view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
+    stack = np.vstack([view.flow_series(run, "subject").receive_bps for run in groups["gcc"]]) / 1e6
     drawn = line_of(figure.axes[0], "gcc")[1]
     np.testing.assert_allclose(drawn, np.median(stack, axis=0))
     band = np.asarray(figure.axes[0].collections[-1].get_paths()[0].vertices)[:, 1]
@@ -67,7 +67,7 @@ def test_lines_are_medians_over_seeds_and_bands_their_range() -> None:
 def test_seeds_with_different_links_are_not_averaged() -> None:
     groups = synthetic.comparison(("gcc",), 3, wandering=True)
     figure = plot.comparison(groups)
-    first = _view.flow_series(groups["gcc"][0], "subject").receive_bps / 1e6
+    first = view.flow_series(groups["gcc"][0], "subject").receive_bps / 1e6
     np.testing.assert_allclose(line_of(figure.axes[0], "gcc")[1], first)
     assert "lines: seed 1;" in note(figure)
 
@@ -75,7 +75,7 @@ def test_seeds_with_different_links_are_not_averaged() -> None:
 def test_capacity_is_drawn_as_the_step_it_was() -> None:
     run = synthetic.run("gcc")
     figure = plot.time_series(run)
-    t, capacity = _view.truth(run, "bottleneck")
+    t, capacity = view.truth(run, "bottleneck")
     step = next(line for line in figure.axes[0].get_lines() if line.get_drawstyle() == "steps-post")
     x, y = values(step)
     np.testing.assert_allclose(y[:-1], capacity / 1e6)
@@ -111,7 +111,7 @@ def test_dashes_are_on_the_lines_that_share_an_axis() -> None:
 
 
 def test_sequences_are_grouped_by_the_subjects_controller() -> None:
-    groups = _view.grouped([synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)])
+    groups = view.grouped([synthetic.run("gcc", 1), synthetic.run("fixed", 1), synthetic.run("gcc", 2)])
     assert {label: len(runs) for label, runs in groups.items()} == {"gcc": 2, "fixed": 1}
 
 
@@ -134,7 +134,7 @@ def test_scatter_has_a_dot_for_each_seed_and_runs_from_slow_to_quick() -> None:
     assert [len(np.asarray(c.get_offsets())) for c in ax.collections] == [4, 1, 4, 1]
     left, right = ax.get_xlim()
     assert left > right
-    mean = np.mean([_view.metric(run, "subject", "one_way_delay_ms_p95") for run in groups["gcc"]])
+    mean = np.mean([view.metric(run, "subject", "one_way_delay_ms_p95") for run in groups["gcc"]])
     assert np.asarray(ax.collections[1].get_offsets())[0, 0] == pytest.approx(mean)
 
 
@@ -221,13 +221,13 @@ def test_every_queue_is_drawn() -> None:
     one = run(Scenario.from_dict({"duration": "8s", "links": links, "flows": flows}))
     names = {line.get_label() for line in plot.session(one).axes[-1].lines}
     every = [link["link"] for link in one.summary["links"]]
-    assert names == {name for name in every if _view.queue(one, name)[1].max() > 0}
+    assert names == {name for name in every if view.queue(one, name)[1].max() > 0}
     assert {"first", "second"} <= names
     assert {line.get_label() for line in plot.time_series(one).axes[3].lines} == names
 
 
 def test_the_quantiles_are_those_of_the_summary(outages: Run) -> None:
-    delays = _view.delay_quantiles(outages, "call")
+    delays = view.delay_quantiles(outages, "call")
     for share in ("p50", "p95", "p99"):
         at = round(float(share[1:]) * 2)
         assert delays[at] == outages.metrics()[f"one_way_delay_ms_{share}"]

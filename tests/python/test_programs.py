@@ -20,7 +20,7 @@ if sys.platform != "linux":
     pytest.skip("sessions of real programs need Linux", allow_module_level=True)
 
 from tidegate.errors import ControllerError, RunError
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.shell import Contender, LiveJob, Programs, _contender, attempt, beside, how_long, replay
 from tidegate.shell._files import PLACE
 from tidegate.shell._scenario import standing_for

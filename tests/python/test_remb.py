@@ -18,7 +18,7 @@ from tidegate import Arrived, InputError, PacketResult, Report, Scenario, _core,
 from tidegate.control import ReceiverHost
 from tidegate.control import registry as controllers
 from tidegate.net.wire import Remb
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 
 MS = 1_000_000
 

@@ -19,9 +19,8 @@ from tidegate import compare, plot, report
 from tidegate.cli.printing import print_run
 from tidegate.comparing import scenario_for
 from tidegate.errors import OutputError
-from tidegate.show import _view
-from tidegate.show.report import _series as series
-from tidegate.show.report import _tables as tables
+from tidegate.show import view
+from tidegate.show.report import series, tables
 
 
 def block(text: str) -> dict[str, Any]:
@@ -50,13 +49,13 @@ def test_the_series_in_the_page_are_those_of_the_recording() -> None:
     run = synthetic.run("gcc")
     data = block(report.html(run))
     panel = data["columns"][0]["panels"][0]
-    truth = _view.flow_series(run, "subject")
+    truth = view.flow_series(run, "subject")
     receive = series.unpack(panel["flows"][0]["receive"], data["steps"]["rate"])
     np.testing.assert_allclose(receive, truth.receive_bps / 1e6, atol=0.00051)
     delay = series.unpack(panel["flows"][0]["delay"], data["steps"]["delay"])
     np.testing.assert_allclose(delay, truth.delay_ms, atol=0.051)
     capacity = series.unpack(panel["capacity"], data["steps"]["rate"])
-    np.testing.assert_allclose(capacity, _view.truth(run, "bottleneck")[1] / 1e6, atol=0.00051)
+    np.testing.assert_allclose(capacity, view.truth(run, "bottleneck")[1] / 1e6, atol=0.00051)
 
 
 def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +96,7 @@ def test_more_flows_than_can_be_told_apart_are_summed() -> None:
     run = synthetic.run("gcc", flows=12)
     panel = block(report.html(run))["columns"][0]["panels"][0]
     assert [other["name"] for other in panel["others"]] == ["11 other flows"]
-    total = sum(_view.flow_series(run, f"cross-{i}").receive_bps for i in range(1, 12)) / 1e6
+    total = sum(view.flow_series(run, f"cross-{i}").receive_bps for i in range(1, 12)) / 1e6
     np.testing.assert_allclose(series.unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051)
 
 
@@ -106,7 +105,7 @@ def test_the_distribution_ends_at_one_and_knows_the_median() -> None:
     table = run.table("packets")
     delay = (table["arrived_s"] - table["sent_s"]) * 1e3
     median = float(np.nanmedian(delay))
-    got = series.distribution(_view.delay_quantiles(run, "subject"), np.array([0.0, median, 1e9]))
+    got = series.distribution(view.delay_quantiles(run, "subject"), np.array([0.0, median, 1e9]))
     assert got[0] == 0
     assert got[1] == pytest.approx(500, abs=5)
     assert got[2] == 1000
@@ -132,8 +131,8 @@ def test_distribution_scatter_and_table_have_one_95th_percentile() -> None:
         # where the line itself crosses 95 %, between two points of its grid
         crossing = int(np.argmax(np.array(lines[name]["y"]) >= 950))
         assert grid[crossing - 1] * 0.99 <= mean <= grid[crossing] * 1.01
-        pooled = np.concatenate([_view.delays(run, run.subject)[0] for run in runs])
-        weight = np.concatenate([_view.delays(run, run.subject)[1] for run in runs])
+        pooled = np.concatenate([view.delays(run, run.subject)[0] for run in runs])
+        weight = np.concatenate([view.delays(run, run.subject)[1] for run in runs])
         order = np.argsort(pooled)
         other = pooled[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.95)]
         assert abs(other - mean) > 0.05 * mean, "else this would show nothing"
@@ -175,7 +174,7 @@ def test_the_files_of_uplot_are_those_that_were_published() -> None:
 def test_the_headline_table_says_what_the_summaries_say() -> None:
     groups = synthetic.comparison(("gcc", "fixed"), 4)
     row = next(r for r in tables.headline(groups) if r.metric.name == "one_way_delay_ms_p95")
-    values = [_view.metric(run, "subject", row.metric.name) for run in groups["gcc"]]
+    values = [view.metric(run, "subject", row.metric.name) for run in groups["gcc"]]
     assert row.cells["gcc"].mean == pytest.approx(np.mean(values))
     # Student's t with three degrees of freedom
     assert row.cells["gcc"].half == pytest.approx(3.182 * np.std(values, ddof=1) / 2, rel=1e-3)

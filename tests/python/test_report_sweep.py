@@ -18,9 +18,9 @@ from matplotlib.text import Text
 from support import PLAIN, Cli
 from tidegate import InputError, Scenario, plot, report, sweep
 from tidegate.comparing.sweeping import SweepResult
-from tidegate.show._palette import look, shade
-from tidegate.show._sweep import Swept, shortened
-from tidegate.show.report import _path as path
+from tidegate.show.palette import look, shade
+from tidegate.show.report import path
+from tidegate.show.sweeps import Swept, shortened
 
 UP, DOWN, WHO = "links.up.delay", "links.down.delay", "flows.call.media.controller"
 

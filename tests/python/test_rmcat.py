@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tidegate import Scenario, run
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.scenario.sources import StatisticalVideo
 from tidegate.scenario.traffic import Web
 from tidegate.suite import Suite, verdicts

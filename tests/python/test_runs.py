@@ -21,13 +21,13 @@ from support import PLAIN, Cli
 from tidegate import Controller, Queue, Run, Scenario, compare, pool, run, scenario_for, sweep, trace
 from tidegate._files import file_names, write_file
 from tidegate.errors import InputError, OutputError, RunError
-from tidegate.results._folders import check_folder, write_folder
+from tidegate.results.folders import check_folder, write_folder
 from tidegate.running import RunJob
 from tidegate.running.pool import Tick
-from tidegate.scenario import _lower as lowering
-from tidegate.scenario._lower import Lowered
+from tidegate.scenario import lower as lowering
+from tidegate.scenario.lower import Lowered
 from tidegate.scenario.variants import with_controller
-from tidegate.show import _view
+from tidegate.show import view
 
 
 @pytest.fixture(scope="module")
@@ -452,8 +452,8 @@ def test_the_subject_is_one_flow_for_everybody(cli: Cli, tmp_path: Path) -> None
     replaced = with_controller(made, "fixed:1Mbps")
     assert [flow.media.controller for flow in replaced.flows if flow.media] == ["gcc", "fixed:1Mbps"]
     done = run(replaced)
-    assert done.subject == _view.subject_of(done) == "subject"
-    assert done.metrics()["controller"] == _view.controller_of(done) == "fixed"
+    assert done.subject == view.subject_of(done) == "subject"
+    assert done.metrics()["controller"] == view.controller_of(done) == "fixed"
     swept = sweep(made, {"flows.subject.media.controller": ["fixed:1Mbps"]}, out=tmp_path / "sweep")
     assert next(csv.DictReader(io.StringIO(swept.to_csv())))["flow"] == "subject"
 

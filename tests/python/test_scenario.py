@@ -16,7 +16,7 @@ from support import PLAIN, shared
 from tidegate import Audio, Back, Flow, Link, Media, Queue, Scenario, Tcp, Udp, _core
 from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario import schema, shipped
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.units import Duration
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from papers import PaperStudy
 from tidegate import run
-from tidegate.paper import _shipped as shipped
-from tidegate.paper._reading import load
+from tidegate.paper import shipped
+from tidegate.paper.reading import load
 from tidegate.papers.scream_l4s.experiment import EQUAL, FRAMES, PACKET, PRAGUE, PUBLISHED, VARIED, Network, Seen
 
 

@@ -17,7 +17,7 @@ from tidegate import Run, Scenario
 from tidegate.errors import InputError, ScenarioError
 from tidegate.results.metrics import MEMBERS, METRICS
 from tidegate.scenario import Avpf, Link, Member, Session, schema
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.show.report import Source, html
 
 bench = example("engine", "benches/peers")

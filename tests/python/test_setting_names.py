@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate import Scenario, run
-from tidegate.scenario._model import Model
-from tidegate.scenario._reading import Files, Reading
+from tidegate.scenario.model import Model
+from tidegate.scenario.reading import Files, Reading
 
 EVERY_TABLE = """\
 duration = "10s"

@@ -19,7 +19,7 @@ from tidegate import InputError, Scenario
 if sys.platform != "linux":
     pytest.skip("sessions of real programs need Linux", allow_module_level=True)
 
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.shell import _network, replay, streams, verdict, with_programs
 
 HOME = {"duration": "6s"}
@@ -281,14 +281,14 @@ def test_wrong_uses_are_told_and_nothing_is_started(
 
 
 def test_what_is_missing_is_named_with_its_package(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tidegate.shell._session.search_path", lambda: str(tmp_path))
+    monkeypatch.setattr("tidegate.shell.sessions.search_path", lambda: str(tmp_path))
     told = cli("shell", "home-broadband", "--", "true", "--", "true")
     assert told.code == 2
     assert "unshare (package util-linux) and ip (package iproute2)" in told.err
 
 
 def test_elsewhere_than_on_linux_it_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.shell._session.sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr("tidegate.shell.sessions.sys", SimpleNamespace(platform="darwin"))
     told = cli("shell", "home-broadband", "--", "true", "--", "true")
     assert told.code == 2
     assert "tidegate shell needs Linux: network namespaces and packet sockets" in told.err
@@ -309,7 +309,7 @@ def test_forbidden_namespaces_are_told_with_what_would_help(
     fake = tmp_path / "unshare"
     fake.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
     fake.chmod(0o755)
-    monkeypatch.setattr("tidegate.shell._session.search_path", lambda: f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin")
+    monkeypatch.setattr("tidegate.shell.sessions.search_path", lambda: f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin")
     told = cli("shell", "home-broadband", "--", "true", "--", "true")
     assert told.code == 2
     assert "namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in told.err

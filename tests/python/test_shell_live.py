@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 need_namespaces()
 
 from tidegate import Run  # noqa: E402
-from tidegate.shell._session import replay  # noqa: E402
+from tidegate.shell.sessions import replay  # noqa: E402
 
 # packets of 1000 bytes every 5 ms, once the other one is there; who gets one sends 100 bytes back
 CALL = """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import PLAIN
 from tidegate import Run, Scenario, run
 from tidegate.errors import ScenarioError
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 
 SIZE = 24_000  # bytes of an RTP packet of thesis-network
 CONTROLLER = "flows.sender.media.controller"

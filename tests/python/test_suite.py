@@ -22,9 +22,9 @@ import pytest
 
 from support import HALF_A_MEGABIT, NO_WIFI, Cli
 from tidegate.errors import InputError
-from tidegate.scenario import _toml as toml
+from tidegate.scenario import toml
 from tidegate.suite import Plan, Suite, SuiteResult, windows
-from tidegate.suite._model import WindowsTable
+from tidegate.suite.model import WindowsTable
 from tidegate.suite.scores import scores
 from tidegate.units import Rate
 

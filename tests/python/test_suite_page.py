@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tidegate.show._palette import looks
+from tidegate.show.palette import looks
 from tidegate.show.plot import rate_delay_scatter
-from tidegate.show.report import _series as series
+from tidegate.show.report import series
 from tidegate.suite import Suite, SuiteResult, page
 from tidegate.suite.cases import Case
 from tidegate.suite.page._cloud import Ellipse, points

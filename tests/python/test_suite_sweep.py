@@ -13,8 +13,8 @@ from support import HALF_A_MEGABIT, NO_WIFI, Cli
 from tidegate import InputError
 from tidegate.comparing.sweeping import SweepResult
 from tidegate.results.metrics import HEADLINE
-from tidegate.show import _sweep
-from tidegate.show._sweep import ALL_CASES, CASE, Swept
+from tidegate.show import sweeps
+from tidegate.show.sweeps import ALL_CASES, CASE, Swept
 from tidegate.suite import Plan, Suite, SuiteResult
 from tidegate.suite.sweeping import SuiteSweep, SweepPlan
 
@@ -82,10 +82,10 @@ def test_means_are_those_of_the_scorecard(done: tuple[SuiteResult, SuiteSweep]) 
         for seed in (1, 2):
             numbers = [values[seed] for values in by_case]
             by_seed[seed] = math.fsum(number for number in numbers if number is not None) / 2
-        got = {row["seed"]: _sweep.value(row, name) for row in first.rows}
+        got = {row["seed"]: sweeps.value(row, name) for row in first.rows}
         assert got == pytest.approx(by_seed)
         alone = next(one for one in swept.combinations if one.settings == {"controller.rate": "700kbps", CASE: "three"})
-        assert {row["seed"]: _sweep.value(row, name) for row in alone.rows} == by_case[1]
+        assert {row["seed"]: sweeps.value(row, name) for row in alone.rows} == by_case[1]
     assert "utilisation" not in swept.names, "no call's part of a link says much where three share it"
 
 

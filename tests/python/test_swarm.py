@@ -13,7 +13,6 @@ import swarm
 from support import swarm_scenarios
 from tidegate import Scenario, _core, scenario
 from tidegate.errors import ScenarioError
-from tidegate.scenario import _population as population
 from tidegate.scenario import (
     buckets,
     couplings,
@@ -21,13 +20,14 @@ from tidegate.scenario import (
     flows,
     links,
     media,
+    population,
     radio,
     repair,
     sessions,
     sources,
     traffic,
 )
-from tidegate.scenario._model import Model
+from tidegate.scenario.model import Model
 
 ABSENT = {
     "Scenario.description": "text",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.errors import ScenarioError
-from tidegate.scenario import _toml as toml
+from tidegate.scenario import toml
 
 TEXT = '''\
 title = "a \\"quoted\\" # not a comment"   # a comment = 1

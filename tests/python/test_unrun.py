@@ -222,7 +222,7 @@ def test_saved_results_are_read_without_the_code(cli: Cli, marker: Path, more: C
 
 
 def test_a_folder_of_a_paper_is_judged_before_its_code_runs(cli: Cli, tmp_path: Path) -> None:
-    from tidegate.paper import _shipped as shipped
+    from tidegate.paper import shipped
 
     folder = tmp_path / "paper"
     shutil.copytree(shipped.find("hermanns2013"), folder)

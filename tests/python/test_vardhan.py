@@ -15,7 +15,7 @@ from support import ROOT, shared
 from tidegate import run
 from tidegate.paper import Backing, Measure, Result, Verdict
 from tidegate.paper._model import Claim
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 from tidegate.papers.vardhan import improvements, scenarios
 from tidegate.papers.vardhan.counts import Count
 from tidegate.papers.vardhan.experiment import JITTERS, RATES

@@ -89,7 +89,7 @@ def check(
     from tidegate.gate import checking, telling
     from tidegate.gate.baseline import Baseline
     from tidegate.gate.deciding import LOOKS
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.suite import SUITE_FILE, Suite
 
     if out is not None:

@@ -88,7 +88,7 @@ def check(
     """
     from tidegate.cli.tables import console
     from tidegate.scenario import Scenario
-    from tidegate.scenario._lower import lower
+    from tidegate.scenario.lower import lower
 
     made = Scenario.load(scenario)
     with results_only():

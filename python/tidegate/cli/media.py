@@ -32,10 +32,7 @@ def clips(as_json: AsJson = False) -> None:
     Example: tidegate media clips
     """
     from tidegate.cli.tables import console, plain_table, print_table
-    from tidegate.video import _cache as cache
-    from tidegate.video import _extra as extra
-    from tidegate.video import _openh264 as openh264
-    from tidegate.video import clip, settings
+    from tidegate.video import cache, clip, extra, openh264, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
     if extra.has("av"):
@@ -90,7 +87,7 @@ def render(
     """
     from tidegate._files import check_target
     from tidegate.cli.tables import console, progress
-    from tidegate.media._render import render as write
+    from tidegate.media.render import render as write
     from tidegate.running import Run
 
     check_target(out, "MP4 film", _is_film, force=force)

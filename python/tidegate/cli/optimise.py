@@ -78,7 +78,7 @@ def optimise(
     """
     from tidegate.cli.tables import progress
     from tidegate.optimising import OPTIMISE_FILE, Search, page
-    from tidegate.results._folders import add_file, check_folder
+    from tidegate.results.folders import add_file, check_folder
 
     check_folder(out, OPTIMISE_FILE, exchanged=False)
     with results_only():

@@ -95,10 +95,8 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
     # matplotlib and all that are for this command only
     from tidegate import paper as papers
     from tidegate.cli.tables import console, plain_table, print_table, progress
-    from tidegate.paper import _facts as facts
-    from tidegate.paper import _shipped as shipped
-    from tidegate.paper import _words as words
-    from tidegate.results._folders import check_folder
+    from tidegate.paper import facts, shipped, words
+    from tidegate.results.folders import check_folder
 
     name = shipped.find(key).resolve().name
     if out is None and not as_json:

@@ -12,7 +12,7 @@ from tidegate.cli.tables import console, plain_table, print_table
 from tidegate.results.metrics import COUNTED, HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.results.quality import verdict_on
 from tidegate.running import Run
-from tidegate.show import _recordings, _view
+from tidegate.show import played, view
 from tidegate.show.table import LINKS, ComparisonTable
 
 
@@ -20,7 +20,7 @@ def print_run(done: Run) -> None:
     """Prints its flows, its sessions and its links."""
     to = console()
     to.print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
-    flows = _view.point_to_point(done)
+    flows = view.point_to_point(done)
     shown = [name for name in (*HEADLINE, *COUNTED, *PICTURES) if any(flow.get(name) is not None for flow in flows)]
     heads = ["flow", "controller", *(_head(name) for name in shown), _head("quality")]
     told = [
@@ -40,7 +40,7 @@ def print_run(done: Run) -> None:
     if flows:
         print_table(table)
         to.print()
-    for session, members in _view.sessions(done.summary).items():
+    for session, members in view.sessions(done.summary).items():
         _print_members(session, members)
         to.print()
     if not done.summary["links"]:
@@ -64,7 +64,7 @@ def print_too_little(table: ComparisonTable) -> None:
 
 def print_recordings(summaries: Iterable[Mapping[str, Any]]) -> None:
     """Prints how much of each recorded network was played, if there is one."""
-    if told := _recordings.told(summaries):
+    if told := played.told(summaries):
         console().print("\n" + "\n".join(told))
 
 
@@ -73,7 +73,7 @@ _SIDE_BY_SIDE = 8  # flows of a run
 
 
 def _print_members(session: str, members: Sequence[Mapping[str, Any]]) -> None:
-    total = _view.session_sums(members)
+    total = view.session_sums(members)
     shown = [name for name in MEMBERS if any(one.get(name) is not None for one in members)]
     table = plain_table(session, "profile", *(_head(name) for name in shown))
     for one in members[:_MEMBERS_SHOWN]:

@@ -77,7 +77,7 @@ def import_(
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console, progress
     from tidegate.recordings import agreement, capacity, imported
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.running import RUN_FILE
 
     check_folder(out, RUN_FILE)

@@ -45,7 +45,7 @@ def report(
     from tidegate.cli.tables import console
     from tidegate.optimising import SearchResult
     from tidegate.optimising import page as searched
-    from tidegate.results._folders import add_file
+    from tidegate.results.folders import add_file
     from tidegate.show import report as reporting
     from tidegate.suite import SuiteResult
     from tidegate.suite import page as scorecard

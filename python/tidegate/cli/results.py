@@ -44,8 +44,8 @@ def results(
 
     Example: tidegate results out/sweep --where 'controller == "gcc" and delay_p95 > 100ms'
     """
-    from tidegate.results import _dataset as dataset
-    from tidegate.results._where import Where, column_of
+    from tidegate.results import dataset
+    from tidegate.results.where import Where, column_of
 
     if as_csv and as_json:
         raise InputError("--csv and --json: give one of them")

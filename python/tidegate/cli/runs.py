@@ -58,7 +58,7 @@ def run(
     """
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.running import RUN_FILE, RunJob
     from tidegate.scenario import Scenario
 
@@ -89,7 +89,7 @@ def run(
 
 def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
     from tidegate.cli.tables import progress
-    from tidegate.media._chain import Chain
+    from tidegate.media.chain import Chain
     from tidegate.running import RunJob
     from tidegate.running.jobs import execute
 
@@ -102,7 +102,7 @@ def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool
 
 
 def _say_what_is_missing() -> None:
-    from tidegate.video import _extra as extra
+    from tidegate.video import extra
 
     if missing := extra.missing():
         say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
@@ -175,8 +175,8 @@ def compare(
     from tidegate import comparing
     from tidegate.cli.printing import comparison_table, print_recordings, print_too_little
     from tidegate.cli.tables import console, print_table, progress
-    from tidegate.results._folders import check_folder
-    from tidegate.scenario import _subject as subject
+    from tidegate.results.folders import check_folder
+    from tidegate.scenario import subject
     from tidegate.scenario.variants import scenario_for
 
     made = scenario_for(

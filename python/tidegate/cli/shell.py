@@ -86,7 +86,7 @@ def shell(
     who = _programs(programs)
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.running import RUN_FILE
     from tidegate.scenario import Scenario
     from tidegate.shell import session
@@ -156,8 +156,8 @@ def _invite(name: str, who: Programs) -> None:
 def _enter(name: str, words: Sequence[str]) -> NoReturn:
     """Becomes a shell, or a program, in a session that is on."""
     from tidegate.shell import check_surroundings
-    from tidegate.shell._entering import command
-    from tidegate.shell._session import user_shell
+    from tidegate.shell.entering import command
+    from tidegate.shell.sessions import user_shell
 
     check_surroundings("nsenter")
     entering, told = command(name)

@@ -82,7 +82,7 @@ def send(
 
     Example: tidegate live send 192.0.2.1:5004 --key call.key --controller gcc --duration 30s --out sent
     """
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.running import RUN_FILE, sockets
     from tidegate.scenario.variants import with_controller
 
@@ -132,7 +132,7 @@ def receive(
 
     Example: tidegate live receive --bind 0.0.0.0:5004 --key call.key --out received
     """
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.running import RUN_FILE, sockets
     from tidegate.units import Duration
 
@@ -220,7 +220,7 @@ def _check_pcap(pcap: bool, out: Path | None) -> None:
 @contextmanager
 def _capturing(pcap: bool, side: str) -> Iterator[Path | None]:
     """A place for a capture file until the run's folder has it."""
-    from tidegate.running._tables import capture_file
+    from tidegate.running import capture_file
 
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) if pcap else nullcontext() as at:
         yield None if at is None else Path(at) / capture_file(side)
@@ -230,8 +230,7 @@ def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
     """The scenario with a clip, encoded before anybody is called."""
     from tidegate.cli.tables import progress
     from tidegate.media.feeding import with_clip, with_encoder
-    from tidegate.video import _extra as extra
-    from tidegate.video import _openh264 as openh264
+    from tidegate.video import extra, openh264
     from tidegate.video.settings import Settings
 
     if missing := extra.missing():

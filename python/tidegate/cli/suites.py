@@ -87,7 +87,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
     """
     from tidegate.cli.tables import console
     from tidegate.suite import Suite
-    from tidegate.suite.page._words import plural
+    from tidegate.suite.page.words import plural
 
     made = Suite.load(suite, traces=traces)
     absent = [case for case in made.cases if case.not_run]
@@ -152,7 +152,7 @@ def run(
     Example: tidegate suite run smoke gcc "program:python3 docs/examples/rtp_cbr.py" --cases fq-codel --seeds 1
     """
     from tidegate.cli.tables import console, progress
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.suite import SUITE_FILE, Plan, Suite
 
     with results_only():

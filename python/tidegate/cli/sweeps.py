@@ -111,10 +111,10 @@ def _in_scenario(
     from tidegate.cli.printing import print_recordings
     from tidegate.cli.tables import console, progress
     from tidegate.comparing import sweeping
-    from tidegate.results._folders import check_folder
-    from tidegate.running._seeds import seeds_from
+    from tidegate.results.folders import check_folder
+    from tidegate.running.seeds import seeds_from
     from tidegate.scenario import Scenario
-    from tidegate.show import _view
+    from tidegate.show import view
 
     made = Scenario.load(scenario)
     say_what_code_is_run(scenario, made.code)
@@ -136,7 +136,7 @@ def _in_scenario(
         written = ["report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"]
         there = ", ".join(name for name in written if (out / name).is_file())
         console().print(f"\nwritten to {out}: {there}, results/, runs.parquet/")
-    warn(_view.warnings(row["summary"] for row in result.rows), made)
+    warn(view.warnings(row["summary"] for row in result.rows), made)
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
     if result.failed:
@@ -157,7 +157,7 @@ def _over_suite(
     as_json: bool,
 ) -> None:
     from tidegate.cli.tables import console, progress
-    from tidegate.results._folders import check_folder
+    from tidegate.results.folders import check_folder
     from tidegate.suite import SUITE_FILE, Suite
     from tidegate.suite.sweeping import SweepPlan
 
@@ -190,7 +190,7 @@ def _over_suite(
 
 def _combinations(made: SuiteSweep) -> dict[str, object]:
     """Each combination with its means over all cases, and over each."""
-    from tidegate.show._sweep import Swept
+    from tidegate.show.sweeps import Swept
 
     swept = Swept.of(made)
     lines = [
@@ -206,26 +206,26 @@ def _combinations(made: SuiteSweep) -> dict[str, object]:
 
 def _print_sweep(result: SweepResult) -> None:
     from tidegate.cli.tables import broken, console, plain_table, print_table
-    from tidegate.show import _sweep
-    from tidegate.show._sweep import Swept
+    from tidegate.show import sweeps
+    from tidegate.show.sweeps import Swept
 
     swept = Swept.of(result)
-    short = _sweep.shortened(swept.varied)
+    short = sweeps.shortened(swept.varied)
     shown = swept.over_all
     runs = {len(one.rows) for one in shown}
-    keys = [key for key in swept.varied if key != _sweep.CASE]
+    keys = [key for key in swept.varied if key != sweeps.CASE]
     # what is the same in every line is told once
     same = [f"{key} = {value}" for key, value in swept.constant.items()]
-    if _sweep.CASE in swept.keys:
-        same.append(f"means over {len(swept.values[_sweep.CASE]) - 1} cases")
-    what = "seed" if _sweep.CASE in swept.keys else "run"
+    if sweeps.CASE in swept.keys:
+        same.append(f"means over {len(swept.values[sweeps.CASE]) - 1} cases")
+    what = "seed" if sweeps.CASE in swept.keys else "run"
     same += [f"{count} {what}{'' if count == 1 else 's'} each" for count in runs if len(runs) == 1]
     console().print(f"{result.name}: {', '.join(same)}\n")
     heads = [*(short[key] for key in keys), *(["runs"] if len(runs) > 1 else []), *(["passed"] if swept.judged else [])]
-    table = plain_table(*(heads or [""]), *(broken(_sweep.head(name)) for name in swept.names))
+    table = plain_table(*(heads or [""]), *(broken(sweeps.head(name)) for name in swept.names))
     for one in shown:
         begin = [*(one.settings[key] for key in keys), *([str(len(one.rows))] if len(runs) > 1 else [])]
         begin += [one.verdict] if swept.judged else []
-        numbers = (_sweep.about(name).show_interval(one.mean(name)) for name in swept.names)
+        numbers = (sweeps.about(name).show_interval(one.mean(name)) for name in swept.names)
         table.add_row(*(begin or [result.name]), *numbers)
     print_table(table, len(keys) or 1)

@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tidegate import _core
 from tidegate._files import file_names, named, write_file
-from tidegate.comparing._doubts import doubts
+from tidegate.comparing.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
-from tidegate.results._folders import write_folder
-from tidegate.results._saved import Contents, read_json
+from tidegate.results.folders import write_folder
+from tidegate.results.saved import Contents, read_json
 from tidegate.running import Run, RunJob, pool, versions
-from tidegate.running._progress import shown
-from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import attempt, by_processes
-from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
-from tidegate.scenario._lower import Lowered
-from tidegate.scenario._reading import Files
+from tidegate.running.progress import shown
+from tidegate.running.seeds import seeds_of
+from tidegate.scenario import Scenario, subject
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Files
 from tidegate.scenario.scenario import Level
 from tidegate.scenario.variants import DEFAULT, with_controller
-from tidegate.show import _view
+from tidegate.show import view
 from tidegate.show.table import ComparisonTable, flows_csv
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Comparison:
         every = [run for some in named.values() for run in some]
         seen = {name: [{**run.summary, **_session(run)} for run in some] for name, some in named.items()}
         warnings = [
-            *_view.warnings(run.summary for run in every),
+            *view.warnings(run.summary for run in every),
             *doubts(self.scenario, list(dict.fromkeys(run.subject for run in every)), seen),
         ]
         object.__setattr__(self, "warnings", warnings)
@@ -88,9 +87,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it."""
-        from tidegate.show import _cells
+        from tidegate.show import notebook
 
-        return _cells.of_comparison(self.table, self._where)
+        return notebook.of_comparison(self.table, self._where)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data: what `--json` prints."""
@@ -263,7 +262,7 @@ def compare(
         if media is None:
             runs, failed = runs_of(variants, record, tell)
             return Comparison(base, runs, command, failed=failed)
-        from tidegate.media._chain import Chain, files
+        from tidegate.media.chain import Chain, files
 
         chain = Chain(media, workers=workers, progress=tell)
         base = chain.feed(base)

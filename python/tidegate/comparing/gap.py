@@ -11,9 +11,8 @@ import numpy as np
 from tidegate.errors import InputError
 from tidegate.results.metrics import metric
 from tidegate.running import Run, run
-from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
-from tidegate.show import _view
+from tidegate.scenario import Scenario, subject
+from tidegate.show import view
 
 TARGET = "median target"
 """The name of what no metric is: the median over time of what the controller let the encoder have."""
@@ -120,14 +119,14 @@ def with_media_of(live: Run, scenario: Scenario) -> Scenario:
 
 def median_target(run: Run) -> float | None:
     """The median over time of the target of a run's subject in bit/s, from its first decision to its end."""
-    if not _view.has(run, "decisions"):
+    if not view.has(run, "decisions"):
         return None
-    got = _view.rows(run, "decisions", "flow", run.subject, ("t_s", "target_bps"))
+    got = view.rows(run, "decisions", "flow", run.subject, ("t_s", "target_bps"))
     times = np.asarray(got["t_s"], float)
     if not len(times):
         return None
     at = np.arange(times[0], float(run.summary["duration_s"]), _STEP)
-    return float(np.median(_view.step_at(times, np.asarray(got["target_bps"], float), at))) if len(at) else None
+    return float(np.median(view.step_at(times, np.asarray(got["target_bps"], float), at))) if len(at) else None
 
 
 def _lines(live: Run, simulated: Run) -> list[Line]:

@@ -17,20 +17,20 @@ from tidegate.control import registry
 from tidegate.control.contenders import Contender, contenders
 from tidegate.errors import InputError, RunError
 from tidegate.results import SWEEP_FILE, Results
-from tidegate.results._dataset import CONTROLLER, KEY, SEED, Row, Writer, number_of
-from tidegate.results._folders import add_file
-from tidegate.results._saved import Contents, read_json
+from tidegate.results.dataset import CONTROLLER, KEY, SEED, Row, Writer, number_of
+from tidegate.results.folders import add_file
 from tidegate.results.metrics import FLOWS, finite
+from tidegate.results.saved import Contents, read_json
 from tidegate.running import RunJob, build, engine, pool
-from tidegate.running._progress import shown
-from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import by_processes
+from tidegate.running.progress import shown
+from tidegate.running.seeds import seeds_of
 from tidegate.scenario import Scenario
-from tidegate.scenario._lower import Lowered
-from tidegate.scenario._reading import Files
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Files
 from tidegate.scenario.variants import anchored
-from tidegate.show import _sweep
-from tidegate.show._sweep import Swept
+from tidegate.show import sweeps
+from tidegate.show.sweeps import Swept
 from tidegate.show.table import flows_csv
 
 _MOST_RUNS = 1_000_000
@@ -83,9 +83,9 @@ class SweepResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it."""
-        from tidegate.show import _cells
+        from tidegate.show import notebook
 
-        return _cells.of_sweep(self, f"{self.name}: {len(self.rows)} of {self.planned} runs")
+        return notebook.of_sweep(self, f"{self.name}: {len(self.rows)} of {self.planned} runs")
 
     def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
         """The rows of each combination of settings, in order."""
@@ -94,17 +94,17 @@ class SweepResult:
     def to_csv(self) -> str:
         """Every finished run as one line, with all metrics of its subject, and sums of its sessions."""
         metrics = list(
-            dict.fromkeys(name for row in self.rows for name in (*_sweep.of_subject(row), *_sweep.of_sessions(row)))
+            dict.fromkeys(name for row in self.rows for name in (*sweeps.of_subject(row), *sweeps.of_sessions(row)))
         )
-        numbers = [name for name in metrics if any(_sweep.value(row, name) is not None for row in self.rows)]
+        numbers = [name for name in metrics if any(sweeps.value(row, name) is not None for row in self.rows)]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([*self.keys, "seed", "digest", "flow", *numbers])
         for row in self.rows:
-            values = [_sweep.value(row, name) for name in numbers]
+            values = [sweeps.value(row, name) for name in numbers]
             plain = ["" if value is None else repr(value) for value in values]
             settings = [row["settings"][key] for key in self.keys]
-            writer.writerow([*settings, row["seed"], row["digest"], _sweep.of_subject(row)["flow"], *plain])
+            writer.writerow([*settings, row["seed"], row["digest"], sweeps.of_subject(row)["flow"], *plain])
         return out.getvalue()
 
     def flows_csv(self) -> str:
@@ -117,10 +117,10 @@ class SweepResult:
         """A line for each combination: means over seeds with 95 % intervals."""
         swept = Swept.of(self)
         verdict = ["passed"] if swept.judged else []
-        lines = [" | ".join([*self.keys, *verdict, "runs", *map(_sweep.head, swept.names)])]
+        lines = [" | ".join([*self.keys, *verdict, "runs", *map(sweeps.head, swept.names)])]
         lines.append(" | ".join([*["---"] * len([*self.keys, *verdict]), "---:", *["---:"] * len(swept.names)]))
         for one in swept.combinations:
-            cells = [_sweep.about(name).show_interval(one.mean(name)) for name in swept.names]
+            cells = [sweeps.about(name).show_interval(one.mean(name)) for name in swept.names]
             values = [str(value) for value in one.settings.values()]
             values = [text.replace("|", "\\|") for text in (*values, *([one.verdict] if verdict else []))]
             lines.append(" | ".join([*values, str(len(one.rows)), *cells]))
@@ -424,7 +424,7 @@ def _dataset(folder: Path, plan: Plan) -> Writer:
 
 
 def _row(plan: Plan, point: Point, row: Mapping[str, Any]) -> Row:
-    of = _sweep.of_subject(row)
+    of = sweeps.of_subject(row)
     settings = {key: str(value) for key, value in point.settings.items()}
     words = {**settings, "scenario": plan.scenario.name, "digest": str(row["digest"])}
     numbers = {key: number_of(value) for key, value in settings.items()}

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tidegate.control import _classes, learned
+from tidegate.control import classes, learned
 from tidegate.errors import ControllerError, InputError
 from tidegate.units import show
 
@@ -29,7 +29,7 @@ def written(what: object) -> str | dict[str, Scalar]:
         case str():
             return what
         case type():
-            return _classes.name_of(what)
+            return classes.name_of(what)
         case (str() | type() as one, Mapping() as settings):
             for key, value in settings.items():
                 if not isinstance(key, str) or not isinstance(value, Scalar):

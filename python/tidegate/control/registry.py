@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from tidegate import _core
-from tidegate.control import Controller, Needs, _classes, _source, learned
+from tidegate.control import Controller, Needs, _source, classes, learned
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
@@ -85,9 +85,9 @@ class Choice:
 
     def here(self) -> dict[str, tuple[str, str]]:
         """Of a class that only this process has: its text, and the hash of its code, by its name."""
-        if not isinstance(self.made_by, type) or self.source is not None or _classes.travels(self.made_by):
+        if not isinstance(self.made_by, type) or self.source is not None or classes.travels(self.made_by):
             return {}
-        return {self.name: (_classes.text_of(self.made_by), _classes.fingerprint(self.made_by))}
+        return {self.name: (classes.text_of(self.made_by), classes.fingerprint(self.made_by))}
 
     @property
     def label(self) -> str:
@@ -179,7 +179,7 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
         ControllerError: when there is none of that name, preset or setting.
     """
     if isinstance(what, type):
-        what = _classes.name_of(what)
+        what = classes.name_of(what)
     settings: Mapping[str, Scalar] = {}
     if isinstance(what, str):
         text, preset = what, ""
@@ -289,7 +289,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
     given = _given(text, settings, match["parts"])
     where = match["where"]
     name = f"python:{where}:{match['name']}"
-    known = _classes.class_of(where, match["name"])
+    known = classes.class_of(where, match["name"])
     if known is not None:
         _check_class(known, known.__qualname__)
         _check_settings(known, given, known.__qualname__)
@@ -306,7 +306,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
             raise _no_class(where, match["name"], names)
         return Choice(name, settings=given, is_run=False)
     module = _load_file(source, where) if source else _import(where)
-    made_by = _classes.attribute(module, match["name"])
+    made_by = classes.attribute(module, match["name"])
     if not callable(made_by):
         raise _no_class(where, match["name"], [name for name, item in vars(module).items() if isinstance(item, type)])
     if isinstance(made_by, type):

@@ -11,7 +11,7 @@ from tidegate.differing.settings import Setting, differing
 from tidegate.differing.sides import Place, Result, Series, Side
 from tidegate.errors import InputError
 from tidegate.results.metrics import Metric
-from tidegate.results.metrics._model import MARGIN
+from tidegate.results.metrics.model import MARGIN
 from tidegate.results.stats import LEVEL, Interval, chance_apart, differences, holm
 
 FILES = "files or code"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tidegate.errors import InputError
-from tidegate.scenario import Scenario
-from tidegate.scenario import _toml as toml
+from tidegate.scenario import Scenario, toml
 
 Tree: TypeAlias = Mapping[str, Any]
 """Values by key; tables are trees, and entries of lists that have names are found by them."""

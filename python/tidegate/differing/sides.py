@@ -14,8 +14,8 @@ from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, Metric, finite
 from tidegate.results.quality import verdict_on
 from tidegate.results.stats import BySeed
 from tidegate.running import Run
-from tidegate.show import _sweep, _view
-from tidegate.show._sweep import Swept
+from tidegate.show import sweeps, view
+from tidegate.show.sweeps import Swept
 from tidegate.show.table import LINKS, ComparisonTable
 from tidegate.suite import SuiteResult, numbers
 from tidegate.suite.scores import SHOWN
@@ -93,10 +93,10 @@ def _of_run(run: Run) -> Side:
     luck = int(recorded[0][:8], 16) if recorded else run.seed
     about: dict[str, Any] = {"engine": _engine([run.about]), "inputs": _inputs([run.about])}
     about |= {"recordings": [one[:12] for one in recorded]} if recorded else {"seed": run.seed}
-    flows = {str(flow["flow"]): flow for flow in _view.point_to_point(run)}
+    flows = {str(flow["flow"]): flow for flow in view.point_to_point(run)}
     # a link and a flow may have one name
     links = {f"link {link['link']}": link for link in run.summary["links"]}
-    sessions = {f"session {name}": _view.session_sums(of) for name, of in _view.sessions(run.summary).items()}
+    sessions = {f"session {name}": view.session_sums(of) for name, of in view.sessions(run.summary).items()}
     tables: list[tuple[Mapping[str, Mapping[str, Any]], Sequence[str]]] = [
         (flows, (*HEADLINE, *PICTURES)),
         (links, LINKS),
@@ -162,9 +162,9 @@ def _of_sweep(result: SweepResult) -> Side:
         place = tuple(f"{key}={one.settings[key]}" for key in sorted(swept.varied))
         series[place] = {
             name: Series(
-                _sweep.label(name),
-                _sweep.about(name),
-                {int(row["seed"]): _sweep.value(row, name) for row in one.rows},
+                sweeps.label(name),
+                sweeps.about(name),
+                {int(row["seed"]): sweeps.value(row, name) for row in one.rows},
             )
             for name in swept.names
         }

@@ -28,7 +28,7 @@ class CallEnv(gymnasium.Env[Observation, Action]):
 
     Args:
         scenario: A scenario, the path or name of one, or a list, from which each reset draws.
-        flow: The call whose rate is set, by name; the [subject][tidegate.scenario._subject.place] by default.
+        flow: The call whose rate is set, by name; the [subject][tidegate.scenario.subject.place] by default.
         interval: How long a step is.
         action: What an action, a number from -1 to 1, means: `rate`, by its logarithm from the least to the largest, or
             `change`, a factor on the rate. What is beyond -1 and 1 counts as these.

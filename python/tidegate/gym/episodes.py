@@ -13,13 +13,11 @@ from tidegate import _core
 from tidegate.control.agent import ActionKind, Terms
 from tidegate.errors import InputError, RunError, did_you_mean
 from tidegate.running import Run, engine_errors, run_of
-from tidegate.scenario import Media, Scenario
-from tidegate.scenario import _memory as memory
-from tidegate.scenario import _subject as subject
-from tidegate.scenario._lower import Lowered, RunInput
+from tidegate.scenario import Media, Scenario, memory, subject
+from tidegate.scenario.lower import Lowered, RunInput
 from tidegate.scenario.variants import anchored
-from tidegate.suite._model import CaseTable
 from tidegate.suite.cases import expand
+from tidegate.suite.model import CaseTable
 from tidegate.suite.suite import Suite
 
 AnyScenario = Scenario | str | Path

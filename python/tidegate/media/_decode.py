@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from tidegate.media._received import Received
 from tidegate.media._screen import order
-from tidegate.video._codec import Decoder
 from tidegate.video.clip import Picture
+from tidegate.video.codec import Decoder
 
 _AHEAD = 8  # frames: how much later than in its turn a decoder may give out a picture for the sake of their order
 

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tidegate.media.judge import Judged, Moment
-from tidegate.show import _view
-from tidegate.show._palette import MUTED, looks
+from tidegate.show import view
+from tidegate.show.palette import MUTED, looks
 from tidegate.show.plot import STYLE
-from tidegate.show.plot._style import finished
+from tidegate.show.plot.style import finished
 from tidegate.video.clip import Picture
 from tidegate.video.measures import GRADES, Floats
 
@@ -45,7 +45,7 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
         rows += [("latency_ms", "", "Picture latency (ms)")]
         figure = Figure(figsize=(10, 2.6 * len(rows) + 0.8), layout="constrained", dpi=110)
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-        hues = looks(judged, {label: [_view.label_of(video.run, video.flow)] for label, video in judged.items()})
+        hues = looks(judged, {label: [view.label_of(video.run, video.flow)] for label, video in judged.items()})
         for axis, (seen, sent, label) in zip(axes, rows, strict=True):
             for name, one in judged.items():
                 if sent:

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from tidegate.errors import InputError
 from tidegate.running import Run
-from tidegate.video._codec import Format
-from tidegate.video._openh264 import OpenH264
 from tidegate.video.clip import Clip
+from tidegate.video.codec import Format
+from tidegate.video.openh264 import OpenH264
 from tidegate.video.settings import Settings
 
 Ints = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.video._codec import Decoder, Format
 from tidegate.video.clip import Clip
+from tidegate.video.codec import Decoder, Format
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from tidegate.running import pool
 from tidegate.scenario import Scenario
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, Video
-from tidegate.video import _openh264 as openh264
+from tidegate.video import openh264
 from tidegate.video.settings import Settings
 
 

@@ -29,12 +29,12 @@ import numpy.typing as npt
 
 from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError
-from tidegate.results._folders import write_folder
+from tidegate.results.folders import write_folder
 from tidegate.running import pool
-from tidegate.video import _codec as codecs
-from tidegate.video._cache import cache
-from tidegate.video._codec import Codec, Format, filled
+from tidegate.video import codec as codecs
+from tidegate.video.cache import cache
 from tidegate.video.clip import Clip, luma
+from tidegate.video.codec import Codec, Format, filled
 from tidegate.video.measures import psnr
 from tidegate.video.settings import Settings
 

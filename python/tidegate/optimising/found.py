@@ -12,8 +12,8 @@ from typing import Any, Self
 from tidegate.errors import InputError
 from tidegate.optimising.goals import Goal, Limit, Numbers, Series
 from tidegate.optimising.space import Setting, Values
-from tidegate.results._saved import Contents, read_json
 from tidegate.results.metrics import METRICS
+from tidegate.results.saved import Contents, read_json
 from tidegate.suite import numbers
 
 OPTIMISE_FILE = "optimise.json"

@@ -8,15 +8,14 @@ from pathlib import Path
 
 from tidegate.optimising.found import SearchResult, Tried
 from tidegate.optimising.space import Setting
-from tidegate.results._folders import add_file
+from tidegate.results.folders import add_file
 from tidegate.results.stats import Interval
-from tidegate.show._palette import HUES, HUES_ON_DARK
-from tidegate.show.report import _document as document
-from tidegate.show.report import _page as pages
-from tidegate.show.report import _tables as tables
-from tidegate.show.report._markup import Content, Markup, tag
-from tidegate.show.report._path import BIG, SMALL, Frame, Scale, drawing
-from tidegate.show.report._scatter import ticks
+from tidegate.show.palette import HUES, HUES_ON_DARK
+from tidegate.show.report import document, tables
+from tidegate.show.report import page as pages
+from tidegate.show.report.markup import Content, Markup, tag
+from tidegate.show.report.path import BIG, SMALL, Frame, Scale, drawing
+from tidegate.show.report.scatter import ticks
 
 _LINES = 20  # of the table of the best
 _HELD = f"{HUES[0]} {HUES_ON_DARK[0]}"

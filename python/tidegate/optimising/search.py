@@ -19,11 +19,11 @@ from tidegate.optimising.goals import Goal, Limit, Series
 from tidegate.optimising.space import Setting, Values
 from tidegate.optimising.tasks import One, Task
 from tidegate.results import Results
-from tidegate.results._folders import add_file
-from tidegate.results._saved import read_json
+from tidegate.results.folders import add_file
+from tidegate.results.saved import read_json
 from tidegate.running import build, engine, pool, versions
-from tidegate.running._seeds import seeds_from
 from tidegate.running.jobs import busy_in_python
+from tidegate.running.seeds import seeds_from
 
 if TYPE_CHECKING:
     import optuna

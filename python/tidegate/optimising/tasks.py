@@ -16,7 +16,7 @@ from tidegate.results.metrics import METRICS, Metric, finite
 from tidegate.running.pool import Job
 from tidegate.scenario import Scenario
 from tidegate.scenario.variants import PREFIX, labelled, with_controller
-from tidegate.show import _sweep
+from tidegate.show import sweeps
 from tidegate.suite import Plan, Suite, numbers
 from tidegate.suite.plan import SuiteJob
 
@@ -103,7 +103,7 @@ class ScenarioTask:
     def number(self, row: Row, series: Series) -> float | None:
         """Of the subject, or of the flow that is named."""
         if series.of is None:
-            return _sweep.value(row, series.metric.name)
+            return sweeps.value(row, series.metric.name)
         flows = {str(flow["flow"]): flow for flow in row["summary"]["flows"]}
         if series.of not in flows:
             raise InputError(f"{series.name}: there is no flow {series.of}; there are {', '.join(flows)}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tidegate.paper import _words as words
+from tidegate.paper import words
 from tidegate.paper._model import Kind, PublishedTable
 from tidegate.paper.verdicts import Judgement, Verdict
-from tidegate.show.report._markup import Content, Markup, tag
+from tidegate.show.report.markup import Content, Markup, tag
 
 if TYPE_CHECKING:
     from tidegate.paper._mutations import Mutations

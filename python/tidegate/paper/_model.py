@@ -1,6 +1,6 @@
 """A document as data: what it says, where, what it leaves unstated, and how each of its claims is judged.
 
-First the tables of a `paper.toml`, then the claims that [load][tidegate.paper._reading.load] makes of them.
+First the tables of a `paper.toml`, then the claims that [load][tidegate.paper.reading.load] makes of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import Discriminator, Field, Tag
 
 from tidegate.errors import InputError
 from tidegate.paper._rules import Expression
-from tidegate.scenario._model import Model, Name, one_of, shape
+from tidegate.scenario.model import Model, Name, one_of, shape
 from tidegate.units import show
 
 PAPER_TOML = "paper.toml"

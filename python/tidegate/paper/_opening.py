@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tidegate.paper import _facts as facts
+from tidegate.paper import facts
 from tidegate.paper._model import Kind
 from tidegate.paper.verdicts import Judgement, Verdict, filled
 

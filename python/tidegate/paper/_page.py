@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from tidegate.paper import _facts as facts
 from tidegate.paper import _grids as grids
 from tidegate.paper import _opening as opening
 from tidegate.paper import _tables as tables
-from tidegate.paper import _words as words
+from tidegate.paper import facts, words
 from tidegate.paper.figures import Drawing
 from tidegate.paper.verdicts import Judgement, Verdict
-from tidegate.show.report._markup import Content, Markup, join, tag
+from tidegate.show.report.markup import Content, Markup, join, tag
 
 if TYPE_CHECKING:
     from tidegate.paper.measures import Table

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate._files import file_name
-from tidegate.paper import _facts as facts
 from tidegate.paper import _opening as opening
 from tidegate.paper import _tables as tables
-from tidegate.paper import _words as words
+from tidegate.paper import facts, words
 
 if TYPE_CHECKING:
     from tidegate.paper.result import Result

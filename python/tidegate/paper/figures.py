@@ -16,8 +16,8 @@ from matplotlib.ticker import MaxNLocator
 
 from tidegate.paper.measures import Measure
 from tidegate.results.stats import Interval, t_quantile
-from tidegate.show._palette import colours
-from tidegate.show.plot._style import STYLE, plain_log
+from tidegate.show.palette import colours
+from tidegate.show.plot.style import STYLE, plain_log
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Limits: TypeAlias = tuple[float | None, float | None]

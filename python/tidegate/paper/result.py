@@ -14,17 +14,16 @@ from typing import Any
 from tidegate._files import file_name, named, write_file
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.paper import _mutations as mutations
-from tidegate.paper import _shipped as shipped
 from tidegate.paper import _tables as tables
-from tidegate.paper import _words as words
+from tidegate.paper import shipped, words
 from tidegate.paper._model import Document, Kind
-from tidegate.paper._reading import load
 from tidegate.paper.experiment import Experiment, Outcome, Plan
 from tidegate.paper.measures import Measure, Table
+from tidegate.paper.reading import load
 from tidegate.paper.verdicts import Judgement, Verdict, judge
-from tidegate.results._folders import check_folder, write_folder
+from tidegate.results.folders import check_folder, write_folder
 from tidegate.running import engine, pool, versions
-from tidegate.running._seeds import seeds_from
+from tidegate.running.seeds import seeds_from
 
 PAPER_FILE = "paper.json"
 """What every folder with a result has."""

@@ -18,10 +18,9 @@ from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
 from tidegate.recordings._link import truth
 from tidegate.recordings._reading import GETSTATS, File, read
-from tidegate.running import Run
-from tidegate.running._versions import versions
+from tidegate.running import Run, versions
 from tidegate.running.recorded import FORMAT
-from tidegate.show import _view
+from tidegate.show import view
 
 OVERUSE = 1
 """The code of over-use in `state`."""
@@ -195,7 +194,7 @@ def agreement(run: Run) -> Mapping[str, float] | None:
         some = ours & (names == name)
         if not some.any():
             return None
-        steps.append(_view.step_at(times[some], values[some], grid))
+        steps.append(view.step_at(times[some], values[some], grid))
     recorded, replayed = (one[np.isfinite(steps[0]) & np.isfinite(steps[1])] for one in steps)
     if not len(recorded):
         return None

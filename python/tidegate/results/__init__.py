@@ -1,5 +1,5 @@
 """Results: what each number means, statistics over seeds, and the folders that hold what was run."""
 
-from tidegate.results._sweep import SWEEP_FILE, Results
+from tidegate.results.sweeps import SWEEP_FILE, Results
 
 __all__ = ["SWEEP_FILE", "Results"]

@@ -1,6 +1,6 @@
 """Running a scenario: one run or many at once, on all cores."""
 
-from tidegate.running._tables import SIDES
+from tidegate.running._tables import SIDES, capture_file
 from tidegate.running._versions import build, version, versions
 from tidegate.running.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
 from tidegate.running.recorded import RUN_FILE, Run
@@ -13,6 +13,7 @@ __all__ = [
     "RunJob",
     "attempt",
     "build",
+    "capture_file",
     "engine_errors",
     "execute",
     "run",

@@ -10,7 +10,7 @@ from typing import Any
 from tidegate import _core
 from tidegate._core import Table
 from tidegate.errors import InputError, RunError
-from tidegate.results._saved import Contents
+from tidegate.results.saved import Contents
 from tidegate.scenario.variants import as_asked
 
 SIDES = ("sender", "receiver")

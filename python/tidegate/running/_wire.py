@@ -26,8 +26,8 @@ import cloudpickle
 from tidegate.control import registry
 from tidegate.errors import InputError, RunError
 from tidegate.scenario import Scenario
-from tidegate.scenario._lower import Lowered
-from tidegate.scenario._reading import Inputs, Origin
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Inputs, Origin
 
 Hash = str
 _KEPT = 256  # shared things that a sender or a worker has at hand: jobs of one scenario come one after the other

@@ -14,13 +14,12 @@ from tidegate import _core
 from tidegate.control import learned
 from tidegate.errors import InputError, RunError
 from tidegate.running import engine, pool
-from tidegate.running._progress import shown
 from tidegate.running._tables import Fresh
 from tidegate.running._versions import versions_of
+from tidegate.running.progress import shown
 from tidegate.running.recorded import FORMAT, Run
-from tidegate.scenario import Scenario
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import Lowered, RunInput
+from tidegate.scenario import Scenario, memory
+from tidegate.scenario.lower import Lowered, RunInput
 from tidegate.scenario.scenario import Level
 from tidegate.scenario.variants import as_asked
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tidegate import _core
 from tidegate._core import Trace
 from tidegate.errors import InputError
-from tidegate.scenario._population import lower_radio, members_of
+from tidegate.scenario.population import lower_radio, members_of
 from tidegate.scenario.radio import Lte, Users
 from tidegate.units import Duration, Speed
 

@@ -12,12 +12,11 @@ from typing import Any, Self
 from tidegate._core import Table
 from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError, did_you_mean
-from tidegate.results._folders import write_folder
-from tidegate.results._saved import check_run, read_json
+from tidegate.results.folders import write_folder
+from tidegate.results.saved import check_run, read_json
 from tidegate.running._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
-from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
-from tidegate.show import _view
+from tidegate.scenario import Scenario, subject
+from tidegate.show import view
 
 RUN_FILE = "run.json"
 _SLICES = "slices"
@@ -83,7 +82,7 @@ class Run:
     @property
     def warnings(self) -> list[str]:
         """What whoever reads the numbers has to know: each with the key of the setting that it is about."""
-        return _view.warnings([self.summary])
+        return view.warnings([self.summary])
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -111,7 +110,7 @@ class Run:
 
     @property
     def subject(self) -> str:
-        """The flow that comparisons are about; see [place][tidegate.scenario._subject.place]."""
+        """The flow that comparisons are about; see [place][tidegate.scenario.subject.place]."""
         return str(subject.of_summary(self.summary)["flow"])
 
     def metrics(self, flow: str | None = None) -> Mapping[str, Any]:
@@ -299,9 +298,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it."""
-        from tidegate.show import _cells
+        from tidegate.show import notebook
 
         duration = f"{self.summary['duration_s']:g} s" if "duration_s" in self.summary else ""
         about = ", ".join(filter(None, [duration, f"digest {self.digest[:16]}", f"tables {', '.join(self.tables)}"]))
         title = f"{self.name}: {self.controller}, seed {self.seed}"
-        return _cells.of_run(self, title, [about, *(f"Warning: {one}" for one in self.warnings)])
+        return notebook.of_run(self, title, [about, *(f"Warning: {one}" for one in self.warnings)])

@@ -16,9 +16,8 @@ from tidegate.running._tables import Fresh
 from tidegate.running._versions import versions
 from tidegate.running.jobs import engine_errors, run_of
 from tidegate.running.recorded import FORMAT, Run
-from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
-from tidegate.scenario._lower import Lowered
+from tidegate.scenario import Scenario, subject
+from tidegate.scenario.lower import Lowered
 from tidegate.units import Rate, Size
 
 Progress = Callable[[str, float], bool]

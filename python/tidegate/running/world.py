@@ -11,12 +11,11 @@ from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
 from tidegate.errors import InputError, did_you_mean
-from tidegate.running._progress import shown
 from tidegate.running.jobs import engine_errors, run_of
+from tidegate.running.progress import shown
 from tidegate.running.recorded import Run
-from tidegate.scenario import Scenario
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import Lowered
+from tidegate.scenario import Scenario, memory
+from tidegate.scenario.lower import Lowered
 from tidegate.units import Duration, Fraction, Rate
 
 if TYPE_CHECKING:

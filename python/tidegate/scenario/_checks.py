@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from tidegate.errors import did_you_mean
-from tidegate.scenario import _population as population
 from tidegate.scenario import _rules as rules
-from tidegate.scenario import couplings
-from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario import couplings, population
 from tidegate.scenario._loops import timeless
-from tidegate.scenario._routes import Routes, directions
+from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
+from tidegate.scenario.routes import Routes, directions
 from tidegate.scenario.sessions import Session
 
 if TYPE_CHECKING:

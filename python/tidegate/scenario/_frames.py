@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.errors import InputError, ScenarioError
-from tidegate.scenario import _toml as toml
+from tidegate.scenario import toml
 from tidegate.units import Rate, show
 
 _COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidegate.scenario._explain import Problem
-from tidegate.scenario._routes import Routes, directions
+from tidegate.scenario.explain import Problem
+from tidegate.scenario.routes import Routes, directions
 
 if TYPE_CHECKING:
     from tidegate.scenario.scenario import Scenario

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tidegate.scenario._explain import Path, Problem
+from tidegate.scenario.explain import Path, Problem
 from tidegate.units import Duration, Quantity, Rate, Size
 
 IP_PACKET = 65_535

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from tidegate._core import Trace
-from tidegate.scenario._ways import SECOND, Capacities, Ir, Steps, Ways, over
+from tidegate.scenario.ways import SECOND, Capacities, Ir, Steps, Ways, over
 
 # seen in runs
 _MEDIA_ROWS = 485  # a second and flow with media, beside reports: internals, frames, feedback, decisions

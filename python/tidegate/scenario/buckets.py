@@ -9,9 +9,9 @@ from pydantic import Field, Tag
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario import disciplines
-from tidegate.scenario._explain import TAG, Path, Problem
-from tidegate.scenario._model import shape
 from tidegate.scenario.disciplines import Discipline, Managed, managed
+from tidegate.scenario.explain import TAG, Path, Problem
+from tidegate.scenario.model import shape
 from tidegate.units import Duration, Rate, Size
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from tidegate.errors import did_you_mean
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, Name
+from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import Flow
+from tidegate.scenario.model import Model, Name
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 Priority = Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, Tag
 
 from tidegate.scenario import _rules as rules
-from tidegate.scenario._explain import TAG, Path, Problem
-from tidegate.scenario._model import Model, shape
+from tidegate.scenario.explain import TAG, Path, Problem
+from tidegate.scenario.model import Model, shape
 from tidegate.units import Duration, Fraction, Size
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 
 # of what is computed again and again, so that a run ends: as in queue/ticks.rs

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, Name, lowered
+from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.media import Media
+from tidegate.scenario.model import Model, Name, lowered
 from tidegate.scenario.traffic import External, Tcp, Udp
 from tidegate.units import Duration
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 
 KINDS = ("media", "udp", "tcp", "external")

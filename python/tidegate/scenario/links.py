@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, Tag, create_model
 
 from tidegate.scenario import _rules as rules
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Factor, Model, Name, Nothing, lowered, one_of
 from tidegate.scenario.buckets import AnyDiscipline
 from tidegate.scenario.disciplines import managed
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Factor, Model, Name, Nothing, lowered, one_of
 from tidegate.units import Duration, Fraction, Rate, Size
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 RateStep = Annotated[tuple[Duration, Rate], Field(strict=False)]
 LossStep = Annotated[tuple[Duration, Fraction], Field(strict=False)]

@@ -9,16 +9,16 @@ from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, Wi
 from pydantic_core import PydanticCustomError
 
 from tidegate.control import registry as controllers
-from tidegate.control._classes import name_of
+from tidegate.control.classes import name_of
 from tidegate.scenario import _rules as rules
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, Said, lowered, one_of, shape
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, Said, lowered, one_of, shape
 from tidegate.scenario.repair import Repair
 from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, GreedyVideo, StatisticalVideo
 from tidegate.units import Duration, Rate, Size, show
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 _RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
 _MARKS = 12  # bytes that the longest dependency descriptor adds to it

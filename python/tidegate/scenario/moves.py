@@ -9,12 +9,12 @@ from pydantic import BeforeValidator, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from tidegate.errors import InputError, did_you_mean
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, Name, lowered, shape
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, Name, lowered, shape
 from tidegate.units import Duration, Fraction, Rate, show
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 
 def _kind(value: object) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
-from tidegate.scenario._model import Model, Name
+from tidegate.scenario.model import Model, Name
 from tidegate.units import Duration, Frequency, Size, Speed
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, Tag
 
 from tidegate.scenario import _rules as rules
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, one_of
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, one_of
 from tidegate.units import Duration
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 
 class Nack(Model):

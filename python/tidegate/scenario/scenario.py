@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, Tag, ValidationError
 
 from tidegate.errors import InputError, ScenarioError, did_you_mean
-from tidegate.scenario import _toml as toml
-from tidegate.scenario import shipped
+from tidegate.scenario import shipped, toml
 from tidegate.scenario._checks import problems
-from tidegate.scenario._explain import Path as KeyPath
-from tidegate.scenario._explain import Problem, dotted, explain
-from tidegate.scenario._model import NAME, Model, Name, one_of
-from tidegate.scenario._source import Source
 from tidegate.scenario.couplings import Coupling
+from tidegate.scenario.explain import Path as KeyPath
+from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
+from tidegate.scenario.model import NAME, Model, Name, one_of
 from tidegate.scenario.moves import Move
 from tidegate.scenario.radio import Lte, Radio
 from tidegate.scenario.sessions import Session
+from tidegate.scenario.source import Source
 from tidegate.units import Duration, show
 
 Seed = Annotated[int, Field(ge=0, le=2**64 - 1)]
@@ -214,7 +213,7 @@ class Scenario(Model):
         found = list(problems(self))
         if found:
             raise ScenarioError(one.text(self.name, _names(self.to_dict())) for one in found)
-        from tidegate.scenario._lower import lower
+        from tidegate.scenario.lower import lower
 
         lower(self, run_code=run_code)
 

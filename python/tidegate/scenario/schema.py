@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tidegate.scenario._model import Model
+from tidegate.scenario.model import Model
 from tidegate.scenario.scenario import Scenario
 
 FILE = Path(__file__).with_name("scenario.schema.json")

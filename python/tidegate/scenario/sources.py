@@ -12,13 +12,13 @@ from pydantic import Field, Tag
 
 from tidegate.scenario import _frames as frames
 from tidegate.scenario import _rules as rules
-from tidegate.scenario._explain import Path, Problem
-from tidegate.scenario._model import Model, Said, lowered, one_of, shape
-from tidegate.scenario._reading import digest
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model, Said, lowered, one_of, shape
+from tidegate.scenario.reading import digest
 from tidegate.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
-    from tidegate.scenario._reading import Reading
+    from tidegate.scenario.reading import Reading
 
 
 class Video(Model):
@@ -168,8 +168,7 @@ class EncoderVideo(Model):
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it; whoever runs it brings the pictures."""
         # real video is loaded only where there is some
-        from tidegate.video import _openh264 as openh264
-        from tidegate.video import settings
+        from tidegate.video import openh264, settings
 
         chosen = settings.Settings.parse(self.clip)
         openh264.check(chosen)

@@ -13,7 +13,7 @@ from tidegate._files import file_name
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, bare, written
 from tidegate.errors import InputError
-from tidegate.scenario import _subject as subject
+from tidegate.scenario import subject
 from tidegate.scenario.scenario import Scenario, assign_all
 from tidegate.units import Duration, Rate, Size, show
 

@@ -1,6 +1,6 @@
 """Real programs on the links of a scenario, by the wall clock (Linux).
 
-`tidegate shell` is the command; [session][tidegate.shell.session] is what it calls. Two network namespaces are joined
+`tidegate shell` is the command; [session][tidegate.shell.sessions] is what it calls. Two network namespaces are joined
 by a scenario's links, which are the engine's own, and a program runs in each. What came in is written down, and the
 results are those of the same arrivals in virtual time.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from tidegate.shell._contender import Contender, LiveJob, attempt, beside, how_long
 from tidegate.shell._judging import LIMITS, Lateness, verdict
 from tidegate.shell._scenario import with_programs
-from tidegate.shell._session import Programs, Session, check_surroundings, replay, session
 from tidegate.shell._streams import Stream, streams
+from tidegate.shell.sessions import Programs, Session, check_surroundings, replay, session
 
 __all__ = [
     "LIMITS",

@@ -19,15 +19,14 @@ from tidegate._files import sha256
 from tidegate.control.registry import PROGRAM
 from tidegate.errors import InputError, RunError
 from tidegate.running import Run, RunJob
-from tidegate.scenario import Scenario
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import lower
-from tidegate.shell._entering import alive
+from tidegate.scenario import Scenario, memory
+from tidegate.scenario.lower import lower
 from tidegate.shell._files import OUTPUT, PLACE, SHARED
 from tidegate.shell._judging import Lateness, verdict
 from tidegate.shell._network import SIDES
 from tidegate.shell._scenario import Standing, standing_for
-from tidegate.shell._session import FILES, Programs, begin, check_surroundings, replay, search_path
+from tidegate.shell.entering import alive
+from tidegate.shell.sessions import FILES, Programs, begin, check_surroundings, replay, search_path
 from tidegate.units import show
 
 AGAIN = 3

@@ -24,7 +24,7 @@ from tidegate import _core
 from tidegate.errors import InputError, TidegateError
 from tidegate.running.jobs import engine_errors
 from tidegate.scenario import Scenario
-from tidegate.scenario._lower import lower
+from tidegate.scenario.lower import lower
 from tidegate.shell._files import FAILED, OUTPUT, READY, TOLD
 from tidegate.shell._network import environment, inside, join, partner
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import finite, metric
 from tidegate.results.stats import CARRIED, LOST, Interval
-from tidegate.show import _view
-from tidegate.show._view import RunLike
+from tidegate.show import view
+from tidegate.show.view import RunLike
 
 RATES = frozenset({"receive_rate_bps", "goodput_bps", "utilisation"})
 """What an idle sender does not win: in these everybody is compared."""
@@ -34,12 +34,12 @@ def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
 
 
 def _mean(runs: Sequence[RunLike], name: str) -> float:
-    return Interval.of(_view.metric(run, _view.subject_of(run), name) for run in runs).mean
+    return Interval.of(view.metric(run, view.subject_of(run), name) for run in runs).mean
 
 
 def _equal_share(run: RunLike) -> float | None:
     """What the subject gets of the tightest link on its way if all that share the busiest one get the same (bit/s)."""
-    flow = _view.flow_summary(run, _view.subject_of(run))
+    flow = view.flow_summary(run, view.subject_of(run))
     rate, utilisation = finite(flow.get("receive_rate_bps")), finite(flow.get("utilisation"))
     if not rate or not utilisation:
         return None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidegate.show import _view
-from tidegate.show._view import Floats, FlowSeries, RunLike
+from tidegate.show import view
+from tidegate.show.view import Floats, FlowSeries, RunLike
 
 MOST_QUEUES = 6
 """Links whose queues are shown: those with the longest."""
@@ -38,10 +38,10 @@ class Session:
 
 def session(run: RunLike, flow: str) -> Session:
     """Reads that of a flow; a :class:`ValueError` where the run was recorded without series."""
-    series = _view.flow_series(run, flow)
+    series = view.flow_series(run, flow)
     return Session(
         series=series,
-        goodput_bps=_view.on_grid(*_goodput(run, flow, series.width), series.t),
+        goodput_bps=view.on_grid(*_goodput(run, flow, series.width), series.t),
         acked_bps=_binned(*_noted(run, flow, "acked_bytes"), series),
         encoder_bps=_binned(*_captured(run, flow), series),
         round_trip=_first_of(run, flow, "round_trip_ms", "rtt_ms"),
@@ -53,23 +53,23 @@ def session(run: RunLike, flow: str) -> Session:
 
 def queues(run: RunLike) -> Mapping[str, tuple[Floats, Floats]]:
     """(s, bytes) of the links in which anything ever waited, in their order; of many those with the longest queues."""
-    found = {str(link["link"]): _view.queue(run, str(link["link"])) for link in run.summary.get("links", ())}
+    found = {str(link["link"]): view.queue(run, str(link["link"])) for link in run.summary.get("links", ())}
     longest = {name: float(size.max()) for name, (_, size) in found.items() if len(size) and size.max() > 0}
     kept = set(sorted(longest, key=lambda name: -longest[name])[:MOST_QUEUES])
     return {name: of for name, of in found.items() if name in kept}
 
 
 def _goodput(run: RunLike, flow: str, width: float) -> tuple[Floats, Floats]:
-    if "goodput_bps" not in _view.keep(run).table("series"):
+    if "goodput_bps" not in view.keep(run).table("series"):
         return np.empty(0), np.empty(0)
-    got = _view.rows(run, "series", "flow", flow, ("t_s", "goodput_bps"))
+    got = view.rows(run, "series", "flow", flow, ("t_s", "goodput_bps"))
     return np.asarray(got["t_s"], float) + width / 2, np.asarray(got["goodput_bps"], float)
 
 
 def _noted(run: RunLike, flow: str, name: str) -> tuple[Floats, Floats]:
-    if not _view.has(run, "internals"):
+    if not view.has(run, "internals"):
         return np.empty(0), np.empty(0)
-    got = _view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
+    got = view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
     mine = got["name"] == name
     return np.asarray(got["t_s"][mine], float), np.asarray(got["value"][mine], float)
 
@@ -80,25 +80,25 @@ def _first_of(run: RunLike, flow: str, *names: str) -> tuple[Floats, Floats]:
 
 
 def _captured(run: RunLike, flow: str) -> tuple[Floats, Floats]:
-    if not _view.has(run, "frames"):
+    if not view.has(run, "frames"):
         return np.empty(0), np.empty(0)
-    got = _view.rows(run, "frames", "flow", flow, ("captured_s", "size"))
+    got = view.rows(run, "frames", "flow", flow, ("captured_s", "size"))
     return np.asarray(got["captured_s"], float), np.asarray(got["size"], float)
 
 
 def _frames(run: RunLike, flow: str) -> tuple[Floats, Floats]:
-    if not _view.has(run, "frames"):
+    if not view.has(run, "frames"):
         return np.empty(0), np.empty(0)
-    got = _view.rows(run, "frames", "flow", flow, ("captured_s", "rendered_s", "video"))
+    got = view.rows(run, "frames", "flow", flow, ("captured_s", "rendered_s", "video"))
     video = np.asarray(got["video"], bool)
     captured = np.asarray(got["captured_s"], float)[video]
     return captured, (np.asarray(got["rendered_s"], float)[video] - captured) * 1e3
 
 
 def _freezes(run: RunLike, flow: str) -> tuple[Floats, Floats]:
-    if not _view.has(run, "freezes"):
+    if not view.has(run, "freezes"):
         return np.empty(0), np.empty(0)
-    got = _view.rows(run, "freezes", "flow", flow, ("t_s", "length_s"))
+    got = view.rows(run, "freezes", "flow", flow, ("t_s", "length_s"))
     ends = np.asarray(got["t_s"], float)
     return ends - np.asarray(got["length_s"], float), ends
 

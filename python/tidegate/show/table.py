@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict_on
 from tidegate.results.stats import Best, BySeed, Interval
-from tidegate.show import _carried, _recordings, _view
+from tidegate.show import _carried, played, view
 
 if TYPE_CHECKING:
     from tidegate.running import Run
@@ -84,7 +84,7 @@ class ComparisonTable:
         if any(finite(run.summary.get("fairness", {}).get("jain_5s")) for run in _all(runs)):
             one = metric("jain_5s")
             shares = {
-                name: _view.by_seed(some, lambda run: finite(run.summary["fairness"].get("jain_5s")))
+                name: view.by_seed(some, lambda run: finite(run.summary["fairness"].get("jain_5s")))
                 for name, some in runs.items()
             }
             rows.append(Row("fairness:jain_5s", one.label, one, shares))
@@ -100,7 +100,7 @@ class ComparisonTable:
             for row in rows
             if any(cell.count for cell in row.cells.values())
         ]
-        recordings = _recordings.told(run.summary for run in _all(runs))
+        recordings = played.told(run.summary for run in _all(runs))
         verdicts = {name: verdict_on(run.metrics() for run in some) for name, some in runs.items()}
         verdicts |= dict.fromkeys(failed, FAILED)
         return cls([*runs, *failed], kept, failed, verdicts, little, warnings, recordings)
@@ -114,9 +114,9 @@ class ComparisonTable:
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it."""
-        from tidegate.show import _cells
+        from tidegate.show import notebook
 
-        return _cells.of_comparison(self, ", ".join(self.controllers))
+        return notebook.of_comparison(self, ", ".join(self.controllers))
 
     @property
     def unsure(self) -> bool:
@@ -210,7 +210,7 @@ def _all(runs: Mapping[str, Sequence[Run]]) -> Iterable[Run]:
 def _row(name: str, runs: Mapping[str, Sequence[Run]], flow: str | None) -> Row:
     one = metric(name)
     values = {
-        label: _view.by_seed(some, lambda run: finite(run.metrics(flow).get(name))) for label, some in runs.items()
+        label: view.by_seed(some, lambda run: finite(run.metrics(flow).get(name))) for label, some in runs.items()
     }
     key = name if flow is None else f"{flow}:{name}"
     return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, values)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 from tidegate.control import registry
 from tidegate.control.contenders import Contender
 from tidegate.errors import InputError, did_you_mean
-from tidegate.scenario import Scenario
-from tidegate.scenario import _toml as toml
+from tidegate.scenario import Scenario, toml
 from tidegate.scenario.links import TraceCapacity
 from tidegate.scenario.variants import anchored
 from tidegate.suite import oracle, windows
-from tidegate.suite._model import CaseTable
+from tidegate.suite.model import CaseTable
 
 if TYPE_CHECKING:
     from tidegate.shell import LiveJob

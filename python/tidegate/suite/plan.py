@@ -16,14 +16,14 @@ from tidegate._files import sha256
 from tidegate.control.contenders import Contender, Scalar, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
-from tidegate.results._dataset import CONTROLLER, Row, Writer, number_of
-from tidegate.results._sweep import Results
+from tidegate.results.dataset import CONTROLLER, Row, Writer, number_of
+from tidegate.results.sweeps import Results
 from tidegate.running import RunJob, build, engine, pool, versions
-from tidegate.running._progress import shown
-from tidegate.running._seeds import seeds_of
 from tidegate.running.jobs import by_processes
-from tidegate.scenario._lower import Lowered
-from tidegate.scenario._reading import Files
+from tidegate.running.progress import shown
+from tidegate.running.seeds import seeds_of
+from tidegate.scenario.lower import Lowered
+from tidegate.scenario.reading import Files
 from tidegate.suite import measures, numbers
 from tidegate.suite.cases import Case, check_controllers
 from tidegate.suite.result import FORMAT, SUITE_FILE, SuiteResult

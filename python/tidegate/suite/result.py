@@ -12,15 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tidegate.comparing._doubts import doubts
+from tidegate.comparing.doubts import doubts
 from tidegate.errors import InputError
-from tidegate.results._folders import add_file
-from tidegate.results._saved import read_json
-from tidegate.results._sweep import Results
+from tidegate.results.folders import add_file
+from tidegate.results.saved import read_json
 from tidegate.results.stats import Interval
+from tidegate.results.sweeps import Results
 from tidegate.suite import numbers, verdicts
-from tidegate.suite._model import SuiteTable
 from tidegate.suite.cases import Case
+from tidegate.suite.model import SuiteTable
 from tidegate.suite.suite import Suite
 from tidegate.suite.verdicts import Check
 
@@ -114,7 +114,7 @@ class SuiteResult:
         path = Path(folder)
         about = read_json(path / SUITE_FILE)
         try:
-            from tidegate.scenario import _toml as toml
+            from tidegate.scenario import toml
 
             table = SuiteTable.model_validate(toml.parse(about["text"], str(path / SUITE_FILE)))
             suite = Suite(about["suite"], table, tuple(map(Case.of_data, about["cases"])), about["text"])
@@ -277,7 +277,7 @@ class SuiteResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it."""
-        from tidegate.show import _cells
+        from tidegate.show import notebook
 
         states: tuple[State, ...] = ("pass", "fail", "error", "not run")
         counts = [
@@ -287,7 +287,7 @@ class SuiteResult:
         page = f"All of it: {self.folder / 'index.html'}" if self.folder is not None else ""
         title = f"{self.suite.name}: {len(self.suite.cases)} cases{seeds}"
         heads = ["controller", "passed", "failed", "errors", "not run", "breaks most rules in"]
-        return _cells.fragment(title, _cells.grid(heads, counts), notes=[page])
+        return notebook.fragment(title, notebook.grid(heads, counts), notes=[page])
 
     def _hardest(self, controller: str) -> str:
         worst = self.worst(controller)

@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from tidegate import _shipped
 from tidegate.errors import InputError, did_you_mean
-from tidegate.scenario import _toml as toml
-from tidegate.scenario._explain import Path as KeyPath
-from tidegate.scenario._explain import Problem
-from tidegate.scenario._source import Names, Source, names_of
+from tidegate.scenario import toml
+from tidegate.scenario.explain import Path as KeyPath
+from tidegate.scenario.explain import Problem
+from tidegate.scenario.source import Names, Source, names_of
 from tidegate.suite import verdicts
-from tidegate.suite._model import RuleTable, SuiteTable
 from tidegate.suite.cases import Case, expand
+from tidegate.suite.model import RuleTable, SuiteTable
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,11 +15,11 @@ from typing import Any, Self
 
 from tidegate.comparing.sweeping import SweepResult
 from tidegate.errors import InputError
-from tidegate.results._folders import add_file
+from tidegate.results.folders import add_file
 from tidegate.results.metrics import HEADLINE
 from tidegate.running import pool
 from tidegate.scenario.variants import PREFIX, labelled
-from tidegate.show._sweep import ALL_CASES, CASE
+from tidegate.show.sweeps import ALL_CASES, CASE
 from tidegate.suite import numbers
 from tidegate.suite.plan import Plan
 from tidegate.suite.result import SuiteResult

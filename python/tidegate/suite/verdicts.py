@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from tidegate.errors import did_you_mean
 from tidegate.results.stats import Interval
 from tidegate.suite import numbers
-from tidegate.suite._model import RuleTable
+from tidegate.suite.model import RuleTable
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from tidegate.errors import InputError
 from tidegate.net import trace
-from tidegate.suite._model import WindowsTable
+from tidegate.suite.model import WindowsTable
 
 _GOLDEN = (5**0.5 - 1) / 2
 _SECOND = 1_000_000_000

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from tidegate._files import sha256
 from tidegate.errors import InputError, did_you_mean
 from tidegate.units import show
-from tidegate.video._cache import scratch
-from tidegate.video._extra import needs
+from tidegate.video.cache import scratch
+from tidegate.video.extra import needs
 
 Picture = npt.NDArray[np.uint8]
 """Shape (height * 3 / 2, width)."""

@@ -163,7 +163,7 @@ def ordinary_user(folder: Path) -> tuple[list[str], str, dict[str, str]]:
     The folder becomes its home. Skips the test where there is no such Python, or namespaces are forbidden.
     """
     folder.chmod(0o777)
-    from tidegate.shell._session import unshare
+    from tidegate.shell.sessions import unshare
 
     user = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"]
     paths = os.pathsep.join([str(ROOT / "python"), *(path for path in sys.path if path.endswith("site-packages"))])

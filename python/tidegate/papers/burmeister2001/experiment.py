@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate import paper
 from tidegate.paper import Outcome, Plan
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001 import dithering, losses, multicast, newpred, unicast
 from tidegate.running.pool import Job
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidegate.paper import Then
-from tidegate.paper._reading import load
+from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001.dithering import CHOSEN, COPIED, GRID, LOSERS, TABLES, Chosen, outcome
 from tidegate.papers.burmeister2001.groups import Seen
 from tidegate.running import RunJob, engine

@@ -12,8 +12,8 @@ import numpy as np
 
 from tidegate import paper
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
-from tidegate.paper._reading import load
 from tidegate.paper.measures import CellValue
+from tidegate.paper.reading import load
 from tidegate.papers.vardhan import improvements, scenarios, tfrc
 from tidegate.papers.vardhan.counts import Count, jain
 from tidegate.running import Run, RunJob

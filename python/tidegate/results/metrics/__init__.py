@@ -14,8 +14,8 @@ from tidegate import _core
 from tidegate.results.metrics import _counted as counted
 from tidegate.results.metrics import _pictures as pictures
 from tidegate.results.metrics._counted import COUNTED
-from tidegate.results.metrics._model import Metric, finite
 from tidegate.results.metrics._pictures import PICTURES
+from tidegate.results.metrics.model import Metric, finite
 
 __all__ = ["COUNTED", "FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Metric", "finite", "metric"]
 

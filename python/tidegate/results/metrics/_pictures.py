@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.results.metrics._model import Metric
+from tidegate.results.metrics.model import Metric
 
 PICTURES: tuple[str, ...] = (
     "picture_psnr_db",

@@ -10,12 +10,11 @@ from typing import Any
 from tidegate import _core
 from tidegate.control import registry
 from tidegate.errors import InputError
-from tidegate.scenario import Scenario
-from tidegate.scenario import _subject as subject
-from tidegate.scenario._lower import Ir, RunInput, lower
-from tidegate.scenario._ways import Ways
+from tidegate.scenario import Scenario, subject
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.links import Link, Queue, limits
+from tidegate.scenario.lower import Ir, RunInput, lower
+from tidegate.scenario.ways import Ways
 from tidegate.show.play import _refusing as refusing
 from tidegate.show.play import _way as way
 from tidegate.show.play._lessons import lessons

@@ -9,10 +9,9 @@ from typing import Any
 from tidegate import _core
 from tidegate.control import registry
 from tidegate.errors import InputError
-from tidegate.scenario import Scenario
-from tidegate.scenario import _memory as memory
-from tidegate.scenario._lower import Ir
-from tidegate.scenario._reading import Inputs
+from tidegate.scenario import Scenario, memory
+from tidegate.scenario.lower import Ir
+from tidegate.scenario.reading import Inputs
 from tidegate.scenario.sources import EncoderVideo
 
 LARGEST = 8 * 2**20

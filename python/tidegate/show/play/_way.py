@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from tidegate._core import Trace
-from tidegate.scenario._lower import Ir
-from tidegate.scenario._ways import Ways
+from tidegate.scenario.lower import Ir
+from tidegate.scenario.ways import Ways
 
 
 def is_movable(link: Ir) -> bool:

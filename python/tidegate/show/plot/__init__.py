@@ -11,11 +11,11 @@ generated capacity) have no common moment, so that then the first seed is drawn 
 says so.
 """
 
-from tidegate.show.plot._style import STYLE
 from tidegate.show.plot.one import internals, time_series
 from tidegate.show.plot.points import delay_cdf, rate_delay_scatter
 from tidegate.show.plot.session import session
 from tidegate.show.plot.sheet import comparison
+from tidegate.show.plot.style import STYLE
 from tidegate.show.plot.sweep import sweep
 
 __all__ = ["STYLE", "comparison", "delay_cdf", "internals", "rate_delay_scatter", "session", "sweep", "time_series"]

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tidegate.show import _session, _view
-from tidegate.show._palette import MUTED, looks
-from tidegate.show._view import RunLike
-from tidegate.show.plot._style import (
+from tidegate.show import _session, view
+from tidegate.show.palette import MUTED, looks
+from tidegate.show.plot.session import draw_queues
+from tidegate.show.plot.style import (
     STYLE,
     delay_axis,
     draw_capacity,
@@ -22,7 +22,7 @@ from tidegate.show.plot._style import (
     new_figure,
     rate_legend,
 )
-from tidegate.show.plot.session import draw_queues
+from tidegate.show.view import RunLike
 
 
 def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
@@ -36,20 +36,20 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     Raises:
         ValueError: If there is no such flow, or the run was recorded without series.
     """
-    run = _view.keep(run)
-    flow = flow or _view.subject_of(run)
-    link = link or _view.bottleneck([run])
-    series = _view.flow_series(run, flow)
-    label = _view.label_of(run, flow)
+    run = view.keep(run)
+    flow = flow or view.subject_of(run)
+    link = link or view.bottleneck([run])
+    series = view.flow_series(run, flow)
+    label = view.label_of(run, flow)
     colour = looks([label])[label].colour
-    end = _view.end_of(series.t)
+    end = view.end_of(series.t)
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 8.4)
         rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
         seen = draw_capacity(rate, run, link, end)
         others = [e["flow"] for e in run.summary["flows"] if e["flow"] != flow]
         for name in others:
-            other = _view.flow_series(run, name)
+            other = view.flow_series(run, name)
             rate.plot(other.t, other.receive_bps / 1e6, color=MUTED, linewidth=1.0)
         rate.plot(series.t, series.receive_bps / 1e6, color=colour)
         has_target = bool(np.isfinite(series.target_bps).any())
@@ -75,7 +75,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
             ],
             loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2,
         )  # fmt: skip
-        width = _view.bin_width(series.t)
+        width = view.bin_width(series.t)
         loss.bar(series.t, np.nan_to_num(series.loss) * 100, width=width, color=colour)
         loss.set_ylabel("Loss (%)")
         loss_axis(loss, [series.loss])
@@ -83,7 +83,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         queue.set_xlabel("Time (s)")
         queue.set_xlim(0, end)
         figure.align_ylabels()
-        headline(figure, _view.about(run, flow))
+        headline(figure, view.about(run, flow))
     return finished(figure)
 
 
@@ -100,14 +100,14 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     Raises:
         ValueError: If the run has no such flow or series.
     """
-    run = _view.keep(run)
-    flow = flow or _view.subject_of(run)
-    label = _view.label_of(run, flow)
-    if not _view.has(run, "internals"):
+    run = view.keep(run)
+    flow = flow or view.subject_of(run)
+    label = view.label_of(run, flow)
+    if not view.has(run, "internals"):
         raise ValueError(
             f"run {run.summary.get('name', '?')!r} has no internals: record it at level 'series' or 'packets'"
         )
-    got = _view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
+    got = view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
     noted = list(dict.fromkeys(str(name) for name in got["name"]))
     chosen = list(names) if names is not None else noted
     for name in chosen:

@@ -11,14 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from tidegate.show import _view
-from tidegate.show._palette import looks_of
-from tidegate.show._view import Runs
-from tidegate.show.plot._style import STYLE, finished, new_figure, plain_log
+from tidegate.show import view
+from tidegate.show.palette import looks_of
+from tidegate.show.plot.style import STYLE, finished, new_figure, plain_log
+from tidegate.show.view import Runs
 
 # Past this ratio between points a linear delay axis shows only the largest; a little distance still tells.
 _LOG_DELAY_RATIO = 5.0
-_AT_95 = list(_view.SHARES).index(0.95)
+_AT_95 = list(view.SHARES).index(0.95)
 
 
 def delay_cdf(runs: Runs) -> Figure:
@@ -31,10 +31,10 @@ def delay_cdf(runs: Runs) -> Figure:
     Raises:
         ValueError: If there is no run, or one was recorded without series.
     """
-    groups = _view.grouped(runs)
+    groups = view.grouped(runs)
     look = looks_of(groups)
     of = ["One-way delay"]
-    if not all(_view.knows_packets(run) for members in groups.values() for run in members):
+    if not all(view.knows_packets(run) for members in groups.values() for run in members):
         of.append("mean of each bin")
     if max(len(members) for members in groups.values()) > 1:
         of.append("quantiles as means over seeds")
@@ -43,12 +43,12 @@ def delay_cdf(runs: Runs) -> Figure:
         ax = figure.subplots()
         known: list[float] = []
         for label, members in groups.items():
-            delay = _view.mean_quantiles(members, _view.subject_of(members[0]))
+            delay = view.mean_quantiles(members, view.subject_of(members[0]))
             if not len(delay):
                 continue
             one = look[label]
             ax.step(
-                delay, _view.SHARES, where="post", color=one.colour, label=label, linewidth=2, linestyle=one.linestyle
+                delay, view.SHARES, where="post", color=one.colour, label=label, linewidth=2, linestyle=one.linestyle
             )
             ax.plot(float(delay[_AT_95]), 0.95, one.marker, color=one.colour, markersize=6)
             known += [float(value) for value in delay if value > 0]
@@ -86,7 +86,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
     Raises:
         ValueError: If there is no run.
     """
-    groups = _view.grouped(runs)
+    groups = view.grouped(runs)
     look = looks_of(groups)
     with mpl.rc_context(STYLE):
         figure = new_figure(7.6, 5.4)
@@ -95,8 +95,8 @@ def rate_delay_scatter(runs: Runs) -> Figure:
         for label, members in groups.items():
             points = [
                 (
-                    _view.metric(run, _view.subject_of(run), "one_way_delay_ms_p95"),
-                    _view.metric(run, _view.subject_of(run), "receive_rate_bps") / 1e6,
+                    view.metric(run, view.subject_of(run), "one_way_delay_ms_p95"),
+                    view.metric(run, view.subject_of(run), "receive_rate_bps") / 1e6,
                 )
                 for run in members
             ]

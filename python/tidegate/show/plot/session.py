@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tidegate.show import _session, _view
-from tidegate.show._palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
+from tidegate.show import _session, view
 from tidegate.show._session import Session
-from tidegate.show._view import Floats, RunLike
-from tidegate.show.plot._style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure
+from tidegate.show.palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
+from tidegate.show.plot.style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure
+from tidegate.show.view import Floats, RunLike
 
 _FREEZE = "#d03030"
 # those of controllers, and a sixth: networks have many links
@@ -38,12 +38,12 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     Raises:
         ValueError: If there is no such flow, or the run was recorded without series.
     """
-    run = _view.keep(run)
-    flow = flow or _view.subject_of(run)
-    link = link or _view.bottleneck([run])
+    run = view.keep(run)
+    flow = flow or view.subject_of(run)
+    link = link or view.bottleneck([run])
     known = _session.session(run, flow)
     queues = _session.queues(run)
-    label = _view.label_of(run, flow)
+    label = view.label_of(run, flow)
     colour = looks([label])[label].colour
     rows: list[tuple[str, float]] = [("rate", 1.7), ("delay", 1.2)]
     rows += [("pacer", 0.7)] if len(known.pacer[0]) else []
@@ -51,7 +51,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     rows += [("loss", 0.6)]
     rows += [("queue", 0.9)] if queues else []
     t = known.series.t
-    end = _view.end_of(t)
+    end = view.end_of(t)
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 1.5 + 1.75 * sum(height for _, height in rows))
         made = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
@@ -75,7 +75,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
         made[-1, 0].set_xlabel("Time (s)")
         made[-1, 0].set_xlim(0, end)
         figure.align_ylabels()
-        headline(figure, _view.about(run, flow))
+        headline(figure, view.about(run, flow))
     return finished(figure)
 
 

@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from tidegate.show import _view
-from tidegate.show._palette import MUTED, Look, looks_of
-from tidegate.show._view import Floats, RunLike, Runs
-from tidegate.show.plot._style import (
+from tidegate.show import view
+from tidegate.show.palette import MUTED, Look, looks_of
+from tidegate.show.plot.style import (
     STYLE,
     delay_axis,
     draw_capacity,
@@ -27,6 +26,7 @@ from tidegate.show.plot._style import (
     new_figure,
     rate_legend,
 )
+from tidegate.show.view import Floats, RunLike, Runs
 
 _NOTHING = "\N{EN DASH}"
 _MEGA = 1e6
@@ -70,32 +70,32 @@ class _Panel:
 
 
 def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
-    drawn = list(runs) if _view.same_truth(runs, link) else [runs[0]]
-    flow = _view.subject_of(drawn[0])
-    subject = [_view.flow_series(run, flow) for run in drawn]
+    drawn = list(runs) if view.same_truth(runs, link) else [runs[0]]
+    flow = view.subject_of(drawn[0])
+    subject = [view.flow_series(run, flow) for run in drawn]
     grid = max((s.t for s in subject), key=len)
     cross = []
     for run in drawn:
         total = np.zeros(len(grid))
         for entry in run.summary["flows"]:
             if entry["flow"] != flow:
-                other = _view.flow_series(run, entry["flow"])
-                total += np.nan_to_num(_view.on_grid(other.t, other.receive_bps, grid))
+                other = view.flow_series(run, entry["flow"])
+                total += np.nan_to_num(view.on_grid(other.t, other.receive_bps, grid))
         cross.append(total)
     return _Panel(
         label=label,
         t=grid,
-        receive=_Band.of([_view.on_grid(s.t, s.receive_bps, grid) for s in subject]),
-        target=_Band.of([_view.on_grid(s.t, s.target_bps, grid) for s in subject]),
+        receive=_Band.of([view.on_grid(s.t, s.receive_bps, grid) for s in subject]),
+        target=_Band.of([view.on_grid(s.t, s.target_bps, grid) for s in subject]),
         cross=_Band.of(cross),
-        delay=_Band.of([_view.on_grid(s.t, s.delay_ms, grid) for s in subject]),
-        loss=_Band.of([_view.on_grid(s.t, s.loss, grid) for s in subject]),
+        delay=_Band.of([view.on_grid(s.t, s.delay_ms, grid) for s in subject]),
+        loss=_Band.of([view.on_grid(s.t, s.loss, grid) for s in subject]),
         drawn=len(drawn),
     )
 
 
 def _mean(runs: Sequence[RunLike], metric: str) -> float:
-    values = [_view.metric(run, _view.subject_of(run), metric) for run in runs]
+    values = [view.metric(run, view.subject_of(run), metric) for run in runs]
     known = [value for value in values if math.isfinite(value)]
     return sum(known) / len(known) if known else math.nan
 
@@ -130,7 +130,7 @@ def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **l
 
 
 def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | None, colour: str) -> None:
-    draw_capacity(ax, runs[0], link, _view.end_of(panel.t))
+    draw_capacity(ax, runs[0], link, view.end_of(panel.t))
     if (panel.cross.high > 0).any():
         ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
     _band(ax, panel.t, panel.receive, colour, 1e-6)
@@ -178,7 +178,7 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
     if count == 1:
         return ""
     if max(panel.drawn for panel in panels) == 1:
-        seed = _view.seed_of(next(iter(groups.values()))[0])
+        seed = view.seed_of(next(iter(groups.values()))[0])
         return f"lines: seed {seed}; figures at the right: means of {count} seeds, each its own link"
     return f"lines: median of {count} seeds; bands: from least to most; figures at the right: means"
 
@@ -202,7 +202,7 @@ def _share_rate_axis(
     targets = largest([panel.target.middle for panel in panels], 0.99)
     top = max(flows, targets)
     if link is not None:
-        capacity = _view.truth(next(iter(groups.values()))[0], link)[1]
+        capacity = view.truth(next(iter(groups.values()))[0], link)[1]
         # a link far wider than its flows would press them to the floor
         top = max(top, min(largest([capacity]), 2.0 * top))
     for ax in axes:
@@ -247,9 +247,9 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     Raises:
         ValueError: If there is no run, or one was recorded without series.
     """
-    groups = _view.grouped(runs)
+    groups = view.grouped(runs)
     everything = [run for members in groups.values() for run in members]
-    link = link or _view.bottleneck(everything)
+    link = link or view.bottleneck(everything)
     look = looks_of(groups)
     hue = {label: one.colour for label, one in look.items()}
     panels = [_panel(label, members, link) for label, members in groups.items()]
@@ -257,7 +257,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     with mpl.rc_context(STYLE):
         figure = new_figure(12.5, 1.75 * k + 4.6)
         grid = figure.subplots(k + 2, 1, sharex=True, height_ratios=[1.0] * k + [1.1, 0.7])
-        end = max(_view.end_of(panel.t) for panel in panels)
+        end = max(view.end_of(panel.t) for panel in panels)
         for ax, panel in zip(grid[:k], panels, strict=True):
             members = groups[panel.label]
             _rate_panel(ax, panel, members, link, hue[panel.label])

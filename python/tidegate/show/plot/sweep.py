@@ -14,11 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from tidegate.results.metrics import Metric, metric
-from tidegate.show import _sweep
-from tidegate.show._palette import Look, shade
-from tidegate.show._sweep import DELAY, RATE, Combination, Panel, SweepLike, Swept
-from tidegate.show.plot._style import STYLE, finished, headline, new_figure
+from tidegate.show import sweeps
+from tidegate.show.palette import Look, shade
 from tidegate.show.plot.points import reversed_delay_axis
+from tidegate.show.plot.style import STYLE, finished, headline, new_figure
+from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept
 
 _ACROSS = 4  # panels
 _MOST = 12  # panels of one figure
@@ -189,7 +189,7 @@ def _map(ax: Axes, swept: Swept, panel: Panel, means: Mapping[int, float], scale
         fill, ink = shade(mean, low, top, one.better)
         ax.add_patch(mpl.patches.Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=fill, edgecolor="white", linewidth=1))
         if written:
-            ax.text(x, y, _sweep.plainly(mean), ha="center", va="center", fontsize=8.5, color=ink)
+            ax.text(x, y, sweeps.plainly(mean), ha="center", va="center", fontsize=8.5, color=ink)
     for axis, values in ((ax.xaxis, across), (ax.yaxis, up)):
         step = -(-len(values) // _CELLS)
         axis.set_ticks(range(0, len(values), step), values[::step])

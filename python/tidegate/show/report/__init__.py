@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidegate.results._folders import add_file
-from tidegate.show import _view
-from tidegate.show._view import RunLike
-from tidegate.show.report import _page as page
+from tidegate.results.folders import add_file
+from tidegate.show import view
 from tidegate.show.report import _swept as swept
+from tidegate.show.report import page
+from tidegate.show.view import RunLike
 
 __all__ = ["Source", "html", "write"]
 
@@ -97,7 +97,7 @@ def _sourced(source: Any) -> Source:
         return source
     runs = getattr(source, "runs", None)
     if runs is None:
-        runs = {_view.controller_of(source): [source]}
+        runs = {view.controller_of(source): [source]}
     first = next((run for members in runs.values() for run in members), None)
     # what a run folder's run.json says; absent from things that only look like a run
     about = getattr(first, "about", {})

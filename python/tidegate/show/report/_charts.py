@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.show import _view
-from tidegate.show._palette import HUES, HUES_ON_DARK, looks_of
-from tidegate.show._view import RunLike
-from tidegate.show.report import _scatter as scatter
-from tidegate.show.report import _series as series
-from tidegate.show.report._markup import Content, Markup, tag
-from tidegate.show.report._numbers import dash
+from tidegate.show import view
+from tidegate.show.palette import HUES, HUES_ON_DARK, looks_of
+from tidegate.show.report import scatter, series
+from tidegate.show.report.markup import Content, Markup, tag
+from tidegate.show.report.numbers import dash
+from tidegate.show.view import RunLike
 
 # Past this ratio between the largest and the smallest delay a linear axis shows only one of the
 # two.
@@ -57,7 +56,7 @@ def data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str,
     single = len(groups) == 1
     columns: list[dict[str, Any]] = []
     for label, members in groups.items():
-        subjects = _media(members[0]) if single else [_view.subject_of(members[0])]
+        subjects = _media(members[0]) if single else [view.subject_of(members[0])]
         flow_hues = _flow_hues(subjects, label, hues)
         columns.append(
             {
@@ -81,7 +80,7 @@ def data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str,
             if panel is not None:
                 column["panels"].append(panel)
     delays = {
-        (label, flow["name"]): _view.mean_quantiles(members, flow["name"])
+        (label, flow["name"]): view.mean_quantiles(members, flow["name"])
         for (label, members), column in zip(groups.items(), columns, strict=True)
         for flow in column["flows"]
     }
@@ -97,7 +96,7 @@ def data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str,
             "colour": flow["colour"],
             "dash": flow["dash"],
             "y": series.distribution(of, grid),
-            "p95": round(float(of[list(_view.SHARES).index(0.95)]), 3),
+            "p95": round(float(of[list(view.SHARES).index(0.95)]), 3),
         }
         for label, column in zip(groups, columns, strict=True)
         for flow in column["flows"]
@@ -113,7 +112,7 @@ def data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str,
 def _media(run: RunLike) -> list[str]:
     """The flows that a report on one controller shows in full: media, as many as there are hues."""
     media = [str(entry["flow"]) for entry in run.summary["flows"] if entry["kind"] == "media"]
-    return media[: len(HUES)] or [_view.subject_of(run)]
+    return media[: len(HUES)] or [view.subject_of(run)]
 
 
 def _flow_hues(subjects: Sequence[str], label: str, hues: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
@@ -212,11 +211,11 @@ def distributions(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike
     points = {
         label: [
             (
-                _view.metric(run, flow, "one_way_delay_ms_p95"),
-                _view.metric(run, flow, "receive_rate_bps") / 1e6,
+                view.metric(run, flow, "one_way_delay_ms_p95"),
+                view.metric(run, flow, "receive_rate_bps") / 1e6,
             )
             for run in members
-            for flow in [_view.subject_of(run)]
+            for flow in [view.subject_of(run)]
         ]
         for label, members in groups.items()
     }

@@ -9,12 +9,11 @@ import numpy as np
 
 from tidegate.results.metrics import MEMBERS, metric
 from tidegate.results.stats import Interval
-from tidegate.show import _view
-from tidegate.show._palette import HUES, HUES_ON_DARK
-from tidegate.show._view import RunLike
-from tidegate.show.report import _scatter as scatter
-from tidegate.show.report import _tables as tables
-from tidegate.show.report._markup import Content, Markup, tag
+from tidegate.show import view
+from tidegate.show.palette import HUES, HUES_ON_DARK
+from tidegate.show.report import scatter, tables
+from tidegate.show.report.markup import Content, Markup, tag
+from tidegate.show.view import RunLike
 
 SHOWN = 40
 """Members with a row of their own in a session; the rest are in its sums."""
@@ -27,7 +26,7 @@ _ALLOWED = 5.0
 def section(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     """Table and figures; nothing where there are no sessions."""
     runs = [run for one in groups.values() for run in one]
-    sessions = _view.sessions(runs[0].summary)
+    sessions = view.sessions(runs[0].summary)
     if not sessions:
         return Markup("")
     heads = [
@@ -37,7 +36,7 @@ def section(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     ]
     rows: list[Content] = []
     for label, of in groups.items():
-        for name, members in _view.sessions(of[0].summary).items():
+        for name, members in view.sessions(of[0].summary).items():
             what = name if len(groups) == 1 else f"{name}, {label}"
             rows.append(tag("tr", tag("th", what, colspan=len(heads), scope="rowgroup")))
             rows += [_row(of, member) for member in members[:SHOWN]]
@@ -57,13 +56,13 @@ def section(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
 def _row(runs: Sequence[RunLike], member: Mapping[str, Any]) -> Markup:
     cells = []
     for name in MEMBERS:
-        values = [_view.member(run, member["flow"]).get(name) for run in runs]
+        values = [view.member(run, member["flow"]).get(name) for run in runs]
         cells.append(tag("td", tables.write(metric(name), Interval.of(values).mean)))
     return tag("tr", tag("td", member["member"]), tag("td", member["profile"], class_="text"), *cells)
 
 
 def _sum(runs: Sequence[RunLike], session: str, count: int) -> Markup:
-    totals = [_view.session_sums(_view.sessions(run.summary)[session]) for run in runs]
+    totals = [view.session_sums(view.sessions(run.summary)[session]) for run in runs]
     cells = []
     for name in MEMBERS:
         value = Interval.of(total[name] for total in totals).mean
@@ -73,9 +72,9 @@ def _sum(runs: Sequence[RunLike], session: str, count: int) -> Markup:
 
 def _figures(run: RunLike) -> Iterator[Markup]:
     """RTCP over time, and how long reports waited, of the first run."""
-    if not _view.has(run, "rtcp"):
+    if not view.has(run, "rtcp"):
         return
-    sessions = _view.sessions(run.summary)
+    sessions = view.sessions(run.summary)
     names = list(sessions)[: len(HUES)]
     hues = dict(zip(names, zip(HUES, HUES_ON_DARK, strict=True), strict=False))
     shares = {name: _shares(run, sessions[name]) for name in names}
@@ -87,7 +86,7 @@ def _figures(run: RunLike) -> Iterator[Markup]:
             tag("figcaption", "All members together, from the start of the run; dashed: what RFC 3550 allows."),
         )
     ]
-    waits = {name: _waits(run, sessions[name]) for name in names} if _view.has(run, "losses") else {}
+    waits = {name: _waits(run, sessions[name]) for name in names} if view.has(run, "losses") else {}
     waits = {name: curve for name, curve in waits.items() if curve}
     if waits:
         figures.append(
@@ -102,7 +101,7 @@ def _figures(run: RunLike) -> Iterator[Markup]:
 
 
 def _shares(run: RunLike, members: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
-    table = _view.keep(run).table("rtcp")
+    table = view.keep(run).table("rtcp")
     flows = [member["flow"] for member in members]
     mine = np.isin(table["flow"], flows)
     at, size = np.asarray(table["t_s"], dtype=float)[mine], np.asarray(table["size"], dtype=float)[mine]
@@ -121,7 +120,7 @@ def _shares(run: RunLike, members: Sequence[Mapping[str, Any]]) -> list[tuple[fl
 
 
 def _waits(run: RunLike, members: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
-    table = _view.keep(run).table("losses")
+    table = view.keep(run).table("losses")
     sent = np.isin(table["reporting"], ["early", "regular"])
     mine = np.isin(table["flow"], [member["flow"] for member in members]) & sent
     waited = np.sort(np.asarray(table["waited_ms"], dtype=float)[mine])

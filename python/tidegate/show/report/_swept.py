@@ -6,15 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import Metric
-from tidegate.show import _sweep
-from tidegate.show._palette import Look, shade
-from tidegate.show._sweep import DELAY, RATE, Combination, Panel, SweepLike, Swept
-from tidegate.show.report import _document as document
-from tidegate.show.report import _numbers as numbers
-from tidegate.show.report import _page as page
-from tidegate.show.report import _path as path
-from tidegate.show.report import _tables as tables
-from tidegate.show.report._markup import Content, Markup, tag
+from tidegate.show import sweeps
+from tidegate.show.palette import Look, shade
+from tidegate.show.report import document, numbers, page, path, tables
+from tidegate.show.report.markup import Content, Markup, tag
+from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept
 
 _PANELS = 24
 _LINES = 1000  # of the table of numbers
@@ -33,8 +29,8 @@ def render(sweep: SweepLike) -> str:
 
 
 def _title(sweep: SweepLike, swept: Swept) -> str:
-    keys = [short for key, short in _sweep.shortened(swept.varied).items() if key != _sweep.CASE]
-    return f"{sweep.name}, {_sweep.listed(keys)} varied" if keys else sweep.name
+    keys = [short for key, short in sweeps.shortened(swept.varied).items() if key != sweeps.CASE]
+    return f"{sweep.name}, {sweeps.listed(keys)} varied" if keys else sweep.name
 
 
 def _head(sweep: SweepLike, swept: Swept) -> Markup:
@@ -56,7 +52,7 @@ def _head(sweep: SweepLike, swept: Swept) -> Markup:
         why = "they failed, or have not been done; the same command tells, and does them"
         parts.append(tag("p", tag("strong", f"{missing} of {sweep.planned} runs are not there"), f": {why}."))
     parts += [tag("p", tag("strong", "Warning"), f": {one}") for one in swept.warnings]
-    values = {key: [value for value in swept.values[key] if value != _sweep.ALL_CASES] for key in swept.keys}
+    values = {key: [value for value in swept.values[key] if value != sweeps.ALL_CASES] for key in swept.keys}
     settings = [item for key in values for item in (tag("dt", key), tag("dd", ", ".join(values[key])))]
     return tag("header", *parts, *([tag("dl", *settings)] if settings else []))
 
@@ -110,7 +106,7 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> list[Markup]:
     names = [*_MAPS, *(name for name in swept.names if name not in _MAPS)]
     parts = []
     for name in names:
-        about = _sweep.about(name)
+        about = sweeps.about(name)
         means = {
             id(one): one.mean(name).mean * about.scale
             for panel in panels
@@ -126,7 +122,7 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> list[Markup]:
         parts.append(
             tag(
                 "details",
-                tag("summary", f"{_named(name)}: from {_sweep.plainly(min(known))} to {_sweep.plainly(max(known))}"),
+                tag("summary", f"{_named(name)}: from {sweeps.plainly(min(known))} to {sweeps.plainly(max(known))}"),
                 tag("p", said, class_="soft"),
                 tag("div", *drawn, class_="maps"),
                 open=name in _MAPS,
@@ -141,7 +137,7 @@ def _map(
     across, up = (swept.values[key] for key in swept.axes)
     low, top, about = scale
     cells = {tuple(one.settings[key] for key in swept.axes): one for some in panel.lines.values() for one in some}
-    corner = _sweep.shortened(swept.axes)
+    corner = sweeps.shortened(swept.axes)
     head = tag(
         "tr", tag("th", f"{corner[swept.axes[1]]} \\ {corner[swept.axes[0]]}"), *(tag("th", value) for value in across)
     )
@@ -158,7 +154,7 @@ def _map(
             told.append(
                 tag(
                     "td",
-                    _sweep.plainly(mean),
+                    sweeps.plainly(mean),
                     title=path.told(one, swept.varied),
                     style=f"background:{fill};color:{ink}",
                 )
@@ -170,7 +166,7 @@ def _map(
 
 
 def _named(name: str) -> str:
-    head = _sweep.head(name)
+    head = sweeps.head(name)
     return head[:1].upper() + head[1:]
 
 
@@ -178,12 +174,12 @@ def _named(name: str) -> str:
 
 
 def _numbers(swept: Swept) -> Markup:
-    short = _sweep.shortened(swept.varied)
+    short = sweeps.shortened(swept.varied)
     own = swept.looks
     heads = [tag("th", short[key], title=key, scope="col", class_="text") for key in swept.varied]
     heads += [tag("th", "Passed", scope="col")] if swept.judged else []
     heads.append(tag("th", "Runs", scope="col"))
-    heads += [tag("th", _named(name), title=_sweep.about(name).definition, scope="col") for name in swept.names]
+    heads += [tag("th", _named(name), title=sweeps.about(name).definition, scope="col") for name in swept.names]
     rows = []
     for one in swept.combinations[:_LINES]:
         told = ((key, one.settings[key]) for key in swept.varied)
@@ -207,7 +203,7 @@ def _several(swept: Swept) -> bool:
 
 
 def _interval(one: Combination, name: str) -> list[Content]:
-    mean, about = one.mean(name), _sweep.about(name)
+    mean, about = one.mean(name), sweeps.about(name)
     half = [tag("span", f" ± {about.show(mean.half)}", class_="interval")] if mean.half is not None else []
     return [about.show(mean.mean), *half]
 
@@ -228,6 +224,6 @@ def _reproduce(sweep: SweepLike) -> Markup:
 
 
 def _definitions(swept: Swept) -> Markup:
-    about = {one.name: one for one in map(_sweep.about, swept.names)}
+    about = {one.name: one for one in map(sweeps.about, swept.names)}
     items = [item for one in about.values() for item in (tag("dt", tables.name(one)), tag("dd", one.definition))]
     return tag("section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items)))

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tidegate.show._palette import looks
-from tidegate.show.report import _document as document
-from tidegate.show.report._markup import Content, Markup, tag
+from tidegate.show.palette import looks
+from tidegate.show.report import document
+from tidegate.show.report.markup import Content, Markup, tag
 from tidegate.suite.page import _answer as answer
 from tidegate.suite.page import _behind as behind
 from tidegate.suite.page import _card as card
 from tidegate.suite.page import _cells as cells
 from tidegate.suite.page import _cloud as cloud
-from tidegate.suite.page import _words as words
+from tidegate.suite.page import words
 from tidegate.suite.scores import scores
 
 if TYPE_CHECKING:

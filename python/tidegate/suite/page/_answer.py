@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tidegate.show._palette import Look
-from tidegate.show.report._markup import Content, Markup, join, tag, text
-from tidegate.show.report._tables import NOTHING
+from tidegate.show.palette import Look
+from tidegate.show.report.markup import Content, Markup, join, tag, text
+from tidegate.show.report.tables import NOTHING
 from tidegate.suite import tables
-from tidegate.suite.page import _words as words
+from tidegate.suite.page import words
 from tidegate.suite.scores import SHOWN, Score, label
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tidegate.comparing._doubts import few
-from tidegate.show.report._markup import Content, Markup, join, tag
+from tidegate.comparing.doubts import few
+from tidegate.show.report.markup import Content, Markup, join, tag
 from tidegate.suite import numbers, verdicts
-from tidegate.suite.page import _words as words
+from tidegate.suite.page import words
 from tidegate.suite.scores import SHOWN
 
 if TYPE_CHECKING:
-    from tidegate.suite._model import RuleTable
+    from tidegate.suite.model import RuleTable
     from tidegate.suite.result import SuiteResult
 
 _MOST_WARNINGS = 30

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tidegate.show._palette import Look
-from tidegate.show.report._markup import Content, Markup, join, tag, text
-from tidegate.suite.page import _words as words
+from tidegate.show.palette import Look
+from tidegate.show.report.markup import Content, Markup, join, tag, text
+from tidegate.suite.page import words
 
 if TYPE_CHECKING:
     from tidegate.suite.cases import Case

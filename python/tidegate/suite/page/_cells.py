@@ -14,8 +14,8 @@ import numpy as np
 
 from tidegate.results.metrics import FLOWS, finite
 from tidegate.results.stats import Interval
-from tidegate.show._palette import Look
-from tidegate.show.report import _series as series
+from tidegate.show.palette import Look
+from tidegate.show.report import series
 from tidegate.suite import numbers
 from tidegate.suite.scores import SHOWN
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.show._palette import Look
-from tidegate.show.report import _scatter as scatter
-from tidegate.show.report._markup import Content, Markup, tag
-from tidegate.suite.page import _words as words
+from tidegate.show.palette import Look
+from tidegate.show.report import scatter
+from tidegate.show.report.markup import Content, Markup, tag
+from tidegate.suite.page import words
 from tidegate.suite.scores import SHOWN, Score
 
 if TYPE_CHECKING:

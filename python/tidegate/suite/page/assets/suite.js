@@ -20,7 +20,7 @@
     return node;
   }
 
-  // Differences of whole steps back to values; see show/report/_series.py.
+  // Differences of whole steps back to values; see show/report/series.py.
   function unpack(packed, step) {
     let last = 0;
     return (packed || []).map((d) => (d === null ? null : ((last += d) * step)));

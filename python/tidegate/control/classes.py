@@ -1,0 +1,170 @@
+"""Controllers given as classes: how they are called, which code they are, and whether other processes find them."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import itertools
+import linecache
+import pickle
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_KNOWN: dict[tuple[str, str], type[Any]] = {}
+"""Classes that their modules do not have under their names: of a function, or of a cell that was run again."""
+
+
+def name_of(made_by: type[Any]) -> str:
+    """`python:MODULE:CLASS`: by what scenarios name a class, and where it is found again in this process.
+
+    A class that is hidden by another one of its name has a number, `python:__main__:Mine@2`.
+    """
+    where, name = made_by.__module__, made_by.__qualname__
+    there = _attribute(where, name)
+    if there is made_by:
+        return f"python:{where}:{name}"
+    for number in itertools.count(1 if there is None else 2):
+        numbered = name if number == 1 else f"{name}@{number}"
+        if _KNOWN.setdefault((where, numbered), made_by) is made_by:
+            break
+    return f"python:{where}:{numbered}"
+
+
+def class_of(where: str, name: str) -> type[Any] | None:
+    """The class that [name_of][tidegate.control.classes.name_of] called so, or that a notebook's cells define now."""
+    found = _attribute(where, name) if where == "__main__" else None
+    return found if isinstance(found, type) else _KNOWN.get((where, name))
+
+
+def attribute(module: Any, name: str) -> Any:
+    """What a module has under a dotted name, if anything."""
+    for part in name.split("."):
+        module = getattr(module, part, None)
+    return module
+
+
+def _attribute(where: str, name: str) -> Any:
+    return attribute(sys.modules.get(where), name)
+
+
+def travels(made_by: type[Any]) -> bool:
+    """Whether another process can import it: not from a notebook's cells, nor from inside a function."""
+    where = made_by.__module__
+    return _attribute(where, made_by.__qualname__) is made_by and _importable(where)
+
+
+def _importable(where: str) -> bool:
+    """Whether import finds a module anew: `__main__` is another one in each process."""
+    top = where.partition(".")[0]
+    return top != "__main__" and any(finder.find_spec(top, None) is not None for finder in sys.meta_path)
+
+
+def text_of(made_by: type[Any]) -> str:
+    """The class as it was written, or its name where nobody knows that.
+
+    The standard library finds the text of a function in a cell, and not that of a class.
+    """
+    code = next(_codes(made_by), None)
+    lines = linecache.getlines(code.co_filename) if code is not None else []
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return made_by.__qualname__
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name == made_by.__name__ and node.end_lineno is not None:
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            if code is not None and first <= code.co_firstlineno <= node.end_lineno:
+                return "".join(lines[first - 1 : node.end_lineno])
+    return made_by.__qualname__
+
+
+def fingerprint(made_by: type[Any]) -> str:
+    """SHA-256 of the code of a class, with that of functions, classes and values beside it that it names.
+
+    The text alone would not do: a helper in another cell may change while the class stays as it is.
+    """
+    hashed = hashlib.sha256()
+    for part in _parts(made_by, set()):
+        hashed.update(repr(part).encode() + b"\n")
+    return hashed.hexdigest()
+
+
+def _codes(made_by: type[Any]) -> Iterator[CodeType]:
+    for value in vars(made_by).values():
+        inner = getattr(value, "__func__", getattr(value, "fget", value))
+        if isinstance(inner, FunctionType) and inner.__module__ == made_by.__module__:
+            yield inner.__code__
+
+
+def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
+    """What a value comes to, each part something whose `repr` says all of it."""
+    if isinstance(value, bool | int | float | str | bytes | None):
+        yield value
+        return
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, ModuleType):
+        yield value.__name__
+    elif isinstance(value, type):
+        yield from _class(value, seen)
+    elif isinstance(value, FunctionType):
+        yield from _function(value, seen)
+    elif isinstance(value, staticmethod | classmethod | property):
+        for name in ("__func__", "fget", "fset"):
+            yield from _parts(getattr(value, name, None), seen)
+    else:
+        try:
+            yield pickle.dumps(value)
+        except Exception:  # noqa: BLE001
+            yield type(value).__qualname__
+
+
+def _class(made_by: type[Any], seen: set[int]) -> Iterator[Any]:
+    yield made_by.__qualname__
+    if travels(made_by):
+        return
+    for key, own in sorted(vars(made_by).items()):
+        if key not in _UNTOLD:
+            yield key
+            yield from _parts(own, seen)
+    for base in made_by.__bases__:
+        yield from _parts(base, seen)
+
+
+_UNTOLD = frozenset({"__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__", "__static_attributes__"})
+
+
+def _function(function: FunctionType, seen: set[int]) -> Iterator[Any]:
+    yield from _code(function.__code__)
+    yield from _parts(function.__defaults__, seen)
+    yield from _parts(function.__kwdefaults__, seen)
+    for cell in function.__closure__ or ():
+        try:
+            yield from _parts(cell.cell_contents, seen)
+        except ValueError:
+            yield "empty"
+    if not _importable(function.__module__):
+        for name in sorted(set(_names(function.__code__))):
+            if name in function.__globals__:
+                yield name
+                yield from _parts(function.__globals__[name], seen)
+
+
+def _code(code: CodeType) -> Iterator[Any]:
+    yield code.co_code
+    yield code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code(constant)
+        else:
+            yield constant
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

@@ -1,0 +1,84 @@
+"""Real video in a comparison: encode, run, judge, and the files that show it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidegate._files import file_names
+from tidegate.media import _figures as figures
+from tidegate.media._received import sent_by
+from tidegate.media._sent import Sent
+from tidegate.media.feeding import with_clip, with_encoder
+from tidegate.media.judge import Judged, JudgeJob
+from tidegate.running import Run, pool
+from tidegate.scenario import Scenario
+from tidegate.video import openh264
+from tidegate.video.settings import Settings
+
+_ENCODED, _RUN = 0.5, 0.55
+"""Which part of the work is done after encoding, and after the runs: for progress, as measured with a new clip."""
+
+SHEET, QUALITY = "contact-sheet.png", "quality.png"
+"""Names of the files with pictures."""
+
+
+class Chain:
+    """The steps from a scenario to judged runs, with one progress for all."""
+
+    def __init__(self, media: str, *, workers: int | None = None, progress: pool.Progress | None = None) -> None:
+        """With what `--media` says."""
+        self._settings = Settings.parse(media)
+        self._workers = workers
+        self._progress = progress
+        self._sent: Sent | None = None
+
+    def feed(self, scenario: Scenario) -> Scenario:
+        """The scenario with the clip; encodes it where it has not been before, and not in the loop."""
+        if self._settings.codec == openh264.NAME:
+            return with_encoder(scenario, self._settings)
+        told = _part(self._progress, 0, _ENCODED)
+        made, self._sent = with_clip(scenario, self._settings, workers=self._workers, progress=told)
+        return made
+
+    @property
+    def running(self) -> pool.Progress | None:
+        """What the runs tell their progress."""
+        return _part(self._progress, _ENCODED, _RUN)
+
+    def judge(self, runs: Sequence[Run]) -> list[Judged]:
+        """The runs' video; of their subjects.
+
+        Raises:
+            InputError: when a subject sent no video.
+        """
+        every = self._settings.vmaf_every
+        jobs = [JudgeJob(run, self._sent or sent_by(run), vmaf_every=every) for run in runs]
+        done = pool.run_all(jobs, workers=self._workers, progress=_part(self._progress, _RUN, 1))
+        return [one for one in done if isinstance(one, Judged)]
+
+
+def _part(progress: pool.Progress | None, begin: float, end: float) -> pool.Progress | None:
+    if progress is None:
+        return None
+    tell = progress
+    return lambda fraction: tell(begin + (end - begin) * fraction)
+
+
+def files(judged: Mapping[str, Sequence[Judged]]) -> dict[str, bytes]:
+    """What is written beside a comparison: figures of the first seed of each controller, and a table of each run."""
+    firsts = {label: some[0] for label, some in judged.items()}
+    names = file_names(judged)
+    tables = {
+        f"quality-{names[label]}-seed{one.run.seed}.csv": one.to_csv().encode()
+        for label, some in judged.items()
+        for one in some
+    }
+    return {QUALITY: _png(figures.quality(firsts)), SHEET: _png(figures.contact_sheet(firsts)), **tables}
+
+
+def _png(figure: Any) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()

@@ -1,0 +1,174 @@
+"""What saved results are checked for before anybody works with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import InputError
+from tidegate.results.folders import MANIFEST, Manifest
+from tidegate.results.metrics import METRICS
+
+_WORDS = {
+    "flow", "kind", "controller", "quality", "quality_network", "circuit_breaker", "ecn_check", "link", "member",
+    "profile",
+}  # fmt: skip
+_LISTS = {"flows": ("flow", "kind"), "links": ("link",), "members": ("flow", "member", "profile")}
+
+
+def read_json(path: Path) -> Any:
+    """The contents of a JSON file.
+
+    Raises:
+        InputError: when it cannot be read or is no JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is damaged: {error}") from None
+
+
+class Contents:
+    """The files of a saved result, each checked against the manifest of its folder when it is used."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def _manifest(self) -> Manifest | None:
+        found = Manifest.read(self.folder)
+        if found is None and (self.folder / MANIFEST).exists():
+            raise InputError(f"{self.folder / MANIFEST}: is damaged")
+        return found
+
+    def is_ours(self, name: str) -> bool:
+        """Whether a file is a part of the result, as far as a manifest says so."""
+        return self._manifest is None or name in self._manifest.files
+
+    def file(self, name: str) -> Path:
+        """A file as it was written; one that is not there, or in no manifest, is for its reader to judge.
+
+        Raises:
+            InputError: when it is not as it was written.
+        """
+        path, manifest = self.folder / name, self._manifest
+        if manifest is not None and name in manifest.files and path.exists() and not manifest.has(self.folder, name):
+            raise InputError(f"{path}: is damaged, or was changed: it is not what {MANIFEST} lists")
+        return path
+
+
+def check_run(path: Path, about: Mapping[str, Any]) -> None:
+    """Whether what a `run.json` says is of the kinds that runs say.
+
+    Raises:
+        InputError: names the first thing that is not.
+    """
+    try:
+        for key in ("name", "digest", "scenario", "base"):
+            _expect(key, about[key], isinstance(about[key], str) and "\0" not in about[key], "text")
+        label = about.get("controller", "")
+        _expect("controller", label, isinstance(label, str), "text")
+        _expect("seed", about["seed"], type(about["seed"]) is int and about["seed"] >= 0, "a whole number")
+        versions = about.get("versions", {})
+        _expect("versions", versions, isinstance(versions, dict), "versions by name")
+        for name, version in versions.items():
+            _expect(f"versions.{name}", version, isinstance(version, str), "text")
+        for name in about.get("files", []):
+            whole = isinstance(name, str) and "\0" not in name and not {"", "..", "."} & {*name.split("/")}
+            _expect("files", name, whole, "the name of a file in its folder")
+        _check_summary(about["summary"])
+    except InputError as error:
+        raise InputError(f"{path}: is damaged: {error}") from None
+
+
+def _check_summary(summary: Any) -> None:
+    _expect("summary", summary, isinstance(summary, dict), "metrics by name")
+    for key in ("flows", "links"):
+        _expect(f"summary.{key}", summary.get(key), isinstance(summary.get(key), list), "a list")
+    fairness = summary.get("fairness", {})
+    _expect("summary.fairness", fairness, isinstance(fairness, dict), "metrics by name")
+    _expect(
+        "summary.fairness.flows", fairness.get("flows"), isinstance(fairness.get("flows", []), list), "names of flows"
+    )
+    for key in ("members", "sessions"):
+        _expect(f"summary.{key}", summary.get(key), isinstance(summary.get(key, []), list), "a list")
+    _expect("summary.flows", [], bool(summary["flows"]), "at least one")
+    for key, value in summary.items():
+        match value:
+            case list() if key == "warnings":
+                for number, one in enumerate(value):
+                    right = isinstance(one, dict) and {"key", "says"} <= one.keys() and all(map(_is_text, one.values()))
+                    _expect(f"summary.warnings[{number}]", one, right, "key and says, as text")
+            case list() if key == "recordings":
+                _check_recordings(value)
+            case list() if key in {*_LISTS, "sessions"}:
+                _check_list(key, value)
+            case dict() if key == "fairness":
+                _check_values(f"summary.{key}", value)
+            case list() | dict():
+                _expect(f"summary.{key}", value, right=False, expected="a number")
+            case _:
+                _check_values("summary", {key: value})
+
+
+def _check_recordings(entries: list[Any]) -> None:
+    for number, one in enumerate(entries):
+        where = f"summary.recordings[{number}]"
+        _expect(where, one, isinstance(one, dict), "what a link played")
+        for name in ("link", "trace"):
+            _expect(f"{where}.{name}", one.get(name), _is_text(one.get(name)), "text")
+        for name in ("from_s", "used_s", "length_s"):
+            right = type(one.get(name)) is float and 0 <= one[name] < math.inf
+            _expect(f"{where}.{name}", one.get(name), right, "seconds")
+
+
+def _check_list(key: str, entries: list[Any]) -> None:
+    names = _LISTS.get(key, ())
+    for number, one in enumerate(entries):
+        where = f"summary.{key}[{number}]"
+        _expect(where, one, isinstance(one, dict), "metrics by name")
+        for name in names:
+            _expect(f"{where}.{name}", one.get(name), isinstance(one.get(name), str), "text")
+        _check_values(where, one)
+    if names:
+        every = [tuple(one[name] for name in names if name != "kind") for one in entries]
+        _expect(f"summary.{key}", every, len(set(every)) == len(every), "different names")
+
+
+def _check_values(where: str, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if name in _WORDS or name in {"digest", "name"}:
+            _expect(f"{where}.{name}", value, value is None or isinstance(value, str), "text")
+        elif isinstance(value, list) and name not in METRICS:
+            _expect(f"{where}.{name}", value, _plain(value), "names or numbers")
+        else:
+            _expect(f"{where}.{name}", value, _number(value), "a number or nothing")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _plain(values: Iterable[Any]) -> bool:
+    return all(isinstance(one, str) or _number(one) or (isinstance(one, list) and _plain(one)) for one in values)
+
+
+def _number(value: Any) -> bool:
+    if value is None or isinstance(value, float):
+        return True
+    # beyond that, a whole number is no number that a measurement gives, and has no float
+    return isinstance(value, int) and abs(value) < 2**64
+
+
+def _expect(where: str, found: Any, right: bool, expected: str) -> None:
+    if not right:
+        shown = json.dumps(found) if not isinstance(found, float) or math.isfinite(found) else str(found)
+        raise InputError(f"{where}: found {shown[:60]}; expected {expected}")

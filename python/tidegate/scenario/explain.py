@@ -1,0 +1,157 @@
+"""From what pydantic reports to what a person reads: where, what was found, what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from tidegate.errors import did_you_mean
+from tidegate.units import show
+
+Path = tuple[str | int, ...]
+"""Keys and positions from the top of the file."""
+
+TAG = "~"
+"""How the tags of [one_of][tidegate.scenario.model.one_of] begin; they are no part of a path."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong."""
+
+    path: Path
+    message: str
+    on_key: bool = False
+    """Whether the key itself is wrong, not its value."""
+
+    def text(self, where: str, named: Mapping[Path, str] | None = None) -> str:
+        """`where: key: message`."""
+        key = dotted(self.path, named)
+        return f"{where}: {key}: {self.message}" if key else f"{where}: {self.message}"
+
+
+def dotted(path: Path, named: Mapping[Path, str] | None = None) -> str:
+    """A path as people write it; entries of lists go by their name where they have one.
+
+    >>> dotted(("links", 0, "delay"), {("links", 0): "bottleneck"})
+    'links.bottleneck.delay'
+    >>> dotted(("links", 1, "capacity", "schedule", 2))
+    'links[2].capacity.schedule[3]'
+    """
+    text = ""
+    for depth, step in enumerate(path):
+        name = (named or {}).get(path[: depth + 1])
+        if name is not None:
+            text += f".{name}"
+        elif isinstance(step, int):
+            text += f"[{step + 1}]"
+        else:
+            text += f".{step}"
+    return text.lstrip(".")
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
+    """Every problem of a validation error of `model`, in the order of the file."""
+    for detail in error.errors(include_url=False):
+        raw = detail["loc"]
+        path = tuple(step for step in raw if not (isinstance(step, str) and step.startswith(TAG)))
+        yield Problem(path, _message(detail, model), on_key=detail["type"] == "extra_forbidden")
+
+
+def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    found = show(detail["input"])
+    context = detail.get("ctx", {})
+    match detail["type"]:
+        case "tidegate":
+            return str(context["why"])
+        case "missing":
+            return "is missing"
+        case "extra_forbidden":
+            known = sorted(_keys_at(model, detail["loc"][:-1]))
+            hint = did_you_mean(str(detail["loc"][-1]), known)
+            return f"there is no such key{hint} (keys here: {', '.join(known)})"
+        case "shape":
+            return f"found {found}; expected {detail['msg']}"
+        case "string_pattern_mismatch":
+            return f"found {found}; a name has letters, digits and _ . + -, at most 64 in all"
+        case "literal_error":
+            words = str(context["expected"]).replace("'", '"').replace("False", "false")
+            right = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
+            hint = did_you_mean(str(detail["input"]), right)
+            return f"found {found}; expected {words}{hint}"
+        case "value_error":
+            return str(context["error"])
+    return f"found {found}; expected {_EXPECTED.get(detail['type'], _plain)(detail)}"
+
+
+def _plain(detail: ErrorDetails) -> str:
+    message = detail["msg"].removeprefix("Input should be ")
+    return message[:1].lower() + message[1:]
+
+
+_EXPECTED: dict[str, Callable[[ErrorDetails], str]] = {
+    "int_type": lambda _: "a whole number",
+    "int_from_float": lambda _: "a whole number",
+    "float_type": lambda _: "a number",
+    "bool_type": lambda _: "true or false",
+    "string_type": lambda _: "text",
+    "string_too_short": lambda _: "text",
+    "list_type": lambda _: "a list",
+    "tuple_type": lambda _: "a pair",
+    "missing_argument": lambda _: "a pair",
+    "too_short": lambda detail: f"at least {detail['ctx']['min_length']} in the list",
+    "too_long": lambda detail: f"at most {detail['ctx']['max_length']} in the list",
+    "dict_type": lambda _: "a table",
+    "model_type": lambda _: "a table",
+    "finite_number": lambda _: "a finite number",
+    "greater_than": lambda detail: f"a number greater than {detail['ctx']['gt']}",
+    "greater_than_equal": lambda detail: f"a number of at least {detail['ctx']['ge']}",
+    "less_than_equal": lambda detail: f"a number of at most {detail['ctx']['le']}",
+    "less_than": lambda detail: f"a number below {detail['ctx']['lt']}",
+}
+
+
+def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> set[str]:
+    """The keys that are known at `path`, found by walking the annotations."""
+    here: list[Any] = [model]
+    for step in path:
+        following: list[Any] = []
+        for candidate in here:
+            if isinstance(step, str) and step.startswith(TAG):
+                following.extend(_tagged(candidate, step))
+                continue
+            fields = (_field(kind, step) for kind in _models(candidate))
+            following.extend(field for field in fields if field is not None)
+        here = following or here
+    return {key for kind in here for one in _models(kind) for key in _keys(one)}
+
+
+def _field(model: type[BaseModel], step: str | int) -> Any:
+    for name, field in model.model_fields.items():
+        if step in (name, field.alias):
+            return field.rebuild_annotation()
+    return None
+
+
+def _keys(model: type[BaseModel]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield field.alias or name
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _tagged(annotation: Any, tag: str) -> Iterator[Any]:
+    """The members of a union that stand in it under `tag`: models, or unions with tags of their own."""
+    for part in get_args(annotation):
+        if any(getattr(mark, "tag", None) == tag for mark in getattr(part, "__metadata__", ())):
+            yield part
+        else:
+            yield from _tagged(part, tag)

@@ -1,0 +1,144 @@
+"""What every table of a scenario file has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+
+from tidegate.errors import ScenarioError
+from tidegate.scenario.explain import TAG, Path, Problem, explain
+from tidegate.units import Duration, Fraction, Quantity
+
+if TYPE_CHECKING:
+    from tidegate.scenario.reading import Reading
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
+"""What names look like."""
+
+Name = Annotated[str, Field(pattern=NAME)]
+"""A name: letters, digits and `_ . + -`, at most 64 characters."""
+
+Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+"""A positive number without a unit."""
+
+
+class Said(BaseModel):
+    """A table with keys that mean something else when somebody writes their default: files keep them then."""
+
+    _said: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _with_said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        table: dict[str, Any] = handler(self)
+        for name in sorted(self._said & self.model_fields_set - table.keys()):
+            value = getattr(self, name)
+            table[name] = str(value) if isinstance(value, Quantity) else value
+        return table
+
+
+class Model(BaseModel):
+    """A table of a scenario file: frozen, strict, no unknown keys.
+
+    Built from Python with keyword arguments, wrong values raise
+    [ScenarioError][tidegate.errors.ScenarioError] with the same words as a wrong file.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        populate_by_name=True,
+        arbitrary_types_allowed=False,
+    )
+
+    def __init__(self, /, **values: Any) -> None:
+        """Takes the keys of the table as keyword arguments."""
+        try:
+            self.__pydantic_validator__.validate_python(values, self_instance=self)
+        except ValidationError as error:
+            raise ScenarioError(problem.text(type(self).__name__) for problem in explain(error, type(self))) from None
+
+    # pydantic reads this mark to know that nested tables need not go through __init__
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """What does not fit together in the table at `path`, in a run of `duration`; by default in those inside it."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, Model):
+                yield from value.problems((*path, field.alias or name), duration)
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it: its keys under their own names, in base units, files read by `reading`."""
+        return {name: lowered(getattr(self, name), reading) for name in type(self).model_fields}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data with units, as in a file; only what differs from the defaults."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def lowered(value: Any, reading: Reading) -> Any:
+    """A value as the engine takes it: nanoseconds, bit/s, bytes, fractions."""
+    match value:
+        case Model():
+            return value.to_ir(reading)
+        case Fraction():
+            return float(value)
+        case Quantity():
+            return int(value)
+        case list() | tuple():
+            return [lowered(one, reading) for one in value]
+    return value
+
+
+def one_of(
+    expected: str,
+    keys: Iterable[tuple[str, str]] = (),
+    *,
+    words: Iterable[str] = (),
+    table: str | None = None,
+    other: str | None = None,
+) -> Discriminator:
+    """Chooses the shape of a value by what it looks like, so that errors speak of that shape only.
+
+    Args:
+        expected: What is right, for the message when no shape fits.
+        keys: For a table, the key that gives a shape away, and the shape's tag.
+        words: Strings that are shapes of their own; the tag of `x` is `~x`.
+        table: The shape of any other table.
+        other: The shape of everything that is no table.
+    """
+    by_key = dict(keys)
+    by_word = {word: f"{TAG}{word}" for word in words}
+
+    def choose(value: object) -> str | None:
+        present = type(value).model_fields if isinstance(value, Model) else value
+        if isinstance(present, Mapping):
+            return next((tag for key, tag in by_key.items() if key in present), table)
+        if isinstance(value, str) and value in by_word:
+            return by_word[value]
+        # a word that is none of them, and no quantity either: the message should name the words
+        if isinstance(value, str) and by_word and not any(character.isdigit() for character in value):
+            return None
+        return other
+
+    return shape(choose, expected)
+
+
+def shape(choose: Callable[[object], str | None], expected: str) -> Discriminator:
+    """A choice of shapes by a function, with what is right for the message when none fits."""
+    return Discriminator(choose, custom_error_type="shape", custom_error_message=expected)
+
+
+Nothing = Literal["none"]
+"""The word that switches something off."""

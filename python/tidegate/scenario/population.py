@@ -1,0 +1,180 @@
+"""The users of a radio network during a run: each group becomes single users, each flow of a group one flow a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate._core import Stream
+from tidegate.errors import InputError
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.radio import Radio, Users
+from tidegate.units import Duration, Frequency
+
+if TYPE_CHECKING:
+    from tidegate.scenario.scenario import Scenario
+
+MOST = 32_768
+"""Users that a radio network takes."""
+_LINGER = 2 * 10**9  # ns that an arrived user is still reached after its stay, for the ends of its flows
+
+
+@dataclass(frozen=True)
+class Member:
+    """One user."""
+
+    name: str
+    start: int
+    """When it comes, in ns."""
+    stop: int | None
+    """When its flows end at the latest; None: with the run."""
+    leave: int | None
+    """When it leaves."""
+
+
+def population(scenario: Scenario, seed: int) -> dict[str, list[Member]]:
+    """The users of each group of the radio networks, by the group's name.
+
+    Raises:
+        InputError: when more arrive than a radio network takes.
+    """
+    groups: dict[str, list[Member]] = {}
+    for key, radio in scenario.radios.items():
+        own, room = scenario.seeds.get(radio.name, seed), MOST
+        for group in radio.users:
+            members = members_of(group, radio.name, own, int(scenario.duration), room)
+            room -= len(members)
+            if room < 0:
+                raise InputError(f"{key}.users.{group.name}: with these there are more than {MOST} users")
+            groups[group.name] = members
+    return groups
+
+
+def members_of(group: Users, network: str, seed: int, end: int, room: int = MOST) -> list[Member]:
+    """The users of a group in a run that ends at `end`, but not many more than `room`."""
+    return list(_members(group, network, seed, end, room))
+
+
+def _members(group: Users, network: str, seed: int, end: int, room: int) -> Iterator[Member]:
+    start, stop = int(group.start), None if group.stop is None else int(group.stop)
+    if group.arrival is None:
+        for number in range(1, group.count + 1):
+            name = f"{group.name}-{number}" if group.several else group.name
+            yield Member(name, start, stop, stop)
+        return
+    luck = Stream(seed, network, f"{group.name} arrivals")
+    mean = 1 / group.arrival.rate.per_second
+    stay, at, number = int(group.arrival.stay), start / 1e9, 0
+    last = min(end, end if stop is None else stop)
+    while number <= room:
+        at += luck.exponential(mean)
+        begin = round(at * 1e9)
+        if begin >= last:
+            return
+        number += 1
+        yield Member(f"{group.name}-{number}", begin, begin + stay, begin + stay + _LINGER)
+
+
+def lower_radio(radio: Radio, groups: Mapping[str, Sequence[Member]]) -> dict[str, Any]:
+    """The radio network as the engine takes it."""
+    users = []
+    for group in radio.users:
+        users += [
+            {
+                "name": member.name,
+                "start": member.start,
+                "stop": member.leave,
+                "place": None if group.place is None else list(group.place),
+                "full": group.full_buffer,
+            }
+            for member in groups[group.name]
+        ]
+    return {"name": radio.name, "core": radio.core, "users": users, "access": radio.access()}
+
+
+def flows_of(ir: dict[str, Any], groups: Mapping[str, Sequence[Member]], end: int) -> Iterator[dict[str, Any]]:
+    """A flow for each user of the group at one of its ends; itself where there is none."""
+    key = next((key for key in ("from", "to") if ir[key] in groups), None)
+    if key is None:
+        yield ir
+        return
+    members = groups[ir[key]]
+    other = "to" if key == "from" else "from"
+    for number, member in enumerate(members, 1):
+        start = member.start + ir["start"]
+        own = None if ir["stop"] is None else member.start + ir["stop"]
+        stop = min((one for one in (member.stop, own) if one is not None), default=None)
+        if start >= end or (stop is not None and stop <= start):
+            continue
+        made = {**ir, key: member.name, "start": start, "stop": stop}
+        if ir[other] in groups:
+            made[other] = groups[ir[other]][0].name
+        if member.name != ir[key]:
+            made["name"] = f"{ir['name']}-{number}"
+            made["kind"] = _paired(ir["kind"], number)
+        yield made
+
+
+def _paired(kind: Any, number: int) -> Any:
+    """A flow's kind with the name of its pair, if it has one, made that user's."""
+    if not isinstance(kind, dict) or not kind.get("media", {}).get("pair"):
+        return kind
+    media = kind["media"]
+    return {"media": {**media, "pair": f"{media['pair']}-{number}"}}
+
+
+def problems(scenario: Scenario) -> Iterator[Problem]:
+    """Everything about the radio networks that does not fit together."""
+    for key, radio in scenario.radios.items():
+        points = {point for link in scenario.links for point in (link.from_, link.to)} | {radio.core}
+        seen: dict[str, int] = {}
+        for position, group in enumerate(radio.users):
+            path: Path = (key, "users", position)
+            if group.name in points:
+                what = f'"{group.name}" is a point of the network; users are points of their own'
+                yield Problem((*path, "name"), what)
+            if group.name in seen:
+                what = f'"{group.name}" is taken by number {seen[group.name]}; names are unique'
+                yield Problem((*path, "name"), what)
+            seen[group.name] = position + 1
+            yield from _group(group, path, scenario.duration)
+        for place, what in radio.faults():
+            yield Problem((key, *place), what)
+        yield from _templates(scenario, {group.name: group for group in radio.users})
+
+
+def _group(group: Users, path: Path, duration: Duration) -> Iterator[Problem]:
+    if group.start >= duration > 0:
+        yield Problem((*path, "start"), f'found "{group.start}"; expected before the run\'s end ({duration})')
+    if group.stop is not None and group.stop <= group.start:
+        yield Problem((*path, "stop"), f'found "{group.stop}"; expected after the start ({group.start})')
+    if group.arrival is None:
+        return
+    if group.count > 1:
+        yield Problem((*path, "count"), "belongs to users who are there from the start, and these arrive")
+    if not group.arrival.rate:
+        yield Problem((*path, "arrival", "rate"), f'found "{group.arrival.rate}"; expected more than zero')
+    elif group.arrival.rate.per_second * duration.seconds > MOST:
+        most = Frequency(int(MOST / max(duration.seconds, 1) * Frequency.units["/s"]))
+        what = f'found "{group.arrival.rate}"; expected at most {most}, or more than {MOST} users come'
+        yield Problem((*path, "arrival", "rate"), what)
+    if not group.arrival.stay:
+        yield Problem((*path, "arrival", "stay"), f'found "{group.arrival.stay}"; expected more than zero')
+
+
+def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Problem]:
+    for position, flow in enumerate(scenario.flows):
+        ends = [end for end in (flow.from_, flow.to) if end in groups]
+        if not ends:
+            continue
+        path: Path = ("flows", position)
+        if flow.count > 1:
+            what = (
+                f'found {flow.count}; a flow with users of the radio network stands for one flow a user of "{ends[0]}"'
+            )
+            yield Problem((*path, "count"), what)
+        if flow.external is not None and any(groups[end].several for end in ends):
+            yield Problem(path, f'external flows go to single users, and "{ends[0]}" are several')
+        if len(ends) > 1 and any(groups[end].several for end in ends):
+            yield Problem((*path, "to"), "both ends are users of the radio network; then each must be a single one")

@@ -1,0 +1,265 @@
+"""TOML that remembers lines: values by the standard library's reader, and the line of every key beside them.
+
+`tomllib` says nothing of places. The index here walks the same text once more; since the reader has
+accepted it already, the walk only has to find its way, not to judge.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import InputError, ScenarioError
+
+Key = tuple[str | int, ...]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SCALAR = re.compile(r"[^,\]}\n#]+")
+_LINE = 70  # characters of a table that still stands in one line
+_LARGEST = 16 * 1024 * 1024  # bytes; a scenario is a page of text, whatever is longer is no scenario
+
+
+def read(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        InputError: when it cannot be read, is no text, or is far too large.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(data) > _LARGEST:
+        raise InputError(f"{path}: is over {_LARGEST // 2**20} MiB long; expected a TOML file")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        found = f"found byte 0x{data[error.start]:02x}"
+        raise InputError(f"{path}:{line}: {found}; expected a TOML file in UTF-8") from None
+
+
+def parse(text: str, where: str) -> dict[str, Any]:
+    """The values of a TOML text.
+
+    Raises:
+        ScenarioError: names `where` and the line.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
+        line = place[1] if place and place[1] else str(text.count("\n") + 1)
+        message = re.sub(r" \(at .*\)$", "", str(error))
+        message = message[:1].lower() + message[1:]
+        raise ScenarioError([f"{where}:{line}: not valid TOML: {message}"]) from None
+    except RecursionError:
+        raise ScenarioError([f"{where}:1: not valid TOML: nested too deeply"]) from None
+
+
+def lines(text: str) -> dict[Key, int]:
+    r"""The line on which each key, table and entry of a list stands.
+
+    >>> lines('a = 1\n[[links]]\ndelay = "1s"\nqueue = { time = "2s" }\n[[links]]\n')
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {('a',): 1, ('links',): 2, ('links', 0): 2, ('links', 0, 'delay'): 3, ('links', 0, 'queue'): 4,
+    ('links', 0, 'queue', 'time'): 4, ('links', 1): 5}
+    """
+    return _Walk(text).index
+
+
+class _Walk:
+    """One walk over a valid TOML text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.line = 1
+        self.index: dict[Key, int] = {}
+        self.entries: dict[Key, int] = {}
+        table: Key = ()
+        while self._space() < len(text):
+            if text.startswith("[", self.at):
+                table = self._header()
+            else:
+                self._pair(table)
+
+    def _to(self, end: int) -> int:
+        self.line += self.text.count("\n", self.at, end)
+        self.at = end
+        return end
+
+    def _space(self) -> int:
+        match = _SPACE.match(self.text, self.at)
+        return self._to(match.end()) if match else self.at
+
+    def _mark(self, path: Key) -> None:
+        self.index.setdefault(path, self.line)
+
+    def _header(self) -> Key:
+        array = self.text.startswith("[[", self.at)
+        self._to(self.at + (2 if array else 1))
+        keys = self._keys()
+        self._to(self.at + (2 if array else 1))
+        path: Key = ()
+        for depth, key in enumerate(keys, 1):
+            path = (*path, key)
+            self._mark(path)
+            if array and depth == len(keys):
+                self.entries[path] = self.entries.get(path, -1) + 1
+            if path in self.entries:
+                path = (*path, self.entries[path])
+                self._mark(path)
+        return path
+
+    def _keys(self) -> list[str]:
+        keys = []
+        while True:
+            self._space()
+            if self.text[self.at] in "\"'":
+                start = self.at
+                self._string()
+                keys.append(tomllib.loads(f"x = {self.text[start : self.at]}")["x"])
+            else:
+                match = _BARE.match(self.text, self.at)
+                keys.append(match[0] if match else self.text[self.at])
+                self._to(match.end() if match else self.at + 1)
+            self._space()
+            if not self.text.startswith(".", self.at):
+                return keys
+            self._to(self.at + 1)
+
+    def _pair(self, table: Key) -> None:
+        path = table
+        for key in self._keys():
+            path = (*path, key)
+            self._mark(path)
+        self._to(self.at + 1)
+        self._value(path)
+
+    def _value(self, path: Key) -> None:
+        self._space()
+        match self.text[self.at]:
+            case '"' | "'":
+                self._string()
+            case "[":
+                self._list(path)
+            case "{":
+                self._inline(path)
+            case _:
+                match = _SCALAR.match(self.text, self.at)
+                self._to(match.end() if match else self.at + 1)
+
+    def _string(self) -> None:
+        quote = self.text[self.at]
+        long = self.text.startswith(quote * 3, self.at)
+        end = self.at + (3 if long else 1)
+        closing = quote * 3 if long else quote
+        while not self.text.startswith(closing, end):
+            end += 2 if quote == '"' and self.text[end] == "\\" else 1
+        end += len(closing)
+        while long and self.text.startswith(quote, end):
+            end += 1
+        self._to(end)
+
+    def _list(self, path: Key) -> None:
+        self._to(self.at + 1)
+        for position in range(len(self.text)):
+            self._space()
+            if self.text[self.at] == "]":
+                break
+            self._mark((*path, position))
+            self._value((*path, position))
+            self._space()
+            if self.text[self.at] == ",":
+                self._to(self.at + 1)
+        self._to(self.at + 1)
+
+    def _inline(self, path: Key) -> None:
+        self._to(self.at + 1)
+        while True:
+            self._space()
+            if self.text[self.at] == "}":
+                break
+            if self.text[self.at] == ",":
+                self._to(self.at + 1)
+                continue
+            self._pair(path)
+        self._to(self.at + 1)
+
+
+def write(data: Mapping[str, Any]) -> str:
+    """Plain data as TOML: short values in one line, long tables under a heading of their own.
+
+    >>> print(write({"seed": 1, "links": [{"name": "x", "queue": {"packets": 3}}]}), end="")
+    seed = 1
+    <BLANKLINE>
+    [[links]]
+    name = "x"
+    queue = { packets = 3 }
+    """
+    return "\n".join(_table(data, "")).lstrip("\n") + "\n"
+
+
+def _table(data: Mapping[str, Any], name: str) -> Iterator[str]:
+    below = {key: value for key, value in data.items() if _is_tables(value) or _is_long(value)}
+    for key, value in data.items():
+        if key not in below:
+            yield f"{_key(key)} = {inline(value)}"
+    for key, value in below.items():
+        inner = f"{name}.{_key(key)}" if name else _key(key)
+        if isinstance(value, dict):
+            yield from ("", f"[{inner}]", *_table(value, inner))
+            continue
+        for entry in value:
+            yield from ("", f"[[{inner}]]", *_table(entry, inner))
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, dict) and len(inline(value)) > _LINE
+
+
+def _is_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(_escaped(text)) + '"'
+
+
+def _escaped(text: str) -> Iterator[str]:
+    for char in text:
+        if char in '"\\':
+            yield "\\" + char
+        elif ord(char) < 0x20 or ord(char) == 0x7F:  # noqa: PLR2004
+            yield f"\\u{ord(char):04x}"
+        else:
+            yield char
+
+
+def inline(value: object) -> str:
+    """A value on one line, as TOML has it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _quoted(value)
+        case dict():
+            pairs = ", ".join(f"{_key(key)} = {inline(item)}" for key, item in value.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case list() | tuple():
+            return "[" + ", ".join(inline(item) for item in value) + "]"
+        case int() | float():
+            return repr(value)
+    raise InputError(f"{value!r} cannot be written as TOML")

@@ -1,0 +1,228 @@
+"""The time series of a report: brought onto one grid, quantised and packed small.
+
+A report has to be mailed and opened offline, so its size counts. Series are rebinned to at least
+:data:`MIN_BIN`, written as whole numbers of a stated step and as differences from one value to the
+next: most of them are then one or two digits long.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidegate.show import view
+from tidegate.show._session import Session, queues, session
+from tidegate.show.view import Floats, FlowSeries, RunLike
+
+#: Finest bin shown, in seconds: RFC 8868 section 3 logs rates every 200 ms.
+MIN_BIN = 0.2
+#: Most points of a series: a screen has no more pixels than that.
+MAX_POINTS = 1500
+#: Most other flows drawn one by one; beyond it, their sum is.
+MAX_OTHERS = 6
+#: Most bytes that the series of all seeds may take; further seeds stay in the table only.
+BUDGET = 600_000
+
+#: What one step of each quantity is, in its unit on the axis.
+STEPS = {
+    "rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1, "trip": 0.1, "pacer": 0.1, "frame": 0.1,
+}  # fmt: skip
+
+
+def pack(values: Floats, step: float) -> list[int | None]:
+    """Whole multiples of ``step``, as differences from the last known one; ``None`` where unknown.
+
+    >>> import numpy as np
+    >>> pack(np.array([1.0, 1.2, np.nan, 1.1]), 0.1)
+    [10, 2, None, -1]
+    """
+    packed: list[int | None] = []
+    last = 0
+    for value in values.tolist():
+        if math.isfinite(value):
+            now = round(value / step)
+            packed.append(now - last)
+            last = now
+        else:
+            packed.append(None)
+    return packed
+
+
+def unpack(packed: Sequence[int | None], step: float) -> Floats:
+    """The inverse of :func:`pack`, for tests and for those who read a report by program."""
+    out = np.full(len(packed), np.nan)
+    last = 0
+    for i, difference in enumerate(packed):
+        if difference is not None:
+            last += difference
+            out[i] = last * step
+    return out
+
+
+def factor(bins: int, width: float) -> int:
+    """How many recorded bins go into one that is shown."""
+    finest = math.ceil(MIN_BIN / width - 1e-9) if width > 0 else 1
+    return max(1, finest, math.ceil(bins / MAX_POINTS))
+
+
+def _fold(values: Floats, k: int) -> Floats:
+    padded = np.full(math.ceil(len(values) / k) * k, np.nan)
+    padded[: len(values)] = values
+    return padded.reshape(-1, k)
+
+
+def _mean(values: Floats, k: int) -> Floats:
+    folded = _fold(values, k)
+    known = np.isfinite(folded)
+    count = known.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.where(count > 0, np.where(known, folded, 0).sum(axis=1) / count, np.nan)
+
+
+def _weighted(values: Floats, weights: Floats, k: int) -> Floats:
+    folded, by = _fold(values, k), _fold(weights, k)
+    known = np.isfinite(folded) & (by > 0)
+    total = np.where(known, by, 0).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.where(total > 0, np.where(known, folded * by, 0).sum(axis=1) / total, np.nan)
+
+
+def _largest(values: Floats, k: int) -> Floats:
+    folded = np.where(np.isfinite(_fold(values, k)), _fold(values, k), -np.inf).max(axis=1)
+    return np.where(np.isfinite(folded), folded, np.nan)
+
+
+def _last(values: Floats, k: int) -> Floats:
+    return values[np.minimum(np.arange(k - 1, k * math.ceil(len(values) / k), k), len(values) - 1)]
+
+
+def step_means(t: Floats, values: Floats, edges: Floats) -> Floats:
+    """Means of a step function over the bins between ``edges``; NaN for bins it does not reach."""
+    if not len(t):
+        return np.full(len(edges) - 1, np.nan)
+    corners = np.unique(np.concatenate([edges, t[(t > edges[0]) & (t < edges[-1])]]))
+    level = view.step_at(t, values, corners[:-1])
+    area = np.concatenate([[0.0], np.cumsum(level * np.diff(corners))])
+    at = np.searchsorted(corners, edges)
+    return np.diff(area[at]) / np.diff(edges)
+
+
+def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
+    """A flow's series on the report's bins, in the units of the axes."""
+
+    def lay(values: Floats) -> Floats:
+        return view.on_grid(series.t, values, grid)
+
+    arrived, lost = np.nan_to_num(lay(series.arrived)), np.nan_to_num(lay(series.lost))
+    known = np.nansum(_fold(arrived + lost, k), axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        loss = np.where(known > 0, np.nansum(_fold(lost, k), axis=1) / known * 100, np.nan)
+    receive = _mean(lay(series.receive_bps), k) / 1e6
+    # of a call that its sender alone counted nobody knows what arrived
+    sent = {} if np.isfinite(receive).any() else {"sent": _mean(lay(series.sending_bps), k) / 1e6}
+    return {
+        "receive": receive,
+        **sent,
+        "target": _last(lay(series.target_bps), k) / 1e6,
+        "delay": _weighted(lay(series.delay_ms), arrived, k),
+        "delayMax": _largest(lay(series.delay_max_ms), k),
+        "loss": loss,
+    }
+
+
+_KIND = {
+    "receive": "rate", "sent": "rate", "target": "rate", "goodput": "rate", "acked": "rate", "encoder": "rate",
+    "delay": "delay", "delayMax": "delay", "loss": "loss", "trip": "trip", "pacer": "pacer", "frame": "frame",
+}  # fmt: skip
+
+
+def _ends(of: Session, grid: Floats, k: int) -> dict[str, Floats]:
+    """What the two ends of a flow knew, on the report's bins, in the units of the axes."""
+
+    def rate(values: Floats) -> Floats:
+        return _mean(view.on_grid(of.series.t, values, grid), k) / 1e6
+
+    edges = np.append(grid[::k] - of.series.width / 2, grid[-1] + of.series.width / 2)
+    return {
+        "goodput": rate(of.goodput_bps),
+        "acked": rate(of.acked_bps),
+        "encoder": rate(of.encoder_bps),
+        "trip": _largest_in(*of.round_trip, edges),
+        "pacer": _largest_in(*of.pacer, edges) / 1e3,
+        "frame": _largest_in(*of.frames, edges),
+    }
+
+
+def _largest_in(t: Floats, values: Floats, edges: Floats) -> Floats:
+    """The largest of the values at times in each bin; NaN where there is none."""
+    out = np.full(len(edges) - 1, -np.inf)
+    at = np.searchsorted(edges, t, side="right") - 1
+    good = (at >= 0) & (at < len(out)) & np.isfinite(values)
+    np.maximum.at(out, at[good], values[good])
+    return np.where(np.isfinite(out), out, np.nan)
+
+
+def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool = False) -> dict[str, Any]:
+    """One run's series, packed.
+
+    Args:
+        run: The run.
+        subjects: The flows shown in full; of the others only the receive rate is.
+        link: Whose capacity; ``None`` for none.
+        ends: Whether to say, too, what the ends of these flows knew.
+    """
+    recorded = {str(entry["flow"]): view.flow_series(run, str(entry["flow"])) for entry in run.summary["flows"]}
+    longest = max(recorded.values(), key=lambda series: len(series.t))
+    grid, width = longest.t, longest.width
+    k = factor(len(grid), width)
+    flows: list[dict[str, Any]] = []
+    for name in subjects:
+        laid = _flow(recorded[name], grid, k)
+        about: dict[str, Any] = {"name": name}
+        if ends and len(grid):
+            known = session(run, name)
+            laid |= _ends(known, grid, k)
+            about["freezes"] = [[round(float(a), 3), round(float(b), 3)] for a, b in zip(*known.freezes, strict=True)]
+        flows.append(about | {key: pack(v, STEPS[_KIND[key]]) for key, v in laid.items()})
+    others = {name: series for name, series in recorded.items() if name not in subjects}
+    rates = {name: _mean(view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}
+    if len(rates) > MAX_OTHERS:
+        rates = {f"{len(rates)} other flows": np.nansum(np.vstack(list(rates.values())), axis=0)}
+    start = float(grid[0] - width / 2) if len(grid) else 0.0
+    shown = math.ceil(len(grid) / k)
+    edges: Floats = (start + np.arange(shown + 1) * width * k).astype(np.float64)
+    out: dict[str, Any] = {
+        "seed": view.seed_of(run),
+        "t0": round(start, 6),
+        "dt": round(width * k, 6),
+        "n": shown,
+        "flows": flows,
+        "others": [{"name": name, "receive": pack(rate, STEPS["rate"])} for name, rate in rates.items()],
+    }
+    if link is not None and shown:
+        capacity = step_means(*view.truth(run, link), edges) / 1e6
+        if np.isfinite(capacity).any():
+            out["capacity"] = pack(capacity, STEPS["rate"])
+    if shown:
+        out["queues"] = [
+            {"name": name, "bytes": pack(step_means(t, size, edges) / 1e3, STEPS["queue"])}
+            for name, (t, size) in queues(run).items()
+        ]
+    return out
+
+
+def size(packed: Any) -> int:
+    """Bytes that this takes as JSON."""
+    return len(json.dumps(packed, separators=(",", ":")))
+
+
+def distribution(delays: Floats, grid: Floats) -> list[int]:
+    """Share in 1/1000 of the packets at most as late as ``grid``, from delays at the shares ``view.SHARES``."""
+    if not len(delays):
+        return []
+    share = np.interp(grid, delays, view.SHARES, left=0.0, right=1.0)
+    return [round(float(value) * 1000) for value in share]

@@ -1,0 +1,412 @@
+"""What figures and reports read from a run: one place that knows the tables' shapes.
+
+Everything here is a pure reading of :attr:`RunLike.summary` and :meth:`RunLike.table`; the column
+names are those of the recording (see ``docs/results.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tidegate.results.metrics import MEMBERS
+from tidegate.scenario import subject
+from tidegate.show import _breakers
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class RunLike(Protocol):
+    """What is needed of a run: a :class:`tidegate.Run`, or anything of the same shape."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The run's metrics: ``name``, ``seed``, ``flows``, ``links``, ``fairness``."""
+
+    def table(self, name: str) -> Any:
+        """A recorded table; :class:`KeyError` where the run has none of that name."""
+
+
+OneRun = TypeVar("OneRun", bound=RunLike)
+
+#: Runs of several controllers: by label, one run a seed. A plain sequence is grouped by controller.
+Runs: TypeAlias = Mapping[str, Sequence[RunLike]] | Sequence[RunLike]
+
+
+@dataclass(frozen=True)
+class FlowSeries:
+    """The series of one flow on the recording's bins. Missing values are NaN."""
+
+    name: str
+    t: Floats
+    """Middle of each bin, in seconds."""
+    sending_bps: Floats
+    receive_bps: Floats
+    target_bps: Floats
+    """The controller's target at the end of each bin; all NaN for flows without a controller."""
+    delay_ms: Floats
+    """Mean one-way delay of the packets that arrived in the bin."""
+    delay_max_ms: Floats
+    queueing_ms: Floats
+    loss: Floats
+    """Lost packets as a fraction of those that were received or lost in the bin; NaN if none was."""
+    arrived: Floats
+    lost: Floats
+    width: float
+    """Width of a bin, in seconds."""
+
+
+class _Kept:
+    """A run whose columns are read once: those of a saved run come from files."""
+
+    def __init__(self, run: RunLike) -> None:
+        self.summary = run.summary
+        self._run = run
+        self._tables: dict[str, Any] = {}
+
+    def table(self, name: str) -> dict[str, npt.NDArray[Any]]:
+        if name not in self._tables:
+            table = self._run.table(name)
+            names = getattr(table, "columns", None)
+            read = getattr(table, "to_numpy", None) or table.__getitem__
+            # the same in all rows, and known
+            columns = [name for name in (table if names is None else names) if name not in {"controller", "seed"}]
+            self._tables[name] = {column: np.asarray(read(column)) for column in columns}
+        found: dict[str, npt.NDArray[Any]] = self._tables[name]
+        return found
+
+
+def keep(run: RunLike) -> RunLike:
+    """The run, with its tables kept once they are read."""
+    return run if isinstance(run, _Kept) else _Kept(run)
+
+
+def grouped(runs: Runs) -> dict[str, list[RunLike]]:
+    """Runs by label, kept; sequences are grouped by their subject's controller."""
+    groups: dict[str, list[RunLike]] = {}
+    if isinstance(runs, Mapping):
+        for label, members in runs.items():
+            if len(members):
+                groups[str(label)] = [keep(run) for run in members]
+    else:
+        for run in runs:
+            groups.setdefault(controller_of(run), []).append(keep(run))
+    if not groups:
+        raise ValueError("no run was given")
+    return groups
+
+
+def subject_of(run: RunLike) -> str:
+    """The flow that a comparison is about."""
+    return str(subject.of_summary(run.summary)["flow"])
+
+
+def flow_summary(run: RunLike, flow: str) -> Mapping[str, Any]:
+    """The metrics of one flow."""
+    for entry in run.summary["flows"]:
+        if entry["flow"] == flow:
+            return dict(entry)
+    names = ", ".join(str(entry["flow"]) for entry in run.summary["flows"])
+    raise ValueError(f"no flow {flow!r} in this run; it has {names}")
+
+
+def copied(summary: Mapping[str, Any]) -> set[str]:
+    """Flows of members of sessions of more than two: what arrives of them is counted at each of several ends."""
+    return {str(one["flow"]) for members in sessions(summary).values() if len(members) > 2 for one in members}  # noqa: PLR2004
+
+
+def point_to_point(run: RunLike) -> list[Mapping[str, Any]]:
+    """The metrics of the flows between two ends, without members of sessions that send nothing but RTCP."""
+    several = copied(run.summary)
+    return [
+        flow
+        for flow in run.summary["flows"]
+        if flow["flow"] not in several and (flow["kind"] != "member" or flow["packets_sent"])
+    ]
+
+
+def sessions(summary: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """The members' metrics by session, where the run has any."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in summary.get("members", ()):
+        found.setdefault(str(one["flow"]).removesuffix(f".{one['member']}"), []).append(one)
+    return found
+
+
+def member(run: RunLike, flow: str) -> Mapping[str, Any]:
+    """The metrics of one member, as `SESSION.MEMBER`; nothing where there is none."""
+    return next((one for one in run.summary.get("members", ()) if one["flow"] == flow), {})
+
+
+def warnings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What runs with these summaries warn of, each once: the key of a setting, and a sentence about it."""
+    some = list(summaries)
+    told = (f"{one['key']}: {one['says']}" for summary in some for one in summary.get("warnings", ()))
+    return [*dict.fromkeys(told), *_breakers.told(some)]
+
+
+def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Of all members of a session: sums, and of times the mean over what they are times of.
+
+    >>> session_sums([
+    ...     {"losses": 2, "reported_early": 1, "reported_regular": 0, "waiting_ms_mean": 4.0},
+    ...     {"losses": 5, "reported_early": 2, "reported_regular": 1, "waiting_ms_mean": 8.0},
+    ... ])["waiting_ms_mean"]
+    7.0
+    """
+    of = {
+        "waiting_ms_mean": ("reported_early", "reported_regular"),
+        "loss_report_delay_ms_mean": ("losses_heard",),
+        "recovery_ms_mean": ("recovered",),
+    }
+
+    def total(name: str) -> float:
+        if name not in of:
+            return sum(float(one.get(name) or 0.0) for one in members)
+        known = [
+            (float(one[name]), sum(one[count] for count in of[name])) for one in members if one.get(name) is not None
+        ]
+        weight = sum(count for _, count in known)
+        return sum(value * count for value, count in known) / weight if weight else float("nan")
+
+    return {name: total(name) for name in MEMBERS}
+
+
+def controller_of(run: RunLike) -> str:
+    """Label of the subject's controller."""
+    flow = flow_summary(run, subject_of(run))
+    return str(flow.get("controller") or flow["kind"])
+
+
+def metric(run: RunLike, flow: str, name: str) -> float:
+    """One metric of one flow; NaN where the run could not define it."""
+    value = flow_summary(run, flow).get(name)
+    return float("nan") if value is None else float(value)
+
+
+def has(run: RunLike, name: str) -> bool:
+    """Whether the run recorded this table, and it is not empty."""
+    try:
+        table = keep(run).table(name)
+    except KeyError:
+        return False
+    return any(len(column) for column in table.values())
+
+
+def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+    """Columns of those rows of a table whose ``key`` (``flow`` or ``link``) is ``value``."""
+    source = keep(run).table(table)
+    mask = source[key] == value
+    return {name: source[name][mask] for name in columns}
+
+
+def flow_series(run: RunLike, flow: str) -> FlowSeries:
+    """The series of one flow; a :class:`ValueError` where the run was recorded without series."""
+    if not has(run, "series"):
+        raise ValueError(
+            f"run {run.summary.get('name', '?')!r} has no series: record it at level 'series' or 'packets'"
+        )
+    names = (
+        "t_s",
+        "sending_rate_bps",
+        "receive_rate_bps",
+        "one_way_delay_ms_mean",
+        "one_way_delay_ms_max",
+        "queueing_delay_ms_mean",
+        "packets_lost",
+        "packets_arrived",
+    )
+    got = {k: np.asarray(v, dtype=np.float64) for k, v in rows(run, "series", "flow", flow, names).items()}
+    # what happens at the very last instant opens a bin of no width, whose rates would mean nothing
+    end = float(run.summary.get("duration_s") or np.inf)
+    got = {name: values[got["t_s"] < end] for name, values in got.items()}
+    start = got["t_s"]
+    width = bin_width(start)
+    known = got["packets_lost"] + got["packets_arrived"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        loss = np.where(known > 0, got["packets_lost"] / known, np.nan)
+    return FlowSeries(
+        name=flow,
+        t=start + width / 2,
+        sending_bps=got["sending_rate_bps"],
+        receive_bps=got["receive_rate_bps"],
+        target_bps=_target(run, flow, start + width),
+        delay_ms=got["one_way_delay_ms_mean"],
+        delay_max_ms=got["one_way_delay_ms_max"],
+        queueing_ms=got["queueing_delay_ms_mean"],
+        loss=loss,
+        arrived=got["packets_arrived"],
+        lost=got["packets_lost"],
+        width=width,
+    )
+
+
+def bin_width(t: Floats) -> float:
+    """Width of the bins that begin at ``t``, in seconds: the smallest step between two."""
+    return float(np.min(np.diff(t))) if len(t) > 1 else 0.0
+
+
+def end_of(t: Floats) -> float:
+    """Where a time axis over bins with these middles ends, in seconds; a single bin tells no width, and none no end."""
+    return float(t[-1] + bin_width(t) / 2) if len(t) > 1 else 1.0
+
+
+def _target(run: RunLike, flow: str, at: Floats) -> Floats:
+    if not has(run, "decisions"):
+        return np.full(len(at), np.nan)
+    got = rows(run, "decisions", "flow", flow, ("t_s", "target_bps"))
+    return step_at(np.asarray(got["t_s"], float), np.asarray(got["target_bps"], float), at)
+
+
+def step_at(t: Floats, values: Floats, at: Floats) -> Floats:
+    """A step function, ``values`` from each ``t`` on, read at ``at``; NaN before the first."""
+    index = np.searchsorted(t, at, side="right") - 1
+    out = np.full(len(at), np.nan)
+    out[index >= 0] = values[index[index >= 0]]
+    return out
+
+
+def truth(run: RunLike, link: str) -> tuple[Floats, Floats]:
+    """Capacity of a link over time: steps, each valid from its time (s) on, in bit/s."""
+    if not has(run, "truth"):
+        return np.empty(0), np.empty(0)
+    got = rows(run, "truth", "link", link, ("t_s", "capacity_bps"))
+    return np.asarray(got["t_s"], float), np.asarray(got["capacity_bps"], float)
+
+
+def queue(run: RunLike, link: str) -> tuple[Floats, Floats]:
+    """Queue of a link over time: (s, bytes)."""
+    if not has(run, "queues"):
+        return np.empty(0), np.empty(0)
+    got = rows(run, "queues", "link", link, ("t_s", "bytes"))
+    return np.asarray(got["t_s"], float), np.asarray(got["bytes"], float)
+
+
+def bottleneck(runs: Iterable[RunLike]) -> str | None:
+    """The link with the highest mean utilisation over the runs; ``None`` if all are unlimited.
+
+    The first one wins a tie, so that a forward link goes before its way back.
+    """
+    found = fullest(run.summary for run in runs)
+    return None if found is None else found[0]
+
+
+def fullest(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, float] | None:
+    """The link with the highest mean utilisation over the runs with these summaries, and that mean."""
+    totals: dict[str, list[float]] = {}
+    for summary in summaries:
+        for link in summary.get("links", ()):
+            value = link.get("utilisation")
+            if value is not None and np.isfinite(value):
+                totals.setdefault(str(link["link"]), []).append(float(value))
+    means = {name: sum(values) / len(values) for name, values in totals.items()}
+    return max(means.items(), key=lambda one: one[1]) if means else None
+
+
+def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:
+    """Whether all runs saw the same capacity: else a median over them is a picture of nothing."""
+    if link is None:
+        return True
+    first_t, first = truth(runs[0], link)
+    for run in runs[1:]:
+        t, values = truth(run, link)
+        if len(t) != len(first_t) or not (np.array_equal(t, first_t) and np.array_equal(values, first)):
+            return False
+    return True
+
+
+def on_grid(series_t: Floats, values: Floats, grid: Floats) -> Floats:
+    """Values moved to the bins of ``grid`` they fall in; NaN where there is none."""
+    out = np.full(len(grid), np.nan)
+    if len(series_t) and len(grid):
+        half = (bin_width(grid) or 1.0) / 2
+        index = np.clip(np.searchsorted(grid, series_t - half), 0, len(grid) - 1)
+        near = np.abs(grid[index] - series_t) <= half
+        out[index[near]] = values[near]
+    return out
+
+
+def seed_of(run: RunLike) -> Any:
+    """The run's seed."""
+    return run.summary.get("seed")
+
+
+def by_seed(runs: Sequence[OneRun], value: Callable[[OneRun], float | None]) -> dict[int, float | None]:
+    """A number of each run by its seed; by its place where two have the same seed, or none."""
+    seeds = [seed_of(run) for run in runs]
+    told_apart = all(type(seed) is int for seed in seeds) and len(set(seeds)) == len(seeds)
+    return {place: value(run) for place, run in zip(seeds if told_apart else range(len(seeds)), runs, strict=True)}
+
+
+def label_of(run: RunLike, flow: str) -> str:
+    """The controller of a flow; its kind where it has none.
+
+    Raises:
+        ValueError: If there is no such flow.
+    """
+    entry = flow_summary(run, flow)
+    return str(entry.get("controller") or entry["kind"])
+
+
+def about(run: RunLike, flow: str) -> str:
+    """What a figure of one flow is of, as its headline."""
+    return f"{flow} under {label_of(run, flow)} on “{run.summary.get('name', '?')}”, seed {seed_of(run)}"
+
+
+SHARES: Floats = np.arange(201) / 200.0
+"""Of packets, for their quantiles: those of the table `quantiles`."""
+
+
+def delay_quantiles(run: RunLike, flow: str) -> Floats:
+    """The least one-way delay (ms) that each of :data:`SHARES` of a flow's packets does not exceed.
+
+    Empty without packets, and where nobody knew their delays.
+
+    What the engine counted, packet by packet after the warm-up, so that 95 % is the summary's ``one_way_delay_ms_p95``;
+    for a run without the table ``quantiles`` out of its packets or bins.
+    """
+    if has(run, "quantiles"):
+        got = rows(run, "quantiles", "flow", flow, ("share", "one_way_delay_ms"))
+        quantiles = np.asarray(got["one_way_delay_ms"], float)
+        # all unknown where a recording does not tell when packets were sent, or when they arrived
+        return quantiles if np.isfinite(quantiles).all() else np.empty(0)
+    delay, weight, _ = delays(run, flow)
+    if not len(delay):
+        return np.empty(0)
+    order = np.argsort(delay)
+    share = np.cumsum(weight[order]) / weight.sum()
+    at = np.minimum(np.searchsorted(share, SHARES - 1e-12), len(delay) - 1)
+    return np.asarray(delay[order][at], float)
+
+
+def knows_packets(run: RunLike) -> bool:
+    """Whether :func:`delay_quantiles` are of packets, and not of the means of bins."""
+    return has(run, "quantiles") or has(run, "packets")
+
+
+def mean_quantiles(runs: Sequence[RunLike], flow: str) -> Floats:
+    """Each quantile as the mean over runs, which is how tables and figures have every number; empty without packets."""
+    known = [one for one in (delay_quantiles(run, flow) for run in runs) if len(one)]
+    return np.mean(known, axis=0) if known else np.empty(0)
+
+
+def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
+    """One-way delays in ms and their weights, and whether they are single packets.
+
+    From the ``packets`` table where the run has one, else the mean of each bin weighted by its
+    packets.
+    """
+    if has(run, "packets"):
+        got = rows(run, "packets", "flow", flow, ("sent_s", "arrived_s", "kind"))
+        # what the receiver sends back (RTCP) is recorded under the same flow and is not its delay
+        media = ~np.isin(got["kind"], ("rtcp", "ack"))
+        delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[media] * 1e3
+        delay = delay[np.isfinite(delay)]
+        return delay, np.ones(len(delay)), True
+    series = flow_series(run, flow)
+    known = np.isfinite(series.delay_ms) & (series.arrived > 0)
+    return series.delay_ms[known], series.arrived[known], False

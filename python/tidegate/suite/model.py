@@ -1,0 +1,96 @@
+"""A suite's file as people write it: cases, and rules for them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from tidegate.scenario.model import Model, Name
+from tidegate.units import Duration, Rate
+
+_Number = Annotated[float, Field(allow_inf_nan=False, strict=False)]
+_Glob = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class WindowsTable(Model):
+    """Cases from a folder of recorded networks: windows that are spread over it."""
+
+    count: Annotated[int, Field(ge=1, le=10_000)]
+    """How many windows, each a case of its own."""
+    length: Duration
+    """How long each of them is; it is the case's duration, too."""
+    between: Annotated[list[Rate], Field(min_length=2, max_length=2)] = Field(
+        default_factory=lambda: [Rate(150_000), Rate(20_000_000)]
+    )
+    """Least and greatest mean capacity of a window: below, no call can be had; above, every scheme has all it wants."""
+
+
+class CaseTable(Model):
+    """One network that each controller is tried on, or several of a kind."""
+
+    name: Name
+    """What it is called in tables; with `vary` and `windows` the beginning of it."""
+    title: str = ""
+    """What it is, in a few words."""
+    source: str = ""
+    """Where it comes from."""
+    scenario: str | None = None
+    """A scenario that tidegate ships, or a file relative to the suite's."""
+    set: dict[str, Any] = Field(default_factory=dict)
+    """Other values for keys of the scenario, as `--set` takes them."""
+    vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=100)]] = Field(default_factory=dict)
+    """Several values for a key: every combination is a case of its own, called after them."""
+    windows: WindowsTable | None = None
+    """The capacity of the scenario's first link is a window of a recorded network, for each window a case."""
+    contenders: list[str] = Field(default_factory=list)
+    """The media flows that take the controller; all by default."""
+    begin_between: Annotated[tuple[Duration, Duration], Field(strict=False)] | None = None
+    """Of those that take the controller only flows that begin in this time are judged: where users of a radio network
+    come and go, the first ones only fill it. All by default."""
+    not_run: str = ""
+    """Why it is listed and not run."""
+
+
+class RuleTable(Model):
+    """What a number has to be for a case to be passed."""
+
+    name: Name
+    """What it is called in tables."""
+    says: Annotated[str, Field(min_length=1)]
+    """What it asks, as a sentence for people."""
+    metric: str
+    """A number of a flow's summary, or a measure of a flow or of a run (`tidegate suite metrics`)."""
+    of: str | None = None
+    """Of several contenders' numbers the `worst` (the default), the `mean` or the `sum`; or the name of one flow."""
+    at_least: _Number | None = None
+    """The least value that is right, in the metric's own unit."""
+    at_most: _Number | None = None
+    """The greatest value that is right, in the metric's own unit."""
+    relative_to: str | None = None
+    """A case: the number is divided by what the same controller has there with the same seed."""
+    cases: Annotated[list[_Glob], Field(min_length=1)] = Field(default_factory=lambda: ["*"])
+    """Which cases it is for, as patterns of their names (`5.1*`)."""
+    controllers: Annotated[list[_Glob], Field(min_length=1)] = Field(default_factory=lambda: ["*"])
+    """Which controllers it is for, as patterns of their names."""
+    source: Annotated[str, Field(min_length=1)]
+    """Where it comes from."""
+    why: str = ""
+    """Why this number, where the source has none."""
+
+
+class SuiteTable(Model):
+    """A suite's file."""
+
+    description: str = ""
+    """What it is for, in a sentence."""
+    source: str = ""
+    """Where its cases come from."""
+    seeds: Annotated[int, Field(ge=1, le=100_000)] = 5
+    """How many seeds where nobody says otherwise."""
+    baseline: str | None = None
+    """The controller that others are compared with seed by seed, where it takes part; else the first one named."""
+    cases: Annotated[list[CaseTable], Field(min_length=1, max_length=10_000)]
+    """What each controller is tried on."""
+    rules: Annotated[list[RuleTable], Field(max_length=10_000)] = Field(default_factory=list)
+    """What is asked of it."""

@@ -1,0 +1,143 @@
+"""VMAF by the ffmpeg program that imageio-ffmpeg carries.
+
+Model vmaf_v0.6.1 (viewers at three picture heights from a 1080p screen), built into the program. Pictures are compared
+at their own size and not scaled to 1080p, so that scores compare runs of one clip, and not clips of different sizes.
+With every k-th frame, motion is still taken from all frames (libvmaf's n_subsample).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import numpy as np
+
+from tidegate.errors import RunError
+from tidegate.video import extra
+from tidegate.video.clip import Picture
+from tidegate.video.measures import Floats
+
+MODEL = "vmaf_v0.6.1"
+
+
+def program() -> str | None:
+    """The ffmpeg program; None where it is not installed."""
+    if not extra.has("imageio_ffmpeg"):
+        return None
+    import imageio_ffmpeg
+
+    return str(imageio_ffmpeg.get_ffmpeg_exe())
+
+
+class Vmaf:
+    """Compares pictures with their original while they come: no more than a few are held.
+
+    A context; after it `scores` has the results.
+    """
+
+    def __init__(self, width: int, height: int, *, others: int = 1, every: int = 5) -> None:
+        """For pictures of one size, `others` of them beside each original; scores every `every`-th."""
+        self._form = (width, height)
+        self._others = others
+        self._every = every
+        self._frames = 0
+        self.scores: list[Floats] = []
+        """For each of the others the score of each frame, 0 to 100; NaN for those that were passed over."""
+
+    def __enter__(self) -> Self:
+        """Starts the program."""
+        self._folder = tempfile.TemporaryDirectory(prefix="tidegate-vmaf-")
+        path = Path(self._folder.name)
+        width, height = self._form
+        stack = self._others + 1
+        names = [f"[p{k}]" for k in range(stack)]
+        graph = [f"[0:v]split={stack + self._others - 1}" + "".join(f"[s{k}]" for k in range(stack + self._others - 1))]
+        # a copy of the original for each comparison
+        graph += [f"[s{k}]crop={width}:{height}:0:0[r{k}]" for k in range(self._others)]
+        graph += [
+            f"[s{self._others + k}]crop={width}:{height}:0:{(k + 1) * height}{names[k]}" for k in range(self._others)
+        ]
+        graph += [
+            f"{names[k]}[r{k}]libvmaf=model=version={MODEL}:n_subsample={self._every}:log_fmt=json:log_path={k}.json[o{k}]"
+            for k in range(self._others)
+        ]
+        sinks = [part for k in range(self._others) for part in ("-map", f"[o{k}]", "-f", "null", "-")]
+        size = f"{width}x{height * stack}"
+        source = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", size, "-r", "25", "-i", "pipe:0"]
+        command = [str(program()), "-nostdin", "-hide_banner", "-loglevel", "error", *source]
+        self._errors = (path / "errors.txt").open("w+b")
+        self._process = subprocess.Popen(  # noqa: S603
+            [*command, "-filter_complex", ";".join(graph), *sinks],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+            cwd=path,
+        )
+        return self
+
+    def add(self, original: Picture, others: Sequence[Picture]) -> None:
+        """The next original with the pictures that are compared with it.
+
+        Raises:
+            RunError: when the program has stopped.
+        """
+        stacked = [original, *others]
+        height = self._form[1]
+        luma = [one[:height] for one in stacked]
+        colours = [one[height:].reshape(2, -1) for one in stacked]
+        pipe = self._pipe()
+        try:
+            for plane in (*luma, *(one[0] for one in colours), *(one[1] for one in colours)):
+                pipe.write(np.ascontiguousarray(plane).data)
+        except OSError:
+            raise RunError(f"VMAF: {self._said()}") from None
+        self._frames += 1
+
+    def _pipe(self) -> IO[bytes]:
+        assert self._process.stdin is not None  # noqa: S101
+        return self._process.stdin
+
+    def _said(self) -> str:
+        self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"the ffmpeg program ended with {self._process.returncode}"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Waits for the scores, or stops the program where something went wrong.
+
+        Raises:
+            RunError: when it made none.
+        """
+        try:
+            if kind is not None:
+                self._process.kill()
+            with suppress(OSError):
+                self._pipe().close()
+            code = self._process.wait()
+            if kind is None and self._frames:
+                if code:
+                    raise RunError(f"VMAF: {self._said()}")
+                self.scores = [self._read(Path(self._folder.name) / f"{k}.json") for k in range(self._others)]
+            elif kind is None:
+                self.scores = [np.zeros(0) for _ in range(self._others)]
+        finally:
+            self._errors.close()
+            self._folder.cleanup()
+
+    def _read(self, path: Path) -> Floats:
+        scores = np.full(self._frames, math.nan)
+        for frame in json.loads(path.read_text("utf-8"))["frames"]:
+            score = frame["metrics"].get("vmaf")
+            if score is not None and frame["frameNum"] % self._every == 0:
+                scores[frame["frameNum"]] = score
+        return scores
