@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tidegate.video.codec import Format, codec, filled
-from tidegate.video.codec.intra import black
 
 from support import Cli
 from support.media import flat, link, sent, value
@@ -26,6 +24,8 @@ from tidegate.media.ladder import Ladder, encode, rates
 from tidegate.video import extra as extras
 from tidegate.video.cache import cache
 from tidegate.video.clip import luma
+from tidegate.video.codec import Format, codec, filled
+from tidegate.video.codec.intra import black
 
 OURS = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"
 

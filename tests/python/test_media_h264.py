@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tidegate.video.codec.h264 import units
 
 from support import Cli
 from support.media import SMALL, decoded, digest, film, link, needs_av, needs_clips, needs_vmaf, sent, value
@@ -19,6 +18,7 @@ from tidegate.media import Procedural, encode, find, judge, psnr, ssim
 from tidegate.media._decode import pairs
 from tidegate.media._received import received
 from tidegate.video.clip import luma
+from tidegate.video.codec.h264 import units
 from tidegate.video.settings import Settings
 from tidegate.video.vmaf import Vmaf
 
