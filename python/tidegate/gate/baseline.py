@@ -13,7 +13,6 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,11 @@ from tidegate._files import check_target, write_file
 from tidegate.errors import InputError
 from tidegate.gate.rules import Rule
 from tidegate.results.metrics import HEADLINE, Metric, finite
-from tidegate.running import pool
+from tidegate.running import engine, pool
 from tidegate.running import versions as versions_here
 from tidegate.suite import Plan, Suite, SuiteResult, numbers
 from tidegate.suite.cases import Case
+from tidegate.suite.plan import SuiteJob
 
 REFERENCE = "fixed:500kbps"
 """What engines are told apart by: a sender that answers nothing."""
@@ -200,14 +200,19 @@ def engines(
         progress: Is told the fraction done.
     """
     plan = Plan.of(suite, [REFERENCE], seeds=1, cases=[glob.escape(case) for case in series])
-    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
-        result = plan.run(Path(scratch) / "runs", workers=workers, progress=progress)
-    hashes = {}
-    for case, names in series.items():
-        row = result.rows.get((case, REFERENCE), {}).get(1)
-        values = {name: values_of(result, case, REFERENCE, name, 1) for name in names}
-        hashes[case] = _hash([row["digest"], values]) if row is not None else "none"
-    return hashes
+    jobs = [SuiteJob(point) for point in plan.points]
+    done = engine.run_all(jobs, workers=workers, progress=progress, keep_going=True)
+    rows = {point.case.name: row for point, row in zip(plan.points, done, strict=True)}
+    return {case: _behaviour(rows.get(case), names) for case, names in series.items()}
+
+
+def _behaviour(row: Mapping[str, Any] | BaseException | None, series: Iterable[str]) -> str:
+    """Hash of the digest and of these numbers of a run; `none` where there is no such run."""
+    if row is None or isinstance(row, BaseException):
+        return "none"
+    parts = {name: name.rpartition(" ") for name in series}
+    values = {name: [rounded(numbers.number(row, metric, of))] for name, (of, _, metric) in parts.items()}
+    return _hash([row["digest"], values])
 
 
 def _hash(meaning: Any) -> str:
