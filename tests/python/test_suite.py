@@ -425,10 +425,10 @@ set = {{ duration = "4s", "flows.call.start_step" = "0s", "flows.call.stop" = "4
     made = Plan.of(suite(text), ["fixed:2Mbps", "fixed:3Mbps"], seeds=1).run(tmp_path / "out")
     ((said, cases),) = made.doubts.items()
     assert said.startswith(
-        "flows.call.media.video.max: fixed:2Mbps, fixed:3Mbps sent all that the source has (1.52Mbps)"
+        "flows.call.media.video.max: fixed:2Mbps and fixed:3Mbps sent all that the source has (1.52Mbps)"
     )
     assert cases == ["wide", "broad"]
-    assert f"- {said} (wide, broad)" in (tmp_path / "out" / "scorecard.md").read_text("utf-8")
+    assert f"- {said} (wide and broad)" in (tmp_path / "out" / "scorecard.md").read_text("utf-8")
     assert said in (tmp_path / "out" / "index.html").read_text("utf-8")
     one = Plan.of(suite(text), ["fixed:2Mbps", "fixed:500kbps"], seeds=1).run(tmp_path / "two")
     assert not one.doubts

@@ -43,8 +43,8 @@ def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iter
         raise InputError(f"-j {jobs}: how many runs go at once is the cluster's to say; leave it out")
     from tidegate.running import engine
     from tidegate.running.dask import Cluster
+    from tidegate.wording import counted
 
     with Cluster(scheduler, workers=jobs) as cluster, engine.using(cluster):
-        count = cluster.workers
-        say(f"Dask: {count} worker{'' if count == 1 else 's'} at {cluster.address}")
+        say(f"Dask: {counted(cluster.workers, 'worker')} at {cluster.address}")
         yield

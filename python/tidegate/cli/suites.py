@@ -87,7 +87,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
     """
     from tidegate.cli.tables import console
     from tidegate.suite import Suite
-    from tidegate.suite.page.words import plural
+    from tidegate.wording import counted
 
     made = Suite.load(suite, traces=traces)
     absent = [case for case in made.cases if case.not_run]
@@ -95,7 +95,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
         if case.scenario is not None:
             case.scenario.check()
     skipped = f", {len(absent)} of them not run here" if absent else ""
-    console().print(f"{suite}: {plural(len(made.cases), 'case')}{skipped}, {plural(len(made.rules), 'rule')}")
+    console().print(f"{suite}: {counted(len(made.cases), 'case')}{skipped}, {counted(len(made.rules), 'rule')}")
 
 
 @suites.command()

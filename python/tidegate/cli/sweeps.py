@@ -208,6 +208,7 @@ def _print_sweep(result: SweepResult) -> None:
     from tidegate.cli.tables import broken, console, plain_table, print_table
     from tidegate.show import sweeps
     from tidegate.show.sweeps import Swept
+    from tidegate.wording import counted
 
     swept = Swept.of(result)
     short = sweeps.shortened(swept.varied)
@@ -219,7 +220,7 @@ def _print_sweep(result: SweepResult) -> None:
     if sweeps.CASE in swept.keys:
         same.append(f"means over {len(swept.values[sweeps.CASE]) - 1} cases")
     what = "seed" if sweeps.CASE in swept.keys else "run"
-    same += [f"{count} {what}{'' if count == 1 else 's'} each" for count in runs if len(runs) == 1]
+    same += [f"{counted(count, what)} each" for count in runs if len(runs) == 1]
     console().print(f"{result.name}: {', '.join(same)}\n")
     heads = [*(short[key] for key in keys), *(["runs"] if len(runs) > 1 else []), *(["passed"] if swept.judged else [])]
     table = plain_table(*(heads or [""]), *(broken(sweeps.head(name)) for name in swept.names))

@@ -13,6 +13,7 @@ from tidegate.scenario.links import Schedule, TraceCapacity
 from tidegate.scenario.sources import CbrVideo
 from tidegate.show import played, view
 from tidegate.units import Duration, Rate
+from tidegate.wording import listed
 
 _FILLED = 0.9
 """Who carried so much of the most that its sources have is held by them; a link that is so full holds as well."""
@@ -20,7 +21,7 @@ _FILLED = 0.9
 _PLAYED = 0.1
 """So much of a recording has to be played for a word on that network."""
 
-_NAMED = 3
+NAMED = 3
 """So many controllers, or cases, are named."""
 
 Seen = Mapping[str, Any]
@@ -58,13 +59,7 @@ def _held_by_the_source(
     used = max(_used(runs[label]) for label in held)
     room = f", on a link that was {100 * used:.0f} % full" if math.isfinite(used) else ""
     why = "so that their rates say nothing of them; set it higher, or the capacity lower"
-    yield f"{key}: {few(held)} sent all that the source has ({rate}){room}, {why}"
-
-
-def few(names: Sequence[str]) -> str:
-    """Names, of many the first ones."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    yield f"{key}: {listed(held, most=NAMED)} sent all that the source has ({rate}){room}, {why}"
 
 
 def _received(runs: Sequence[Seen], flow: str) -> float:

@@ -20,6 +20,7 @@ from tidegate.show.table import LINKS, ComparisonTable
 from tidegate.suite import SuiteResult, numbers
 from tidegate.suite.scores import SHOWN
 from tidegate.suite.tables import short
+from tidegate.wording import counted
 
 Result: TypeAlias = Run | Comparison | SweepResult | SuiteResult
 """What can be compared."""
@@ -230,7 +231,7 @@ def _listed(seeds: Sequence[int]) -> str:
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    return f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}"
+    return counted(len(seeds), "seed")
 
 
 KINDS: Mapping[type[Any], tuple[str, Callable[[Any], Side]]] = {

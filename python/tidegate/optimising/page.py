@@ -16,6 +16,7 @@ from tidegate.show.report import page as pages
 from tidegate.show.report.markup import Content, Markup, tag
 from tidegate.show.report.path import BIG, SMALL, Frame, Scale, drawing
 from tidegate.show.report.scatter import ticks
+from tidegate.wording import counted
 
 _LINES = 20  # of the table of the best
 _HELD = f"{HUES[0]} {HUES_ON_DARK[0]}"
@@ -67,8 +68,8 @@ def _title(result: SearchResult) -> str:
 def _head(result: SearchResult) -> Markup:
     done = [one for one in result.tries if one.goal is not None]
     facts = [
-        pages.plural(len(result.tries), "try").replace("trys", "tries"),
-        pages.plural(len(result.seeds), "seed") + " each",
+        counted(len(result.tries), "try", "tries"),
+        counted(len(result.seeds), "seed") + " each",
         f"Optuna {result.versions.get('optuna', '')}".strip(),
     ]
     if version := result.versions.get("tidegate"):
@@ -110,7 +111,7 @@ def _best(result: SearchResult) -> Markup:
     head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in heads)))
     table = tag("table", head, tag("tbody", *rows), class_="numbers")
     cases = max((len(some) for one in ranked for some in one.numbers.values()), default=1)
-    of = f"Means over {pages.plural(len(result.seeds), 'seed')}"
+    of = f"Means over {counted(len(result.seeds), 'seed')}"
     of += f" and {cases} cases; of what has to hold the worst case." if cases > 1 else "."
     lucky = "The best of many tries is lucky, too: go by what it is on seeds by which it was not chosen."
     return tag(

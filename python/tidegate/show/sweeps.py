@@ -13,6 +13,7 @@ from tidegate.results.stats import Interval
 from tidegate.scenario import subject
 from tidegate.show import palette, view
 from tidegate.show.palette import Look
+from tidegate.wording import listed
 
 RATE, DELAY = "receive_rate_bps", "one_way_delay_ms_p95"
 """What figures of sweeps are about; the page has the others, too."""
@@ -306,15 +307,6 @@ def shortened(keys: Iterable[str]) -> dict[str, str]:
         tail = next((one for one in tails if sum(other[-len(one) :] == one for other in every) == 1), parts)
         found[".".join(parts)] = ".".join(tail)
     return found
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words in a sentence.
-
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def plainly(number: float) -> str:

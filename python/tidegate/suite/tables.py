@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from tidegate.comparing.doubts import few
+from tidegate.comparing.doubts import NAMED
 from tidegate.results.metrics import finite
 from tidegate.show.table import pipes
 from tidegate.suite import numbers
 from tidegate.suite.scores import SHOWN, Score, label, scores
+from tidegate.wording import listed
 
 if TYPE_CHECKING:
     from tidegate.suite.result import Cell, SuiteResult
@@ -67,7 +68,7 @@ def _noisy(result: SuiteResult) -> Iterator[str]:
 
 
 def _doubts(result: SuiteResult) -> Iterator[str]:
-    yield "\n".join(f"- {said} ({few(cases)})" for said, cases in result.doubts.items())
+    yield "\n".join(f"- {said} ({listed(cases, most=NAMED)})" for said, cases in result.doubts.items())
 
 
 def _scorecard(result: SuiteResult) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tidegate.show.palette import Look, shade
 from tidegate.show.report import document, numbers, page, path, tables
 from tidegate.show.report.markup import Content, Markup, tag
 from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept
+from tidegate.wording import counted, listed
 
 _PANELS = 24
 _LINES = 1000  # of the table of numbers
@@ -30,15 +31,15 @@ def render(sweep: SweepLike) -> str:
 
 def _title(sweep: SweepLike, swept: Swept) -> str:
     keys = [short for key, short in sweeps.shortened(swept.varied).items() if key != sweeps.CASE]
-    return f"{sweep.name}, {sweeps.listed(keys)} varied" if keys else sweep.name
+    return f"{sweep.name}, {listed(keys)} varied" if keys else sweep.name
 
 
 def _head(sweep: SweepLike, swept: Swept) -> Markup:
     seeds = max((len(one.rows) for one in swept.combinations), default=0)
     facts = [
-        page.plural(len(swept.over_all), "combination"),
-        page.plural(seeds, "seed"),
-        page.plural(len(sweep.rows), "run"),
+        counted(len(swept.over_all), "combination"),
+        counted(seeds, "seed"),
+        counted(len(sweep.rows), "run"),
     ]
     first = sweep.rows[0]
     if duration := first["summary"].get("duration_s"):

@@ -13,6 +13,7 @@ from tidegate.show.report import _members as of_members
 from tidegate.show.report import document, numbers, series, tables
 from tidegate.show.report.markup import Content, Markup, tag
 from tidegate.show.view import RunLike
+from tidegate.wording import counted, listed
 
 if TYPE_CHECKING:
     from tidegate.show.report import Source
@@ -70,17 +71,7 @@ def _title(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> str:
         return source.title
     names = list(groups)
     first = next(iter(groups.values()))[0]
-    joined = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{joined} on {first.summary.get('name') or 'one network'}"
-
-
-def plural(count: int, what: str) -> str:
-    """A count with its noun.
-
-    >>> plural(1, "run"), plural(2, "run")
-    ('1 run', '2 runs')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{listed(names)} on {first.summary.get('name') or 'one network'}"
 
 
 def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
@@ -89,8 +80,8 @@ def _head(source: Source, groups: Mapping[str, Sequence[RunLike]]) -> Markup:
     duration = first.summary.get("duration_s")
     facts = [
         *([] if duration is None else [f"{float(duration):g} s {kind}"]),
-        plural(max(len(members) for members in groups.values()), "seed"),
-        plural(len(first.summary["flows"]), "flow"),
+        counted(max(len(members) for members in groups.values()), "seed"),
+        counted(len(first.summary["flows"]), "flow"),
     ]
     if version := source.versions.get("tidegate"):
         facts.append(f"tidegate {version}")

@@ -17,8 +17,8 @@ from tidegate.suite.page import _behind as behind
 from tidegate.suite.page import _card as card
 from tidegate.suite.page import _cells as cells
 from tidegate.suite.page import _cloud as cloud
-from tidegate.suite.page import words
 from tidegate.suite.scores import scores
+from tidegate.wording import counted, listed
 
 if TYPE_CHECKING:
     from tidegate.suite.result import SuiteResult
@@ -49,7 +49,7 @@ def render(result: SuiteResult) -> str:
     note = [tag("p", data["note"], class_="soft")] if data["note"] else []
     body = [*before, scorecard, *note, *after]
     scripts = [document.data(data), document.script(program)]
-    return document.page(f"{result.suite.name}: {words.joined(result.controllers)}", body, styles, scripts)
+    return document.page(f"{result.suite.name}: {listed(result.controllers, most=6)}", body, styles, scripts)
 
 
 def _ran(result: SuiteResult) -> Mapping[str, set[str]]:
@@ -66,8 +66,8 @@ def _head(result: SuiteResult) -> Markup:
     ran = sum(not case.not_run for case in suite.cases)
     facts = [
         *([f"Source: {suite.table.source}"] if suite.table.source else []),
-        words.plural(len(suite.cases), "case") + (f", {ran} of them run" if ran < len(suite.cases) else ""),
-        words.plural(len(result.controllers), "controller"),
+        counted(len(suite.cases), "case") + (f", {ran} of them run" if ran < len(suite.cases) else ""),
+        counted(len(result.controllers), "controller"),
         result.seeds_shown,
     ]
     if version := dict(result.about.get("versions", {})).get("tidegate"):

@@ -11,6 +11,7 @@ from tidegate.show.report.tables import NOTHING
 from tidegate.suite import tables
 from tidegate.suite.page import words
 from tidegate.suite.scores import SHOWN, Score, label
+from tidegate.wording import counted, listed
 
 if TYPE_CHECKING:
     from tidegate.suite.result import SuiteResult
@@ -57,15 +58,15 @@ def _sentence(every: Sequence[Score]) -> Markup:
     ran = max(one.of for one in every)
     told: list[Markup] = []
     if len(every) == 1:
-        told = [tag("strong", every[0].controller), text(f" passes {most} of {words.plural(ran, 'case')}.")]
+        told = [tag("strong", every[0].controller), text(f" passes {most} of {counted(ran, 'case')}.")]
     elif not most:
         told = [text("Nobody passes a case.")]
     else:
         verb = "passes" if len(passing) == 1 else "pass"
-        told = [tag("strong", words.joined(passing)), text(f" {verb} most: {most} of {words.plural(ran, 'case')}.")]
+        told = [tag("strong", listed(passing, most=6)), text(f" {verb} most: {most} of {counted(ran, 'case')}.")]
     if first and len(every) > 1:
         verb = "has" if len(first) == 1 else "share"
-        told += [text(" "), tag("strong", words.joined(first)), text(f" {verb} the first rank by power.")]
+        told += [text(" "), tag("strong", listed(first, most=6)), text(f" {verb} the first rank by power.")]
     return join(told)
 
 

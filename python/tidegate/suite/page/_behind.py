@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tidegate.comparing.doubts import few
+from tidegate.comparing.doubts import NAMED
 from tidegate.show.report.markup import Content, Markup, join, tag
 from tidegate.suite import numbers, verdicts
 from tidegate.suite.page import words
 from tidegate.suite.scores import SHOWN
+from tidegate.wording import counted, listed
 
 if TYPE_CHECKING:
     from tidegate.suite.model import RuleTable
@@ -65,14 +66,14 @@ def _rule(rule: RuleTable, met: list[bool]) -> Markup:
     cases = "in every case" if rule.cases == ["*"] else f"in {', '.join(rule.cases)}"
     who = "" if rule.controllers == ["*"] else f", of {', '.join(rule.controllers)}"
     number = f"{words.begun(one.label)}{of}{beside}: {verdicts.limit(rule)}, {cases}{who}."
-    told = f" {number} Met in {sum(met)} of {words.plural(len(met), 'cell')}. Source: {rule.source}. {rule.why}"
+    told = f" {number} Met in {sum(met)} of {counted(len(met), 'cell')}. Source: {rule.source}. {rule.why}"
     return tag("dd", tag("span", f"{words.begun(rule.says).rstrip('.')}.", class_="says"), told)
 
 
 def _doubts(result: SuiteResult) -> Iterator[Markup]:
     if result.doubts:
         told = list(result.doubts.items())
-        items = [tag("li", f"{said} ", tag("small", f"({few(cases)})")) for said, cases in told]
+        items = [tag("li", f"{said} ", tag("small", f"({listed(cases, most=NAMED)})")) for said, cases in told]
         yield tag("section", tag("h2", "What this cannot tell"), tag("ul", *items))
 
 
@@ -86,7 +87,7 @@ def _warnings(result: SuiteResult) -> Iterator[Markup]:
     if not said:
         return
     items = [
-        tag("li", f"{told} ", tag("small", f"({words.plural(len(cells), 'cell')}, such as {min(cells)})"))
+        tag("li", f"{told} ", tag("small", f"({counted(len(cells), 'cell')}, such as {min(cells)})"))
         for told, cells in list(said.items())[:_MOST_WARNINGS]
     ]
     if len(said) > _MOST_WARNINGS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from tidegate.show.palette import Look
 from tidegate.show.report.markup import Content, Markup, join, tag, text
@@ -17,21 +17,6 @@ SIGNS = {"pass": "✓", "fail": "✗", "error": "!", "not run": NOTHING}
 def begun(told: str) -> str:
     """Text as the beginning of a sentence."""
     return told[:1].upper() + told[1:]
-
-
-def plural(count: int, what: str) -> str:
-    """A number of things."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def joined(names: Sequence[str], most: int = 6) -> str:
-    """Names in a row, the first few of many.
-
-    >>> joined(["a", "b", "c"]), joined(["a", "b", "c", "d"], most=2)
-    ('a, b and c', 'a, b and 2 more')
-    """
-    shown = [*names] if len(names) <= most else [*names[:most], f"{len(names) - most} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def hues(own: Look) -> str:
