@@ -17,13 +17,33 @@ BySeed: TypeAlias = Mapping[int, float | None]
 LEVEL = 0.05
 """How often those that are the same may be told apart: in one row of a table of twenty."""
 
-CARRIED = 0.5
+_CARRIED = 0.5
 """Of what could be carried, what a contender must have carried for its delay, loss and freezes to be compared: an idle
 sender has none of them. Ours; with less than half of it a rate is another one, and not a price for delay."""
 
-LOST = 0.1
+_LOST = 0.1
 """Who lost more shows that it sent too much, and not what could be carried (draft-ietf-rmcat-gcc-02 section 6: above
 10 % a sender has to decrease)."""
+
+
+def could_carry(
+    carried: Mapping[str, float], losses: Mapping[str, float], bound: float = math.inf
+) -> tuple[float, float]:
+    """What each contender could have carried, and how much of it is enough to be compared in delay, loss and freezes.
+
+    What could be carried is what the best contender carried, of those that did not lose too much, if there are any.
+
+    Args:
+        carried: What each contender carried, all in one unit.
+        losses: The part that each lost; NaN where nobody knows.
+        bound: No more than this could be carried.
+
+    >>> could_carry({"gcc": 2.0, "flood": 3.0, "idle": 0.1}, {"gcc": 0.01, "flood": 0.4, "idle": 0.0})
+    (2.0, 1.0)
+    """
+    sound = [value for name, value in carried.items() if not losses[name] > _LOST]
+    most = min(max(sound or carried.values(), default=0.0), bound)
+    return most, _CARRIED * most
 
 
 def t_probability(t: float, freedom: int) -> float:

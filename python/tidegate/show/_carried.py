@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import finite, metric
-from tidegate.results.stats import CARRIED, LOST, Interval
+from tidegate.results.stats import Interval, could_carry
 from tidegate.show import view
 from tidegate.show.view import RunLike
 
@@ -23,14 +23,11 @@ def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
     rates = {label: _mean(runs, "receive_rate_bps") for label, runs in groups.items()}
     losses = {label: _mean(runs, "loss_fraction") for label, runs in groups.items()}
     known = {label: rate for label, rate in rates.items() if math.isfinite(rate)}
-    sound = [rate for label, rate in known.items() if not losses[label] > LOST]
-    most = max(sound or known.values(), default=0.0)
     shares = [share for runs in groups.values() for run in runs if (share := _equal_share(run)) is not None]
-    if shares:
-        most = min(most, math.fsum(shares) / len(shares))
+    most, enough = could_carry(known, losses, math.fsum(shares) / len(shares) if shares else math.inf)
     show, unit = metric("receive_rate_bps").show, metric("receive_rate_bps").unit
     why = f"less than half of the {show(most)} that could be: its delay, loss and freezes are not compared"
-    return {label: f"carried {show(rate)} {unit}, {why}" for label, rate in known.items() if rate < CARRIED * most}
+    return {label: f"carried {show(rate)} {unit}, {why}" for label, rate in known.items() if rate < enough}
 
 
 def _mean(runs: Sequence[RunLike], name: str) -> float:

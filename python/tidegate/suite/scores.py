@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.results.stats import CARRIED, LOST, Interval
+from tidegate.results.stats import Interval, could_carry
 from tidegate.suite import numbers
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def scores(result: SuiteResult) -> list[Score]:
     """All controllers: who passes most cases first, and of equals who has the better rank.
 
     Ranks go by Kleinrock's power, the logarithm of rate over delay, as Pantheon's do (Yan et al., USENIX ATC 2018). Who
-    carries less than `CARRIED` of what could be is out, since a flow that does not send has no delay.
+    carries less than half of what could be is out, since a flow that does not send has no delay.
     """
     means = {one: {name: _mean(result, one, name, of) for name, of in SHOWN} for one in result.controllers}
     out = _too_little(means)
@@ -78,17 +78,15 @@ def _too_little(means: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
     """
     name = "share_fraction" if all(_known(each["share_fraction"]) for each in means.values()) else "receive_rate_bps"
     known = {one: each[name] for one, each in means.items() if _known(each[name])}
-    sound = [value for one, value in known.items() if not means[one]["loss_fraction"] > LOST]
-    most = max(sound or known.values(), default=0.0)
-    if name == "share_fraction":
-        most = min(most, 1.0)
+    losses = {one: each["loss_fraction"] for one, each in means.items()}
+    _, enough = could_carry(known, losses, 1.0 if name == "share_fraction" else math.inf)
     about = numbers.about(name)
     found = {}
     for one in means:
         if one not in known:
             found[one] = "no run of it is there"
-        elif known[one] < CARRIED * most:
-            least = f"{about.show(CARRIED * most)} {about.unit}"
+        elif known[one] < enough:
+            least = f"{about.show(enough)} {about.unit}"
             found[one] = (
                 f"{about.label} {about.show(known[one])} {about.unit}; it takes {least} to be compared in delay"
             )
