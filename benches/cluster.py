@@ -20,9 +20,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tidegate import Scenario
-from tidegate.comparing.sweeping import Point, SweepJob
-from tidegate.running import engine
-from tidegate.running.dask import Cluster
+from tidegate.comparison.sweeping import Point, SweepJob
+from tidegate.runs import engine
+from tidegate.runs.dask import Cluster
 from tidegate.scenario.lower import Lowered
 
 WORKERS = 2

@@ -22,7 +22,7 @@ from matplotlib.ticker import NullFormatter
 
 import tidegate
 from tidegate import Run, Scenario, plot
-from tidegate.comparing import ranges
+from tidegate.comparison import ranges
 from tidegate.control.registry import registry
 from tidegate.show.palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
 from tidegate.show.view import flow_series

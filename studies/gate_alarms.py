@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from kept import kept
 from tidegate.gate import baseline
 from tidegate.gate.rules import DEFAULT, Rule
-from tidegate.running import Run, RunJob
-from tidegate.running.jobs import attempt
+from tidegate.runs import Run, RunJob
+from tidegate.runs.jobs import attempt
 from tidegate.suite import Suite, numbers
 
 NULLS = ("gcc", "gcc:beta=0.850001", "gcc:beta=0.850002", "gcc:beta=0.849999")

@@ -14,8 +14,8 @@ from tidegate.paper import Result, Verdict, words
 from tidegate.paper._mutations import AS_RUN, Answer, Mutations
 from tidegate.papers.burmeister2001 import unicast
 from tidegate.papers.lissah2019 import pictures
-from tidegate.running import Run, RunJob
-from tidegate.running.pool import Tick
+from tidegate.runs import Run, RunJob
+from tidegate.runs.pool import Tick
 from tidegate.scenario import Scenario
 
 Change = Callable[[Scenario], Scenario]

@@ -25,9 +25,9 @@ from tidegate.paper import Measure, Outcome, Plan, Result
 from tidegate.paper.result import _judge, prepare
 from tidegate.paper.shipped import names
 from tidegate.results.stats import Interval
-from tidegate.running import engine
-from tidegate.running.pool import Job
-from tidegate.running.seeds import seeds_from
+from tidegate.runs import engine
+from tidegate.runs.pool import Job
+from tidegate.runs.seeds import seeds_from
 
 PREFIX = "paper_"
 PICTURES = 0.01

@@ -18,8 +18,8 @@ import tidegate
 from gcc_experiments import KILO, MEGA, Experiment, Row
 from kept import kept
 from tidegate import Audio, Feedback, Flow, Link, Media, Queue, Run, Scenario, Tcp, tfrc
-from tidegate.running import RunJob
-from tidegate.running.jobs import execute
+from tidegate.runs import RunJob
+from tidegate.runs.jobs import execute
 
 Floats = npt.NDArray[np.float64]
 RULES = ("rfc5348", "rfc3448")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tidegate import control, errors, media, paper, scenario, units
     from tidegate._core import Stream, Table
-    from tidegate.comparing import Comparison, compare
-    from tidegate.comparing.sweeping import SweepResult, sweep
+    from tidegate.comparison import Comparison, compare
+    from tidegate.comparison.sweeping import SweepResult, sweep
     from tidegate.control import (
         Arrived,
         Controller,
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from tidegate.net import rtcp, trace, wire
     from tidegate.net.trace import Trace
     from tidegate.results import metrics, quality
-    from tidegate.running import Run, lte, pool, run, version
-    from tidegate.running.world import LiveWorld, live_world
+    from tidegate.runs import Run, lte, pool, run, version
+    from tidegate.runs.world import LiveWorld, live_world
     from tidegate.scenario import Audio, Back, Feedback, Flow, Link, Lte, Media, Queue, Scenario, Tcp, Udp, Users
     from tidegate.scenario.variants import scenario_for
     from tidegate.show import plot, report
@@ -65,8 +65,8 @@ else:
     # loaded when they are asked for: the command line can then answer Ctrl-C before all that is there
     _PLACES = {
         "_core": ("Stream", "Table"),
-        "comparing": ("Comparison", "compare"),
-        "comparing.sweeping": ("SweepResult", "sweep"),
+        "comparison": ("Comparison", "compare"),
+        "comparison.sweeping": ("SweepResult", "sweep"),
         "control": (
             "Arrived",
             "Controller",
@@ -96,8 +96,8 @@ else:
             "TraceError",
         ),
         "net.trace": ("Trace",),
-        "running": ("Run", "run", "version"),
-        "running.world": ("LiveWorld", "live_world"),
+        "runs": ("Run", "run", "version"),
+        "runs.world": ("LiveWorld", "live_world"),
         "scenario": (
             "Audio",
             "Back",
@@ -121,7 +121,7 @@ else:
         "control": ("sprout", "tfrc"),
         "net": ("rtcp", "trace", "wire"),
         "results": ("metrics", "quality"),
-        "running": ("lte", "pool"),
+        "runs": ("lte", "pool"),
         "show": ("plot", "report"),
     }
     _MODULE = {name: f"{package}.{name}" for package, names in _MODULES.items() for name in names}
@@ -135,7 +135,7 @@ else:
 
     def _load(name: str) -> object:
         if name == "__version__":
-            value = import_module("tidegate.running").version()
+            value = import_module("tidegate.runs").version()
         elif name in _PLACE:
             value = getattr(import_module(f"tidegate.{_PLACE[name]}"), name)
         elif name.startswith("_"):

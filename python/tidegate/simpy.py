@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from tidegate import _core
 from tidegate._core import Packet
 from tidegate.errors import InputError, RunError, did_you_mean
-from tidegate.running import Run, engine_errors, run_of
+from tidegate.runs import Run, engine_errors, run_of
 from tidegate.scenario import Flow, Link, Media, Scenario, memory
 from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import Level
@@ -182,7 +182,7 @@ class _Alarm(Event):
 class World:
     """A scenario that runs inside a SimPy environment, from the present on.
 
-    `done` is an event; its value is the [Run][tidegate.running.Run] that `tidegate.run` would give.
+    `done` is an event; its value is the [Run][tidegate.runs.Run] that `tidegate.run` would give.
 
     Args:
         env: Where it runs.

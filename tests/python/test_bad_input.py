@@ -15,7 +15,7 @@ import pytest
 from support import PLAIN, Cli, begin, interrupt
 from tidegate import Scenario, _core
 from tidegate.errors import InputError
-from tidegate.running import engine_errors
+from tidegate.runs import engine_errors
 from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import assign_all
 
@@ -542,9 +542,9 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_called_a_bug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tidegate import running
+    from tidegate import runs
 
-    monkeypatch.setattr(running, "versions", lambda: 1 / 0)
+    monkeypatch.setattr(runs, "versions", lambda: 1 / 0)
     got = cli("version")
     assert got.code == 1
     assert got.err.startswith("tidegate: this is a bug in tidegate: ZeroDivisionError: division by zero\nPlease report")

@@ -19,9 +19,9 @@ import tidegate
 from tidegate import Controller, InputError, Media, Run, Scenario
 from tidegate.control import classes
 from tidegate.control.contenders import contenders
-from tidegate.running import engine, pool, progress
-from tidegate.running.jobs import by_processes
-from tidegate.running.pool import Job
+from tidegate.runs import engine, pool, progress
+from tidegate.runs.jobs import by_processes
+from tidegate.runs.pool import Job
 from tidegate.scenario.lower import Lowered, lower
 from tidegate.scenario.variants import with_controller
 from tidegate.suite import Plan, Suite

@@ -18,14 +18,14 @@ import pytest
 
 from support import PLAIN
 from tidegate import Scenario
-from tidegate.comparing.sweeping import Plan as SweepPlan
+from tidegate.comparison.sweeping import Plan as SweepPlan
 from tidegate.errors import InputError, RunError
-from tidegate.running import Run, RunJob, engine
+from tidegate.runs import Run, RunJob, engine
 from tidegate.scenario.lower import Lowered
 
 distributed = pytest.importorskip("distributed", reason='Dask is an extra: pip install "tidegate[dask]"')
 
-from tidegate.running.dask import Cluster  # noqa: E402
+from tidegate.runs.dask import Cluster  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -254,10 +254,10 @@ def states(cluster: Cluster) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("preload", "why"),
     [
-        ("import tidegate.running._versions as v\nv.version = lambda: '0.0.1'\n", "tidegate is 0.0.1, and "),
-        ("import tidegate.running._versions as v\nv.build = lambda: 'beef'\n", "the engine's build is beef, and "),
+        ("import tidegate.runs._versions as v\nv.version = lambda: '0.0.1'\n", "tidegate is 0.0.1, and "),
+        ("import tidegate.runs._versions as v\nv.build = lambda: 'beef'\n", "the engine's build is beef, and "),
         (
-            "import tidegate.running._remote as r\nr.CANARY = {'duration': '1s'}\n",
+            "import tidegate.runs._remote as r\nr.CANARY = {'duration': '1s'}\n",
             "the digest of a canary run is f44dc8963042362d, and ",
         ),
         ("import sys\nsys.modules['tidegate'] = None\n", "has no tidegate with Dask (ModuleNotFoundError"),
@@ -276,7 +276,7 @@ def test_a_worker_that_is_not_like_this_machine_is_refused(net: Callable[..., Ne
 def test_a_worker_that_goes_away_while_it_is_asked_is_not_missed(net: Callable[..., Net]) -> None:
     network = net()
     # it ends as soon as somebody wants to know what it has
-    network.worker("import os\nimport tidegate.running._remote as r\nr.signature = lambda: os._exit(1)\n")
+    network.worker("import os\nimport tidegate.runs._remote as r\nr.signature = lambda: os._exit(1)\n")
     network.worker()
     with distributed.Client(network.address, timeout=240) as client:
         client.wait_for_workers(2, timeout=240)
@@ -289,7 +289,7 @@ def test_one_that_comes_later_is_refused_before_its_first_job(net: Callable[...,
     network = net()
     network.worker()
     with Cluster(network.address, patience=240) as cluster, engine.using(cluster):
-        network.worker("import tidegate.running._remote as r\nr.CANARY = {'duration': '1s'}\n")
+        network.worker("import tidegate.runs._remote as r\nr.CANARY = {'duration': '1s'}\n")
         cluster.client.wait_for_workers(2, timeout=60)
         # as if it had come in the middle
         cluster._checked.update(cluster.client.scheduler_info()["workers"])

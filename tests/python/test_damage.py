@@ -16,7 +16,7 @@ from support import PLAIN, Cli
 from tidegate import Comparison, Run, Scenario, _core, compare, report, run
 from tidegate.errors import InputError
 from tidegate.results.folders import MANIFEST
-from tidegate.running import RUN_FILE
+from tidegate.runs import RUN_FILE
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 
 from support import HALF_A_MEGABIT, Cli
 from tidegate import InputError, Run, Scenario, compare, run, sweep
-from tidegate.differing import Difference, Number, Side, diff
-from tidegate.differing.settings import Setting, Settings, differing
-from tidegate.differing.sides import Made, Series
+from tidegate.difference import Difference, Number, Side, diff
+from tidegate.difference.settings import Setting, Settings, differing
+from tidegate.difference.sides import Made, Series
 from tidegate.results.metrics import METRICS
 from tidegate.results.stats import paired
 from tidegate.suite import Plan, Suite

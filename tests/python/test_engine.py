@@ -17,14 +17,14 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import Controller, Scenario
 from tidegate.errors import InputError, RunError
-from tidegate.running import RunJob, engine, pool
+from tidegate.runs import RunJob, engine, pool
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Inputs
 
 distributed = pytest.importorskip("distributed", reason='Dask is an extra: pip install "tidegate[dask]"')
 
-from tidegate.running import _wire as wire  # noqa: E402
-from tidegate.running.dask import Cluster  # noqa: E402
+from tidegate.runs import _wire as wire  # noqa: E402
+from tidegate.runs.dask import Cluster  # noqa: E402
 
 TRACE = "\n".join(str(at * at // 7) for at in range(1, 400)) + "\n"
 HELPER = "def half(rate):\n    return rate // 2\n"
@@ -161,7 +161,7 @@ def test_what_is_sent_stands_for_itself(tmp_path: Path, monkeypatch: pytest.Monk
             file.unlink()
     code = """
         import json, pathlib
-        from tidegate.running import _wire as wire
+        from tidegate.runs import _wire as wire
         parts = {one.name: one.read_bytes() for one in pathlib.Path().iterdir()}
         done = [job(lambda _: True) for job in wire.Unpacker().unpack(parts.pop("jobs"), parts)]
         back = [wire.outcome_of(wire.outcome_bytes(one)) for one in done]

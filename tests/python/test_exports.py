@@ -10,7 +10,7 @@ import numpy as np
 
 from support import PLAIN
 from tidegate import Comparison, Run, Scenario, _core, compare, run
-from tidegate.comparing.sweeping import sweep
+from tidegate.comparison.sweeping import sweep
 
 TWO = PLAIN.replace('"4s"', '"3s"') + '\n[[flows]]\nname = "download"\nstart = "1s"\ntcp = {}\n'
 

@@ -16,7 +16,7 @@ from support import NO_WIFI, ROOT, Cli
 from tidegate.gate import baseline as baselines
 from tidegate.gate.baseline import Baseline
 from tidegate.gate.checking import check, write
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.suite import Suite, SuiteResult, numbers
 
 SUITE = (

@@ -27,7 +27,7 @@ from tidegate.papers.hermanns2013.cells import (
     unrest,
 )
 from tidegate.papers.hermanns2013.experiment import GREEDY_CALLERS
-from tidegate.running import RunJob
+from tidegate.runs import RunJob
 from tidegate.scenario.sources import StatisticalVideo
 from tidegate.scenario.traffic import FileTransfer
 

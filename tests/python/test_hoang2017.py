@@ -16,7 +16,7 @@ from tidegate.paper import Verdict
 from tidegate.papers.hoang2017 import calls, fairness, settings
 from tidegate.papers.hoang2017.calls import CONFIGURATIONS, STATUSES, THESIS, UDP_RATE, Call, PairJob
 from tidegate.papers.hoang2017.variants import ALL, BY_PACKET
-from tidegate.running import RunJob
+from tidegate.runs import RunJob
 
 PROBABILITIES = (0.7, 0.125, 0.125, 0.05)
 INTERVAL = 2.0

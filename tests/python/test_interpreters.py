@@ -132,7 +132,7 @@ def test_every_interpreter_that_is_begun_is_begun_without_the_present_folder() -
 
 
 def test_the_environment_is_given_back() -> None:
-    from tidegate.running import _interpreter
+    from tidegate.runs import _interpreter
 
     before = dict(os.environ)
     with _interpreter.safe_path() as value:

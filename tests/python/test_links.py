@@ -155,8 +155,8 @@ def test_names_of_the_package_that_a_text_uses_are_there() -> None:
 
 
 def test_names_that_are_not_there_are_found() -> None:
-    assert unresolved("`tidegate.plot.sweep`, tidegate.runs(3), tidegate.show.plot.nothing") == [
-        "tidegate.runs",
+    assert unresolved("`tidegate.plot.sweep`, tidegate.rooms(3), tidegate.show.plot.nothing") == [
+        "tidegate.rooms",
         "tidegate.show.plot.nothing",
     ]
     # an attribute of the package, and no module of that name

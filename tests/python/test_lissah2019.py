@@ -21,7 +21,7 @@ from tidegate.papers.lissah2019.kept import Kept, simple_mos
 from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, SENDERS, scenario
 from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, Seen
 from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, Viewed
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.video.extra import INSTALL
 
 FOLDER = ROOT / "python" / "tidegate" / "papers" / "lissah2019"

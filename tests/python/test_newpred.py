@@ -9,7 +9,7 @@ import pytest
 from tidegate.paper import Plan
 from tidegate.papers.burmeister2001 import newpred
 from tidegate.papers.burmeister2001.newpred import DELAYS_MS, LOSSES, PUBLISHED, TABLE_14, Kept, ParameterSet
-from tidegate.running import run
+from tidegate.runs import run
 
 
 def waiting(one: ParameterSet, delay: int, loss: float, duration: str, **keys: object) -> float:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import tidegate
-from tidegate import Comparison, Run, Scenario, SweepResult, Table, _core, differing
+from tidegate import Comparison, Run, Scenario, SweepResult, Table, _core, difference
 from tidegate.gate.checking import Outcome
-from tidegate.optimising.found import SearchResult
+from tidegate.optimisation.found import SearchResult
 from tidegate.paper.result import Result
 from tidegate.paper.verdicts import Verdict
 from tidegate.suite import Plan as SuitePlan
@@ -121,8 +121,8 @@ def test_what_gates_papers_searches_and_differences_say_of_themselves(run: Run, 
     nothing: Any = None
     paper = Result(document, nothing, nothing, judgements, 3, 0.1)
     assert repr(paper) == "<tidegate paper Result of hoang2017: 2 agrees>"
-    difference = repr(differing.diff(run, both.runs["gcc"][0]))
-    assert re.fullmatch(r"<tidegate Difference of [^\n]{10,160}>", difference)
+    text = repr(difference.diff(run, both.runs["gcc"][0]))
+    assert re.fullmatch(r"<tidegate Difference of [^\n]{10,160}>", text)
     search = SearchResult("home", (), nothing, (), (1,), (), None, None, {}, "", "", "", {})
     assert repr(search) == "<tidegate SearchResult of home: 0 tries, the best none for which all limits hold>"
 

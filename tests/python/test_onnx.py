@@ -14,13 +14,13 @@ import pytest
 
 from tidegate import InputError, Scenario, compare, run
 from tidegate._core import FEATURES, Remb
-from tidegate.comparing.sweeping import Plan
+from tidegate.comparison.sweeping import Plan
 from tidegate.control import Arrived, registry
 from tidegate.control import agent as agents
 from tidegate.control.agent import Terms
 from tidegate.control.learned import challenge2024, metadata
 from tidegate.control.learned._receiving import Estimating
-from tidegate.running import Run, sockets
+from tidegate.runs import Run, sockets
 
 onnx = pytest.importorskip("onnx", reason="needs onnx, which makes models: pip install onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason='needs ONNX Runtime: pip install "tidegate[onnx]"')

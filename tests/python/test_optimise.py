@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from support import PLAIN, Cli, begin
-from tidegate import InputError, OutputError, Scenario, optimising
-from tidegate.optimising import ScenarioTask, Search, SearchResult, SuiteTask, Tried, page, search
-from tidegate.optimising.goals import Goal, Limit
-from tidegate.optimising.space import Setting
+from tidegate import InputError, OutputError, Scenario, optimisation
+from tidegate.optimisation import ScenarioTask, Search, SearchResult, SuiteTask, Tried, page, search
+from tidegate.optimisation.goals import Goal, Limit
+from tidegate.optimisation.space import Setting
 from tidegate.results.metrics import METRICS
-from tidegate.running import engine
+from tidegate.runs import engine
 from tidegate.suite import Suite
 from tidegate.units import Rate
 
@@ -372,4 +372,4 @@ def test_without_optuna_it_says_what_to_install(
     got = cli(*argv)
     assert (got.code, got.err) == (2, "tidegate: a search needs Optuna: pip install 'tidegate[optimise]'\n")
     assert not (tmp_path / "o").exists()
-    assert optimising.OPTIMISE_FILE == "optimise.json"
+    assert optimisation.OPTIMISE_FILE == "optimise.json"

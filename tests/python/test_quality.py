@@ -11,7 +11,7 @@ import pytest
 
 import tidegate
 from tidegate import Scenario, ScenarioError, quality, report
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.scenario.lower import lower
 
 CONFERENCE = [["0s", "448kbps"], ["20s", "20kbps"], ["50s", "1Mbps"], ["80s", "448kbps"]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support import PLAIN, Cli
 from tidegate import InputError
-from tidegate.comparing.ranges import spread, values
+from tidegate.comparison.ranges import spread, values
 from tidegate.units import Duration, Rate
 
 

@@ -17,7 +17,7 @@ import tidegate
 from support import synthetic_runs as synthetic
 from tidegate import compare, plot, report
 from tidegate.cli.printing import print_run
-from tidegate.comparing import scenario_for
+from tidegate.comparison import scenario_for
 from tidegate.errors import OutputError
 from tidegate.show import view
 from tidegate.show.report import series, tables

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from support import PLAIN, Cli
 from tidegate import InputError, Scenario, plot, report, sweep
-from tidegate.comparing.sweeping import SweepResult
+from tidegate.comparison.sweeping import SweepResult
 from tidegate.show.palette import look, shade
 from tidegate.show.report import path
 from tidegate.show.sweeps import Swept, shortened

@@ -22,8 +22,8 @@ from tidegate import Controller, Queue, Run, Scenario, compare, pool, run, scena
 from tidegate._files import file_names, write_file
 from tidegate.errors import InputError, OutputError, RunError
 from tidegate.results.folders import check_folder, write_folder
-from tidegate.running import RunJob
-from tidegate.running.pool import Tick
+from tidegate.runs import RunJob
+from tidegate.runs.pool import Tick
 from tidegate.scenario import lower as lowering
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.variants import with_controller

@@ -18,7 +18,7 @@ import pytest
 from tidegate import _core
 from tidegate.cli import main
 from tidegate.errors import InputError
-from tidegate.running import Run, sockets
+from tidegate.runs import Run, sockets
 from tidegate.units import Rate
 
 pytestmark = pytest.mark.skipif(not hasattr(_core, "live_send"), reason="calls over sockets need Linux")

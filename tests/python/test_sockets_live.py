@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 need_namespaces()
 
 from tidegate import Run  # noqa: E402
-from tidegate.comparing.gap import gap  # noqa: E402
+from tidegate.comparison.gap import gap  # noqa: E402
 
 SCENARIO = """
 duration = "20s"

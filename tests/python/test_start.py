@@ -15,7 +15,7 @@ import pytest
 import tidegate
 from support import ROOT
 
-HEAVY = {"IPython", "matplotlib", "numpy", "pydantic", "rich", "tidegate.running", "tidegate.scenario"}
+HEAVY = {"IPython", "matplotlib", "numpy", "pydantic", "rich", "tidegate.runs", "tidegate.scenario"}
 
 ASK = """\
 import sys

@@ -11,7 +11,7 @@ import pytest
 
 from support import HALF_A_MEGABIT, NO_WIFI, Cli
 from tidegate import InputError
-from tidegate.comparing.sweeping import SweepResult
+from tidegate.comparison.sweeping import SweepResult
 from tidegate.results.metrics import HEADLINE
 from tidegate.show import sweeps
 from tidegate.show.sweeps import ALL_CASES, CASE, Swept

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from support import PLAIN, begin
-from tidegate import InputError, OutputError, Scenario, running, sweep
-from tidegate.comparing import sweeping
+from tidegate import InputError, OutputError, Scenario, runs, sweep
+from tidegate.comparison import sweeping
 from tidegate.results import Results
 
 GRID = {"links.cable.delay": ["10ms", "20ms"]}
@@ -49,7 +49,7 @@ def test_another_engine_runs_anew(small: Scenario, tmp_path: Path, monkeypatch: 
     out = tmp_path / "s"
     assert sweep(small, GRID, out=out).resumed == 0
     assert sweep(small, GRID, out=out).resumed == 2
-    assert len(running.build()) == 16
+    assert len(runs.build()) == 16
     monkeypatch.setattr(sweeping, "build", lambda: "another")
     assert sweep(small, GRID, out=out).resumed == 0
 

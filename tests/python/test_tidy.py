@@ -30,7 +30,7 @@ RETIRED = {
 STAYS = {
     "tests/python/test_tidy.py": dict.fromkeys(RETIRED, "this list"),
     "crates/python/src/gym.rs": {"fork": "of a process"},
-    "python/tidegate/running/pool.py": {"fork": "of a process"},
+    "python/tidegate/runs/pool.py": {"fork": "of a process"},
     "python/tidegate/shell/sessions.py": {"fork": "an option of unshare(1)"},
     "tests/python/test_gym.py": {"fork": "of a process"},
     "tests/python/test_shell_live.py": {"fork": "of a process"},

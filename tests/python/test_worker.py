@@ -15,7 +15,7 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import pool
 from tidegate.errors import RunError
-from tidegate.running._worker import ProcessEnded
+from tidegate.runs._worker import ProcessEnded
 
 ENDS = """\
 import os, signal, time

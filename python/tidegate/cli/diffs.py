@@ -13,7 +13,7 @@ from tidegate.cli.terminal import print_json
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
-    from tidegate.differing import Difference
+    from tidegate.difference import Difference
 
 _SHOWN = 30  # lines of a table that nobody asked all of
 
@@ -40,16 +40,16 @@ def diff(
 
     Example: tidegate diff out/before out/after
     """
-    from tidegate import differing
+    from tidegate import difference
     from tidegate.cli.folders import opened
-    from tidegate.differing import telling
+    from tidegate.difference import telling
 
-    wanted = [word for word, _ in differing.KINDS.values()]
+    wanted = [word for word, _ in difference.KINDS.values()]
     results = opened(a, wanted), opened(b, wanted)
-    kinds = [differing.Side.of(one) for one in results]
+    kinds = [difference.Side.of(one) for one in results]
     if kinds[0].kind != kinds[1].kind:
         raise InputError(f"{a} holds a {kinds[0].kind}, and {b} a {kinds[1].kind}; expected two of one kind")
-    found = differing.Difference(*kinds)
+    found = difference.Difference(*kinds)
     if as_json:
         print_json(telling.data(found, every=every))
     else:
@@ -60,7 +60,7 @@ def diff(
 
 def _print(found: Difference, a: Path, b: Path, *, every: bool) -> None:
     from tidegate.cli.tables import console, plain_table, print_table
-    from tidegate.differing import telling
+    from tidegate.difference import telling
 
     to = console()
     to.print(f"A: {a}: {found.a.title}\nB: {b}: {found.b.title}", soft_wrap=True)

@@ -41,8 +41,8 @@ def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iter
         return
     if jobs is not None and scheduler is not None:
         raise InputError(f"-j {jobs}: how many runs go at once is the cluster's to say; leave it out")
-    from tidegate.running import engine
-    from tidegate.running.dask import Cluster
+    from tidegate.runs import engine
+    from tidegate.runs.dask import Cluster
     from tidegate.wording import counted
 
     with Cluster(scheduler, workers=jobs) as cluster, engine.using(cluster):

@@ -19,10 +19,10 @@ def opened(folder: Path, wanted: Sequence[str]) -> Any:
     Raises:
         InputError: when it holds none of these, or it is damaged.
     """
-    from tidegate.comparing import COMPARISON_FILE, Comparison
-    from tidegate.comparing.sweeping import SWEEP_FILE, SweepResult
-    from tidegate.optimising import OPTIMISE_FILE, SearchResult
-    from tidegate.running import RUN_FILE, Run
+    from tidegate.comparison import COMPARISON_FILE, Comparison
+    from tidegate.comparison.sweeping import SWEEP_FILE, SweepResult
+    from tidegate.optimisation import OPTIMISE_FILE, SearchResult
+    from tidegate.runs import RUN_FILE, Run
     from tidegate.suite import SUITE_FILE, SuiteResult
 
     kinds: dict[str, tuple[str, Any]] = {

@@ -297,7 +297,7 @@ def generate(
     Example: tidegate trace generate lte cell.trace --case 3 --bandwidth 5MHz --users 2
     """
     from tidegate.net import trace as traces
-    from tidegate.running import lte
+    from tidegate.runs import lte
 
     if out is None:
         model, out = "brownian", Path(model)
@@ -405,7 +405,7 @@ def version(as_json: AsJson = False) -> None:
     Example: tidegate version
     """
     from tidegate.cli.tables import console
-    from tidegate.running import versions
+    from tidegate.runs import versions
 
     if as_json:
         print_json(dict(versions()))

@@ -88,7 +88,7 @@ def render(
     from tidegate._files import check_target
     from tidegate.cli.tables import console, progress
     from tidegate.media.render import render as write
-    from tidegate.running import Run
+    from tidegate.runs import Run
 
     check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]

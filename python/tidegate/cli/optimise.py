@@ -14,8 +14,8 @@ from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
-    from tidegate.optimising import SearchResult, Tried
-    from tidegate.optimising.tasks import Task
+    from tidegate.optimisation import SearchResult, Tried
+    from tidegate.optimisation.tasks import Task
 
 _SHOWN = 5  # tries
 
@@ -77,7 +77,7 @@ def optimise(
     --subject-to 'loss < 1%' --out DIR
     """
     from tidegate.cli.tables import progress
-    from tidegate.optimising import OPTIMISE_FILE, Search, page
+    from tidegate.optimisation import OPTIMISE_FILE, Search, page
     from tidegate.results.folders import add_file, check_folder
 
     check_folder(out, OPTIMISE_FILE, exchanged=False)
@@ -114,7 +114,7 @@ def optimise(
 
 
 def _task(scenario: str | None, suite: str | None, cases: list[str], controller: str | None, sets: list[str]) -> Task:
-    from tidegate.optimising import ScenarioTask, SuiteTask
+    from tidegate.optimisation import ScenarioTask, SuiteTask
     from tidegate.scenario import Scenario
     from tidegate.scenario.variants import DEFAULT
     from tidegate.suite import Suite
@@ -137,7 +137,7 @@ def _task(scenario: str | None, suite: str | None, cases: list[str], controller:
 
 def _print(result: SearchResult, out: Path) -> None:
     from tidegate.cli.tables import broken, console, plain_table, print_table
-    from tidegate.optimising import page
+    from tidegate.optimisation import page
 
     table = plain_table("", *(one.key for one in result.settings), *(broken(series.head) for series in result.shown))
 

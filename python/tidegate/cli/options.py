@@ -85,7 +85,7 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
     Raises:
         InputError: when a key is given twice, or a duration is no duration.
     """
-    from tidegate.comparing.sweeping import plain_value
+    from tidegate.comparison.sweeping import plain_value
     from tidegate.units import Duration
 
     given: dict[str, Any] = {}
@@ -113,7 +113,7 @@ def values_of(key: str, text: str) -> list[str]:
     Raises:
         InputError: says what was found and what would be right.
     """
-    from tidegate.comparing import ranges
+    from tidegate.comparison import ranges
 
     try:
         return ranges.values(text)

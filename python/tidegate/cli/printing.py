@@ -11,7 +11,7 @@ from rich.text import Text
 from tidegate.cli.tables import console, plain_table, print_table
 from tidegate.results.metrics import COUNTED, HEADLINE, MEMBERS, PICTURES, metric
 from tidegate.results.quality import verdict_on
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.show import played, view
 from tidegate.show.table import LINKS, ComparisonTable
 

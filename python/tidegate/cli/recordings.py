@@ -78,7 +78,7 @@ def import_(
     from tidegate.cli.tables import console, progress
     from tidegate.recordings import agreement, capacity, imported
     from tidegate.results.folders import check_folder
-    from tidegate.running import RUN_FILE
+    from tidegate.runs import RUN_FILE
 
     check_folder(out, RUN_FILE)
     if trace is not None:

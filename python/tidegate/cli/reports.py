@@ -12,9 +12,9 @@ from tidegate.cli.options import Force
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
-    from tidegate.comparing import Comparison
-    from tidegate.comparing.sweeping import SweepResult
-    from tidegate.running import Run
+    from tidegate.comparison import Comparison
+    from tidegate.comparison.sweeping import SweepResult
+    from tidegate.runs import Run
 
 
 def add_to(app: typer.Typer) -> None:
@@ -43,8 +43,8 @@ def report(
     from tidegate._files import check_target
     from tidegate.cli.folders import opened
     from tidegate.cli.tables import console
-    from tidegate.optimising import SearchResult
-    from tidegate.optimising import page as searched
+    from tidegate.optimisation import SearchResult
+    from tidegate.optimisation import page as searched
     from tidegate.results.folders import add_file
     from tidegate.show import report as reporting
     from tidegate.suite import SuiteResult
@@ -82,8 +82,8 @@ _PICTURES = {".png", ".svg", ".pdf"}
 
 def _draw(source: Run | Comparison | SweepResult, target: Path) -> None:
     from tidegate._files import write_file
-    from tidegate.comparing import Comparison
-    from tidegate.running import Run
+    from tidegate.comparison import Comparison
+    from tidegate.runs import Run
     from tidegate.show import plot
 
     if isinstance(source, Run):

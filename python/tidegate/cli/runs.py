@@ -29,8 +29,8 @@ from tidegate.cli.terminal import print_json, results_only, say, stoppable, type
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from tidegate.comparing import Comparison
-    from tidegate.running import Run, RunJob
+    from tidegate.comparison import Comparison
+    from tidegate.runs import Run, RunJob
     from tidegate.scenario import Scenario
 
 
@@ -59,7 +59,7 @@ def run(
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
     from tidegate.results.folders import check_folder
-    from tidegate.running import RUN_FILE, RunJob
+    from tidegate.runs import RUN_FILE, RunJob
     from tidegate.scenario import Scenario
 
     if record not in {None, "summary", "series", "packets"}:
@@ -90,8 +90,8 @@ def run(
 def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
     from tidegate.cli.tables import progress
     from tidegate.media.chain import Chain
-    from tidegate.running import RunJob
-    from tidegate.running.jobs import execute
+    from tidegate.runs import RunJob
+    from tidegate.runs.jobs import execute
 
     _say_what_is_missing()
     with stoppable("stopped; nothing was written"), raised(), progress(made.name, shown=shown) as tell:
@@ -172,7 +172,7 @@ def compare(
 
     Example: tidegate compare gcc "program:python3 docs/examples/rtp_cbr.py" --capacity 1Mbps --duration 10s
     """
-    from tidegate import comparing
+    from tidegate import comparison
     from tidegate.cli.printing import comparison_table, print_recordings, print_too_little
     from tidegate.cli.tables import console, print_table, progress
     from tidegate.results.folders import check_folder
@@ -191,14 +191,14 @@ def compare(
         changes={**changes(set_, duration=duration), **captured(pcap, out)},
     )
     if out is not None:
-        check_folder(out, comparing.COMPARISON_FILE)
+        check_folder(out, comparison.COMPARISON_FILE)
     if media is not None:
         _say_what_is_missing()
     if scenario is not None:
         compared = subject.of_scenario(made, "controller")
         others = made.model_copy(update={"flows": [flow for at, flow in enumerate(made.flows) if at != compared]})
         say_what_code_is_run(scenario, others.code)
-    if sessions := comparing.sessions_of(names, made, seeds):
+    if sessions := comparison.sessions_of(names, made, seeds):
         say_how_long(sessions)
     with (
         results_only(),
@@ -208,7 +208,7 @@ def compare(
         engine_of(engine, scheduler, jobs),
         progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):
-        done = comparing.compare(
+        done = comparison.compare(
             names,
             made,
             seeds=seeds,
@@ -248,7 +248,7 @@ def _tell_failures(done: Comparison) -> None:
 
 def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
     from tidegate.cli.tables import progress
-    from tidegate.running.jobs import execute
+    from tidegate.runs.jobs import execute
 
     with stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
         return execute(jobs, progress=tell)

@@ -87,7 +87,7 @@ def shell(
     from tidegate.cli.printing import print_run
     from tidegate.cli.tables import console
     from tidegate.results.folders import check_folder
-    from tidegate.running import RUN_FILE
+    from tidegate.runs import RUN_FILE
     from tidegate.scenario import Scenario
     from tidegate.shell import session
 

@@ -18,7 +18,7 @@ from tidegate.cli.terminal import print_json, results_only, say, stoppable, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from tidegate.running import Run
+    from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
 live_app = typer.Typer(
@@ -83,7 +83,7 @@ def send(
     Example: tidegate live send 192.0.2.1:5004 --key call.key --controller gcc --duration 30s --out sent
     """
     from tidegate.results.folders import check_folder
-    from tidegate.running import RUN_FILE, sockets
+    from tidegate.runs import RUN_FILE, sockets
     from tidegate.scenario.variants import with_controller
 
     if record not in {None, "summary", "series", "packets"}:
@@ -133,7 +133,7 @@ def receive(
     Example: tidegate live receive --bind 0.0.0.0:5004 --key call.key --out received
     """
     from tidegate.results.folders import check_folder
-    from tidegate.running import RUN_FILE, sockets
+    from tidegate.runs import RUN_FILE, sockets
     from tidegate.units import Duration
 
     _check_pcap(pcap, out)
@@ -172,8 +172,8 @@ def gap(
     Example: tidegate gap sent --scenario lte-one-call
     """
     from tidegate.cli.tables import console, plain_table, print_table
-    from tidegate.comparing import gap as gaps
-    from tidegate.running import Run
+    from tidegate.comparison import gap as gaps
+    from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
     live = Run.load(folder)
@@ -202,7 +202,7 @@ def gap(
 
 
 def _rate(text: str) -> Any:
-    from tidegate.running import sockets
+    from tidegate.runs import sockets
     from tidegate.units import Rate
 
     try:
@@ -220,7 +220,7 @@ def _check_pcap(pcap: bool, out: Path | None) -> None:
 @contextmanager
 def _capturing(pcap: bool, side: str) -> Iterator[Path | None]:
     """A place for a capture file until the run's folder has it."""
-    from tidegate.running import capture_file
+    from tidegate.runs import capture_file
 
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) if pcap else nullcontext() as at:
         yield None if at is None else Path(at) / capture_file(side)

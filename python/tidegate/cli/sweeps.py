@@ -16,7 +16,7 @@ from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed,
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from tidegate.comparing.sweeping import SweepResult
+    from tidegate.comparison.sweeping import SweepResult
     from tidegate.suite.sweeping import SuiteSweep
 
 By = AbstractContextManager[None]
@@ -110,9 +110,9 @@ def _in_scenario(
 ) -> None:
     from tidegate.cli.printing import print_recordings
     from tidegate.cli.tables import console, progress
-    from tidegate.comparing import sweeping
+    from tidegate.comparison import sweeping
     from tidegate.results.folders import check_folder
-    from tidegate.running.seeds import seeds_from
+    from tidegate.runs.seeds import seeds_from
     from tidegate.scenario import Scenario
     from tidegate.show import view
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tidegate.running.progress import shown as bar
+from tidegate.runs.progress import shown as bar
 
 _PIPE_WIDTH = 200  # columns where the output is no terminal
 _WIDEST = 10_000  # columns that no table has

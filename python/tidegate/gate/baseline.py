@@ -22,8 +22,8 @@ from tidegate._files import check_target, write_file
 from tidegate.errors import InputError
 from tidegate.gate.rules import Rule
 from tidegate.results.metrics import HEADLINE, Metric, finite
-from tidegate.running import engine, pool
-from tidegate.running import versions as versions_here
+from tidegate.runs import engine, pool
+from tidegate.runs import versions as versions_here
 from tidegate.suite import Plan, Suite, SuiteResult, numbers
 from tidegate.suite.cases import Case
 from tidegate.suite.plan import SuiteJob

@@ -15,7 +15,7 @@ from tidegate.gate.baseline import Baseline, Known
 from tidegate.gate.deciding import LEVEL, LOOKS, Family, State, looks_up_to
 from tidegate.gate.judging import Answer, Question, judge
 from tidegate.gate.rules import DEFAULT, Rule
-from tidegate.running import pool
+from tidegate.runs import pool
 from tidegate.suite import Plan, Suite, SuiteResult
 
 Progress = Callable[[str], AbstractContextManager[pool.Progress | None]]

@@ -14,7 +14,7 @@ from tidegate import _core
 from tidegate.control.agent import ActionKind, Terms
 from tidegate.errors import InputError
 from tidegate.gym.episodes import FEATURES, AnyScenario, Episode, Reward, Source, settings, step_errors
-from tidegate.running import Run
+from tidegate.runs import Run
 
 Observation = NDArray[np.float32]
 Action = NDArray[np.float32] | Sequence[float] | float
@@ -155,7 +155,7 @@ class CallEnv(gymnasium.Env[Observation, Action]):
         return self._core
 
     def finish(self) -> Run:
-        """Ends the episode where it is, and gives it as a [Run][tidegate.running.Run], as `tidegate run` does.
+        """Ends the episode where it is, and gives it as a [Run][tidegate.runs.Run], as `tidegate run` does.
 
         Raises:
             InputError: when there is none.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tidegate import _core
 from tidegate.control.agent import ActionKind, Terms
 from tidegate.errors import InputError, RunError, did_you_mean
-from tidegate.running import Run, engine_errors, run_of
+from tidegate.runs import Run, engine_errors, run_of
 from tidegate.scenario import Media, Scenario, memory, subject
 from tidegate.scenario.lower import Lowered, RunInput
 from tidegate.scenario.variants import anchored

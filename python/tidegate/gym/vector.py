@@ -14,7 +14,7 @@ from tidegate import _core
 from tidegate.errors import InputError
 from tidegate.gym.env import CallEnv
 from tidegate.gym.episodes import AnyScenario, step_errors
-from tidegate.running import pool
+from tidegate.runs import pool
 
 _NAMES = tuple(_core.STEP_NUMBERS)
 _MASKS = tuple(f"_{name}" for name in _NAMES)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.errors import InputError
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.video.clip import Clip
 from tidegate.video.codec import Format
 from tidegate.video.openh264 import OpenH264

@@ -24,7 +24,7 @@ from tidegate.errors import InputError
 from tidegate.media._live import Take, take
 from tidegate.media._sent import Encoding, Sent
 from tidegate.media.ladder import Ladder
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, FramesVideo
 from tidegate.video.settings import Settings

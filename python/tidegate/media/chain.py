@@ -12,7 +12,7 @@ from tidegate.media._received import sent_by
 from tidegate.media._sent import Sent
 from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, JudgeJob
-from tidegate.running import Run, pool
+from tidegate.runs import Run, pool
 from tidegate.scenario import Scenario
 from tidegate.video import openh264
 from tidegate.video.settings import Settings

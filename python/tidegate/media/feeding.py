@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.errors import InputError
 from tidegate.media.ladder import Ladder, encode
-from tidegate.running import pool
+from tidegate.runs import pool
 from tidegate.scenario import Scenario
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, Video

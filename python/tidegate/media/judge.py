@@ -17,7 +17,7 @@ from tidegate.media._live import Take
 from tidegate.media._received import Received, received, sent_by
 from tidegate.media._screen import Schedule, captured_in_order, schedule, shown_in_order
 from tidegate.media._sent import Sent
-from tidegate.running import Run, pool
+from tidegate.runs import Run, pool
 from tidegate.video import vmaf as vmafs
 from tidegate.video.clip import Clip, Picture, luma
 from tidegate.video.codec.intra import black

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError
 from tidegate.results.folders import write_folder
-from tidegate.running import pool
+from tidegate.runs import pool
 from tidegate.video import codec as codecs
 from tidegate.video.cache import cache
 from tidegate.video.clip import Clip, luma

@@ -17,7 +17,7 @@ from tidegate.media._received import received, sent_by
 from tidegate.media._screen import captured_in_order, schedule, shown_in_order
 from tidegate.media._sent import Sent
 from tidegate.media.judge import ticks
-from tidegate.running import Run, pool
+from tidegate.runs import Run, pool
 from tidegate.video import extra
 from tidegate.video.clip import Picture
 from tidegate.video.codec.intra import black

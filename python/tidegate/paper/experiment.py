@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tidegate.paper.measures import Measure, Table
-from tidegate.running.pool import Job, Tick
+from tidegate.runs.pool import Job, Tick
 
 if TYPE_CHECKING:
     from tidegate.paper.figures import Drawing

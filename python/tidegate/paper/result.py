@@ -22,8 +22,8 @@ from tidegate.paper.measures import Measure, Table
 from tidegate.paper.reading import load
 from tidegate.paper.verdicts import Judgement, Verdict, judge
 from tidegate.results.folders import check_folder, write_folder
-from tidegate.running import engine, pool, versions
-from tidegate.running.seeds import seeds_from
+from tidegate.runs import engine, pool, versions
+from tidegate.runs.seeds import seeds_from
 
 PAPER_FILE = "paper.json"
 """What every folder with a result has."""

@@ -15,7 +15,7 @@ import numpy as np
 from tidegate._core import Table
 from tidegate.errors import InputError
 from tidegate.recordings._getstats import Floats
-from tidegate.running import Run, run
+from tidegate.runs import Run, run
 from tidegate.scenario import Scenario
 from tidegate.units import Duration
 

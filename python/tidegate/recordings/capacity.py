@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.errors import InputError
-from tidegate.running import Run
+from tidegate.runs import Run
 
 WIDTH_S = 0.5
 """Of the pieces of time that are looked at: at 0.3 Mbit/s some 15 packets of 1200 bytes."""

@@ -18,8 +18,8 @@ from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
 from tidegate.recordings._link import truth
 from tidegate.recordings._reading import GETSTATS, File, read
-from tidegate.running import Run, versions
-from tidegate.running.recorded import FORMAT
+from tidegate.runs import Run, versions
+from tidegate.runs.recorded import FORMAT
 from tidegate.show import view
 
 OVERUSE = 1

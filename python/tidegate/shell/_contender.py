@@ -18,7 +18,7 @@ from typing import Any, Self
 from tidegate._files import sha256
 from tidegate.control.registry import PROGRAM
 from tidegate.errors import InputError, RunError
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import lower
 from tidegate.shell._files import OUTPUT, PLACE, SHARED

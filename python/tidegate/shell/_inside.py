@@ -22,7 +22,7 @@ from typing import Any
 
 from tidegate import _core
 from tidegate.errors import InputError, TidegateError
-from tidegate.running.jobs import engine_errors
+from tidegate.runs.jobs import engine_errors
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import lower
 from tidegate.shell._files import FAILED, OUTPUT, READY, TOLD

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 from tidegate import _core
 from tidegate.errors import InputError, RunError
-from tidegate.running import Run, engine_errors, run_of
+from tidegate.runs import Run, engine_errors, run_of
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import lower
 from tidegate.shell._files import FAILED, PLACE, TOLD

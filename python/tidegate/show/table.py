@@ -15,7 +15,7 @@ from tidegate.results.stats import Best, BySeed, Interval
 from tidegate.show import _carried, played, view
 
 if TYPE_CHECKING:
-    from tidegate.running import Run
+    from tidegate.runs import Run
 
 FAILED = "failed"
 

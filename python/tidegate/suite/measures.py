@@ -28,7 +28,7 @@ from tidegate.suite._rates import STARTUP, Rates, Stretch
 from tidegate.suite.shares import Floats, Shares
 
 if TYPE_CHECKING:
-    from tidegate.running import Run
+    from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
 _PARTS = (_catalogue, _demands, _fairness, _rates, challenge2021, filling, sharing)

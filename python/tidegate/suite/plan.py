@@ -18,10 +18,10 @@ from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results.dataset import CONTROLLER, Row, Writer, number_of
 from tidegate.results.sweeps import Results
-from tidegate.running import RunJob, build, engine, pool, versions
-from tidegate.running.jobs import by_processes
-from tidegate.running.progress import shown
-from tidegate.running.seeds import seeds_of
+from tidegate.runs import RunJob, build, engine, pool, versions
+from tidegate.runs.jobs import by_processes
+from tidegate.runs.progress import shown
+from tidegate.runs.seeds import seeds_of
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
 from tidegate.suite import measures, numbers
@@ -30,7 +30,7 @@ from tidegate.suite.result import FORMAT, SUITE_FILE, SuiteResult
 from tidegate.suite.suite import Suite
 
 if TYPE_CHECKING:
-    from tidegate.running import Run
+    from tidegate.runs import Run
     from tidegate.shell import LiveJob
 
 SESSIONS = "sessions"

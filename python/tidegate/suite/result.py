@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tidegate.comparing.doubts import doubts
+from tidegate.comparison.doubts import doubts
 from tidegate.errors import InputError
 from tidegate.results.folders import add_file
 from tidegate.results.saved import read_json

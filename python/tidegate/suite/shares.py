@@ -37,7 +37,7 @@ from tidegate.suite._demands import Demand, Recorded, Steps, at, demands, known_
 from tidegate.suite.filling import Wish, fill
 
 if TYPE_CHECKING:
-    from tidegate.running import Run
+    from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
 Floats: TypeAlias = npt.NDArray[np.float64]

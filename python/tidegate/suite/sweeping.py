@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tidegate.comparing.sweeping import SweepResult
+from tidegate.comparison.sweeping import SweepResult
 from tidegate.errors import InputError
 from tidegate.results.folders import add_file
 from tidegate.results.metrics import HEADLINE
-from tidegate.running import pool
+from tidegate.runs import pool
 from tidegate.scenario.variants import PREFIX, labelled
 from tidegate.show.sweeps import ALL_CASES, CASE
 from tidegate.suite import numbers

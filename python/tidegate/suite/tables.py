@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from tidegate.comparing.doubts import NAMED
+from tidegate.comparison.doubts import NAMED
 from tidegate.results.metrics import finite
 from tidegate.show.table import pipes
 from tidegate.suite import numbers

@@ -170,7 +170,7 @@ def ordinary_user(folder: Path) -> tuple[list[str], str, dict[str, str]]:
     env = {**os.environ, "PYTHONPATH": paths, "HOME": str(folder), "TMPDIR": str(folder)}
     for python in (sys.executable, "/usr/bin/python3"):
         # through a shell: setpriv itself may still execute what only root may
-        tried = [*user, "sh", "-c", 'exec "$0" -c "import tidegate.running"', python]
+        tried = [*user, "sh", "-c", 'exec "$0" -c "import tidegate.runs"', python]
         if subprocess.run(tried, env=env, cwd=folder, capture_output=True, check=False).returncode == 0:
             break
     else:

@@ -14,7 +14,7 @@ from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import Seen, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, cables
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
 from tidegate.units import Rate
 

@@ -11,7 +11,7 @@ from tidegate import paper
 from tidegate.paper import Outcome, Plan
 from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001 import dithering, losses, multicast, newpred, unicast
-from tidegate.running.pool import Job
+from tidegate.runs.pool import Job
 
 PARTS = (unicast, multicast, losses, dithering)
 """Modules with `jobs`, whose keys are theirs alone, and `Results` of them, held against published numbers."""

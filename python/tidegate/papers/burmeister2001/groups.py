@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.papers.burmeister2001.topologies import Cable, links
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.scenario import Scenario, Session
 from tidegate.units import Rate
 

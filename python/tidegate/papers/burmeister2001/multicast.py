@@ -12,7 +12,7 @@ from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import PACKET, Seen, media, rate, session
 from tidegate.papers.burmeister2001.topologies import TREES, Cable, agents
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
 
 LOSSES = ("none", "byte errors", "congestion")

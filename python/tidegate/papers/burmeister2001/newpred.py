@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Avpf, Flow, Link, Member, Scenario, Session, Tcp
 from tidegate.scenario.sessions import PictureMedia
 from tidegate.units import Rate

@@ -22,7 +22,7 @@ from tidegate.paper import Then
 from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001.dithering import CHOSEN, COPIED, GRID, LOSERS, TABLES, Chosen, outcome
 from tidegate.papers.burmeister2001.groups import Seen
-from tidegate.running import RunJob, engine
+from tidegate.runs import RunJob, engine
 from tidegate.show.table import pipes
 
 SWAPPED = {2: 3, 3: 2}

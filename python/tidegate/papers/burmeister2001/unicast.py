@@ -13,7 +13,7 @@ from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
 from tidegate.papers.burmeister2001.groups import PACKET, UNTIL_S, Member, Seen, byte_error, media, rate, session
 from tidegate.papers.burmeister2001.topologies import Cable
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
 
 CAPACITY, DELAY = "10Mbps", "50ms"

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.papers.hermanns2013.cells import Caller, unrest
-from tidegate.running import Run, RunJob
-from tidegate.running.pool import Tick
+from tidegate.runs import Run, RunJob
+from tidegate.runs.pool import Tick
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]

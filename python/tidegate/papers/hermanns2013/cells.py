@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.running import Run, RunJob
-from tidegate.running.pool import Tick
+from tidegate.runs import Run, RunJob
+from tidegate.runs.pool import Tick
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from tidegate.papers.hermanns2013 import figures
 from tidegate.papers.hermanns2013.alone import GREEDY, Alone, AloneJob
 from tidegate.papers.hermanns2013.cells import BURSTS, CALLERS, EQUAL, VIDEO, Caller, Calls, Cell, CellJob
 from tidegate.papers.hermanns2013.variants import FPS, VARIANTS
-from tidegate.running.pool import Job
+from tidegate.runs.pool import Job
 
 LOADS = (1, 2, 4)
 """Calls a cell on average."""

@@ -36,7 +36,7 @@ from tidegate.papers.hoang2017.fairness import (
     Shared,
 )
 from tidegate.papers.hoang2017.variants import ALL, READINGS, RECOMMENDED
-from tidegate.running.pool import Job
+from tidegate.runs.pool import Job
 
 PUBLISHED_ESTIMATE = 7_082_516.0
 """Bit/s, section 4.1: "the average final estimated bandwidth"."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.running import Run, RunJob
-from tidegate.running.pool import Tick
+from tidegate.runs import Run, RunJob
+from tidegate.runs.pool import Tick
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]

@@ -19,8 +19,8 @@ from tidegate.papers.lissah2019.kept import Floats, Kept, simple_mos
 from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, REPORTS, SENDERS, Setting, scenario
 from tidegate.papers.lissah2019.pictures import Seen
 from tidegate.papers.lissah2019.viewed import Viewed
-from tidegate.running import RunJob
-from tidegate.running.pool import Job
+from tidegate.runs import RunJob
+from tidegate.runs.pool import Job
 
 LABELS: Mapping[str, str] = {
     "none": "no control",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.papers.lissah2019.network import FRAMES, REPORTS
-from tidegate.running import Run
+from tidegate.runs import Run
 
 Floats = npt.NDArray[np.float64]
 

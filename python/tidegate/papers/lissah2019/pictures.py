@@ -18,7 +18,7 @@ from tidegate.media.judge import JudgeJob
 from tidegate.paper import Plan
 from tidegate.papers.lissah2019.kept import Floats, Kept
 from tidegate.papers.lissah2019.network import CONTROLLERS, END, FOUND, FRAMES, GROUP, Setting, scenario
-from tidegate.running import RunJob, pool
+from tidegate.runs import RunJob, pool
 from tidegate.video.extra import INSTALL, PACKAGES, has
 
 CLIP = f"bikes:size=352x288,group={GROUP},b_frames=2,vmaf_every=0"

@@ -10,8 +10,8 @@ from tidegate import Scenario
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
 from tidegate.paper import Experiment as Base
 from tidegate.paper.measures import CellValue
-from tidegate.running import Run, RunJob
-from tidegate.running.pool import Job
+from tidegate.runs import Run, RunJob
+from tidegate.runs.pool import Job
 
 CONTROLLER = "scream:l4s_gain_up=0.03125,l4s_gain_down=0.03125,mul_increase=0.05,head_room=2,mss=1360B"
 """The draft with the numbers of the record's commit, 76a298a of October 2024: kL4sG, which was one for both ways,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tidegate.running import Run
+from tidegate.runs import Run
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tidegate.paper.measures import CellValue
 from tidegate.paper.reading import load
 from tidegate.papers.vardhan import improvements, scenarios, tfrc
 from tidegate.papers.vardhan.counts import Count, jain
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
 from tidegate.units import Rate
 

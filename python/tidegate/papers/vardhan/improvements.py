@@ -14,7 +14,7 @@ from tidegate import Flow, Link, Media, Scenario
 from tidegate.control import tfrc as formulas
 from tidegate.paper import Drawing, Measure, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.units import Rate, Size
 
 RULES = ("rfc3448", "rfc5348")

@@ -12,7 +12,7 @@ from tidegate.paper import Drawing, Measure, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
 from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count, jain
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
 
 ROWS = {

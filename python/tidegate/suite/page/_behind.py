@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tidegate.comparing.doubts import NAMED
+from tidegate.comparison.doubts import NAMED
 from tidegate.show.report.markup import Content, Markup, join, tag
 from tidegate.suite import numbers, verdicts
 from tidegate.suite.page import words

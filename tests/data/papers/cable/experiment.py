@@ -6,7 +6,7 @@ from typing import Any
 from tidegate import Flow, Link, Scenario, Udp
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
 from tidegate.paper import Experiment as Base
-from tidegate.running import Run, RunJob
+from tidegate.runs import Run, RunJob
 
 RATES = (1, 2, 4, 8)  # Mb/s
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from tidegate import _core
 from tidegate.errors import InputError, RunError
-from tidegate.running._tables import Fresh
-from tidegate.running._versions import versions
-from tidegate.running.jobs import engine_errors, run_of
-from tidegate.running.recorded import FORMAT, Run
+from tidegate.runs._tables import Fresh
+from tidegate.runs._versions import versions
+from tidegate.runs.jobs import engine_errors, run_of
+from tidegate.runs.recorded import FORMAT, Run
 from tidegate.scenario import Scenario, subject
 from tidegate.scenario.lower import Lowered
 from tidegate.units import Rate, Size

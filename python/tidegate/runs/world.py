@@ -11,9 +11,9 @@ from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
 from tidegate.errors import InputError, did_you_mean
-from tidegate.running.jobs import engine_errors, run_of
-from tidegate.running.progress import shown
-from tidegate.running.recorded import Run
+from tidegate.runs.jobs import engine_errors, run_of
+from tidegate.runs.progress import shown
+from tidegate.runs.recorded import Run
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import Lowered
 from tidegate.units import Duration, Fraction, Rate
@@ -21,7 +21,7 @@ from tidegate.units import Duration, Fraction, Rate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tidegate.running.pool import Progress
+    from tidegate.runs.pool import Progress
     from tidegate.scenario.scenario import Level
 
 _SECOND = 1_000_000_000
@@ -37,7 +37,7 @@ class LiveWorld:
     done, and a run of it is this one, bit for bit. Every link can be changed but those that are external, have
     statuses, or are a radio network. Controllers in Python work as ever.
 
-    Made by [live_world][tidegate.running.world.live_world].
+    Made by [live_world][tidegate.runs.world.live_world].
 
     >>> import tidegate
     >>> world = tidegate.live_world("home-broadband")
@@ -54,7 +54,7 @@ class LiveWorld:
     """
 
     def __init__(self, scenario: Scenario, record: Level | None) -> None:
-        """Use [live_world][tidegate.running.world.live_world]."""
+        """Use [live_world][tidegate.runs.world.live_world]."""
         made = Lowered(scenario).for_run(record=record)
         # every link may be changed: packet by packet, with the same bits
         links = [
@@ -196,7 +196,7 @@ class LiveWorld:
         return self._run.tables if self._run is not None else self._core.table_names()
 
     def table(self, name: str) -> Table:
-        """A recorded table so far, as a [run][tidegate.running.Run.table] has it; the last bin may still be filled.
+        """A recorded table so far, as a [run][tidegate.runs.Run.table] has it; the last bin may still be filled.
 
         Raises:
             KeyError: when there is none of that name, with those that there are.
@@ -230,7 +230,7 @@ class LiveWorld:
         return path
 
     def finish(self, *, progress: Progress | bool | None = None) -> Run:
-        """Runs to the end: the [Run][tidegate.running.Run] of the scenario with all changes.
+        """Runs to the end: the [Run][tidegate.runs.Run] of the scenario with all changes.
 
         Args:
             progress: True for a bar, or a function that is told the fraction of the rest that is done.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate.errors import InputError
-from tidegate.optimising.goals import Goal, Limit, Numbers, Series
-from tidegate.optimising.space import Setting, Values
+from tidegate.optimisation.goals import Goal, Limit, Numbers, Series
+from tidegate.optimisation.space import Setting, Values
 from tidegate.results.metrics import METRICS
 from tidegate.results.saved import Contents, read_json
 from tidegate.suite import numbers

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tidegate.differing.settings import Setting, differing
-from tidegate.differing.sides import Place, Result, Series, Side
+from tidegate.difference.settings import Setting, differing
+from tidegate.difference.sides import Place, Result, Series, Side
 from tidegate.errors import InputError
 from tidegate.results.metrics import Metric
 from tidegate.results.metrics.model import MARGIN

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from tidegate import _core
 from tidegate.errors import InputError, OutputError, RunError, TidegateError
-from tidegate.optimising.found import OPTIMISE_FILE, TRIES_FILE, SearchResult, Tried
-from tidegate.optimising.goals import Goal, Limit, Series
-from tidegate.optimising.space import Setting, Values
-from tidegate.optimising.tasks import One, Task
+from tidegate.optimisation.found import OPTIMISE_FILE, TRIES_FILE, SearchResult, Tried
+from tidegate.optimisation.goals import Goal, Limit, Series
+from tidegate.optimisation.space import Setting, Values
+from tidegate.optimisation.tasks import One, Task
 from tidegate.results import Results
 from tidegate.results.folders import add_file
 from tidegate.results.saved import read_json
-from tidegate.running import build, engine, pool, versions
-from tidegate.running.jobs import busy_in_python
-from tidegate.running.seeds import seeds_from
+from tidegate.runs import build, engine, pool, versions
+from tidegate.runs.jobs import busy_in_python
+from tidegate.runs.seeds import seeds_from
 
 if TYPE_CHECKING:
     import optuna

@@ -1,9 +1,9 @@
 """Running a scenario: one run or many at once, on all cores."""
 
-from tidegate.running._tables import SIDES, capture_file
-from tidegate.running._versions import build, version, versions
-from tidegate.running.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
-from tidegate.running.recorded import RUN_FILE, Run
+from tidegate.runs._tables import SIDES, capture_file
+from tidegate.runs._versions import build, version, versions
+from tidegate.runs.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
+from tidegate.runs.recorded import RUN_FILE, Run
 
 __all__ = [
     "RUN_FILE",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tidegate.comparing import Comparison
-from tidegate.comparing.sweeping import SweepResult
-from tidegate.differing.settings import Settings
+from tidegate.comparison import Comparison
+from tidegate.comparison.sweeping import SweepResult
+from tidegate.difference.settings import Settings
 from tidegate.errors import InputError
 from tidegate.results.metrics import HEADLINE, MEMBERS, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict_on
 from tidegate.results.stats import BySeed
-from tidegate.running import Run
+from tidegate.runs import Run
 from tidegate.show import sweeps, view
 from tidegate.show.sweeps import Swept
 from tidegate.show.table import LINKS, ComparisonTable

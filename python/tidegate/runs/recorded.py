@@ -14,7 +14,7 @@ from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError, did_you_mean
 from tidegate.results.folders import write_folder
 from tidegate.results.saved import check_run, read_json
-from tidegate.running._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
+from tidegate.runs._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
 from tidegate.scenario import Scenario, subject
 from tidegate.show import view
 
@@ -37,7 +37,7 @@ class Run:
     """
 
     def __init__(self, about: Mapping[str, Any], tables: Any) -> None:
-        """Use [run][tidegate.running.run] or [Run.load][tidegate.running.Run.load]."""
+        """Use [run][tidegate.runs.run] or [Run.load][tidegate.runs.Run.load]."""
         self._about = about
         self._tables = tables
 
@@ -154,7 +154,7 @@ class Run:
         return list(self._tables.names())
 
     def table(self, name: str) -> Table:
-        """A recorded table; its last columns are the [controller][tidegate.running.Run.controller] and the seed.
+        """A recorded table; its last columns are the [controller][tidegate.runs.Run.controller] and the seed.
 
         Raises:
             KeyError: when the run has none of that name, with those that it has.
@@ -242,7 +242,7 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Reads what [save][tidegate.running.Run.save] wrote.
+        """Reads what [save][tidegate.runs.Run.save] wrote.
 
         Raises:
             InputError: when there is no run, or it is damaged.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidegate.errors import InputError
 from tidegate.results.metrics import metric
-from tidegate.running import Run, run
+from tidegate.runs import Run, run
 from tidegate.scenario import Scenario, subject
 from tidegate.show import view
 
@@ -81,7 +81,7 @@ def gap(live: Run, scenario: Scenario | None = None) -> Gap:
     Args:
         live: What `tidegate live` wrote.
         scenario: What is simulated instead of the call's own scenario; see
-            [with_media_of][tidegate.comparing.gap.with_media_of].
+            [with_media_of][tidegate.comparison.gap.with_media_of].
 
     Raises:
         InputError: when the run is none over a socket, or the scenario does not fit.

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tidegate.comparing import sweeping
-from tidegate.comparing.sweeping import SweepJob
+from tidegate.comparison import sweeping
+from tidegate.comparison.sweeping import SweepJob
 from tidegate.errors import InputError
-from tidegate.optimising.goals import Series
-from tidegate.optimising.space import Values
+from tidegate.optimisation.goals import Series
+from tidegate.optimisation.space import Values
 from tidegate.results.metrics import METRICS, Metric, finite
-from tidegate.running.pool import Job
+from tidegate.runs.pool import Job
 from tidegate.scenario import Scenario
 from tidegate.scenario.variants import PREFIX, labelled, with_controller
 from tidegate.show import sweeps

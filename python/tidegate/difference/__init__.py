@@ -1,6 +1,6 @@
 """Two results side by side: what differs in their settings, and in their numbers."""
 
-from tidegate.differing.difference import Answer, Difference, Number, diff
-from tidegate.differing.sides import KINDS, Side
+from tidegate.difference.difference import Answer, Difference, Number, diff
+from tidegate.difference.sides import KINDS, Side
 
 __all__ = ["KINDS", "Answer", "Difference", "Number", "Side", "diff"]

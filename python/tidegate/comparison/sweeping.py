@@ -21,10 +21,10 @@ from tidegate.results.dataset import CONTROLLER, KEY, SEED, Row, Writer, number_
 from tidegate.results.folders import add_file
 from tidegate.results.metrics import FLOWS, finite
 from tidegate.results.saved import Contents, read_json
-from tidegate.running import RunJob, build, engine, pool
-from tidegate.running.jobs import by_processes
-from tidegate.running.progress import shown
-from tidegate.running.seeds import seeds_of
+from tidegate.runs import RunJob, build, engine, pool
+from tidegate.runs.jobs import by_processes
+from tidegate.runs.progress import shown
+from tidegate.runs.seeds import seeds_of
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
@@ -266,7 +266,7 @@ class Plan:
         processes: bool | None = False,
         progress: pool.Progress | bool | None = None,
     ) -> SweepResult:
-        """Does the runs that are not there; the arguments are those of [sweep][tidegate.comparing.sweeping.sweep].
+        """Does the runs that are not there; the arguments are those of [sweep][tidegate.comparison.sweeping.sweep].
 
         Raises:
             OutputError: when results cannot be written.

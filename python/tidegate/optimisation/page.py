@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tidegate.optimising.found import SearchResult, Tried
-from tidegate.optimising.space import Setting
+from tidegate.optimisation.found import SearchResult, Tried
+from tidegate.optimisation.space import Setting
 from tidegate.results.folders import add_file
 from tidegate.results.stats import Interval
 from tidegate.show.palette import HUES, HUES_ON_DARK

@@ -33,11 +33,11 @@ else:
 
 from tidegate._signals import noted
 from tidegate.errors import InputError, RunError
-from tidegate.running import pool
-from tidegate.running._interpreter import forget, safe_path, variables
-from tidegate.running._versions import version
-from tidegate.running.engine import Keep
-from tidegate.running.pool import Job, Progress
+from tidegate.runs import pool
+from tidegate.runs._interpreter import forget, safe_path, variables
+from tidegate.runs._versions import version
+from tidegate.runs.engine import Keep
+from tidegate.runs.pool import Job, Progress
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ class Cluster:
         keep_going: bool = False,
         keep: Keep | None = None,
     ) -> list[T | BaseException]:
-        """Does all jobs and returns their results in order; see [Engine][tidegate.running.engine.Engine].
+        """Does all jobs and returns their results in order; see [Engine][tidegate.runs.engine.Engine].
 
         How many go at once is the cluster's.
         """
@@ -219,8 +219,8 @@ class _UnderWay:
     """Jobs on their way through a cluster."""
 
     def __init__(self, cluster: Cluster, jobs: Sequence[Job[Any]]) -> None:
-        from tidegate.running import _remote as remote
-        from tidegate.running import _wire as wire
+        from tidegate.runs import _remote as remote
+        from tidegate.runs import _wire as wire
 
         self._remote, self._wire = remote, wire
         self._cluster, self._client, self._jobs = cluster, cluster.client, jobs
@@ -408,7 +408,7 @@ def refuse(worker: str, theirs: Mapping[str, str]) -> None:
     Raises:
         InputError: names the worker and both values.
     """
-    from tidegate.running import _remote as remote
+    from tidegate.runs import _remote as remote
 
     for what, ours in remote.signature().items():
         if theirs.get(what) != ours:
@@ -434,7 +434,7 @@ def _probe() -> Callable[[], dict[str, Any]]:
 
         found: dict[str, Any] = {"distributed": theirs.__version__}
         try:
-            from tidegate.running._remote import signature
+            from tidegate.runs._remote import signature
         except Exception as error:  # noqa: BLE001
             return {**found, "lacks": f"{type(error).__name__}: {error}"}
         return {**found, "signature": dict(signature())}

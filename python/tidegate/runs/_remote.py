@@ -16,10 +16,10 @@ from distributed import get_worker
 
 from tidegate import _shipped
 from tidegate.errors import RunError
-from tidegate.running import _wire as wire
-from tidegate.running._interpreter import forget
-from tidegate.running._versions import build, version
-from tidegate.running.jobs import RunJob
+from tidegate.runs import _wire as wire
+from tidegate.runs._interpreter import forget
+from tidegate.runs._versions import build, version
+from tidegate.runs.jobs import RunJob
 from tidegate.scenario import Scenario
 
 _TELL = 1.0  # seconds of a job between two words of how far it is: a thousand workers are a thousand messages then

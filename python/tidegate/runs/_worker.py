@@ -10,7 +10,7 @@ from multiprocessing.context import SpawnContext
 from typing import Any
 
 from tidegate.errors import RunError
-from tidegate.running._interpreter import restore, safe_path
+from tidegate.runs._interpreter import restore, safe_path
 
 
 class ProcessEnded(RunError):

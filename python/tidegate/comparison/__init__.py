@@ -1,6 +1,6 @@
 """Many runs of one question: several controllers side by side, or every combination of a grid of values."""
 
-from tidegate.comparing.comparison import COMPARISON_FILE, Comparison, compare, sessions_of
+from tidegate.comparison.comparison import COMPARISON_FILE, Comparison, compare, sessions_of
 from tidegate.scenario.variants import scenario_for, with_controller
 
 __all__ = ["COMPARISON_FILE", "Comparison", "compare", "scenario_for", "sessions_of", "with_controller"]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tidegate import _core
 from tidegate._files import file_names, named, write_file
-from tidegate.comparing.doubts import doubts
+from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.results.folders import write_folder
 from tidegate.results.saved import Contents, read_json
-from tidegate.running import Run, RunJob, pool, versions
-from tidegate.running.jobs import attempt, by_processes
-from tidegate.running.progress import shown
-from tidegate.running.seeds import seeds_of
+from tidegate.runs import Run, RunJob, pool, versions
+from tidegate.runs.jobs import attempt, by_processes
+from tidegate.runs.progress import shown
+from tidegate.runs.seeds import seeds_of
 from tidegate.scenario import Scenario, subject
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
@@ -161,7 +161,7 @@ class Comparison:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Reads what [save][tidegate.comparing.Comparison.save] wrote.
+        """Reads what [save][tidegate.comparison.Comparison.save] wrote.
 
         Raises:
             InputError: when there is no comparison, or it is damaged.

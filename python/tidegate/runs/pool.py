@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tidegate._signals import noted
-from tidegate.running._interpreter import safe_path
-from tidegate.running._worker import ProcessEnded, Worker
+from tidegate.runs._interpreter import safe_path
+from tidegate.runs._worker import ProcessEnded, Worker
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
-from tidegate.running import pool
-from tidegate.running.pool import Job, Progress
+from tidegate.runs import pool
+from tidegate.runs.pool import Job, Progress
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ def run_all(
     keep_going: bool = False,
     keep: Keep | None = None,
 ) -> list[T | BaseException]:
-    """Does all jobs by the engine that was chosen; see [Engine][tidegate.running.engine.Engine].
+    """Does all jobs by the engine that was chosen; see [Engine][tidegate.runs.engine.Engine].
 
     A job whose class says `here = True` needs this machine (its encoders, its cache), and is done by the pool.
     """

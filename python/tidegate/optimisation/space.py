@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Self
 
-from tidegate.comparing import ranges
-from tidegate.comparing.ranges import Ends
+from tidegate.comparison import ranges
+from tidegate.comparison.ranges import Ends
 from tidegate.errors import InputError
 
 _FORMS = "KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"

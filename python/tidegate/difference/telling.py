@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tidegate.differing.difference import Difference, Number
-from tidegate.differing.sides import Place
+from tidegate.difference.difference import Difference, Number
+from tidegate.difference.sides import Place
 from tidegate.results.stats import Interval
 
 _WHERE = {"run": ("of",), "comparison": ("controller",), "sweep": ("settings",), "suite result": ("case", "controller")}

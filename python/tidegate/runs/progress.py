@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from tidegate.errors import InputError
-from tidegate.running.pool import Progress
+from tidegate.runs.pool import Progress
 
 _PATIENCE = 1.0  # seconds without a bar
 
