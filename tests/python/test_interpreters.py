@@ -126,7 +126,7 @@ def test_every_interpreter_that_is_begun_is_begun_without_the_present_folder() -
             options = [one.value for one in node.elts if isinstance(one, ast.Constant)]
             places.append((file.name, "-P" in options))
         if "multiprocessing.get_context" in text or "LocalCluster(" in text:
-            places.append((file.name, "running._interpreter import" in text))
+            places.append((file.name, "runs._interpreter import" in text))
     assert places, "there are some"
     assert [name for name, safe in places if not safe] == []
 
